@@ -44,16 +44,17 @@ class Actor:
     def may_write(self, noun: str = "") -> None:
         """Raise Forbidden for viewers, and for a token whose scopes leave `noun` (`routes`, `pools`, …) out."""
         if self.role == Membership.Role.VIEWER:
-            raise Forbidden(
-                "Your role is viewer: you may read, not change. Ask an admin of the account for the editor role."
-            )
+            raise Forbidden("Your role is viewer, which is read-only. Ask an admin of the account for the editor role.")
         if noun and not self.has_scope(noun, "write"):
-            raise Forbidden(f"This token has not the scope {noun}:write; make one that has it.")
+            raise Forbidden(f"This token does not have the scope {noun}:write; create a token with this scope.")
 
     def must_be_active(self) -> None:
         """Raise Forbidden while the account is suspended; an operator may still impersonate its viewer."""
         if self.account.suspended_at is not None and not self.impersonating:
-            raise Forbidden("This account is suspended: its traffic goes on, changes and pages wait. Ask an operator.")
+            raise Forbidden(
+                "This account is suspended: its traffic is not affected, but the console "
+                "and changes are blocked. Ask an operator."
+            )
 
     def has_scope(self, noun: str, verb: str) -> bool:
         """Whether the scopes let the actor `read` or `write` the noun; writing something includes reading it."""
@@ -73,7 +74,7 @@ class Actor:
         """Raise Forbidden unless the actor is admin (owner) of the account; `what` is what only they manage."""
         self.may_write()
         if self.role != Membership.Role.ADMIN:
-            raise Forbidden(f"Only {roles.word_of(self.account.kind, Membership.Role.ADMIN)}s manage {what}.")
+            raise Forbidden(f"Only {roles.word_of(self.account.kind, Membership.Role.ADMIN)}s can manage {what}.")
 
     def must_manage(self, account: Account, what: str, noun: str) -> None:
         """Raise Forbidden unless the actor may change `what` (tokens, people) of the account, and has the scope.
@@ -90,7 +91,7 @@ class Actor:
         """Raise Forbidden unless an operator may write; `what` is the thing that only operators change."""
         self.may_write()
         if not self.is_operator:
-            raise Forbidden(f"Only operators change {what}.")
+            raise Forbidden(f"Only operators can change {what}.")
 
     def visible(self, rows: QuerySet[M]) -> QuerySet[M]:
         """Narrow rows that carry `account` to those that the actor may see."""

@@ -70,7 +70,8 @@ def fault_over(account: Account, name: str, count: int) -> FieldError | None:
     if most is None or count <= most:
         return None
     detail = (
-        f"{account.title} may have {most:,} {name}; this would be {count:,}. Delete some, or ask an operator for more."
+        f"The quota of {account.title} is {most:,} {name}; this would make {count:,}. "
+        f"Delete some, or ask an operator to raise the quota."
     )
     return FieldError("", "quota", detail)
 

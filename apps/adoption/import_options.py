@@ -38,7 +38,7 @@ def read_order(data: object, *, account: str) -> Order:
     faults: list[FieldError] = []
     reader = Reader(data, "", faults)
     if reader.data.get("name") is None:
-        reader.fault("name", "missing", "Say what the load balancer shall be called here.")
+        reader.fault("name", "missing", "Fill in the name of the load balancer in Spillway.")
     order = Order(
         region=reader.required("region", region_of_cloud),
         found_id=reader.required("id", cloud_id),
@@ -67,7 +67,9 @@ def cloud_id(value: object) -> str:
 def _place(value: object) -> str:
     if isinstance(value, str) and _PLACE.fullmatch(value):
         return value
-    raise GrammarError("cloud_place", "Write the cloud's word for a region or zone: eu-central-1, europe-west3-a.")
+    raise GrammarError(
+        "cloud_place", "Write the cloud's name of a region or zone, such as eu-central-1 or europe-west3-a."
+    )
 
 
 def _address(value: object) -> str:

@@ -66,7 +66,7 @@ def _reader(actor: Actor, cloud_account_id: int, region: str) -> CloudReader:
     if account is None:
         raise NotFound("There is no such cloud account, or you may not see it.")
     if not region:
-        raise Invalid([FieldError("/region", "missing", "Say in which of the cloud's regions to look.")])
+        raise Invalid([FieldError("/region", "missing", "Name the cloud region to search.")])
     try:
         return open_reader(_place(account, region_of_cloud(region)))
     except GrammarError as error:

@@ -40,7 +40,7 @@ def call(request: HttpRequest, key_id: str) -> HttpResponse:
 
 def _called(request: HttpRequest, key_id: str) -> HttpResponse:
     if request.META.get("QUERY_STRING"):
-        detail = "Send the secret in a header: what stands in the URL stands in the logs of everybody on the way."
+        detail = "Send the secret in a header: URLs end up in the logs of every proxy on the way."
         raise Invalid([FieldError("", "query", detail)])
     body = request.read(triggers.MOST_BYTES + 1)
     if len(body) > triggers.MOST_BYTES:

@@ -33,8 +33,8 @@ RUN_TASK = "apps.capacity.tasks.carry_out"
 BEGIN_WITHIN = timedelta(seconds=60)
 APPROVE_WITHIN = timedelta(hours=24)
 LONGEST_BLACKOUT = timedelta(days=366)
-LOST = "The control plane lost it: its worker ended without a word. The generator stopped by its own lease."
-LATE = "Nobody began it within a minute; a late test is not caught up. Ask again."
+LOST = "The worker of this run exited unexpectedly. The load generator stopped when its lease expired."
+LATE = "No worker started it within a minute, and late tests do not catch up. Start it again."
 
 
 def request_run(
@@ -100,7 +100,7 @@ def _request(
     if why:
         run.state, run.message, run.ended_at = Run.State.REFUSED, why[:400], instant
     elif needed and not approve:
-        run.phase = f"It waits for an operator: {needed}"[:400]
+        run.phase = f"Waiting for an operator to approve it: {needed}"[:400]
     else:
         run.begin_by = instant + BEGIN_WITHIN
     run.save()
@@ -113,7 +113,7 @@ def _request(
 def _refused(test: CapacityTest, instant: datetime, scheduled_at: datetime | None) -> str:
     if scheduled_at is not None and instant - scheduled_at > BEGIN_WITHIN:
         late = round((instant - scheduled_at).total_seconds())
-        return f"It is {late} s late; a late test is not caught up."
+        return f"It is {late} s late, and late tests do not catch up."
     found = refusal(checks(test, instant))
     return found.message if found and not found.passing else ""
 
@@ -123,7 +123,7 @@ def _approval(run: Run, test: CapacityTest) -> str:
     target = target_of(test)
     run.direct_address = target.unverified
     fast = run.plan["guards"]["max_rate"] > settings.TEST_APPROVAL_RATE
-    above = f"above {settings.TEST_APPROVAL_RATE:,} requests/s a test is approved." if fast else ""
+    above = f"above {settings.TEST_APPROVAL_RATE:,} requests/s a test needs approval." if fast else ""
     return " And ".join(why for why in (above, target.approval) if why)
 
 
@@ -135,7 +135,7 @@ def approve_run(*, actor: Actor, run_id: int, reason: str = "") -> Run:
         until = database_now() + BEGIN_WITHIN
         waiting = Run.objects.filter(pk=run.pk, state=Run.State.WAITING, begin_by=None, stop_requested_at=None)
         if not waiting.update(begin_by=until, approved_by=actor.name[:150], phase=""):
-            raise Conflict(f"{run.name} does not wait for an approval: it is {run.state}.")
+            raise Conflict(f"{run.name} is not waiting for approval: it is {run.state}.")
         _record(actor, "approve", run, {"approved_by": actor.name}, reason)
         enqueue_on_commit(RUN_TASK, run.pk)
     run.refresh_from_db()
@@ -150,7 +150,7 @@ def stop_run(*, actor: Actor, run_id: int, reason: str = "") -> Run:
     """
     run = selectors.run(actor, run_id)
     if not actor.has_scope("capacity-tests", "read"):
-        raise Forbidden("This token has not the scope capacity-tests:read; make one that has it.")
+        raise Forbidden("This token does not have the scope capacity-tests:read; create a token with this scope.")
     with transaction.atomic():
         wanted = {"stop_requested_at": database_now(), "stopped_by": actor.name[:150]}
         first = Run.objects.filter(pk=run.pk, state__in=Run.OPEN, stop_requested_at=None).update(**wanted)
@@ -171,7 +171,7 @@ def sweep() -> None:
     over = {"state": Run.State.REFUSED, "ended_at": instant, "phase": ""}
     late = waiting.filter(begin_by__lt=instant).update(**over, message=LATE)
     forgotten = waiting.filter(begin_by=None, created_at__lt=instant - APPROVE_WITHIN)
-    late += forgotten.update(**over, message="Nobody approved it within a day.")
+    late += forgotten.update(**over, message="It was not approved within a day.")
     if late:
         publish_after_commit("runs")
     for pk in waiting.filter(begin_by__gte=instant).values_list("pk", flat=True):
@@ -197,7 +197,13 @@ def set_blackout(*, actor: Actor, starts_at: datetime, ends_at: datetime, reason
     elif ends_at - starts_at > LONGEST_BLACKOUT:
         faults.append(FieldError("/ends_at", "too_long", "A blackout lasts at most a year; set another one later."))
     if not 0 < len(reason.strip()) <= 200 or not reason.isprintable():
-        faults.append(FieldError("/reason", "missing", "Say why in at most 200 characters: who is refused reads it."))
+        faults.append(
+            FieldError(
+                "/reason",
+                "missing",
+                "Give a reason of at most 200 characters; it is shown to anyone whose test is rejected.",
+            )
+        )
     if faults:
         raise Invalid(faults)
     with transaction.atomic():

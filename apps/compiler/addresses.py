@@ -48,13 +48,13 @@ _FORBIDDEN: tuple[tuple[Network, str], ...] = (
     (IPv6Network("fe80::/10"), "is link-local"),
     (IPv6Network("fec0::/10"), "is site-local, which was withdrawn"),
     (IPv6Network("ff00::/8"), "is multicast"),
-    (IPv6Network("::ffff:0:0/96"), "hides an IPv4 address: write the IPv4 address itself"),
-    (IPv6Network("::ffff:0:0:0/96"), "hides an IPv4 address: write the IPv4 address itself"),
-    (IPv6Network("64:ff9b::/96"), "hides an IPv4 address (NAT64): write the IPv4 address itself"),
-    (IPv6Network("64:ff9b:1::/48"), "hides an IPv4 address (NAT64): write the IPv4 address itself"),
-    (IPv6Network("2002::/16"), "hides an IPv4 address (6to4): write the IPv4 address itself"),
-    (IPv6Network("2001::/32"), "hides an IPv4 address (Teredo): write the IPv4 address itself"),
-    (IPv6Network("::/96"), "means this machine, or hides an IPv4 address"),
+    (IPv6Network("::ffff:0:0/96"), "embeds an IPv4 address: write the IPv4 address itself"),
+    (IPv6Network("::ffff:0:0:0/96"), "embeds an IPv4 address: write the IPv4 address itself"),
+    (IPv6Network("64:ff9b::/96"), "embeds an IPv4 address (NAT64): write the IPv4 address itself"),
+    (IPv6Network("64:ff9b:1::/48"), "embeds an IPv4 address (NAT64): write the IPv4 address itself"),
+    (IPv6Network("2002::/16"), "embeds an IPv4 address (6to4): write the IPv4 address itself"),
+    (IPv6Network("2001::/32"), "embeds an IPv4 address (Teredo): write the IPv4 address itself"),
+    (IPv6Network("::/96"), "means this machine, or embeds an IPv4 address"),
 )
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
 
@@ -115,7 +115,7 @@ class OwnPlaces:
         """Why this server's address or name may not be one, as the end of a sentence; None when it may."""
         inside = self.networks and is_literal(address) and any(ip_address(address) in each for each in self.networks)
         if inside or address in self.names:
-            return "is where this load balancer itself is reached, so requests would go round in circles"
+            return "is an address of this load balancer itself, so requests would loop"
         return None
 
 

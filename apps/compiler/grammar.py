@@ -172,7 +172,7 @@ def object_id(value: object) -> str:
     """One of our own identifiers: `pool-17`."""
     text = _text(value, 32)
     if not _OBJECT_ID.fullmatch(text):
-        raise GrammarError("object_id", "Identifiers are made by Spillway: a prefix, a hyphen and a number.")
+        raise GrammarError("object_id", "Spillway creates identifiers: a prefix, a hyphen and a number.")
     return text
 
 
@@ -240,9 +240,9 @@ def _path_error(text: str) -> GrammarError:
     if "?" in text or "#" in text:
         return GrammarError("path_query", "Leave out the query and the fragment; routes compare the path alone.")
     if "//" in text:
-        return GrammarError("empty_segment", "Remove the doubled slash; servers disagree on empty segments.")
+        return GrammarError("empty_segment", "Remove the double slash; servers treat empty segments differently.")
     if _DOTS.search(text):
-        return GrammarError("dot_segment", "Remove the `.` and `..` segments and write the path they lead to.")
+        return GrammarError("dot_segment", "Remove the `.` and `..` segments and write the resolved path.")
     if "%" in text:
         return GrammarError(
             "percent",
@@ -366,7 +366,7 @@ def redirect_host(value: object) -> str:
     """Where a redirect leads: a full name without wildcard or port."""
     text = hostname(value)
     if text.startswith("*"):
-        raise GrammarError("wildcard", "A redirect leads to one host; leave out the wildcard.")
+        raise GrammarError("wildcard", "A redirect needs a single host; leave out the wildcard.")
     return text
 
 
@@ -376,7 +376,7 @@ def environment_name(reference: object) -> str:
     if match is None:
         raise GrammarError(
             "credentials",
-            "Write where the secret is kept, never the secret itself: env:NAME with capitals, digits and underscores.",
+            "Write a reference to the secret, never the secret itself: env:NAME with capitals, digits and underscores.",
         )
     return match[1]
 

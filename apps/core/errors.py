@@ -94,7 +94,7 @@ class Unavailable(SpillwayError):
     """Something that this needs is away or taken for the moment; the same may be asked again after `wait_s`."""
 
     status = 503
-    title = "Not available at the moment"
+    title = "Temporarily unavailable"
 
     def __init__(self, detail: str, wait_s: int = 2) -> None:
         super().__init__(detail)

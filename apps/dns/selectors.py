@@ -77,16 +77,18 @@ def _state(zone: Zone, sync: ZoneSync | None, mine: set[Key] | None) -> ZoneStat
         return sum(mine is None or (each["name"], each["type"]) in mine for each in entries)
 
     if zone.driver == Zone.Driver.ROUTE53:
-        return ZoneState(zone, None, "of_stack", "Its stack keeps it.")
+        return ZoneState(zone, None, "of_stack", "Its stack manages it.")
     if sync is None:
-        return ZoneState(zone, sync, "behind", "Nothing was pushed yet.")
+        return ZoneState(zone, sync, "behind", "No records have been written yet.")
     if sync.error:
-        return ZoneState(zone, sync, "failing", sync.error if mine is None else "The name server takes no changes now.")
+        return ZoneState(
+            zone, sync, "failing", sync.error if mine is None else "The name server does not accept changes now."
+        )
     for word, entries in (("refused", sync.refused), ("blocked", sync.in_the_way), ("drifted", sync.drift)):
         if count := concerns(entries):
             return ZoneState(zone, sync, word, f"{count} record{'s' if count > 1 else ''}")
     if zone.desired_generation > sync.pushed_generation:
-        return ZoneState(zone, sync, "behind", "A push is under way.")
+        return ZoneState(zone, sync, "behind", "A push is in progress.")
     return ZoneState(zone, sync, "in_sync")
 
 

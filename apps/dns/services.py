@@ -171,7 +171,7 @@ def _joined(waiting: dict[str, Any] | None, asked: dict[str, Any]) -> dict[str, 
     if waiting is None:
         return asked
     if bool(waiting.get("adopt_existing")) != asked["adopt_existing"]:
-        raise Conflict(f"A repair that {waiting.get('actor', '')} asked for waits: ask again when it is done.")
+        raise Conflict(f"A repair requested by {waiting.get('actor', '')} is pending; try again when it is done.")
     keys = sorted({(str(name), str(kind)) for name, kind in [*waiting["keys"], *asked["keys"]]})
     words = {
         word: ", ".join(dict.fromkeys(filter(None, (str(waiting.get(word, "")), asked[word]))))

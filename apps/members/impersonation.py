@@ -22,7 +22,9 @@ def begin(*, actor: Actor, account: Account, reason: str) -> dict[str, Any]:
     if not actor.is_operator or actor.user_id is None or account.is_operator:
         raise Forbidden("Only operators impersonate, and only customers.")
     if not reason.strip() or len(reason) > 400 or not reason.isprintable():
-        raise Invalid([FieldError("/reason", "reason", "Say why, in at most 400 characters: the customer reads it.")])
+        raise Invalid(
+            [FieldError("/reason", "reason", "Give a reason of at most 400 characters; the customer can read it.")]
+        )
     until = now() + IMPERSONATION_LASTS
     _record(actor, "impersonate", account, reason=reason, after={"until": until.isoformat(timespec="seconds")})
     return {"account": account.pk, "until": until.timestamp(), "operator": actor.account.pk}

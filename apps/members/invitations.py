@@ -27,11 +27,11 @@ NOUN = "invitations"
 MAIL = """\
 {by} invites you to {account} in Spillway.
 
-Open this link to come in; it works once, until {until:%-d %B %Y, %H:%M} UTC:
+Open this link to join. It works once and expires on {until:%-d %B %Y, %H:%M} UTC:
 
 {link}
 
-You did not expect this? Then do nothing.
+If you did not expect this invitation, ignore it.
 """
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def invite(
         raise Invalid(faults)
     lock_quotas(target)
     if invitations.open_ones().filter(account=target, email__iexact=address).exists():
-        raise Conflict(f"{address} is invited already: take that invitation back first if its link is lost.")
+        raise Conflict(f"{address} is already invited. If the link is lost, revoke that invitation first.")
     refuse_over_quota(target, "people", selectors.people_expected(target) + 1)
     secret, digest = invitations.new_secret()
     row = Invitation.objects.create(
@@ -80,7 +80,7 @@ def mail_link(*, invitation: Invitation, link: str) -> bool:
         by=invitation.invited_by, account=invitation.account.title, until=invitation.expires_at, link=link
     )
     try:
-        send_mail(f"Come to {invitation.account.title} in Spillway", text, None, [invitation.email])
+        send_mail(f"Join {invitation.account.title} in Spillway", text, None, [invitation.email])
     except (OSError, SMTPException) as error:
         logger.warning("an invitation could not be mailed: %s", error)
         return False
@@ -141,7 +141,7 @@ def _check(user: User, password: str) -> None:
 
 
 def _taken_name() -> FieldError:
-    return FieldError("/username", "taken", "Somebody has this name already; choose another.")
+    return FieldError("/username", "taken", "This username is taken; choose another.")
 
 
 def listen() -> None:

@@ -74,7 +74,7 @@ def _keep_an_admin(row: Membership) -> None:
     others = row.account.memberships.filter(role=Membership.Role.ADMIN, user__is_active=True).exclude(pk=row.pk)
     if row.role == Membership.Role.ADMIN and not others.exists():
         word = roles.word_of(row.account.kind, Membership.Role.ADMIN)
-        raise Conflict(f"{row.user} is the last {word} of {row.account}: make somebody else {word} first.")
+        raise Conflict(f"{row.user} is the last {word} of {row.account}: make someone else {word} first.")
 
 
 def _document(row: Membership) -> dict[str, str]:

@@ -45,12 +45,14 @@ def role_named(account: Account, word: object, faults: list[FieldError]) -> Memb
 def not_above_own_scopes(actor: Actor, role: Membership.Role, faults: list[FieldError]) -> None:
     """A person has no scopes: a token that is narrowed gives people no role that writes more than it may itself."""
     if actor.scopes is not None and "*:write" not in actor.scopes and role != Membership.Role.VIEWER:
-        detail = "This token is narrowed by scopes: it makes people viewers. Use one with *:write, or the page."
+        detail = (
+            "This token is limited by scopes, so it can only add viewers. Use a token with *:write, or the console."
+        )
         faults.append(FieldError("/role", "more_than_own", detail))
 
 
 def name_of_token(value: object, faults: list[FieldError]) -> str:
-    """Lower-case letters, digits and hyphens."""
+    """Lowercase letters, digits and hyphens."""
     try:
         return grammar.name(value)
     except grammar.GrammarError as error:

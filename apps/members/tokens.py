@@ -121,7 +121,7 @@ def _lifetime(account: Account, days: object, faults: list[FieldError]) -> timed
 def _name_taken(account: Account, name: str) -> list[FieldError]:
     if not selectors.live_tokens(account).filter(name=name).exists():
         return []
-    detail = f"There is a token {name} already: choose another name, or revoke that one first."
+    detail = f"A token named {name} already exists: choose another name, or revoke that token first."
     return [FieldError("/name", "taken", detail)]
 
 
@@ -144,7 +144,7 @@ def _wider_than(own: ApiToken, wanted: Wanted) -> list[FieldError]:
         detail = f"Choose networks within those of your token: {', '.join(own.networks)}."
         faults.append(FieldError("/networks", "more_than_own", detail))
     if own.expires_at and (wanted.lifetime is None or now() + wanted.lifetime > own.expires_at):
-        detail = f"Your token ends at {own.expires_at:%Y-%m-%d %H:%M} UTC; make one that ends no later."
+        detail = f"Your token expires at {own.expires_at:%Y-%m-%d %H:%M} UTC; create one that expires no later."
         faults.append(FieldError("/expires_in_days", "more_than_own", detail))
     return faults
 

@@ -41,11 +41,11 @@ def sentences(use: RegionUse, lanes: Sequence[Lane], since: Mapping[str, str], *
     if out or use.rejected_rps > NEARLY or use.queued_rps > NEARLY:
         found.append(f"{_state(use, out, since, pool)}; {_where(use, out)}.")
     elif use.drained:
-        found.append(f"{use.name} is drained{since.get('drained', '')} and takes nothing.")
+        found.append(f"{use.name} is drained{since.get('drained', '')} and serves no traffic.")
     elif not use.healthy:
         found.append(f"{use.name} has no usable server{_of(pool)}{since.get('down', '')}.")
     elif use.unlimited and use.overflow_in_rps > NEARLY:
-        found.append(f"{use.name} has no limit{_of(pool)}: it takes whatever comes.")
+        found.append(f"{use.name} has no limit{_of(pool)}and accepts all traffic.")
     return tuple(found)
 
 
@@ -54,7 +54,7 @@ def together(use: RegionUse, lanes: Sequence[Lane], drained: str) -> tuple[str, 
     if use.drained:
         out = sorted(lanes, key=lambda lane: -lane.rps)
         moved = _where(use, out)
-        return (f"{use.name} is drained{drained}" + (f"; {moved}." if moved else " and takes nothing."),)
+        return (f"{use.name} is drained{drained}" + (f"; {moved}." if moved else " and serves no traffic."),)
     said = [sentence for each in use.pools for sentence in each.use.sentences]
     more = len(said) - POOLS_TOLD
     return (*said[:POOLS_TOLD], *([f"{use.name} has {more} more such pools."] if more > 0 else []))
@@ -82,9 +82,9 @@ def _state(use: RegionUse, out: Sequence[Lane], since: Mapping[str, str], pool: 
     if reasons == {"down"} or not use.healthy:
         return f"{use.name} has no usable server{_of(pool)}{since.get('down', '')}"
     if reasons == {"drained"} or use.capacity_rps == 0:
-        return f"{use.name} is set to take nothing{_of(pool)}{since.get('drained', '')}"
+        return f"{use.name} is set to serve no traffic{_of(pool)}{since.get('drained', '')}"
     if not out and use.capped_rps > NEARLY and use.rejected_rps - use.capped_rps <= NEARLY:
-        return f"{use.name} takes no more{_of(pool)}"
+        return f"{use.name} is full{_of(pool)}"
     if use.capacity_rps is not None:
         at = f"{number(use.served_rps)} of {number(use.capacity_rps)} requests/s"
         return f"{use.name} is at {at}{_of(pool)}{since.get('rate', '') or since.get('connections', '')}"
@@ -92,7 +92,7 @@ def _state(use: RegionUse, out: Sequence[Lane], since: Mapping[str, str], pool: 
         now = "" if use.in_flight is None else f" ({use.in_flight:,} now)"
         limit = f"its limit{_of(pool)} of {use.flight_limit:,} requests in flight"
         return f"{use.name} is at {limit}{now}{since.get('connections', '')}"
-    return f"{use.name} sends traffic{_of(pool)} away"
+    return f"{use.name} overflows traffic{_of(pool)}"
 
 
 def _where(use: RegionUse, out: Sequence[Lane]) -> str:
@@ -100,20 +100,20 @@ def _where(use: RegionUse, out: Sequence[Lane]) -> str:
              for index, lane in enumerate(out)]  # fmt: skip
     text = ", ".join(parts).replace("/s and to", "/s to")
     if not use.pools and any(lane.reason == "full" for lane in out):
-        text += ", spread by capacity because there is no room anywhere"
+        text += ", spread by capacity because no region has capacity"
     no_room = use.rejected_rps - use.capped_rps
     if no_room > NEARLY:
-        refused = f"{number(no_room)}/s are refused because there is no room anywhere"
+        refused = f"{number(no_room)}/s are rejected because no region has capacity"
         text = f"{text}, {refused}" if text else refused
     for capped, why in (
-        (use.capped_rps - use.rate_capped_rps, "has its share of a node's connections"),
-        (use.rate_capped_rps, "has as many per second as it may on a node"),
+        (use.capped_rps - use.rate_capped_rps, "has used its share of a node's connections"),
+        (use.rate_capped_rps, "has reached its requests per second on a node"),
     ):
         if capped > NEARLY:
-            refused = f"{number(capped)}/s are refused because the account {why}"
+            refused = f"{number(capped)}/s are rejected because the account {why}"
             text = f"{text}, {refused}" if text else refused
     if use.queued_rps > NEARLY:
-        waiting = f"{number(use.queued_rps)}/s wait for a free slot because there is no room anywhere"
+        waiting = f"{number(use.queued_rps)}/s wait for a free slot because no region has capacity"
         text = f"{text}, {waiting}" if text else waiting
     return text
 
@@ -142,7 +142,7 @@ def misfits(after: Sequence[RegionUse]) -> tuple[str, ...]:
     """What does not fit, pool by pool: the room of one pool is of no use to another."""
     found = [sentence for pool, uses in of_each_pool(after) for sentence in _misfits(uses, pool)]
     more = len(found) - MISFITS_TOLD
-    return (*found[:MISFITS_TOLD], *([f"The same is so in {more} more cases."] if more > 0 else []))
+    return (*found[:MISFITS_TOLD], *([f"The same applies in {more} more cases."] if more > 0 else []))
 
 
 def of_each_pool(uses: Sequence[RegionUse]) -> list[tuple[str, list[RegionUse]]]:
@@ -161,16 +161,16 @@ def _misfits(after: Sequence[RegionUse], pool: str) -> list[str]:
     refused, queued = (sum(getattr(use, name) for use in after) for name in ("rejected_rps", "queued_rps"))
     found = []
     if refused > NEARLY:
-        found.append(f"{number(refused)} requests/s{of_pool} are refused: no region has room for them.")
+        found.append(f"{number(refused)} requests/s{of_pool} are rejected: no region has capacity for them.")
     if queued > NEARLY:
-        found.append(f"{number(queued)} requests/s{of_pool} wait for a free slot: no region has room for them.")
+        found.append(f"{number(queued)} requests/s{of_pool} wait for a free slot: no region has capacity for them.")
     for use in after:
         if _excess(use) > NEARLY:
             limit = f"its limit for {pool}" if pool else "its limit"
             found.append(f"{use.name} is {number(_excess(use))} requests/s over {limit}, because every region is full.")
         if use.usable and use.capacity_rps is None and use.flight_limit is not None and use.served_rps > NEARLY:
-            how_long = "nobody measured how long its requests take"
-            found.append(f"Whether {use.name} has room{of_pool} is not known: {how_long}.")
+            room = f"{use.name} has capacity" + (f" for {pool}" if pool else "")
+            found.append(f"It is unknown whether {room}: the duration of its requests is unknown.")
     return found
 
 
@@ -178,7 +178,7 @@ def longer_way(before_ms: float, after_ms: float) -> tuple[str, ...]:
     """How much longer or shorter the mean request's way is, when that is a millisecond or more."""
     if abs(after_ms - before_ms) < 1:
         return ()
-    return (f"The way to other regions adds {after_ms:.0f} ms to the mean request instead of {before_ms:.0f} ms.",)
+    return (f"Average added latency changes from {before_ms:.0f} to {after_ms:.0f} ms.",)
 
 
 def overloads(before: Sequence[RegionUse], after: Sequence[RegionUse], *, pool: str = "") -> tuple[str, ...]:
@@ -203,10 +203,10 @@ def _overloads(before: Sequence[RegionUse], after: Sequence[RegionUse], pool: st
             found.append(f"{use.name} would be at {number(use.served_rps)} of {limit} requests/s{of_pool}.")
     refused = sum(use.rejected_rps for use in after) - sum(use.rejected_rps for use in before)
     if refused > NEARLY:
-        found.append(f"{number(refused)} requests/s more{of_pool} would be refused.")
+        found.append(f"{number(refused)} more requests/s{of_pool} would be rejected.")
     queued = sum(use.queued_rps for use in after) - sum(use.queued_rps for use in before)
     if queued > NEARLY:
-        found.append(f"{number(queued)} requests/s more{of_pool} would wait for a free slot.")
+        found.append(f"{number(queued)} more requests/s{of_pool} would wait for a free slot.")
     return found
 
 

@@ -216,12 +216,12 @@ def _verdict(report: NodeReport, wanted: Revision | None, running: int | None) -
     if report.last_contact_error:
         return "unreachable", report.last_contact_error
     if not report.digest:
-        return "never_pushed", "This node runs nothing of ours yet."
+        return "never_pushed", "This node runs no Spillway revision yet."
     if report.drift or report.on_disk != report.digest:
         words = ", ".join(report.drift) or "its files were edited"
-        return "drifted", f"Somebody changed this node: {words}."
+        return "drifted", f"Someone changed this node: {words}."
     if wanted is None or report.digest == wanted.digest:
-        return "in_sync", f"Runs revision {running}." if running else "Runs what it should."
+        return "in_sync", f"Runs revision {running}." if running else "Runs the target revision."
     return "behind", f"Runs revision {running or 'unknown'}, should run {wanted.number}."
 
 

@@ -157,7 +157,7 @@ def try_again(*, actor: Actor, quarantine_id: int, reason: str = "") -> str:
 
 def _must_say_why(reason: str) -> None:
     if not reason.strip():
-        raise Invalid([FieldError("/reason", "missing", "Say why: everybody will read it beside the rollout.")])
+        raise Invalid([FieldError("/reason", "missing", "Give a reason; it is shown with the rollout.")])
 
 
 def _fleet(fleet_id: int) -> Fleet:

@@ -40,19 +40,21 @@ def _of_fleet(actor: Actor, fleet: Fleet) -> Missing:
     sync = FleetSync.objects.select_related("held_at").filter(fleet=fleet).first()
     if sync is not None and sync.held_at is not None:
         at = f" at revision {sync.held_at.number} by {sync.held_by}" if actor.is_operator else " by the operator"
-        return Missing(fleet.name, "held", f"Fleet {fleet.name} is held{at}; what is stored goes live when that ends.")
+        return Missing(
+            fleet.name, "held", f"Fleet {fleet.name} is held{at}; stored changes go live when the fleet is resumed."
+        )
     if sync is None or sync.compiled_generation < fleet.desired_generation:
         return Missing(fleet.name, "not_compiled", f"No worker has compiled the change for fleet {fleet.name} yet.")
     if sync_words(actor).get(fleet.pk) == "refused":
         why = f": {sync.compile_error}" if actor.is_operator and sync.compile_error else "."
-        return Missing(fleet.name, "refused", f"Fleet {fleet.name} did not take what is stored{why}")
+        return Missing(fleet.name, "refused", f"Fleet {fleet.name} rejected the stored changes{why}")
     return _of_nodes(actor, fleet)
 
 
 def _of_nodes(actor: Actor, fleet: Fleet) -> Missing:
     behind = [node for node in node_sync(actor) if node.fleet_id == fleet.pk and node.word != "in_sync"]
     if not behind:
-        return Missing(fleet.name, "pending", f"A rollout to fleet {fleet.name} is on its way.")
+        return Missing(fleet.name, "pending", f"A rollout to fleet {fleet.name} is in progress.")
     silent = [node for node in behind if node.word == "unreachable"]
     if silent:
         words = "cannot be reached" if len(silent) == len(behind) else "cannot be reached; others are behind"

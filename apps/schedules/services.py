@@ -35,7 +35,7 @@ def run_now(*, actor: Actor, schedule_id: int, reason: str = "") -> ScheduleRun:
         schedule = _taken(actor, schedule_id)
         skipped = why_skipped(schedule.overlap, open_runs([schedule])[schedule.pk])
         if skipped:
-            raise Conflict("A run of the schedule is still open. Wait until it has ended, or let runs overlap.")
+            raise Conflict("A run of the schedule is still active. Wait until it ends, or allow overlapping runs.")
         run = _booked(schedule, ScheduleRun.Cause.BY_HAND, actor.name)
         _record(actor, "run", schedule, reason)
     return run
@@ -112,7 +112,7 @@ def _taken(actor: Actor, schedule_id: int, expected_version: int | None = None) 
     if schedule is None:
         raise NotFound(NO_SCHEDULE)
     if expected_version is not None and schedule.version != expected_version:
-        raise Stale("The schedule was changed meanwhile: read it again and decide again.", schedule.version)
+        raise Stale("The schedule has changed since you read it; read it again and decide again.", schedule.version)
     return schedule
 
 

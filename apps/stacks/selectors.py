@@ -108,9 +108,9 @@ def _word(stack: Stack, sync: StackSync | None, run: StackRun | None) -> tuple[s
     if sync is not None and sync.compile_error:
         return "refused", sync.compile_error
     if stack.desired_generation > (sync.compiled_generation if sync else 0):
-        return "behind", "Changes wait for each other before they are planned."
+        return "behind", "Batching changes before planning."
     if sync is None or sync.wanted is None or run is None:
-        return "empty", "Nothing stands here yet."
+        return "empty", "The stack has no resources yet."
     return _word_after(sync, run)
 
 
@@ -119,7 +119,7 @@ def _word_after(sync: StackSync, run: StackRun) -> tuple[str, str]:
     if run.state in {S.FAILED, S.DISCARDED}:
         return str(run.state), run.message
     if run.kind == StackRun.Kind.DESTROY:
-        return "destroyed", "Everything was deleted; the next change builds it again."
+        return "destroyed", "All resources were deleted. The next change creates them again."
     if run.kind == StackRun.Kind.CHECK and run.drifted:
         return "drifted", run.message
     if sync.added_by_hand:

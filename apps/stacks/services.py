@@ -91,7 +91,7 @@ def plan_now(*, actor: Actor, stack_id: int, reason: str = "") -> StackRun | Non
         elif run.state in BUSY or run.state == S.APPROVED:
             raise Conflict(f"Run {run.pk} is {run.state}: wait for its end, or cancel it.")
         elif run.state == S.PLANNED:
-            lifecycle.move(run, S.WAITING, f"{actor.name} asked for a new plan.")
+            lifecycle.move(run, S.WAITING, f"{actor.name} requested a new plan.")
         enqueue_on_commit(STACK_TASK, stack_id)
     return run
 
@@ -105,9 +105,9 @@ def approve(*, actor: Actor, run_id: int, plan_digest: str, reason: str = "") ->
     with transaction.atomic():
         run = _lock_run(run_id)
         if run.state != S.PLANNED:
-            raise Conflict(f"Run {run.pk} is {run.state}: only a plan that waits can be approved.")
+            raise Conflict(f"Run {run.pk} is {run.state}: only a plan that needs approval can be approved.")
         if plan_digest != run.plan_digest:
-            raise Conflict("It was planned anew since you looked: look at the new plan and decide again.")
+            raise Conflict("There is a newer plan since you viewed this one. Review the new plan and decide again.")
         run.approved_by, run.approved_at = actor.name[:150], database_now()
         lifecycle.move(run, S.APPROVED)
         _record_run(actor, "approve", run, reason)
@@ -121,8 +121,8 @@ def discard(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
     with transaction.atomic():
         run = _lock_run(run_id)
         if run.state != S.PLANNED:
-            raise Conflict(f"Run {run.pk} is {run.state}: only a plan that waits can be discarded.")
-        lifecycle.move(run, S.DISCARDED, f"{actor.name} said no." + (f" {reason}" if reason else ""))
+            raise Conflict(f"Run {run.pk} is {run.state}: only a plan that needs approval can be discarded.")
+        lifecycle.move(run, S.DISCARDED, f"Discarded by {actor.name}." + (f" {reason}" if reason else ""))
         _record_run(actor, "discard", run, reason)
     return run
 
@@ -153,7 +153,7 @@ def retry(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
     with transaction.atomic():
         run = _lock_run(run_id)
         if run.state != S.FAILED or run.stack.runs.filter(pk__gt=run.pk).exists():
-            raise Conflict("Only the last run can be tried again, and only if it failed.")
+            raise Conflict("Only the last run can be retried, and only if it failed.")
         again = lifecycle.begin(revision=run.revision, kind=run.kind, actor=actor.name, reason=reason, after=run)
         _record_run(actor, "retry", again, reason)
         enqueue_on_commit(STACK_TASK, run.stack_id)
@@ -183,12 +183,12 @@ def _must_be_destroyable(stack: Stack, sync: StackSync) -> None:
     kept = StaticIP.objects.filter(stack=stack, protected=True).order_by("name").values_list("name", flat=True)
     if kept:
         names = ", ".join(kept)
-        raise Conflict(f"The protected addresses {names} would be given back: take the protection off first.")
+        raise Conflict(f"The protected addresses {names} would be released: remove the protection first.")
     run = lifecycle.open_run(stack.pk)
     if run is not None:
         raise Conflict(f"Run {run.pk} is {run.state}: wait for its end, or cancel it.")
     if sync.wanted is None:
-        raise Conflict("Nothing was ever made of this stack.")
+        raise Conflict("This stack has never been applied.")
 
 
 def check_drift(*, actor: Actor, stack_id: int) -> StackRun:
@@ -199,12 +199,12 @@ def check_drift(*, actor: Actor, stack_id: int) -> StackRun:
         sync = _lock_sync(stack_id)
         run = lifecycle.open_run(stack_id)
         if run is not None or sync.applied is None:
-            said = f"Run {run.pk} is {run.state}." if run else "Nothing was applied yet."
-            raise Conflict(f"{said} There is nothing to look at now.")
+            said = f"Run {run.pk} is {run.state}." if run else "Nothing has been applied yet."
+            raise Conflict(f"{said} There is nothing to check now.")
         if sync.doubted is not None:
             number = sync.doubted.number
             raise Conflict(
-                f"Revision {number} was not applied to its end, so nobody's change can be told: plan it now."
+                f"Revision {number} was not applied completely, so outside changes cannot be detected: plan it now."
             )
         run = lifecycle.begin(revision=sync.applied, kind=StackRun.Kind.CHECK, actor=actor.name)
         _record(actor, "check", stack, None, {"run": run.pk}, "")
@@ -224,7 +224,7 @@ def force_unlock(*, actor: Actor, stack_id: int, lock_id: str, reason: str) -> N
         _lock_sync(stack_id)
         held = StateLock.objects.filter(stack_id=stack_id).first()
         if held is None or held.lock_id != lock_id:
-            raise Conflict("This lock is not there any more; look again who holds it.")
+            raise Conflict("This lock no longer exists; check again who holds it.")
         held.delete()
         if held.run_id is not None:
             StackRun.objects.filter(pk=held.run_id).update(password_digest="")
@@ -249,7 +249,7 @@ def read_state(*, actor: Actor, stack_id: int, number: int) -> dict[str, Any]:
 
 def _must_say_why(reason: str) -> None:
     if not reason.strip():
-        raise Invalid([FieldError("/reason", "missing", "Say why: everybody will read it in the record.")])
+        raise Invalid([FieldError("/reason", "missing", "Give a reason; it is recorded in the audit log.")])
 
 
 def _stack(stack_id: int) -> Stack:

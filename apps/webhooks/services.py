@@ -52,7 +52,7 @@ def make_webhook(
         raise Invalid(faults)
     lock_quotas(owner)
     if Webhook.objects.filter(account=owner, name=plain).exists():
-        raise Conflict(f"There is a webhook {plain} already.")
+        raise Conflict(f"A webhook named {plain} already exists.")
     refuse_over_quota(owner, NOUN, Webhook.objects.filter(account=owner).count() + 1)
     secret = new_secret()
     row = Webhook.objects.create(
@@ -176,7 +176,7 @@ def _store(actor: Actor, action: str, row: Webhook, before: dict[str, Any] | Non
 
 def _must_be_on(row: Webhook) -> None:
     if not row.enabled:
-        raise Conflict(f"Webhook {row.name} is switched off; switch it on first.")
+        raise Conflict(f"Webhook {row.name} is disabled; enable it first.")
 
 
 def _at_once(row: Webhook) -> None:

@@ -51,7 +51,7 @@ def test_one_more_than_the_quota_is_refused_in_words_and_the_rest_can_be_edited(
         pool(acme, "c")
     fault = refused.value.faults[0]
     assert (fault.pointer, fault.code) == ("", "quota")
-    assert fault.detail.startswith("Acme may have 2 pools; this would be 3.")
+    assert fault.detail.startswith("The quota of Acme is 2 pools; this would make 3.")
     assert Pool.objects.count() == 2
     limited(acme, pools=1)
     save_object(actor=acme, kind="Pool", name="a", spec=POOL | {"connect_timeout_ms": 7})

@@ -99,11 +99,11 @@ def test_sizing_counts_per_server_of_the_last_run_and_borrows_for_the_rest(acme:
     assert here.per_server == pytest.approx(run.result["capacity"] / here.servers)
     answer = sizing.sizing(acme, pool.pk, 30)
     assert answer.possible
-    assert any("Never measured" in doubt for doubt in answer.doubts)
+    assert any("Not measured" in doubt for doubt in answer.doubts)
 
 
 def test_without_a_run_sizing_says_that_nothing_was_measured(acme: Actor, globex: Actor, pool: Pool) -> None:
-    assert "Nothing was measured yet" in sizing.sizing(acme, pool.pk, 30).message
+    assert "There is no measured capacity yet" in sizing.sizing(acme, pool.pk, 30).message
     with pytest.raises(NotFound):
         sizing.sizing(globex, pool.pk, 30)
 
@@ -154,7 +154,7 @@ def test_a_server_that_is_gone_since_counts_for_the_whole_pool(acme: Actor, pool
 def test_a_time_in_which_nobody_looked_is_not_a_time_without_requests(acme: Actor, pool: Pool) -> None:
     make_work(pool, now() - timedelta(seconds=30), 100, 100, 100)
     found = before_after.before_and_after(acme, pool.pk, before=now() - timedelta(minutes=20), after=now())
-    assert {each.message for each in found} == {"Nothing was measured in one of the two times."}
+    assert {each.message for each in found} == {"There is no data for one of the two periods."}
     assert found[0].before.requests_rps is None
     assert found[0].after.requests_rps == 30
 

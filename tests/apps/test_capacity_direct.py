@@ -72,10 +72,14 @@ def test_it_waits_and_says_why_until_an_operator_approves(
 ) -> None:
     test = a_test(editor, load=HOLD)
     address = next(check for check in checks_of(editor, test.pk) if check.code == "address")
-    assert address.message.endswith(f"An operator approves each run: {WHY}")
+    assert address.message.endswith(f"An operator must approve each run: {WHY}")
     run = carried_out(services.request_run(actor=editor, test_id=test.pk))
     services.sweep()
-    assert (run.state, run.phase, received(servers)) == (Run.State.WAITING, f"It waits for an operator: {WHY}", {})
+    assert (run.state, run.phase, received(servers)) == (
+        Run.State.WAITING,
+        f"Waiting for an operator to approve it: {WHY}",
+        {},
+    )
     assert run_shape(run)["waits_for_approval"]
     assert WHY in client_of(editor).get(f"/capacity-runs/{run.pk}").content.decode()
     with pytest.raises(Forbidden):
@@ -100,7 +104,7 @@ def test_an_approval_is_for_one_address(
     run = services.request_run(actor=operator, test_id=a_test(editor, load=HOLD).pk, approve=True)
     Server.objects.update(**moved)
     assert carried_out(run).state == Run.State.REFUSED
-    assert run.message.startswith(f"An operator approved {PUBLIC}:19101; now it would load "), run.message
+    assert run.message.startswith(f"An operator approved {PUBLIC}:19101, but the target is now "), run.message
     assert received(servers) == {}
 
 
@@ -112,7 +116,7 @@ def test_a_server_that_becomes_public_after_the_asking_is_not_loaded(
     assert run.begin_by is not None
     Server.objects.update(address=PUBLIC)
     assert carried_out(run).state == Run.State.REFUSED
-    assert ("nobody did" in run.message, received(servers)) == (True, {})
+    assert ("no one has" in run.message, received(servers)) == (True, {})
 
 
 @pytest.mark.parametrize("later", [(OTHER, PUBLIC), (OTHER,)], ids=["still one of them", "gone"])

@@ -131,9 +131,9 @@ def test_a_margin_that_is_none_is_refused(limited: World, margin: object) -> Non
         ({"state": Run.State.FAILED}, "is failed"),
         ({"state": Run.State.STOPPED}, "is stopped"),
         ({"result": {"capacity": None}}, "found no capacity"),
-        ({"result": {"capacity": 15.0}}, "nobody can say on what"),
+        ({"result": {"capacity": 15.0}}, "on an unknown build"),
         ({"ended_at": now() - timedelta(days=31)}, "more than 30 days"),
-        ({"region": None}, "nobody can say on what"),
+        ({"region": None}, "on an unknown build"),
         ({"capacity": 0.9}, "not even 1"),
     ],
 )
@@ -214,7 +214,7 @@ def test_by_itself_a_run_moves_the_limit_by_no_more_than_the_policy_allows(limit
     sentence = limits.apply_automatically(run)
     assert sentence == (
         f"{run.name} found 15 requests/s: the limit goes from 10 to 12. "
-        "Held back: 13 would be more than 20% away from 10 at once."
+        "Not applied: 13 differs from 10 by more than 20%."
     )
     assert (backend().limit_value, backend().limit_measured_by) == (12, run.name)
     assert backend().limit_set_by == f"{run.name} for ada"
@@ -240,7 +240,7 @@ def test_it_is_never_lowered_below_what_its_clients_asked_for(limited: World, as
     observed(asked)
     sentence = limits.apply_automatically(with_test(limited, capacity=4.0))
     assert backend().limit_value == value
-    assert "Held back" in sentence
+    assert "Not applied" in sentence
 
 
 def test_what_the_test_itself_sent_is_nobodys_wish(limited: World) -> None:
@@ -258,20 +258,20 @@ def test_without_a_measured_hour_it_is_not_lowered(limited: World) -> None:
 
 def test_who_may_not_write_any_more_sets_no_limit(limited: World) -> None:
     sentence = limits.apply_automatically(with_test(limited, role=Membership.Role.VIEWER))
-    assert sentence.startswith("The limit stays: Your role is viewer")
+    assert sentence.startswith("The limit is unchanged: Your role is viewer")
     assert backend().limit_value == 10
 
 
 def test_who_left_sets_no_limit(limited: World) -> None:
     run = with_test(limited)
     User.objects.filter(username="ada").update(is_active=False)
-    assert "may not change limits any more" in limits.apply_automatically(run)
+    assert "may no longer change limits" in limits.apply_automatically(run)
     assert backend().limit_value == 10
 
 
 def test_the_first_limit_is_a_persons(limited: World) -> None:
     set_limit(actor=limited.operator, pool_id=backend().pool_id, region="here", kind="none")
-    assert "the first one is set by hand" in limits.apply_automatically(with_test(limited))
+    assert "set the first one manually" in limits.apply_automatically(with_test(limited))
     assert backend().limit_kind == "none"
 
 
@@ -279,7 +279,7 @@ def test_an_answer_that_is_not_certain_is_left_to_people(limited: World) -> None
     run = with_test(limited)
     run.result = {**(run.result or {}), "limited_by": "max_rate"}
     run.save()
-    assert "decide by hand" in limits.apply_automatically(run)
+    assert "set the limit manually" in limits.apply_automatically(run)
     assert backend().limit_value == 10
 
 

@@ -156,7 +156,7 @@ def test_a_region_that_is_drained_meanwhile_ends_the_run(
 
     monkeypatch.setattr(facts, "look", look)
     run = ran(editor, load=HOLD)
-    assert (run.state, run.message) == (Run.State.STOPPED, "Aborted: here is drained: its traffic is elsewhere.")
+    assert (run.state, run.message) == (Run.State.STOPPED, "Aborted: here is drained, so it serves no traffic.")
     assert run.seconds.count() <= 2
 
 
@@ -198,7 +198,7 @@ def test_a_run_gets_exactly_one_run_and_a_late_one_none(editor: Actor, backend: 
     late = services.request_run(
         actor=editor, test_id=test.pk, request_key="f2", scheduled_at=now() - timedelta(seconds=90)
     )
-    assert (late.state, "not caught up" in late.message) == (Run.State.REFUSED, True)
+    assert (late.state, "do not catch up" in late.message) == (Run.State.REFUSED, True)
 
 
 def test_a_run_that_nobody_began_within_a_minute_is_refused(editor: Actor, backend: MemoryBackend) -> None:

@@ -62,7 +62,7 @@ def test_one_is_ordered_reported_and_kept_in_a_new_file(
         (["prod", ARN], "--name"),
         (["prod", ARN, "--name", "x", "--our-region", "frankfurt"], "THEIRS=OURS"),
         (["prod", ARN, "--name", "x", "--address", "a=b", "--address", "a=c"], "once"),
-        (["prod/../x"], "no name"),
+        (["prod/../x"], "not a valid object name"),
     ],
 )
 def test_words_that_make_no_order_are_refused_before_anything_is_asked(

@@ -178,7 +178,7 @@ def test_a_schedule_is_shown_with_what_it_run_and_nothing_that_a_terminal_obeys(
     assert {each for each in shown if not each.isprintable()} == {"\n"}
 
 
-@pytest.mark.parametrize(("verb", "words"), [("pause", "no more instants"), ("resume", "next 2027-01-31T03:30:00Z")])
+@pytest.mark.parametrize(("verb", "words"), [("pause", "no more runs"), ("resume", "next 2027-01-31T03:30:00Z")])
 def test_a_schedule_is_paused_and_resumed(
     server: Server, capsys: pytest.CaptureFixture[str], verb: str, words: str
 ) -> None:
@@ -210,7 +210,7 @@ def test_tests_are_listed_and_shown_with_what_stands_in_their_way(
     assert main(["capacity", "list"]) == 0
     assert "3   acme/shop-us  shop  us      search  by_hand" in capsys.readouterr().out
     assert main(["capacity", "show", "shop-us"]) == 0
-    assert "It may not run now:\n    no   A blackout is in force.\n" in capsys.readouterr().out
+    assert "It cannot run now:\n    no   A blackout is in force.\n" in capsys.readouterr().out
 
 
 def test_a_test_is_started_and_waited_for(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -253,7 +253,7 @@ def test_a_run_is_stopped_approved_and_made_the_limit(server: Server, capsys: py
     assert main(["capacity", "set-limit", "12", "--margin", "0.2", "--output", "json"]) == 0
     assert [body for what, _, body, _ in server.asked if what.endswith("set-limit")] == [None, {"margin": 0.2}]
     shown = capsys.readouterr().out
-    assert "What run 12 found is the limit of shop in us now." in shown
+    assert "What run 12 found is now the limit of shop in us." in shown
     assert '"limit_set_at": "2027-01-30T04:00:00Z"' in shown
 
 

@@ -136,5 +136,5 @@ def test_a_revision_in_which_an_assertion_fails_is_refused_before_any_node(tutor
     assert claim is not None
     compiling.compile_fleet(claim)
     rollout = Rollout.objects.get()
-    assert (rollout.state, rollout.message) == ("failed", f"Refused before any node: {sentence}")
+    assert (rollout.state, rollout.message) == ("failed", f"Rejected before any node: {sentence}")
     assert not rollout.steps.exists()

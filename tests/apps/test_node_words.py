@@ -83,7 +83,7 @@ def refusing(world: World) -> None:
     """Every node says no in words of its own to what changes next, and HAProxy names a pool and a listener."""
     line, listener = world.line_of_pool("blue"), Listener.objects.get().pk
     said = f"[haproxy.cfg:{line}] : 'pool-{Pool.objects.get(name='blue').pk}' as lst-{listener} knows it is wrong."
-    refusal = Refused(f"HAProxy refuses the file: {said}", stage="validate", line=line, output=f"[ALERT] (7) : {said}")
+    refusal = Refused(f"HAProxy rejects the file: {said}", stage="validate", line=line, output=f"[ALERT] (7) : {said}")
     for node in world.memory:
         node.judge = lambda bundle: refusal if b"balance roundrobin" in bundle.files["haproxy.cfg"] else None
 

@@ -39,6 +39,6 @@ def test_what_the_ceiling_refuses_is_said_and_is_neither_served_nor_without_room
     rates = (us.demand_rps, us.served_rps, us.rejected_rps, us.capped_rps)
     assert rates == pytest.approx((10, 6, 4, 4), rel=0.05)
     (sentence,) = us.sentences
-    assert "3/s are refused because the account has its share of a node's connections" in sentence
-    assert "1/s are refused because the account has as many per second as it may on a node" in sentence
+    assert "3/s are rejected because the account has used its share of a node's connections" in sentence
+    assert "1/s are rejected because the account has reached its requests per second on a node" in sentence
     assert "no room" not in sentence

@@ -54,7 +54,7 @@ def test_a_region_with_one_unlimited_pool_shows_the_fullest_pool_and_how_many_ar
 
 def test_a_drain_that_one_pool_has_no_room_for_does_not_fit(world: World) -> None:
     page = " ".join(client_of(world.operator).get("/regions/us/drain").content.decode().split())
-    assert "It fits." not in page
+    assert "Safe at current traffic." not in page
     assert re.search(r"eu would be at 2[12][\d.]* of 10 requests/s of acme/acme-web\.", page)
     _, _, words = selectors.what_if(world.operator, None, drained(world, "us"))
     assert not any("fits" in sentence for sentence in words)
@@ -63,12 +63,12 @@ def test_a_drain_that_one_pool_has_no_room_for_does_not_fit(world: World) -> Non
 
 def test_control_judging_the_sum_of_all_pools_says_that_it_fits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reasons, "of_each_pool", lambda uses: [("", list(uses))])
-    assert b"It fits." in client_of(world.operator).get("/regions/us/drain").content
+    assert b"Safe at current traffic." in client_of(world.operator).get("/regions/us/drain").content
 
 
 def test_a_drain_that_every_pool_has_room_for_fits(world: World) -> None:
     Backend.objects.filter(pool=world.pools["acme"]).update(limit_value=100)
-    assert b"It fits." in client_of(world.operator).get("/regions/us/drain").content
+    assert b"Safe at current traffic." in client_of(world.operator).get("/regions/us/drain").content
     _, _, words = selectors.what_if(world.operator, None, drained(world, "us"))
     assert "Every pool fits." in words
 
@@ -76,7 +76,7 @@ def test_a_drain_that_every_pool_has_room_for_fits(world: World) -> None:
 def test_what_is_not_known_is_not_said_to_fit(world: World) -> None:
     Backend.objects.filter(pool=world.pools["acme"]).update(limit_kind="connections", limit_value=100)
     _, _, words = selectors.what_if(world.operator, None, drained(world, "us"))
-    assert any(sentence.startswith("Whether eu has room of acme/acme-web is not known") for sentence in words)
+    assert any(sentence.startswith("It is unknown whether eu has capacity for acme/acme-web") for sentence in words)
 
 
 def test_a_pool_without_servers_in_a_region_has_no_usable_server_there(world: World) -> None:

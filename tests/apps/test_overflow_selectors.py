@@ -60,7 +60,7 @@ def test_what_if_a_limit_were_higher(spilling: World) -> None:
     assert then.lanes == ()
     assert words[-2:] == (
         "Everything fits.",
-        "The way to other regions adds 0 ms to the mean request instead of 40 ms.",
+        "Average added latency changes from 40 to 0 ms.",
     )
 
 
@@ -105,4 +105,4 @@ def test_without_traffic_nothing_is_invented() -> None:
 def test_no_limit_is_said(spilling: World) -> None:
     Backend.objects.filter(region=spilling.regions[0]).update(limit_kind="none", limit_value=0)
     eu = selectors.flow_of(spilling.operator, spilling.pools["acme"]).regions[0]
-    assert eu.sentences == ("eu has no limit: it takes whatever comes.",)
+    assert eu.sentences == ("eu has no limitand accepts all traffic.",)

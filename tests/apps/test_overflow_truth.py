@@ -82,7 +82,7 @@ def test_what_waits_for_a_slot_is_not_called_refused(world: World) -> None:
 def test_a_change_that_makes_more_wait_is_warned_of(world: World) -> None:
     before = selectors.predicted(world.operator, world.pools["acme"]).regions
     after = [replace(use, queued_rps=3.0) if use.name == "us" else use for use in before]
-    assert reasons.overloads(before, after) == ("3 requests/s more would wait for a free slot.",)
+    assert reasons.overloads(before, after) == ("3 more requests/s would wait for a free slot.",)
 
 
 def test_a_pool_without_servers_up_is_down_though_another_pool_is_up_there(world: World) -> None:

@@ -107,7 +107,7 @@ def _refused(bundle: Bundle, path: str, word: str, content: bytes) -> Refused:
     else:
         where = next(number for number, who in bundle.line_owners.items() if who.startswith("lst-"))
         said = f"config : parsing [haproxy.cfg:{where}] : 'bind' : unable to load SSL certificate '{path}'."
-    return Refused(f"HAProxy refuses the file: {said}", stage="validate", line=line, output=f"[ALERT]  (7) : {said}\n")
+    return Refused(f"HAProxy rejects the file: {said}", stage="validate", line=line, output=f"[ALERT]  (7) : {said}\n")
 
 
 def poison_server(owner: str) -> tuple[str, str]:
@@ -231,7 +231,7 @@ def test_its_owner_reads_of_it_in_the_api_on_its_page_and_in_the_events_and_nobo
         assert [(each["type"], each["status"], each["reason"], each["fleet"], each["object"]) for each in found] == [
             ("Accepted", False, "refused_by_node", "here", f"{customer(2)}/shop/s")
         ]
-        assert found[0]["message"] == "HAProxy refuses this: unknown keyword '10.66.6.6'."
+        assert found[0]["message"] == "HAProxy rejects this: unknown keyword '10.66.6.6'."
         assert "Not live on fleet here" in client_of(actor).get(f"/pools/{pool.pk}").content.decode()
     listed = Api(operator)("GET", "pools").json()["items"]
     assert [each["name"] for each in listed if each["conditions"]] == ["shop"]

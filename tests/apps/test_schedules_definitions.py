@@ -187,7 +187,7 @@ def test_a_schedule_goes_with_its_history_but_not_while_it_owes_a_change(acme: A
     owed = ScheduleRun.objects.create(
         scheduled_at=moment + timedelta(seconds=1), cause=ScheduleRun.Cause.RESTORE, **fields
     )
-    with pytest.raises(Conflict, match="takes back"):
+    with pytest.raises(Conflict, match="restores"):
         delete_object(actor=acme, kind="Schedule", name="nightly")
     ScheduleRun.objects.filter(pk=owed.pk).update(state=ScheduleRun.State.DONE)
     delete_object(actor=acme, kind="Schedule", name="nightly")

@@ -177,9 +177,9 @@ def test_a_change_is_made_and_taken_back_once(acme: Actor) -> None:
     entry = Entry.objects.filter(object_kind="Pool", action="update").latest("pk")
     assert (entry.actor, f"run {made.pk}" in entry.reason) == ("schedule s", True)
     owed = due_now()
-    assert (owed.state, owed.message) == ("done", "Pool shop is as it was before.")
+    assert (owed.state, owed.message) == ("done", "Pool shop has its previous value again.")
     assert describe(Pool.objects.get(account=acme.account, name="shop")) == before
-    assert executed(acme, shop(acme)).message == "Pool shop was already so."
+    assert executed(acme, shop(acme)).message == "Pool shop already had this value."
     assert ScheduleRun.objects.filter(cause="restore").count() == 1
 
 
@@ -246,7 +246,7 @@ def test_a_capacity_test_that_is_gone_is_said(acme: Actor) -> None:
     Schedule.objects.filter(pk=row.pk).update(target_kind="capacity_test", target={"name": "gone"})
     made = run_now(actor=acme, schedule_id=row.pk)
     run = ScheduleRun.objects.select_related("schedule__account").get(pk=made.pk)
-    with pytest.raises(TargetFailed, match="no capacity test gone") as failure:
+    with pytest.raises(TargetFailed, match="capacity test gone no longer exists") as failure:
         capacity_test.act(run, now())
     assert failure.value.final
 

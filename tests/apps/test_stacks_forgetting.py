@@ -124,7 +124,7 @@ def test_a_stack_that_stands_stays_until_it_is_destroyed(world: World) -> None:
     world.bring("a")
     facts = {"stack": world.stack, "md5": "", "content": b"", "written_by": "pia"}
     StateVersion.objects.create(number=1, resources=2, **facts)
-    stays(world, "2 resources stand in its cloud: destroy them first")
+    stays(world, "Its cloud still has 2 resources: destroy them first")
     services.destroy(actor=world.actor, stack_id=world.stack.pk, reason="moving away")
     world.reconcile()
     world.approve()

@@ -105,7 +105,7 @@ def test_drift_is_found_now_and_then_and_its_repair_waits_for_a_person(world: Wo
     world.reconcile()
     check, repair = StackRun.objects.order_by("id")[1:]
     assert (check.kind, check.state, check.drifted) == ("check", "done", 1)
-    assert (repair.kind, repair.state, repair.reason) == ("change", "planned", "Somebody changed a.")
+    assert (repair.kind, repair.state, repair.reason) == ("change", "planned", "Someone changed a.")
     world.approve()
     assert world.cloud.resources["terraform_data.a"]["input"] == "10"
 

@@ -105,7 +105,7 @@ def test_who_approves_says_which_plan(world: World) -> None:
     services.plan_now(actor=world.actor, stack_id=world.stack.pk)
     world.cloud.serial += 1  # somebody else wrote the state meanwhile
     world.reconcile()
-    with pytest.raises(Conflict, match="anew"):
+    with pytest.raises(Conflict, match="newer plan"):
         services.approve(actor=world.actor, run_id=world.run().pk, plan_digest=seen)
     services.approve(actor=world.actor, run_id=world.run().pk, plan_digest=world.run().plan_digest)
 

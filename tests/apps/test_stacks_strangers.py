@@ -20,7 +20,7 @@ from tests.apps.stacks_runs_env import World, make_env
 
 pytestmark = pytest.mark.django_db
 RULE = Stranger("aws_lb_listener_rule", "arn:rule", "id-a", "rule 7 (path-pattern)")
-TOLD = "Somebody added rule 7 (path-pattern) to a: delete it in the cloud, or define it."
+TOLD = "Someone added rule 7 (path-pattern) to a in the cloud: delete it there, or define it here."
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_it_stays_told_after_the_repair_of_what_was_changed_beside_it(world: Wor
     world.policy("automatic")
     world.cloud.resources["terraform_data.a"]["input"] = "by hand"
     run = look(world)
-    assert run.message == f"Somebody changed a. {TOLD}"
+    assert run.message == f"Someone changed a. {TOLD}"
     assert (world.run().kind, world.run().state, run.drifted) == ("change", "done", 2)
     assert selectors.stack_state(world.actor, world.stack.pk).word == "drifted"
 
@@ -75,7 +75,7 @@ def test_a_cloud_that_does_not_answer_leaves_what_was_known_and_the_look_says_so
     look(world)
     world.answers.failure = "AWS did not answer."
     run = look(world)
-    assert (run.state, run.message) == ("unchanged", "It is not known what was added by hand. AWS did not answer.")
+    assert (run.state, run.message) == ("unchanged", "It is unknown what was added manually. AWS did not answer.")
     assert [each["id"] for each in StackSync.objects.get().added_by_hand] == ["arn:rule"]
 
 
@@ -86,4 +86,6 @@ def test_what_is_below_somebody_elses_thing_is_not_told(world: World) -> None:
 
 def test_many_are_cut_and_counted() -> None:
     told = [{"kind": "", "id": str(number), "label": "front", "message": f"rule {number}"} for number in range(5)]
-    assert sentence(told).startswith("Somebody added rule 0 to front, rule 1 to front, rule 2 to front and 2 more:")
+    assert sentence(told).startswith(
+        "Someone added rule 0 to front, rule 1 to front, rule 2 to front and 2 more in the cloud:"
+    )

@@ -65,7 +65,7 @@ def _words_of_refusal(**taken_away: Any) -> str:
 
 def test_a_file_that_makes_keepalived_read_another_one_is_refused_unread() -> None:
     words = _words_of_refusal()
-    assert "says what no bundle may say" in words
+    assert "has a line that is not allowed" in words
     assert SECRET not in words
 
 

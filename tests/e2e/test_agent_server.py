@@ -63,7 +63,7 @@ def test_events_tell_of_pushes_and_refusals_in_order_and_go_on_after_an_entry(ag
     runs = next(each for each in found if f"generation {generation} runs" in each["text"])
     assert runs["kind"] == "state"
     (refused,) = [each for each in events(agent, since=runs["id"]) if each["kind"] == "error"]
-    assert refused["text"].startswith(f"Generation {generation + 1} was refused (validate): HAProxy refuses the file:")
+    assert refused["text"].startswith(f"Generation {generation + 1} was refused (validate): HAProxy rejects the file:")
     assert [each for each in events(agent, since=refused["id"]) if each["kind"] == "error"] == []
 
 

@@ -113,7 +113,7 @@ def test_a_check_that_was_merely_slow_is_made_again_without_another_change(clean
         poison.everybody_adds_a_route(path)
         slow.before("check", "sleep 60")
         poison.spread()
-        away = Step.objects.filter(state=StepState.UNREACHABLE, message__contains="did not come to an end")
+        away = Step.objects.filter(state=StepState.UNREACHABLE, message__contains="did not finish")
         wait_until(away.exists, "a node says that it had no time")
         assert not Quarantine.objects.exists()
         slow.before("check", "")

@@ -107,7 +107,7 @@ def test_a_fleet_is_rolled_back_and_resumed_by_hand(demo: RunningDemo, page: Pag
     page.get_by_role("table").get_by_role("link").first.click()
     revision = page.get_by_role("region", name="Revisions").get_by_role("row").nth(2)
     revision.get_by_role("button", name="Roll back").click()
-    page.get_by_role("dialog").get_by_label("Why").fill("the answer was better before")
+    page.get_by_role("dialog").get_by_label("Reason").fill("the answer was better before")
     page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
     expect(page.get_by_text("is held at revision")).to_be_visible()
     assert until(lambda: demo.answers("us-1", "before") and demo.answers("us-2", "before"))
@@ -127,7 +127,7 @@ def test_a_route_is_made_changed_and_deleted_by_hand(demo: RunningDemo, page: Pa
     page.goto(f"{demo.place.console_url}/routes/new")
     page.get_by_label("Hostname", exact=True).fill("hand.globex.example")
     page.get_by_label("Path", exact=True).fill("/")
-    page.get_by_label("Answer by itself").check()
+    page.get_by_label("Return a fixed response").check()
     own_answer = page.locator("[data-choice=fixed_response]")
     own_answer.get_by_label("Status").fill("200")
     own_answer.get_by_label("Body").fill("made by hand")
@@ -151,7 +151,7 @@ def test_a_route_is_made_changed_and_deleted_by_hand(demo: RunningDemo, page: Pa
 def test_a_server_is_drained_and_made_ready_by_hand(demo: RunningDemo, page: Page) -> None:
     page.goto(f"{demo.place.console_url}/pools/{first_id(demo, 'pools')}")
     server = page.locator("tr[id^=server-]").first
-    buttons = page.get_by_role("group", name="State of the checked servers")
+    buttons = page.get_by_role("group", name="Admin state of the selected servers")
     for button, word in (("Drain", "drain"), ("Ready", "ready")):
         server.get_by_role("checkbox").check()
         buttons.get_by_role("button", name=button).click()

@@ -96,7 +96,7 @@ def route_by_hand(page: Page) -> None:
     page.goto("/routes/new")
     page.get_by_label("Hostname", exact=True).fill("hand.globex.example")
     page.get_by_label("Path", exact=True).fill("/")
-    page.get_by_label("Answer by itself").check()
+    page.get_by_label("Return a fixed response").check()
     own_answer = page.locator("[data-choice=fixed_response]")
     own_answer.get_by_label("Status").fill("200")
     own_answer.get_by_label("Body").fill("made by hand")

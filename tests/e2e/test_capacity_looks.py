@@ -119,7 +119,7 @@ def all_pages(paths: dict[str, str], tutorial_env: Actor) -> Answers:
 def wrong_in(page: Page, name: str) -> list[str]:
     """What sticks out of the page or out of sight."""
     wrong = [] if fits(page) else ["it does not fit"]
-    if name == GOING and not in_sight(page, "Stop the load"):
+    if name == GOING and not in_sight(page, "Stop test"):
         wrong.append("the stop button is out of sight")
     return wrong
 

@@ -160,7 +160,7 @@ def test_a_trace_says_which_route_wins_and_which_were_passed_by(spillway: Spillw
     assert "not " in asked.stdout
     assert "in us-central1: " in asked.stdout
     foreign = spillway("trace", "GET", "https://api.globex.example/v1")
-    assert foreign.stdout == "No load balancer takes this request for a hostname of yours.\n"
+    assert foreign.stdout == "No load balancer serves this request for one of your hostnames.\n"
 
 
 def test_tokens_are_made_listed_and_revoked_and_a_narrow_one_changes_nothing(spillway: Spillway, file: Path) -> None:
@@ -174,7 +174,7 @@ def test_tokens_are_made_listed_and_revoked_and_a_narrow_one_changes_nothing(spi
         row for row in json.loads(spillway("token", "list", "--output", "json").stdout) if row["name"] == "reader"
     )
     assert spillway("token", "revoke", str(row["id"])).returncode == 0
-    assert "not valid any more" in spillway("status", SPILLWAY_TOKEN=token).stderr
+    assert "no longer valid" in spillway("status", SPILLWAY_TOKEN=token).stderr
 
 
 @pytest.mark.exhaustive  # of the words alone it is asked in tests/apps
@@ -197,7 +197,7 @@ def test_a_capacity_test_is_shown_with_what_stands_in_its_way_and_its_runs(spill
     assert "acme/shop-us" in spillway("capacity", "list").stdout
     shown = spillway("capacity", "show", "shop-us")
     assert shown.returncode == 0, shown.stderr
-    assert "It may not run now:" in shown.stdout
+    assert "It cannot run now:" in shown.stdout
     asked = spillway("capacity", "start", "shop-us", "--output", "json")
     run = json.loads(asked.stdout)
     assert asked.returncode == (1 if run["terminal"] else 0), asked.stderr

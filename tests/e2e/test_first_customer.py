@@ -152,12 +152,12 @@ def invited(place: Place) -> str:
     page.get_by_role("link", name="New customer").first.click()
     page.get_by_label("Name", exact=True).fill("initech")
     page.get_by_label("Title", exact=True).fill("Initech")
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create customer").click()
     page.get_by_role("link", name="Invite").click()
-    page.get_by_label("E-mail address").fill("bill@initech.example")
+    page.get_by_label("Email address").fill("bill@initech.example")
     page.get_by_label("Role").select_option("owner")
     page.get_by_role("button", name="Invite").click()
-    link = page.get_by_role("region", name="Link of the invitation").inner_text().strip()
+    link = page.get_by_role("region", name="Invitation link").inner_text().strip()
     page.context.close()
     return link
 
@@ -169,7 +169,7 @@ def come_in(page: Page, link: str, album: Album) -> None:
     page.get_by_label("Username").fill("bill")
     for field in page.locator("input[type=password]").all():
         field.fill("a stapler of my own, red")
-    page.get_by_role("button", name="Come in").click()
+    page.get_by_role("button", name="Accept invitation").click()
     expect(page.get_by_role("heading", name="First steps")).to_be_visible()
     album.take("first-steps")
 
@@ -182,11 +182,11 @@ def step(page: Page, name: str) -> None:
 
 def claim(page: Page, place: Place, zone: NameServer, album: Album) -> None:
     """Claim the name, set in DNS exactly what the page says, and see it found."""
-    step(page, "Claim a name")
+    step(page, "Add hostname")
     page.get_by_label("Hostname").fill(HOST)
-    page.get_by_role("button", name="Claim it").click()
-    name = page.get_by_role("region", name="the record's name").inner_text().strip()
-    value = page.get_by_role("region", name="the record's value").inner_text().strip()
+    page.get_by_role("button", name="Add hostname").click()
+    name = page.get_by_role("region", name="record name").inner_text().strip()
+    value = page.get_by_role("region", name="record value").inner_text().strip()
     page.get_by_role("button", name="Check now").click()
     expect(page.locator("#verification")).to_contain_text("There is no TXT record")
     album.take("what-to-set")
@@ -218,7 +218,7 @@ def add_servers(page: Page, place: Place, album: Album) -> None:
 
 def make_route(page: Page, place: Place, album: Album) -> None:
     """The form knows hostname and pool already; only a name is missing."""
-    step(page, "Make a route")
+    step(page, "Create route")
     expect(page.get_by_label("Hostname", exact=True)).to_have_value(HOST)
     page.get_by_label("Name", exact=True).fill("shop")
     album.take("route-form")

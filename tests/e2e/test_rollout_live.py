@@ -270,7 +270,7 @@ def test_a_certificate_of_one_customer_that_haproxy_refuses_is_left_out_and_ever
         ("acme/site", "us"),
     ]
     assert {row.message for row in Quarantine.objects.all()} == {
-        "HAProxy refuses this: unable to load SSL certificate into SSL Context 'certificate acme/site'."
+        "HAProxy rejects this: unable to load SSL certificate into SSL Context 'certificate acme/site'."
     }
     store(acme, "site", 2048, "acme.example")
     Fleet.objects.update(desired_generation=F("desired_generation") + 1)

@@ -222,7 +222,7 @@ def test_an_id_token_that_is_not_right_signs_nobody_in(browser: Browser, provide
     provider.misbehave(what)
     answer = browser.sign_in()
     assert answer.status_code == 401
-    assert "That did not work" in answer.text
+    assert "Sign-in failed" in answer.text
     assert not browser.is_in()
     provider.misbehave("")
     browser.sign_in()

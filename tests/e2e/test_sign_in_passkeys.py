@@ -84,12 +84,12 @@ def prove_again(page: Page) -> None:
 def add_passkey(page: Page, name: str) -> None:
     """From one's account, proving once more who it is."""
     page.goto("/account/security")
-    page.get_by_role("link", name="Add a passkey").click()
+    page.get_by_role("link", name="Add passkey").click()
     prove_again(page)
     page.get_by_label("name", exact=False).first.fill(name)
-    page.get_by_role("button", name="Add it").click()
+    page.get_by_role("button", name="Add passkey").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="Done").click()
 
 
 def sign_out(page: Page) -> None:
@@ -130,7 +130,7 @@ def test_a_passkey_signs_in_alone_and_after_the_password_until_it_is_removed(ada
     assert complaints == []
     sign_out(page)
     page.get_by_role("button", name="Use a passkey").click()
-    expect(page.get_by_text("No person here has this passkey")).to_be_visible()
+    expect(page.get_by_text("This passkey does not belong to an account here")).to_be_visible()
 
 
 def test_a_key_that_asks_for_no_finger_signs_nobody_in(ada: User, page: Page) -> None:
@@ -138,7 +138,7 @@ def test_a_key_that_asks_for_no_finger_signs_nobody_in(ada: User, page: Page) ->
     sign_in(page)
     page.goto("/account/security/passkeys/new")
     prove_again(page)
-    page.get_by_role("button", name="Add it").click()
+    page.get_by_role("button", name="Add passkey").click()
     expect(page.get_by_text("The browser gave no passkey")).to_be_visible()
     assert not Authenticator.objects.exists()
 
@@ -152,8 +152,8 @@ def test_who_must_have_a_second_factor_is_led_through_it(ada: User, page: Page, 
     prove_again(page)
     secret = page.get_by_role("region", name="Secret").inner_text().replace(" ", "").strip()
     page.get_by_label("Authenticator code").fill(code(secret))
-    page.get_by_role("button", name="Switch on").click()
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("button", name="Turn on").click()
+    page.get_by_role("link", name="Done").click()
     page.get_by_role("link", name="Pools").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Pools")
 
@@ -216,10 +216,10 @@ def visit_every_page(page: Page, looked_at: Callable[[str], None]) -> None:
     looked_at("app-add")
     secret = page.get_by_role("region", name="Secret").inner_text().replace(" ", "").strip()
     page.get_by_label("Authenticator code").fill("000000")
-    press(page, "Switch on")
+    press(page, "Turn on")
     looked_at("app-wrong")
     page.get_by_label("Authenticator code").fill(code(secret))
-    press(page, "Switch on")
+    press(page, "Turn on")
     looked_at("recovery-codes")
     for name, path in {
         "passkey-add": "/account/security/passkeys/new",
@@ -231,7 +231,7 @@ def visit_every_page(page: Page, looked_at: Callable[[str], None]) -> None:
         looked_at(name)
     page.goto("/account/security/passkeys/new")
     page.get_by_label("name", exact=False).first.fill("laptop")
-    press(page, "Add it")
+    press(page, "Add passkey")
     looked_at("security")
     for name, path in {
         "passkey-rename": page.get_by_role("link", name="Rename laptop").get_attribute("href") or "",

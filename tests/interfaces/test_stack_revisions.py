@@ -77,8 +77,8 @@ def test_it_is_compared_with_any_other_and_shown_whole(operator: Actor, stack: S
     text = client.get(path, {"against": "1"}).content.decode()
     assert "from revision 1 to 3" in text
     assert "aws_eip.ip_1" in text
-    assert "all of it is new" in client.get(f"/stacks/{stack.pk}/revisions/1").content.decode()
-    assert "Both say the same" in client.get(path, {"against": "3"}).content.decode()
+    assert "all new" in client.get(f"/stacks/{stack.pk}/revisions/1").content.decode()
+    assert "Both revisions are identical" in client.get(path, {"against": "3"}).content.decode()
     whole = client.get(path, {"whole": "1"}).content.decode()
     assert "sw-stk1-lb-1" in whole
     for strange in ("99", "0", "-1", "x", "1" * 40, "\x00", "²"):

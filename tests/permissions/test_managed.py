@@ -31,7 +31,7 @@ from tests.permissions.table import TABLE
 
 pytestmark = pytest.mark.django_db
 MANAGER = "pipeline"
-SENTENCE = re.compile(f"[a-z0-9-]+ is managed by {MANAGER}, which will undo what others change; change it there, or ")
+SENTENCE = re.compile(f"[a-z0-9-]+ is managed by {MANAGER}, which reverts other changes. Change it there, or ")
 PARTS: tuple[type[Model], ...] = (Backend, HealthCheck, Listener, RoutePool, Server, RegionLatency)
 # What stands in rows of definitions and is no definition: the intent, and when something is due or was seen.
 PASSING = {"desired_generation", "updated_at", "next_at", "missed"}

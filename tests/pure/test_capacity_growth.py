@@ -26,7 +26,7 @@ def test_a_law_ends_where_another_server_takes_capacity_away() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "words"),
-    [([], "No size"), ([1], "Only 1 server was"), ([3], "Only 3 servers were"), ([2, 4], "Only 2, 4")],
+    [([], "No capacity"), ([1], "Only 1 server was"), ([3], "Only 3 servers were"), ([2, 4], "Only 2, 4")],
 )
 def test_too_few_sizes_are_no_law_and_say_so(sizes: list[int], words: str) -> None:
     found = growth([(n, 100.0 * n) for n in sizes])

@@ -55,7 +55,7 @@ def test_a_run_that_could_not_confirm_says_what_held_and_what_did_not(measured: 
 def test_control_a_search_in_which_nothing_held_found_that_nothing_holds(measured: Outcome) -> None:
     found = summed([step(measured, 1, Status.BAD)], Ending.NOTHING)
     assert (found.low, found.met, found.inconclusive) == (None, False, False)
-    assert found.message.startswith("No rate was found")
+    assert found.message.startswith("No rate met")
 
 
 def test_an_interval_has_a_width(measured: Outcome) -> None:

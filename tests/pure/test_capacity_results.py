@@ -55,13 +55,13 @@ def test_three_regions_with_one_lost_need_half_of_the_load_each() -> None:
     sizing = size([Measurement(name, 3, 5.0, "run-1") for name in "abc"], 30, margin=0)
     assert [need.needed for need in sizing.needs] == [3, 3, 3]
     assert sizing.takes_now == 30
-    assert sizing.message.endswith("as many as now.")
+    assert sizing.message.endswith("the same number as now.")
 
 
 def test_a_region_that_was_never_measured_borrows_the_weakest_number_and_says_so() -> None:
     sizing = size([Measurement("a", 3, 5.0, "run-1"), Measurement("b", 3, 4.0, "run-2"), Measurement("c", 1, None)], 40)
     assert sizing.needs[2].per_server == 4.0
-    assert "Never measured" in sizing.doubts[0]
+    assert "Not measured" in sizing.doubts[0]
 
 
 def test_nothing_measured_gives_no_number() -> None:
@@ -172,5 +172,5 @@ def test_a_change_since_the_last_run_is_shown_only_where_both_are_sure() -> None
     assert difference({"capacity": 80.0, "low": 79.0, "high": 82.0}, last, "run-1")["shown"]
     near = difference({"capacity": 101.0, "low": 100.0, "high": 103.0}, last, "run-1")
     assert not near["shown"]
-    assert near["message"].startswith("No difference to run-1 can be shown")
+    assert near["message"].startswith("No significant difference from run-1")
     assert not difference({"capacity": 120.0, "low": 119.0, "high": None}, last | {"high": None}, "run-1")["shown"]

@@ -82,7 +82,7 @@ STACK = {
     "refused": ["acme/cart: ALB cannot do this."],
     "warnings": ["acme/shop: ALB does it otherwise."],
     "decision": "person",
-    "reason": "A person approves every plan of this stack.",
+    "reason": "Every plan of this stack needs approval.",
 }
 # As customers get it.
 NAMELESS = STACK | {"stack": None, "changes": [], "decision": None, "reason": ""}
@@ -107,7 +107,7 @@ def test_a_plan_says_what_becomes_of_stacks_and_zones() -> None:
     assert shown.strip().splitlines() == [
         "Stack aws-eu (aws): 1 to add, 2 to change, 3 to replace, 0 to delete",
         "    route acme/cart: weight of acme/shop: 60 % → 50 %",
-        "    A person approves every plan of this stack.",
+        "    Every plan of this stack needs approval.",
         "Zone a.test",
         "    ~ www.a.test A: 192.0.2.1 (ttl 300) → 192.0.2.1, 192.0.2.2 (ttl 60)",
         "    - old.a.test A: 192.0.2.1 (ttl 300)",

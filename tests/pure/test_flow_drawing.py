@@ -160,7 +160,7 @@ def test_a_limit_in_flight_and_no_limit_are_said_as_such() -> None:
     flying = use(1, 5.0, capacity_rps=None, in_flight=9, flight_limit=20)
     assert use_words(flying) == "9 of 20 in flight"
     assert use_words(use(1, 5.0, capacity_rps=None, unlimited=True)) == "5 requests/s, no limit"
-    assert use_words(use(1, 0.0, drained=True)) == "drained, takes nothing"
+    assert use_words(use(1, 0.0, drained=True)) == "drained, serves no traffic"
     assert use_words(use(1, 0.0, healthy=False)) == "no usable server"
     assert [use_kind(use(1, amount)) for amount in (5.0, 9.5, 12.0)] == ["", "warn", "bad"]
 
@@ -169,8 +169,8 @@ def test_the_table_twin_has_a_row_per_band_with_the_reason() -> None:
     both = flow((lane(2, 1, 8.0),), use(1, 2.0, guests=8.0), use(2, 10.0, out=8.0, refused=2))
     rows = [(row.source, row.target, row.rps, row.share, row.added, row.why) for row in table_twin(both)]
     assert rows == [
-        ("europe-west1", "europe-west1", "2", "100 %", "0 ms", "own traffic comes first"),
-        ("us-central1", "us-central1", "10", "50 %", "0 ms", "own traffic comes first"),
+        ("europe-west1", "europe-west1", "2", "100 %", "0 ms", "local traffic has priority"),
+        ("us-central1", "us-central1", "10", "50 %", "0 ms", "local traffic has priority"),
         ("us-central1", "europe-west1", "8", "40 %", "+98 ms", "us-central1 is at its limit"),
         ("us-central1", "nobody: refused", "2", "10 %", "–", "every region is at its limit"),
     ]

@@ -30,7 +30,7 @@ SAID = {
 
 @pytest.mark.parametrize("said", SAID)
 def test_an_alert_is_about_whoever_wrote_the_line_or_the_file(said: str) -> None:
-    refusal = Refused(f"HAProxy refuses the file: {said}", stage="validate", output=f"[ALERT]    (7) : {said}\n")
+    refusal = Refused(f"HAProxy rejects the file: {said}", stage="validate", output=f"[ALERT]    (7) : {said}\n")
     assert list(owners_named(refusal, BUNDLE)) == SAID[said]
 
 

@@ -33,7 +33,7 @@ class HostnameTaken(Exception):
 
     def sentence(self, name: str) -> str:
         """What the claimant reads."""
-        return f"Another account has verified {name}, or a wildcard over or a name under it, and serves it."
+        return f"Another account has verified {name}, a wildcard that covers it, or a name below it."
 
 
 class PublicSuffix(HostnameTaken):
@@ -43,7 +43,7 @@ class PublicSuffix(HostnameTaken):
 
     def sentence(self, name: str) -> str:
         """What the claimant reads."""
-        return f"{name.removeprefix('*.')} is a public suffix, under which anybody has names; claim a name below it."
+        return f"{name.removeprefix('*.')} is a public suffix that many owners share; claim a name below it."
 
 
 def state_of(claim: Hostname) -> str:

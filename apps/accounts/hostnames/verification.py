@@ -77,10 +77,10 @@ def _look_by_http(claim: Hostname) -> Finding:
     except (Refused, Unreachable) as error:
         return Finding("", f"By HTTP: {error}")
     if answer.status == 200 and answer.body.strip() == claim.challenge.encode():
-        return Finding(Hostname.Verification.HTTP, "The web server answers with the token.")
+        return Finding(Hostname.Verification.HTTP, "The web server returns the token.")
     if answer.status == 200:
-        return Finding("", "By HTTP: the answer is not the token.")
-    return Finding("", f"By HTTP: the answer is {answer.status}.")
+        return Finding("", "By HTTP: the response is not the token.")
+    return Finding("", f"By HTTP: the response is {answer.status}.")
 
 
 def _resolver() -> dns.resolver.Resolver:

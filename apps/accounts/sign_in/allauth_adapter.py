@@ -33,8 +33,8 @@ class AccountAdapter(DefaultAccountAdapter):
         "username_password_mismatch": "Please enter a correct username and password. Both may be case-sensitive.",
         "too_many_login_attempts": limits.TOO_MANY,
         "incorrect_password": "This is not your password. Try again.",
-        "enter_current_password": "This is not your present password. Try again.",
-        "invalid_password_reset": "This link does not work any more. Ask for a new one.",
+        "enter_current_password": "This is not your current password. Try again.",
+        "invalid_password_reset": "This link no longer works. Request a new link.",
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's signature
@@ -84,7 +84,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     """Second factors: what they are called, and how their secrets rest in the database."""
 
     error_messages = DefaultMFAAdapter.error_messages | {
-        "incorrect_code": "This was not right. Try again.",
+        "incorrect_code": "That did not match. Try again.",
     }
 
     def encrypt(self, text: str) -> str:

@@ -17,7 +17,7 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, NotFound
 
 LIFETIME = timedelta(days=7)
-GONE = "This invitation does not work (any more). Ask whoever invited you for a new one."
+GONE = "This invitation is not valid or no longer valid. Ask the person who invited you for a new one."
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 # Sent inside the transaction of an acceptance: `membership` and `invitation`. Whoever keeps records listens.
@@ -60,7 +60,7 @@ def accept_invitation(*, secret: str, user: User) -> Membership:
     account = found.account
     lock_quotas(account)
     if Membership.objects.filter(account=account, user=user).exists():
-        raise Conflict(f"You are in {account.title} already; this invitation is for somebody else.")
+        raise Conflict(f"You are already a member of {account.title}; this invitation is for someone else.")
     # The condition is part of the update: whoever comes second changes no row.
     if not open_ones().filter(pk=found.pk).update(accepted_at=now(), accepted_by=user):
         raise NotFound(GONE)

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 WINDOW = timedelta(minutes=15)
 PER_NAME_AND_ADDRESS = 5
 PER_ADDRESS = 30
-TOO_MANY = "Too many tries that failed. Wait fifteen minutes, or ask an operator."
+TOO_MANY = "Too many failed attempts. Wait fifteen minutes, or ask an operator."
 
 
 @dataclass(frozen=True, slots=True)

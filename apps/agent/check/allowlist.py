@@ -35,5 +35,5 @@ def check_allowlist(path: str, text: str) -> None:
     """Raise Refusal unless each line of the file is one that may stand there."""
     for number, line in enumerate(text.split("\n"), 1):
         if line and not ALLOWLIST[path].fullmatch(line.lstrip(" ")):
-            message = f"{path} says what no bundle may say: {line.strip()[:60]!r}."
+            message = f"{path} has a line that is not allowed: {line.strip()[:60]!r}."
             raise Refusal(message, "validate", number, text[-2000:])

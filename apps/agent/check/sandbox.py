@@ -76,7 +76,7 @@ class Sandbox:
             )
         except subprocess.TimeoutExpired:
             message = (
-                f"haproxy -c did not come to an end within {seconds:.0f} seconds. --check-timeout gives it longer."
+                f"haproxy -c did not finish within {seconds:.0f} seconds. Raise --check-timeout to allow more time."
             )
             raise Unavailable(message, "validate") from None
         except OSError as error:
@@ -97,7 +97,7 @@ def failure_from(output: str, stage: str, release: Path | None, status: int | No
     alerts = [line for line in output.splitlines() if "[ALERT]" in line]
     short = next((line for line in alerts if SHORTAGE.search(QUOTED.sub("", line))), "")
     if short or not alerts:
-        said = (short or output.strip() or "it said nothing")[:300]
+        said = (short or output.strip() or "no output")[:300]
         return Unavailable(f"haproxy could not judge the file on this machine: {said}", stage)
     return refusal_from(output, stage, release)
 
@@ -109,7 +109,7 @@ def refusal_from(output: str, stage: str, release: Path | None) -> Refusal:
     alerts = [line for line in text.splitlines() if "[ALERT]" in line]
     first = re.sub(r"^\[ALERT\]\s+\(\d+\)\s*:\s*", "", alerts[0]) if alerts else text.strip()[:300]
     found = NAMED_LINE.search(text)
-    return Refusal(f"HAProxy refuses the file: {first}", stage, int(found.group(1)) if found else None, text)
+    return Refusal(f"HAProxy rejects the file: {first}", stage, int(found.group(1)) if found else None, text)
 
 
 def readable_group(settings: Settings) -> int:

@@ -95,7 +95,7 @@ class Proxy:
     def start(self) -> None:
         """Start haproxy from the live path; it outlives this agent. Raises Unavailable, also while one lives."""
         if found := self.masters():
-            message = f"HAProxy {found[0]} of this state directory lives and does not answer. --stop ends it."
+            message = f"HAProxy {found[0]} of this state directory runs but does not answer. Use --stop to end it."
             raise Unavailable(message, "switch")
         self.trim_log()
         log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

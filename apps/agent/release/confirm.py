@@ -41,7 +41,7 @@ def confirm(settings: Settings, proxy: Proxy, wanted: Wanted, offset: int) -> No
         if failed or "Cannot bind" in output:
             raise failure_from(output, "confirm", wanted.release)
         if time.monotonic() > deadline:
-            message = f"No new worker came up within {seconds:.0f} seconds. --confirm-timeout gives it longer."
+            message = f"No new worker started within {seconds:.0f} seconds. Raise --confirm-timeout to allow more time."
             raise Unavailable(message, "confirm")
         before = before or proxy.processes()
         time.sleep(0.01)

@@ -66,7 +66,7 @@ def probe(bind: Bind, address: str, port: int, secret: str, release: Path, timeo
 
 def _unanswered(error: Exception) -> Answer:
     hung_up = isinstance(error, (ConnectionResetError, BrokenPipeError, http.client.HTTPException))
-    return Answer(problem=f"nobody answers as expected ({error})", silent=not hung_up)
+    return Answer(problem=f"nothing answers as expected ({error})", silent=not hung_up)
 
 
 def _http(protocol: str, host: str, port: int, secret: str, name: str, timeout: float) -> Answer:

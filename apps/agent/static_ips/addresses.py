@@ -57,7 +57,7 @@ class Addresses:
         if not manifest.addresses:
             return
         if os.geteuid() != 0:
-            raise Refusal("Static IPs that move need an agent that is started as root.", "validate")
+            raise Refusal("Static IPs that move need an agent that runs as root.", "validate")
         if vrrp.CONFIG in manifest.files:
             self.keepalived.check(release, self._id(manifest))
         if anycast.CONFIG in manifest.files:
@@ -66,7 +66,9 @@ class Addresses:
     def _id(self, manifest: Manifest) -> str:
         node = manifest.nodes.get(self._settings.name)
         if node is None:
-            raise Refusal(f"The bundle moves addresses among nodes that {self._settings.name} is none of.", "validate")
+            raise Refusal(
+                f"The bundle moves addresses among nodes that do not include {self._settings.name}.", "validate"
+            )
         return node
 
     # What haproxy has to answer, for the health watchdog

@@ -75,7 +75,7 @@ class Bird:
             if not shutil.which(program):
                 raise Refusal(
                     f"The bundle has addresses that BGP announces, and this node has no {program}: install it, "
-                    f"or say where it is with {flag}.", "validate",
+                    f"or set its path with {flag}.", "validate",
                 )  # fmt: skip
         routers = [address for _, address in self._settings.bgp_neighbours]
         for address in addresses:

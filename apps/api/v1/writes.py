@@ -52,7 +52,7 @@ def no_dry_run(request: Request) -> None:
 def refuse_overload(warnings: Iterable[str]) -> None:
     """Raises Conflict when there is a warning."""
     if found := " ".join(warnings):
-        raise Conflict(f"Nothing was changed. {found} Leave out refuse_overload to change it all the same.")
+        raise Conflict(f"Nothing was changed. {found} Leave out refuse_overload to change it anyway.")
 
 
 def save(request: Request, kind: str, data: dict[str, Any], *, version: int | None, create_only: bool) -> Any:
@@ -187,7 +187,7 @@ class ByName(Change):
         """Create or replace; `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
         row = self.row(request, name)
         if row and requests.create_only(request):
-            raise Stale(f"There is a {self.kind} {row.name} already.", row.version)
+            raise Stale(f"A {self.kind} named {row.name} already exists.", row.version)
         if row:
             return self.replaced(request, self.owned(request, row))
         data = requests.envelope(request, kind=self.kind, **name)

@@ -64,7 +64,7 @@ def bottleneck(servers: Sequence[ServerSample], nodes: Sequence[NodeSample] = ()
     failing = [server for server in servers if server.error_rate > 0.01]
     if failing:
         return Bottleneck("errors", f"{len(failing)} of {len(servers)} servers answered with errors.")
-    return Bottleneck("unknown", "The samples show no cause: it may lie behind the servers.")
+    return Bottleneck("unknown", "The samples show no cause. It may be behind the servers.")
 
 
 def _alone(servers: Sequence[ServerSample]) -> Bottleneck | None:

@@ -54,12 +54,12 @@ def _faults(first: CapacityTest, second: CapacityTest, rounds: int) -> list[Fiel
     if first.account_id != second.account_id:
         faults.append(FieldError("/second", "account", "Both tests must belong to the same account."))
     if first.load.get("kind") != second.load.get("kind"):
-        faults.append(
-            FieldError("/second", "load", "Both tests must make the same kind of load, or nothing can be compared.")
-        )
+        faults.append(FieldError("/second", "load", "Both tests must use the same kind of load."))
     if not FEWEST_ROUNDS <= rounds <= MOST_ROUNDS:
         faults.append(
-            FieldError("/rounds", "range", f"Give {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds: one alone proves nothing.")
+            FieldError(
+                "/rounds", "range", f"Give {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds: a single round is not enough."
+            )
         )
     return faults
 

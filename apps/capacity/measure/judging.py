@@ -117,7 +117,9 @@ def judge_step(
     found = _good(step, len(seconds), judged, objective, waits=waits)
     tried = step.purpose is Purpose.DOUBLE and found.status is Status.GOOD
     if tried and owed(seconds, step.rate, objective, known, constant=constant) >= 1:
-        return Verdict(Status.BAD, f"{seconds[-1].in_flight} requests were open at its end: too many to be in time.")
+        return Verdict(
+            Status.BAD, f"{seconds[-1].in_flight} requests were still open at its end: too many to finish in time."
+        )
     return found
 
 
@@ -131,7 +133,8 @@ def _void(second: Second, step: StepPlan) -> Verdict:
     late = f", the latest left {second.late_ms:.0f} ms late" if second.late_ms > 10 else ""
     asked = f"{step.rate:g} requests/s" if step.rate else f"{step.users} users"
     return Verdict(
-        Status.VOID, f"The generator sent {second.sent} of {second.offered} at {asked}{late}: it is the limit."
+        Status.VOID,
+        f"The generator sent {second.sent} of {second.offered} at {asked}{late}: the load generator is the limit.",
     )
 
 
@@ -209,14 +212,15 @@ def _curtailed(
     if counted.failed > max(FEWEST_BAD, objective.max_error_rate * planned):
         share = counted.failed / max(1, counted.ended)
         return Verdict(
-            Status.BAD, f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
+            Status.BAD,
+            f"{share:.1%} of the requests failed; the objective allows less than {objective.max_error_rate:.1%}.",
         )
     return None
 
 
 def _failed_sentence(counted: Tally, objective: ObjectiveSpec) -> str:
     share = counted.failed / max(1, counted.ended)
-    return f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
+    return f"{share:.1%} of the requests failed; the objective allows less than {objective.max_error_rate:.1%}."
 
 
 def _slow_sentence(judged: Sequence[Second], slow: int, ended: int, objective: ObjectiveSpec) -> str:
@@ -235,7 +239,7 @@ def _growing(judged: Sequence[Second], objective: ObjectiveSpec, *, constant: bo
     slope = _slope(medians)
     if concordance(medians) < GROWING or not _breaks_soon(medians, slope, objective):
         return None
-    return Verdict(Status.BAD, f"The queue grows without end: latency rises by {slope:.1f} ms every second.")
+    return Verdict(Status.BAD, f"The queue keeps growing: latency rises by {slope:.1f} ms every second.")
 
 
 def _medians(judged: Sequence[Second]) -> list[float]:
@@ -265,7 +269,7 @@ def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: Obje
     if not over and (waits or length < step.seconds_min or not _certain(step, judged, counted, objective)):
         return UNDECIDED
     if not counted.ended:
-        return Verdict(Status.BAD, f"Not one request was answered in {len(judged)} s.")
+        return Verdict(Status.BAD, f"No request was answered in {len(judged)} s.")
     doubtful = counted.slow / counted.ended >= 2 * allowed_slow(objective)
     if step.purpose is Purpose.DOUBLE and counted.slow >= FEWEST_BAD and doubtful:
         return Verdict(Status.BAD, _slow_sentence(judged, counted.slow, counted.ended, objective))
@@ -324,9 +328,9 @@ def judge_drain(step: StepPlan, seconds: Sequence[Second], usual_ms: float) -> V
     calm = max(1.0, 2 * step.rate * usual_ms / 1000 + 1)
     found = latencies_of(last.histogram).percentile_ms(50)
     if last.in_flight <= calm and (found is None or found <= usual_ms * SETTLED + SETTLED_MS):
-        return Verdict(Status.GOOD, f"Latency is back after {len(seconds)} s.")
+        return Verdict(Status.GOOD, f"Latency returned to normal after {len(seconds)} s.")
     if len(seconds) >= step.seconds_max:
-        return Verdict(Status.BAD, f"Latency did not come back within {len(seconds)} s.")
+        return Verdict(Status.BAD, f"Latency did not return to normal within {len(seconds)} s.")
     return UNDECIDED
 
 

@@ -139,13 +139,14 @@ def objective_sentence(objective: ObjectiveSpec) -> str:
 
 REASONS = {
     Ending.OBJECTIVE: "",
-    Ending.MAX_RATE: " It is the highest rate that the test allows: the target may take more.",
-    Ending.GENERATOR: " The generator could send no more: the target may take more.",
-    Ending.TIME: " The time was too short for a closer answer.",
-    Ending.NO_RECOVERY: " The search ended because latency did not come back after a step.",
-    Ending.NOISE: " The answers scatter too much for a closer one.",
-    Ending.OVERLOAD: " It went no closer, because the target had been overloaded for long enough; the next run may.",
-    Ending.STOPPED: " The search was ended before it was done.",
+    Ending.MAX_RATE: " This is the highest rate that the test allows; the capacity may be higher.",
+    Ending.GENERATOR: " The load generator reached its own limit; the capacity may be higher.",
+    Ending.TIME: " The run was too short for a more precise result.",
+    Ending.NO_RECOVERY: " The search ended because latency did not return to normal after a step.",
+    Ending.NOISE: " Results were too noisy for a more precise result.",
+    Ending.OVERLOAD: " The search stopped because the target had been overloaded for the "
+    "maximum time. The next run may get closer.",
+    Ending.STOPPED: " The search was stopped early.",
 }
 
 
@@ -163,7 +164,7 @@ def _sentence(
         below = "" if high is None else f", below {high:.4g} requests/s"
         return f"At least {low:.4g} requests/s{below}, not confirmed, with {asked}.{REASONS.get(ending, '')}"
     if capacity is None:
-        return f"No rate was found that keeps {asked}.{REASONS.get(ending, '')}"
+        return f"No rate met {asked}.{REASONS.get(ending, '')}"
     between = f" (95 %: between {low:.4g} and {high:.4g})" if low is not None and high is not None else ""
     least = "At least " if high is None else ""
     number = f"{least}{capacity:.4g} requests/s{between} with {asked}"

@@ -110,7 +110,7 @@ def _of_place(environment: Environment) -> Iterator[Abort]:
             yield Abort(reason, message)
     if environment.silent_s is None or environment.silent_s > SILENT_S:
         ago = "at all" if environment.silent_s is None else f"for {environment.silent_s:.0f} s"
-        yield Abort("heartbeat", f"A node of the region was not read {ago}: nobody sees what the load does.")
+        yield Abort("heartbeat", f"A node of the region was not read {ago}: the effect of the load is unknown.")
 
 
 def _of_nodes(samples: Sequence[SecondSample]) -> Iterator[Abort]:
@@ -120,7 +120,7 @@ def _of_nodes(samples: Sequence[SecondSample]) -> Iterator[Abort]:
     for what, shares in used.items():
         least = min((share or 0.0 for share in shares), default=0.0)
         if len(shares) == BUSY_S and least > MOST_USE:
-            yield Abort("node", f"A node uses {least:.0%} of its {what}; {MOST_USE:.0%} is where tests end.")
+            yield Abort("node", f"A node uses {least:.0%} of its {what}; tests end at {MOST_USE:.0%}.")
 
 
 def _of_neighbours(before: Environment, environment: Environment) -> Iterator[Abort]:

@@ -51,7 +51,7 @@ def activate(run: Run) -> str:
     with transaction.atomic():
         held = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
         if not held.update(bypass_digest=digest):
-            raise Conflict("Somebody else has the run, or it is over: it gets no bypass token.")
+            raise Conflict("Another worker has the run, or it is over: it gets no bypass token.")
         request_push(_fleets(run))
     run.bypass_digest = digest
     return token

@@ -120,7 +120,7 @@ def _route(test: CapacityTest) -> Check:
                 others = ", ".join(f"{pool} {part:.0%}" for pool, part in traced.pools) or traced.sentence
                 why = f"{name} does not lead all of {test.hostname}{test.path} to {label}: {others}"
                 return Check("route", False, why if why.endswith(".") else f"{why}.")
-    return Check("route", True, f"All of {test.hostname}{test.path} is led to {label}.")
+    return Check("route", True, f"All of {test.hostname}{test.path} routes to {label}.")
 
 
 def _scheme(test: CapacityTest) -> Protocol:
@@ -132,8 +132,8 @@ def _address(test: CapacityTest, run: Run | None) -> Check:
         target = target_of_run(run, test) if run else target_of(test)
     except Conflict as refused:
         return Check("address", False, refused.detail)
-    approval = f" An operator approves each run: {target.approval}" if target.approval else ""
-    return Check("address", True, f"It asks for {target.words}.{approval}")
+    approval = f" An operator must approve each run: {target.approval}" if target.approval else ""
+    return Check("address", True, f"Target: {target.words}.{approval}")
 
 
 def _quotas(test: CapacityTest) -> Check:
@@ -158,11 +158,14 @@ def _at_once(test: CapacityTest, run: Run | None) -> Check:
         why = f"{test.account.title} may run {most} tests at once and runs {own}"
         return Check("at_once", False, f"{why}: wait for the end of one, or ask an operator.", passing=most > 0)
     if own >= of_one(settings.TEST_RUNS_AT_ONCE):
-        why = f"{test.account.title} has {own} of {settings.TEST_RUNS_AT_ONCE} places for tests, the rest is for others"
+        why = (
+            f"{test.account.title} has {own} of {settings.TEST_RUNS_AT_ONCE} slots "
+            f"for tests; the rest are for other accounts"
+        )
         return Check("at_once", False, f"{why}: wait for the end of one.", passing=True)
     if active.count() >= settings.TEST_RUNS_AT_ONCE:
         return Check("at_once", False, f"{settings.TEST_RUNS_AT_ONCE} tests run already; wait.", passing=True)
-    return Check("at_once", True, "Not too many tests run.")
+    return Check("at_once", True, "There is a free slot for a test.")
 
 
 def _alone(test: CapacityTest, run: Run | None) -> Check:
@@ -183,26 +186,26 @@ def _blackout(test: CapacityTest, instant: datetime) -> Check:
     end = instant + timedelta(seconds=test.guards["max_duration_s"])
     met = Blackout.objects.filter(starts_at__lt=end, ends_at__gt=instant).first()
     if met is None:
-        return Check("blackout", True, "No blackout window is met.")
+        return Check("blackout", True, "No blackout applies.")
     window = f"{met.starts_at:%Y-%m-%d %H:%M} to {met.ends_at:%Y-%m-%d %H:%M} UTC"
     return Check("blackout", False, f"No test may run from {window}: {met.reason}")
 
 
 def _region(test: CapacityTest) -> Check:
     why = trouble_of_region(test)
-    return Check("region", not why, why or f"Nothing is under way in {test.region.name}.", passing="behind" in why)
+    return Check("region", not why, why or f"No rollout is in progress in {test.region.name}.", passing="behind" in why)
 
 
 def trouble_of_region(test: CapacityTest) -> str:
     """A rollout, a freeze or a failover in the region, as a sentence; empty when there is none. Three queries."""
     test.region.refresh_from_db(fields=("drained",))
     if test.region.drained:
-        return f"{test.region.name} is drained: its traffic is elsewhere."
+        return f"{test.region.name} is drained, so it serves no traffic."
     words = sync_words(reader_of(test))
     said = {
         "held": "is held at an old revision",
-        "behind": "is behind: a rollout is under way",
-        "refused": "refused its last change",
+        "behind": "is behind: a rollout is in progress",
+        "refused": "rejected its last change",
     }
     for pk, name in Fleet.objects.filter(region=test.region_id).order_by("name").values_list("pk", "name"):
         if words.get(pk) in said:
@@ -212,7 +215,7 @@ def trouble_of_region(test: CapacityTest) -> str:
 
 def _headroom(test: CapacityTest) -> Check:
     why = shortage(test)
-    return Check("headroom", not why, why or "The other regions have the room that the test asks for.")
+    return Check("headroom", not why, why or "The other regions have the required capacity.")
 
 
 def shortage(test: CapacityTest, traffic: float | None = None) -> str:
@@ -225,7 +228,7 @@ def shortage(test: CapacityTest, traffic: float | None = None) -> str:
         return ""
     flow = predicted(reader_of(test), test.pool)
     if flow.at is None or flow.stale:
-        return "Nobody measures the traffic now, so whether there is headroom is not known."
+        return "There is no current traffic data, so the headroom is unknown."
     here = next((use for use in flow.regions if use.name == test.region.name), None)
     needed = share * (traffic if traffic is not None else here.demand_rps if here else 0.0)
     room = 0.0
@@ -234,4 +237,4 @@ def shortage(test: CapacityTest, traffic: float | None = None) -> str:
             room += float("inf") if use.capacity_rps is None else max(0.0, use.capacity_rps - use.served_rps)
     if room >= needed:
         return ""
-    return f"The other regions have room for {room:.1f} requests/s; guards.headroom asks for {needed:.1f}."
+    return f"The other regions have capacity for {room:.1f} requests/s; guards.headroom requires {needed:.1f}."

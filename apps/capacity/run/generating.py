@@ -20,7 +20,7 @@ T = TypeVar("T")
 BEGIN_S = 15.0
 SILENCE_S = 4.0
 STOP_S = 5.0
-DEAD = "The generator ended without a word, so the load did as well."
+DEAD = "The load generator exited unexpectedly, so the load stopped."
 
 
 class Load:

@@ -117,13 +117,21 @@ class StepSchedule:
 
     def _sentence(self, knee: Point | None, *, met: bool | None) -> str:
         if knee is None:
-            return "It was ended before anything was measured."
+            return "The run ended before it measured anything."
         load = f"{knee.users} users" if knee.users else f"{knee.rate:.4g} requests/s"
-        p95 = "nothing was answered" if knee.p95_ms is None else f"p50 {knee.p50_ms:.0f} ms, p95 {knee.p95_ms:.0f} ms"
+        p95 = (
+            "there were no responses"
+            if knee.p95_ms is None
+            else (f"p50 {knee.p50_ms:.0f} ms, p95 {knee.p95_ms:.0f} ms")
+        )
         asked = objective_sentence(self.objective)
-        word = {True: f"It kept {asked}", False: f"It did not keep {asked}", None: "The generator could not keep up"}
+        word = {
+            True: f"It met {asked}",
+            False: f"It did not meet {asked}",
+            None: "The load generator could not keep up",
+        }
         if self.kind == "ramp":
-            broke = "nothing broke up to there" if met else f"above it did not keep {asked}"
+            broke = "the objective was met up to there" if met else f"above it, {asked} was not met"
             return f"The last good step was {load} ({p95}); {broke}."
         return (
             f"At {load} it answered {knee.answered:.4g} requests/s, {p95}, {knee.error_rate:.1%} failed. {word[met]}."

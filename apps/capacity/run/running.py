@@ -99,7 +99,7 @@ def carry_out(run_id: int) -> None:
         test = run.test
         end = _may_begin(run, test)
         if end is None and test is not None:
-            claims.renew(run, phase="The generator finds out how much it can send.")
+            claims.renew(run, phase="The load generator is measuring its own capacity.")
             claims.renew(run, generator=generator_capacity.advertised_max(run.plan, test))
             profile = _load_profile(run, test)
             end = _offers(run) or _load(run, test, profile)
@@ -110,7 +110,7 @@ def carry_out(run_id: int) -> None:
         end = End(Run.State.FAILED, getattr(error, "message", str(error)))
     except Exception:
         logger.exception("%s failed", run.name)
-        end = End(Run.State.FAILED, "It failed inside Spillway; the log of the worker says how.")
+        end = End(Run.State.FAILED, "The run failed because of an error in Spillway. See the worker's log.")
     _end(run, end or End(Run.State.FAILED), profile)
 
 
@@ -122,7 +122,7 @@ def _may_begin(run: Run, test: CapacityTest | None) -> End | None:
         late = run.begin_by is not None and database_now() >= run.begin_by
         if late or not found.passing:
             return End(Run.State.REFUSED, found.message)
-        if not claims.renew(run, phase=f"It waits: {found.message}"[:400]):
+        if not claims.renew(run, phase=f"Waiting: {found.message}"[:400]):
             return _stopped(run)
         time.sleep(0.5)
     return None
@@ -149,7 +149,9 @@ def _as_planned(run: Run, test: CapacityTest) -> Check:
     target = dict(run.plan["target"])
     same = (target["hostname"], target["path"], target["server"]) == (test.hostname, test.path, test.server)
     same = same and (run.pool_id, run.region_id) == (test.pool_id, test.region_id)
-    return Check("plan", same, "The test is what it was." if same else "The test loads something else now; ask again.")
+    return Check(
+        "plan", same, "The test has not changed." if same else "The target of the test has changed; start it again."
+    )
 
 
 def _allowed(run: Run) -> float:
@@ -196,7 +198,7 @@ def _load(run: Run, test: CapacityTest, profile: LoadProfile) -> End:
         before = facts.look(watched)
         if stopped := abort_for([SecondSample(0, 0, None, environment=before)], before):
             return End(Run.State.REFUSED, stopped.message)
-        if not claims.renew(run, phase="The generator starts."):
+        if not claims.renew(run, phase="The load generator is starting."):
             return _stopped(run)
         with Load(plan) as load:
             claims.renew(run, state=Run.State.RUNNING, started_at=database_now())
@@ -208,7 +210,7 @@ def _load(run: Run, test: CapacityTest, profile: LoadProfile) -> End:
 def _live(run: Run) -> bool:
     deadline = time.monotonic() + LIVE_WITHIN_S
     while time.monotonic() < deadline:
-        claims.renew(run, phase="The nodes learn to know its requests.")
+        claims.renew(run, phase="Preparing the nodes.")
         if not run.bypass_digest or bypass_tokens.wait_until_live(run, TURN_S):
             return True
     return False
@@ -264,8 +266,8 @@ class _Drive:
         while True:
             second = self.load.next_second()
             if second is None:
-                self._record(step, seconds, Verdict(Status.UNDECIDED, "The time of the test was over."), began)
-                return End(Run.State.DONE, "The time of the test (guards.max_duration_s) was over.")
+                self._record(step, seconds, Verdict(Status.UNDECIDED, "The test reached its maximum duration."), began)
+                return End(Run.State.DONE, "The test reached its maximum duration (guards.max_duration_s).")
             go_on = claims.renew(self.run, phase=(step.note or str(step.purpose))[:400])
             self.load.renew()
             seconds.append(second)

@@ -59,10 +59,10 @@ def target_of_run(run: Run, test: CapacityTest) -> Target:
     missing or was given for another address."""
     target = target_of(test, asked=run.direct_address)
     if target.unverified and not run.approved_by:
-        raise Conflict(f"An operator approves each such run, and nobody did: {target.approval} Ask again.")
+        raise Conflict(f"An operator must approve each such run, and no one has: {target.approval} Start it again.")
     if target.unverified and target.unverified != run.direct_address:
         was = run.direct_address or "no server directly"
-        raise Conflict(f"An operator approved {was}; now it would load {target.unverified}. Ask again.")
+        raise Conflict(f"An operator approved {was}, but the target is now {target.unverified}. Start it again.")
     return target
 
 
@@ -91,7 +91,7 @@ def _of_server(test: CapacityTest, *, local: bool, asked: str) -> tuple[Endpoint
     """One server of the pool. A private address only where an operator's own network or local development has it."""
     server = Server.objects.filter(backend__pool=test.pool, backend__region=test.region, name=test.server).first()
     if server is None:
-        raise Conflict(f"The pool has no server {test.server} in {test.region.name} any more.")
+        raise Conflict(f"The pool no longer has server {test.server} in {test.region.name}.")
     known = [Endpoint(str(address), server.port) for address in _resolve(server.address, server.port)]
     found = next((endpoint for endpoint in known if _shown(endpoint) == asked), known[0])
     fleets = Fleet.objects.filter(region=test.region).values_list("private_networks", flat=True)

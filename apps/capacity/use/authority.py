@@ -11,7 +11,9 @@ from apps.capacity.models import Run
 from apps.core.clock import now
 from apps.core.errors import Forbidden
 
-_GONE = "who set the policy of its test may not change limits any more; somebody who may should save the test again."
+_GONE = (
+    "the person who set the policy of its test may no longer change limits; someone who may should save the test again."
+)
 
 
 def actor_behind(run: Run) -> Actor:
@@ -19,7 +21,7 @@ def actor_behind(run: Run) -> Actor:
     entries = Entry.objects.filter(object_kind="CapacityTest", object_id=run.test_id, action__in=("create", "update"))
     entry = entries.select_related("account").order_by("-id").first() if run.test_id else None
     if entry is None:
-        raise Forbidden("its test is gone, and with it who set the policy.")
+        raise Forbidden("its test was deleted, so there is no record of who set the policy.")
     actor = _of_token(entry.token) if entry.token else _of_name(entry.actor, run.account)
     if actor is None:
         raise Forbidden(_GONE)

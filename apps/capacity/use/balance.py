@@ -69,10 +69,10 @@ def judge_balance(region: str, work: Sequence[Work]) -> Balance:
     meant = [each for each in work if each.weight > 0]
     total, weights = sum(each.requests for each in meant), sum(each.weight for each in meant)
     if len(meant) < 2:
-        return Balance(region, "unknown", "With one server there is nothing to share.", requests=total)
+        return Balance(region, "unknown", "There is only one server.", requests=total)
     shares = tuple(_share(each, total, weights) for each in meant)
     if total < FEWEST:
-        return Balance(region, "unknown", f"{total} requests are too few to tell.", shares, None, total)
+        return Balance(region, "unknown", f"{total} requests are too few to compare.", shares, None, total)
     busiest, idlest = max(shares, key=lambda s: s.ratio), min(shares, key=lambda s: s.ratio)
     spread = busiest.ratio / idlest.ratio if idlest.requests else None
     chance = _by_chance(shares, total)
@@ -97,7 +97,7 @@ def _by_chance(shares: Sequence[Share], total: int) -> bool:
 def _sentence(busiest: Share, idlest: Share, spread: float | None, servers: int, *, uneven: bool) -> str:
     between = f"{busiest.server} got {busiest.share:.0%} of the requests, {idlest.server} {idlest.share:.0%}"
     if not uneven:
-        return f"{servers} servers share the work: {between}."
+        return f"{servers} servers share the load: {between}."
     by = f"{spread:.1f} times as much" if spread is not None else "everything, the other nothing"
     return f"{between}; for its weight the busiest got {by}. Look at the balance rule and at connection reuse."
 

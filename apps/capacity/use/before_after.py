@@ -115,13 +115,13 @@ def _period(
 def _sentence(before: Period, after: Period) -> str:
     """What became of the share of the work, where that is known; else why it is not."""
     if before.requests_rps is None or after.requests_rps is None:
-        return "Nothing was measured in one of the two times."
+        return "There is no data for one of the two periods."
     if before.balance is None or after.balance is None:
         return ""
     pair = before.balance, after.balance
     if "unknown" in (pair[0].status, pair[1].status):
         reason = next(each.message for each in pair if each.status == "unknown")
-        return f"How evenly the servers shared cannot be compared. {reason}"
+        return f"The load distribution cannot be compared. {reason}"
     spreads = [f"{each.spread:.1f}" if each.spread else "no end" for each in pair]
     words = (
         f"stayed {pair[0].status}"

@@ -46,7 +46,7 @@ def growth(measured: Sequence[tuple[int, float]]) -> Growth:
 
 def _missing(sizes: Sequence[int]) -> str:
     if not sizes:
-        return "No size was measured yet."
+        return "No capacity has been measured yet."
     words = ", ".join(str(size) for size in sizes)
     which = f"Only {words} server{'s were' if sizes != [1] else ' was'} measured"
     return f"{which}: a law of growth needs {LEAST_SIZES} different sizes, so what more servers take is taken as even."

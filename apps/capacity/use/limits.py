@@ -91,7 +91,7 @@ def apply_automatically(run: Run) -> str:
             with transaction.atomic():
                 message = _apply(held, policy)
         except SpillwayError as error:
-            message = f"The limit stays: {error.detail}"
+            message = f"The limit is unchanged: {error.detail}"
         _remember(held, message)
     run.result = held.result
     return message
@@ -100,16 +100,16 @@ def apply_automatically(run: Run) -> str:
 def _apply(run: Run, policy: dict[str, Any]) -> str:
     """The change itself; raises SpillwayError with the reason why there is none."""
     if run.limit_set_at is not None:
-        raise Conflict(f"{run.limit_set_by} has set it from this run by hand.")
+        raise Conflict(f"{run.limit_set_by} has already set it from this run.")
     wanted = _proposal(run, _margin(run, None))
     if wanted.refusal:
         raise Conflict(wanted.refusal)
     result = run.result or {}
     if result.get("limited_by") != "objective" or not result.get("confirmed"):
-        raise Conflict(f"{run.name} did not find out for certain where the objective breaks; decide by hand.")
+        raise Conflict(f"{run.name} did not confirm where the objective breaks; set the limit manually.")
     backend = _backend(run)
     if (backend.limit_kind, backend.limit_scope) != (str(wanted.kind), str(wanted.scope)):
-        raise Conflict("There is no limit of this kind yet; the first one is set by hand.")
+        raise Conflict("There is no limit of this kind yet; set the first one manually.")
     value, notes = _bounded(run, backend, wanted.value, float(policy.get("max_change", MOST_CHANGE)))
     if value == backend.limit_value:
         return " ".join([f"The limit stays at {value} {UNITS[wanted.kind]}.", *notes])
@@ -133,15 +133,15 @@ def _bounded(run: Run, backend: Backend, wanted: int, max_change: float) -> tupl
     value = min(max(wanted, ceil(was * (1 - most) - _ALMOST)), floor(was * (1 + most) + _ALMOST))
     notes = []
     if value != wanted:
-        notes.append(f"Held back: {wanted} would be more than {most:.0%} away from {was} at once.")
+        notes.append(f"Not applied: {wanted} differs from {was} by more than {most:.0%}.")
     if value < was and run.started_at is not None and run.pool and run.region:
         asked = busiest_minute(run.pool, run.region, run.started_at)
         servers = _servers(backend) if backend.limit_scope == LimitScope.SERVER else 1
         if backend.limit_kind != LimitKind.RATE or asked is None:
-            return was, [*notes, "Held back: nobody measured what its clients ask for, so it is not lowered."]
+            return was, [*notes, "Not applied: there is no demand data, so the limit is not lowered."]
         floor_of = min(was, ceil(asked / max(1, servers) - _ALMOST))
         if value < floor_of:
-            notes.append(f"Held back: its clients asked for {asked:.1f} requests/s in the hour before.")
+            notes.append(f"Not applied: demand was {asked:.1f} requests/s in the previous hour.")
             value = floor_of
     return value, notes
 
@@ -150,7 +150,7 @@ def _proposal(run: Run, margin: float) -> Proposal:
     refusal = _refusal(run)
     backend = None if refusal else _backend_or_none(run)
     if backend is None:
-        refusal = refusal or "The pool has no servers in the run's region any more: there is no limit to set."
+        refusal = refusal or "The pool no longer has servers in the run's region, so there is no limit to set."
         return Proposal(LimitKind.RATE, LimitScope.BACKEND, 0, "", margin, _capacity(run), refusal, refusal)
     kind, found = _measure(run, backend)
     direct = bool(run.plan.get("target", {}).get("server"))
@@ -175,9 +175,9 @@ def _proposal(run: Run, margin: float) -> Proposal:
 def _refusal(run: Run) -> str:
     """Why the run's number must not become a limit, in a sentence; empty when it may."""
     if run.state != Run.State.DONE:
-        return f"{run.name} is {run.state}: only a run that was done to its end gives a limit."
+        return f"{run.name} is {run.state}: only a completed run gives a limit."
     if not _capacity(run):
-        return f"{run.name} found no capacity: only a run that looks for one (search, ramp) gives a limit."
+        return f"{run.name} found no capacity: only a search or a ramp gives a limit."
     return stale_words(run)
 
 
@@ -202,7 +202,7 @@ def _backend_or_none(run: Run) -> Backend | None:
 def _backend(run: Run) -> Backend:
     found = _backend_or_none(run)
     if found is None:
-        raise Conflict("The pool has no servers in the run's region any more.")
+        raise Conflict("The pool no longer has servers in the run's region.")
     return found
 
 
@@ -226,7 +226,13 @@ def _margin(run: Run, margin: object) -> float:
     if margin is None:
         margin = (run.plan.get("policy") or {}).get("margin", 0.1)
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin <= LARGEST_MARGIN:
-        raise Invalid([FieldError("/margin", "range", "The margin is a share from 0 to 0.9 of what was measured.")])
+        raise Invalid(
+            [
+                FieldError(
+                    "/margin", "range", "Use a margin from 0 to 0.9: the share of the measured capacity to subtract."
+                )
+            ]
+        )
     return float(margin)
 
 

@@ -73,10 +73,12 @@ def size(
     """Servers per region for `rate` requests/s in all with `margin` (0–1) to spare; costs in whatever unit is given."""
     known = [each for each in measurements if each.per_server]
     if not known or rate <= 0:
-        missing = "Nothing was measured yet: run a capacity test of one of its regions first."
-        return Sizing(False, missing if not known else "Ask for more than 0 requests/s.", rate, n_minus_1)
+        missing = "There is no measured capacity yet. Run a capacity test in one of its regions first."
+        return Sizing(False, missing if not known else "Enter a rate above 0 requests/s.", rate, n_minus_1)
     if n_minus_1 and len(measurements) < 2:
-        return Sizing(False, "It has one region: when that is lost, nothing is left to serve.", rate, n_minus_1)
+        return Sizing(
+            False, "The pool has only one region. If that region fails, nothing can serve its traffic.", rate, n_minus_1
+        )
     left = len(measurements) - (1 if n_minus_1 else 0)
     needs = tuple(_need(each, known, rate / left / (1 - margin), cost_per_server) for each in measurements)
     doubts = tuple(f"{need.region}: {need.doubt}" for need in needs if need.doubt)
@@ -98,7 +100,7 @@ def _need(each: Measurement, known: Sequence[Measurement], rate: float, cost: fl
     if not per_server:
         weakest = min(known, key=lambda other: other.per_server or 0.0)
         per_server, source = weakest.per_server or 0.0, weakest.source
-        doubt = f"Never measured; it borrows what {weakest.region} takes per server."
+        doubt = f"Not measured; assumes the capacity per server of {weakest.region}."
     needed = ceil(rate / per_server - 1e-9)
     more = needed - each.servers
     return Need(
@@ -115,9 +117,13 @@ def _takes(needs: Sequence[Need], *, n_minus_1: bool) -> float:
 
 def _sentence(needs: Sequence[Need], rate: float, *, n_minus_1: bool) -> str:
     total, now = sum(need.needed for need in needs), sum(need.servers for need in needs)
-    when = " with any one region lost" if n_minus_1 else ""
+    when = " if any one region fails" if n_minus_1 else ""
     where = ", ".join(f"{need.needed} in {need.region}" for need in needs)
-    change = "as many as now" if total == now else f"{abs(total - now)} {'more' if total > now else 'fewer'} than now"
+    change = (
+        "the same number as now"
+        if total == now
+        else (f"{abs(total - now)} {'more' if total > now else 'fewer'} than now")
+    )
     return f"{rate:g} requests/s{when} need {total} servers: {where}; {change}."
 
 

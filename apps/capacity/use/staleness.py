@@ -73,7 +73,7 @@ def verdict(run: Run) -> Staleness:
         return Staleness("unknown", f"{run.name} has measured nothing.", None, name)
     said = f"Measured by {run.name} {age_words((now() - measured_at).total_seconds())} ago"
     if not build or run.pool is None or run.region is None:
-        return Staleness("unknown", f"{said}, but nobody can say on what: measure again.", measured_at, name)
+        return Staleness("unknown", f"{said}, but on an unknown build: measure again.", measured_at, name)
     changes = list(_changes(build, build_of(run.pool, run.region)))
     if changes:
         return Staleness("changed", f"{said}; since then {_joined(changes)}: measure again.", measured_at, name)
@@ -105,7 +105,7 @@ def of_limit(backend: Backend) -> Staleness | None:
         return None
     run = run_behind(backend)
     if run is None:
-        message = f"It says to be measured by {backend.limit_measured_by}, which nobody knows: measure again."
+        message = f"It says to be measured by {backend.limit_measured_by}, which does not exist: measure again."
         return Staleness("unknown", message, None, "")
     return verdict(run)
 
@@ -146,9 +146,9 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[st
     """What is different, as parts of a sentence."""
     old, new = before.get("servers", {}), after["servers"]
     for name in sorted(new.keys() - old.keys()):
-        yield f"server {name} came"
+        yield f"server {name} was added"
     for name in sorted(old.keys() - new.keys()):
-        yield f"server {name} went"
+        yield f"server {name} was removed"
     for name in sorted(name for name in old.keys() & new.keys() if old[name] != new[name]):
         yield f"server {name} changed ({old[name]} → {new[name]})"
     known = before.get("settings", {})

@@ -54,7 +54,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
         del req, fp, msg, headers
-        raise Failure(f"The server sends us on to {newurl} ({code}). Give that address as SPILLWAY_URL.")
+        raise Failure(f"The server redirects to {newurl} ({code}). Set SPILLWAY_URL to that address.")
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,11 @@ class Api:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Failure("Set SPILLWAY_URL to the address of the console, such as https://spillway.example.com.")
         if parts.scheme == "http" and parts.hostname not in LOCAL and not self.plain_http:
-            raise Failure("Over http:// anybody on the way can read the token: use https://, or say --plain-http.")
+            raise Failure(
+                "Over http:// anyone on the network path can read the token: use https://, or pass --plain-http."
+            )
         if not self.token:
-            raise Failure("Set SPILLWAY_TOKEN to a token of your account (Console, Tokens), or say --token-file.")
+            raise Failure("Set SPILLWAY_TOKEN to a token of your account (Console, Tokens), or pass --token-file.")
 
     def __call__(
         self,
@@ -127,7 +129,7 @@ def _patiently(request: urllib.request.Request) -> Any:
             lost, pause = f"The server cannot be reached: {getattr(error, 'reason', None) or error}.", None
         if attempt + 1 < ATTEMPTS:
             time.sleep(min(0.5 * 2**attempt if pause is None else pause, LONGEST_PAUSE_S))
-    raise Failure(f"{lost} Given up after {ATTEMPTS} attempts.")
+    raise Failure(f"{lost} Stopped after {ATTEMPTS} attempts.")
 
 
 def _asked_pause(error: urllib.error.HTTPError) -> float | None:
@@ -149,4 +151,6 @@ def _json(content: bytes, status: int) -> Any:
     try:
         return json.loads(content)
     except ValueError:
-        raise Failure(f"The answer ({status}) is no JSON: is SPILLWAY_URL the address of a Spillway console?") from None
+        raise Failure(
+            f"The response ({status}) is not JSON: is SPILLWAY_URL the address of a Spillway console?"
+        ) from None

@@ -39,5 +39,5 @@ def one(api: Api, noun: str, text: str) -> Any:
         raise Failure(f"There is no {NOUNS[noun]} {text}, or this token may not see it.")
     if len(found) > 1:
         names = ", ".join(f"{each['account']}/{each['name']}" for each in found)
-        raise Failure(f"Several accounts have a {NOUNS[noun]} {name}; say which: {names}.")
+        raise Failure(f"Several accounts have a {NOUNS[noun]} {name}; choose one: {names}.")
     return found[0]

@@ -34,7 +34,7 @@ def parser() -> Parser:
     """Every command with its options."""
     every = argparse.ArgumentParser(add_help=False)
     every.add_argument("--url", default=os.environ.get("SPILLWAY_URL", ""), help="default: SPILLWAY_URL")
-    every.add_argument("--token", help="better: SPILLWAY_TOKEN or --token-file, as others see the words of a command")
+    every.add_argument("--token", help="prefer SPILLWAY_TOKEN or --token-file: other users can see command lines")
     every.add_argument("--token-file", type=Path, metavar="FILE", help="a file that holds the token")
     every.add_argument("--plain-http", action="store_true", help="send the token over http:// to another computer")
     every.add_argument("--output", choices=("text", "json"), default="text")
@@ -95,7 +95,7 @@ def _origin(asked: argparse.Namespace) -> dict[str, str]:
         "X-Change-Pipeline": getattr(asked, "pipeline_url", None),
     }
     if bad := next((name for name, text in given.items() if text and not text.isprintable()), None):
-        raise Failure(f"{bad} has to be one line.")
+        raise Failure(f"{bad} must be a single line.")
     # Headers travel as Latin-1; the server reads UTF-8 in them.
     return {name: text.encode().decode("latin-1") for name, text in given.items() if text}
 
@@ -104,7 +104,7 @@ def _complain(problem: Problem, asked: argparse.Namespace) -> None:
     """Every fault as `file:line pointer: detail`, and the id of the request."""
     source = getattr(asked, "source", None)
     faults = problem.faults
-    head = str(problem) if len(faults) < 2 else f"{len(faults)} faults; nothing was changed."
+    head = str(problem) if len(faults) < 2 else f"{len(faults)} errors; nothing was changed."
     print(f"spillway: {plain(head)}", file=sys.stderr)
     for fault in faults:
         pointer, detail = str(fault.get("pointer", "")), str(fault.get("detail", ""))

@@ -138,7 +138,7 @@ def plan(body: Body) -> str:
     parts += [f"Warning: {warning}" for warning in warnings(body)] + kept(body)
     parts.append(f"Plan: {counted(body['counts'], done=False)}.")
     if body.get("plan_id"):
-        parts.append(f"Exactly this: spillway apply --plan {plain(body['plan_id'])}")
+        parts.append(f"Apply exactly this plan: spillway apply --plan {plain(body['plan_id'])}")
     return "\n".join(parts)
 
 
@@ -156,7 +156,7 @@ def markdown(body: Body) -> str:
         rendered = lines(str(fleet.get("rendered") or ""))
         if rendered.strip():
             cut = rendered if len(rendered) <= LONGEST_RENDERED else f"{rendered[:LONGEST_RENDERED]}\n… and more"
-            parts += ["", f"<details><summary>What nodes of {_escaped(fleet['fleet'])} would run</summary>", ""]
+            parts += ["", f"<details><summary>Configuration of the nodes of {_escaped(fleet['fleet'])}</summary>", ""]
             parts += [*_fenced("diff", cut.split("\n")), "", "</details>"]
     for head, said in stacks(body):
         parts += ["", f"<details><summary>{_escaped(head)}</summary>", "", *_fenced("text", said), "", "</details>"]
@@ -189,7 +189,7 @@ def applied(body: Body) -> str:
     if body.get("live"):
         parts.append("It is live on every node.")
     if body.get("change"):
-        parts.append(f"Taken back by: spillway revert {plain(body['change'])}")
+        parts.append(f"Revert with: spillway revert {plain(body['change'])}")
     return "\n".join(parts)
 
 

@@ -13,7 +13,9 @@ def add_managed(words: argparse.ArgumentParser) -> None:
 
 def add_glass(words: argparse.ArgumentParser) -> None:
     """That what a pipeline manages is changed all the same."""
-    words.add_argument("--break-glass", action="store_true", help="change what a pipeline manages; the record says so")
+    words.add_argument(
+        "--break-glass", action="store_true", help="change what a pipeline manages; the audit log records it"
+    )
 
 
 def add_take_over(words: argparse.ArgumentParser) -> None:

@@ -93,7 +93,7 @@ def why_empty(record: Record) -> str:
     if record.static_ip is not None:
         return f"The static IP {record.static_ip.name} has no address of type {record.type} yet."
     if record.type == RecordType.CNAME:
-        return f"No cloud has given the load balancer {record.load_balancer} a name yet."
+        return f"The load balancer {record.load_balancer} has no DNS name in a cloud yet."
     return f"The load balancer {record.load_balancer} has no address of type {record.type} yet."
 
 

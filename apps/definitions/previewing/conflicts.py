@@ -93,7 +93,7 @@ def _compare(spec: Mapping[str, Any], host: str, path: str, row: Route) -> Route
     where = f"{row.hostname.name}{row.path}"
     if row.hostname.name != host:
         wide, narrow = sorted((host, row.hostname.name), key=lambda name: not name.startswith("*."))
-        sentence = f"{label} ({where}): {narrow} has routes of its own, which come before those of {wide}."
+        sentence = f"{label} ({where}): {narrow} has its own routes, which take precedence over those of {wide}."
         return RouteConflict("wildcard", sentence, row.pk, label)
     kind = str(spec.get("path_kind") or PathKind.PREFIX)
     sentence_kind = _on_one_host(spec, path, kind, row)
@@ -111,15 +111,15 @@ def _on_one_host(spec: Mapping[str, Any], path: str, kind: str, row: Route) -> t
         other = _conditions(row.methods, row.headers, row.scheme)
         if mine == other:
             return "identical", "matches exactly the same requests; change the path or the conditions."
-        return "same_path", "has the same path; the route with more conditions is asked first."
+        return "same_path", "has the same path; the route with more conditions takes precedence."
     if row.path == path:
         if row.path_kind == PathKind.EXACT:
             return "loses_part", f"takes the requests for exactly {path}."
-        return "takes_part", f"loses the requests for exactly {path} to this route."
+        return "takes_part", f"no longer gets the requests for exactly {path}; this route takes them."
     if kind == PathKind.PREFIX and _below(row.path, path):
         return "loses_part", "takes the requests below its longer path."
     if row.path_kind == PathKind.PREFIX and _below(path, row.path):
-        return "takes_part", f"loses the requests for {path} to this route."
+        return "takes_part", f"no longer gets the requests for {path}; this route takes them."
     return None
 
 

@@ -28,7 +28,7 @@ from apps.fleet.selectors import overflow_orders
 
 MOST_HEADERS = 50
 MOST_PASSED_OVER = 50
-NOTHING = "No route of yours takes this request."
+NOTHING = "You have no route that matches this request."
 _PATH = re.compile(r"/[!-~]{0,2047}")
 _HEADER_VALUE = re.compile(r"[ -~]{0,1024}")
 
@@ -70,7 +70,7 @@ def read_question(data: object) -> tuple[Question, str | None]:
     balancer = reader.optional("load_balancer", grammar.name, None)
     headers = reader.optional("headers", _headers, {})
     if scheme is model.Protocol.TCP:
-        reader.fault("scheme", "choice", "Use http or https; connections of tcp have no routes.")
+        reader.fault("scheme", "choice", "Use http or https; TCP connections have no routes.")
     reader.close()
     if faults:
         raise Invalid(faults)

@@ -52,7 +52,7 @@ def _protocol(value: object) -> str:
 def _plain_hostname(value: object) -> str:
     text = grammar.hostname(value)
     if text.startswith("*."):
-        raise GrammarError("wildcard", "Name one host; generators cannot ask for a wildcard.")
+        raise GrammarError("wildcard", "Name one host; load generators cannot request a wildcard.")
     return text
 
 
@@ -70,7 +70,7 @@ def read_capacity_test(reader: Reader) -> CapacityTestSpec:
     """The specification of a test; every part but the target may be left out."""
     target = reader.child("target")
     if target is None:
-        reader.fault("target", "missing", "Say what to load: target {pool, region, hostname, path}.")
+        reader.fault("target", "missing", "Set target to {pool, region, hostname, path}.")
         target = Reader({}, f"{reader.pointer}/target", [])
     spec = CapacityTestSpec(
         pool=target.required("pool", reference),
@@ -169,7 +169,7 @@ def _of_other_kinds(spec: CapacityTestSpec) -> Iterator[Rule]:
     needs_rate = kind in ("constant", "soak", "ramp") and not load.rate
     yield needs_rate, "rate", "missing", f"Fill in the rate (requests/s) of a load of kind {kind}."
     few = kind == "users" and not load.users
-    yield few, "users", "missing", "Fill in how many users there are: requests in flight."
+    yield few, "users", "missing", "Fill in the number of users (concurrent requests)."
     flat = kind == "ramp" and (load.to_rate <= load.rate or not load.step)
     yield flat, "to_rate", "ramp", "A ramp goes from rate up to a higher to_rate by a step above 0."
     ramped = kind != "ramp" and bool(load.to_rate or load.step)
@@ -179,7 +179,7 @@ def _of_other_kinds(spec: CapacityTestSpec) -> Iterator[Rule]:
     rated = kind == "users" and bool(load.rate)
     yield rated, "rate", "kind", "A load of kind users has no rate; leave it out."
     direct = bool(spec.server) and load.tls
-    yield direct, "tls", "server", "Servers are asked without TLS; leave tls out or the server."
+    yield direct, "tls", "server", "Requests to a single server are sent without TLS; leave out tls or server."
 
 
 def capacity_test_document(spec: CapacityTestSpec) -> dict[str, Any]:

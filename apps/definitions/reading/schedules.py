@@ -105,10 +105,10 @@ def _timing(reader: Reader) -> Timing:
 def _when(reader: Reader) -> _When:
     child = reader.child("when")
     if child is None:
-        reader.fault("when", "missing", "Say when: cron, every_s, at, or trigger: true to wait for its triggers.")
+        reader.fault("when", "missing", "Fill in cron, every_s or at, or set trigger: true.")
         return _When()
     if len([field for field in WHEN if child.has(field)]) != 1:
-        child.fault("", "one_of", "Say when with exactly one of cron, every_s, at and trigger.")
+        child.fault("", "one_of", "Use exactly one of cron, every_s, at and trigger.")
     found = _When(
         child.optional("cron", _text(200), ""),
         child.optional("every_s", integer(1, LONGEST_RATE_S), None),
@@ -121,7 +121,7 @@ def _when(reader: Reader) -> _When:
 
 def _true(value: object) -> bool:
     if value is not True:
-        raise GrammarError("choice", "Write trigger: true, or say when with cron, every_s or at.")
+        raise GrammarError("choice", "Set trigger: true, or fill in cron, every_s or at.")
     return True
 
 
@@ -155,7 +155,7 @@ def _target(reader: Reader, read_object: ReadObject) -> TargetSpec:
     child = reader.child("target")
     chosen = [kind for kind in TARGETS if child and child.has(kind)]
     if child is None or len(chosen) != 1:
-        reader.fault("target", "one_of", f"Say what happens with exactly one of {', '.join(TARGETS)}.")
+        reader.fault("target", "one_of", f"Use exactly one of {', '.join(TARGETS)}.")
     document: dict[str, Any] = {}
     if child is not None:
         if len(chosen) == 1 and (inner := child.child(chosen[0])):
@@ -194,7 +194,7 @@ def _change(reader: Reader, read_object: ReadObject) -> dict[str, Any]:
             reader.faults.extend(invalid.faults)
         else:
             if found.kind in UNCHANGEABLE:
-                detail = f"A schedule changes no {found.kind}; change it by hand or with apply."
+                detail = f"A schedule cannot change a {found.kind}; change it manually or with apply."
                 reader.faults.append(FieldError(f"{reader.pointer}/object/kind", "kind", detail))
     return {"object": sent, "restore_after_s": after}
 

@@ -84,14 +84,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise Malformed(
-            f"The field {_short(Exception(twice))} stands in one object twice; nobody can know which counts."
-        )
+        raise Malformed(f"The field {_short(Exception(twice))} occurs twice in one object; keep one of them.")
     return found
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise Malformed(f"{word} is not a number of JSON.")
+    raise Malformed(f"{word} is not a JSON number.")
 
 
 def _integer(digits: str) -> int:
@@ -124,7 +122,7 @@ class _Place:
         elif self.name is not None:
             self.found[self.name], self.name = value, None
         elif not isinstance(event, yaml.ScalarEvent) or event.value in self.found:
-            raise Malformed("Every field of an object is a plain word that stands there once.")
+            raise Malformed("Use each field of an object only once, with a plain name.")
         else:
             self.name = event.value
 
@@ -154,9 +152,9 @@ def _built(events: Iterable[yaml.Event]) -> Any:
 
 def _check_plain(event: yaml.NodeEvent) -> None:
     if event.anchor or isinstance(event, yaml.AliasEvent):
-        raise Malformed("Write values out: anchors and aliases are not read.")
+        raise Malformed("Write values out in full: anchors and aliases are not supported.")
     if getattr(event, "tag", None):
-        raise Malformed("Leave out tags (!…): plain values are all that is read.")
+        raise Malformed("Leave out tags (!…): only plain values are supported.")
 
 
 def _value(event: yaml.NodeEvent) -> Any:

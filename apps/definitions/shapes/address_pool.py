@@ -41,4 +41,4 @@ class AddressPoolSpec(Shape):
         SORTED,
         About("CIDR blocks, apart from each other.", "Networks", None, "203.0.113.0/27", missing=MISSING),
     ]
-    region: Annotated[PlaceName | None, About("None: for addresses of every region.", "Region")] = None
+    region: Annotated[PlaceName | None, About("Leave empty for addresses in any region.", "Region")] = None

@@ -29,7 +29,7 @@ class CertificateSpec(Shape):
         str,
         PEM,
         About(
-            "PEM: the certificate first, then what the authority sent along.",
+            "PEM: the certificate first, then the intermediate certificates.",
             "Chain",
             example="-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----\n",
         ),
@@ -38,7 +38,7 @@ class CertificateSpec(Shape):
         str | None,
         PEM,
         About(
-            "Unencrypted PEM. It is sealed when stored and never shown again, also not here after a fault.",
+            "Unencrypted PEM. It is sealed when saved and never shown again, not even after an error in this form.",
             "Private key",
             secret=True,
         ),

@@ -15,7 +15,7 @@ CLOUDS = {Cloud.AWS: "AWS", Cloud.GOOGLE: "Google"}
 PROJECT = matching(
     r"[a-z][a-z0-9-]{4,28}[a-z0-9]",
     "project",
-    "Write the project's id: 6 to 30 lower-case letters, digits and hyphens.",
+    "Write the project ID: 6 to 30 lowercase letters, digits and hyphens.",
 )
 
 
@@ -28,8 +28,9 @@ class CloudAccountSpec(Shape):
         str,
         text(credentials_reference, "`env:NAME`, `profile:NAME` or `role:ARN`", 2048, blank=True),
         About(
-            "A reference, never a secret: env:PROD reads SPILLWAY_CLOUD_PROD_… of the workers; profile:NAME, role:ARN. "
-            "Empty: the machine's own identity.",
+            "A reference, never a secret: env:PROD reads SPILLWAY_CLOUD_PROD_… from the "
+            "workers' environment; profile:NAME; role:ARN. "
+            "Default: the identity of the machine.",
             "Credentials",
             example="env:PROD",
             note="env:NAME, profile:NAME or role:ARN",
@@ -44,8 +45,8 @@ class CloudAccountSpec(Shape):
         str,
         text(endpoint, "a URL", 400, blank=True),
         About(
-            "Only for private clouds and tests: another address of the API. The workers' environment has to name it "
-            "too, in SPILLWAY_CLOUD_PROD_ENDPOINT for env:PROD.",
+            "Only for private clouds and tests: a different API URL. Set the same URL in the workers' "
+            "environment, in SPILLWAY_CLOUD_PROD_ENDPOINT for env:PROD.",
             "Endpoint",
             note="instead of the cloud's own API",
         ),

@@ -35,19 +35,19 @@ QUEUE_NEEDS_CONNECTIONS = (
 LIMITS = {
     LimitKind.NONE: "No limit",
     LimitKind.RATE: "Requests per second",
-    LimitKind.CONNECTIONS: "Connections at a time",
+    LimitKind.CONNECTIONS: "Concurrent connections",
 }
 SCOPES = {LimitScope.BACKEND: "All servers together", LimitScope.SERVER: "Each server"}
 STATES = {ServerState.READY: "Ready", ServerState.DRAIN: "Drain", ServerState.MAINTENANCE: "Maintenance"}
 BALANCE = {
     Balance.LEASTCONN: "Least connections",
     Balance.ROUNDROBIN: "Round robin",
-    Balance.SOURCE: "By client address",
+    Balance.SOURCE: "Client address hash",
     Balance.RANDOM: "Random",
 }
 WHEN_FULL = {
-    WhenFull.SPREAD: "Spread over all by capacity",
-    WhenFull.QUEUE: "Wait at home for a free connection",
+    WhenFull.SPREAD: "Spread over all regions by capacity",
+    WhenFull.QUEUE: "Queue in the local region",
     WhenFull.REFUSE: "Answer 503",
 }
 # Forms offer those that a server answers without a body.
@@ -137,7 +137,7 @@ class BackendSpec(Shape):
     capacity_scaler: Annotated[
         float,
         real(0, 1),
-        About("The part of the limit that is in use; 0 drains.", "Share of the limit in use", "0 to 1"),
+        About("The part of the limit that is in use; 0 drains.", "Traffic share", "0 to 1"),
     ] = 1.0
     servers: Annotated[
         tuple[ServerSpec, ...],
@@ -156,7 +156,7 @@ class HealthCheckSpec(Shape):
     path: Annotated[
         str,
         text(grammar.check_path, "a path with an optional query", 1024, blank=True),
-        About("What is asked for.", "Path", "Empty: only connect.", "/up"),
+        About("What is asked for.", "Path", "Leave empty to check only the TCP connection.", "/up"),
     ] = ""
     method: Annotated[str, CHECK_METHOD, About("How it is asked.", "Method", "")] = "GET"
     host: Annotated[
@@ -166,10 +166,12 @@ class HealthCheckSpec(Shape):
     ] = ""
     expect_status: Annotated[int, whole(200, 599), About("What a well server answers.", "Expected status", "")] = 200
     interval_ms: Annotated[TimeMs, About("Time between two checks.", "Every", "ms")] = 2000
-    timeout_ms: Annotated[TimeMs, About("Time for an answer.", "Answer within", "ms")] = 2000
-    rise: Annotated[int, whole(1, 100), About("A server is up after so many.", "Up after", "good checks in a row")] = 2
+    timeout_ms: Annotated[TimeMs, About("Time for an answer.", "Response timeout", "ms")] = 2000
+    rise: Annotated[
+        int, whole(1, 100), About("A server is up after so many.", "Up after", "consecutive successful checks")
+    ] = 2
     fall: Annotated[
-        int, whole(1, 100), About("A server is down after so many.", "Down after", "bad checks in a row")
+        int, whole(1, 100), About("A server is down after so many.", "Down after", "consecutive failed checks")
     ] = 3
 
 
@@ -181,14 +183,14 @@ class Overflow(Shape):
         WhenFull,
         word(WhenFull, WHEN_FULL),
         About(
-            "What happens when no region has room.", "When every region is full", "Waiting needs limits of connections."
+            "What happens when no region has room.", "When every region is full", "Queueing requires connection limits."
         ),
     ] = WhenFull.SPREAD
     order: Annotated[
         tuple[PlaceName, ...],
         LISTED,
         Distinct(),
-        About("Regions that are tried first.", "Regions to try first", "Names in order; empty: nearest first."),
+        About("Regions that are tried first.", "Overflow order", "Region names in order. Default: nearest first."),
     ] = ()
 
 
@@ -219,15 +221,21 @@ class PoolSpec(Shape):
     balance: Annotated[Balance, word(Balance, BALANCE), About("How a server is chosen for a request.", "Balance")] = (
         Balance.LEASTCONN
     )
-    connect_timeout_ms: Annotated[TimeMs, About("ms until a server must accept.", "Connect within")] = 2000
-    server_timeout_ms: Annotated[TimeMs, About("ms of silence until a server is given up.", "Answer within")] = 30_000
-    queue_timeout_ms: Annotated[TimeMs, About("ms until a waiting request gets 503.", "Wait in the queue for")] = 10_000
+    connect_timeout_ms: Annotated[
+        TimeMs, About("ms. The server must accept a connection within this time.", "Connect timeout")
+    ] = 2000
+    server_timeout_ms: Annotated[TimeMs, About("ms. Max. idle time before the request fails.", "Response timeout")] = (
+        30_000
+    )
+    queue_timeout_ms: Annotated[TimeMs, About("ms. A queued request gets 503 after this time.", "Queue timeout")] = (
+        10_000
+    )
     server_keepalive_ms: Annotated[
         TimeMs | None,
         About(
             "ms for which the servers keep idle connections; we close ours before.",
-            "Keep idle connections for",
-            "ms; empty: as is.",
+            "Idle connection timeout",
+            "ms. Default: the HAProxy default.",
         ),
     ] = None
     health_check: Annotated[HealthCheckSpec | None, About("How servers are asked whether they are well.")] = None
@@ -242,7 +250,7 @@ class PoolSpec(Shape):
         About(
             "An operator shares pools by their tags.",
             "Tags",
-            "Such as customer=acme; an operator shares pools by their tags.",
+            "For example customer=acme. An operator shares pools by tag.",
             {"customer": "acme"},
         ),
     ] = ()

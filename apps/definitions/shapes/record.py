@@ -34,7 +34,9 @@ def _of_type(values: tuple[str, ...], data: Data) -> None:
     if kind is RecordType.CNAME and len(values) > 1:
         faults.append(FieldError("", "too_many", "A CNAME has one value."))
     if kind is RecordType.MX and "0 ." in values and len(values) > 1:
-        faults.append(FieldError("", "null_mx", "`0 .` says that no mail is taken; it stands alone."))
+        faults.append(
+            FieldError("", "null_mx", "`0 .` means that the domain accepts no mail; use it as the only value.")
+        )
     if faults:
         raise Wrong(*faults)
 
@@ -69,14 +71,14 @@ class RecordSpec(Shape):
         PlaceName | None,
         About("The load balancer whose addresses are served instead; an alias on Route 53.", "Load balancer", ""),
     ] = None
-    tags: Annotated[Pairs, LABELS, About("Words of your own.", "Tags")] = ()
+    tags: Annotated[Pairs, LABELS, About("Your own labels.", "Tags")] = ()
 
     @classmethod
     def together(cls, sent: Data) -> list[FieldError]:
         """One source of what is served, which its type can follow, under a name that can have the type."""
         kind, sources = str(sent.get("type")), [field for field in SOURCES if sent.get(field) not in (None, [])]
         if len(sources) != 1:
-            faults = [FieldError("", "one_source", f"Say what is served with exactly one of {', '.join(SOURCES)}.")]
+            faults = [FieldError("", "one_source", f"Use exactly one of {', '.join(SOURCES)}.")]
         elif sources == ["static_ip"] and kind not in FOLLOW_ADDRESS:
             faults = [FieldError("/type", "source", "A record that follows a static IP is an A or an AAAA.")]
         elif sources == ["load_balancer"] and kind not in FOLLOW_BALANCER:

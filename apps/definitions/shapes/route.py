@@ -31,14 +31,14 @@ from apps.definitions.shapes.base.words import (
     word,
 )
 
-KINDS = {PathKind.PREFIX: "Prefix: this path and all below", PathKind.EXACT: "Exactly this path"}
-MATCHES = {HeaderMatch.EQUALS: "equals", HeaderMatch.PRESENT: "is there", HeaderMatch.ABSENT: "is not there"}
+KINDS = {PathKind.PREFIX: "Prefix: this path and everything below it", PathKind.EXACT: "Exact: only this path"}
+MATCHES = {HeaderMatch.EQUALS: "equals", HeaderMatch.PRESENT: "is present", HeaderMatch.ABSENT: "is absent"}
 CODES = {
-    "301": "301 moved for good",
+    "301": "301 permanent",
     "302": "302 found",
     "303": "303 see other",
-    "307": "307 for now, same method",
-    "308": "308 for good, same method",
+    "307": "307 temporary, same method",
+    "308": "308 permanent, same method",
 }
 # A location is only compared with ours, so it is as wide as those can be.
 _LOCATION = re.compile(r"https?://[A-Za-z0-9.:-]{1,260}/[A-Za-z0-9._~+=:@&!%?/-]{0,2048}")
@@ -57,7 +57,7 @@ def _compared(value: str, data: Data) -> None:
     if match is HeaderMatch.EQUALS and not value:
         raise GrammarError("missing", "Fill in value.")
     if match in (HeaderMatch.PRESENT, HeaderMatch.ABSENT) and value:
-        raise GrammarError("header_value", "Only a header that must equal something has a value.")
+        raise GrammarError("header_value", "Only a header condition of match equals has a value; leave it out.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +95,15 @@ class Redirect(model.Redirect, Shape):
         About("The status of the answer.", "Status", ""),
     ]
     scheme: Annotated[Scheme | None, About("Null keeps that of the request.", "Scheme", "")] = None
-    host: Annotated[Host | None, About("Null keeps that of the request.", "To host")] = None
-    path: Annotated[Path | None, About("Null keeps that of the request.", "To path")] = None
+    host: Annotated[Host | None, About("Null keeps that of the request.", "Redirect host")] = None
+    path: Annotated[Path | None, About("Null keeps that of the request.", "Redirect path")] = None
     keep_query: Annotated[Boolean, About("Whether the query of the request is kept.", "Keep the query", "")] = True
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
         """It leads somewhere else."""
         if sent.keys().isdisjoint(("scheme", "host", "path")):
-            yield FieldError("", "redirect_loop", "Say where the redirect leads: a scheme, a host or a path.")
+            yield FieldError("", "redirect_loop", "Set at least one of scheme, host and path for the redirect.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +138,14 @@ class Action(Shape):
         None
     )
     fixed_response: Annotated[
-        FixedResponse | None, About("The balancer answers.", "Answer by itself", absent_when_empty=True)
+        FixedResponse | None, About("The balancer answers.", "Return a fixed response", absent_when_empty=True)
     ] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
         """Exactly one of them."""
         if len({"pools", "redirect", "fixed_response"} & sent.keys()) != 1:
-            detail = "Say what happens with exactly one of pools, redirect and fixed_response."
+            detail = "Use exactly one of pools, redirect and fixed_response."
             yield FieldError("", "one_action", detail)
 
 
@@ -161,7 +161,7 @@ def _location(value: object) -> str | bool:
     if value is True:
         return True
     if not isinstance(value, str) or not _LOCATION.fullmatch(value):
-        raise GrammarError("location", "Write where it leads, https://host/path, or true for anywhere.")
+        raise GrammarError("location", "Write the redirect target, such as https://host/path, or true for any target.")
     return value
 
 
@@ -204,7 +204,7 @@ class Assertion(Shape):
     ] = ()
     expect: Annotated[
         Expectation,
-        About("What must happen.", missing="Say what must happen: expect {pool, route, redirect or status}."),
+        About("What must happen.", missing="Set expect to exactly one of pool, route, redirect and status."),
     ]
 
 
@@ -217,7 +217,7 @@ def _of_pools(value: str | None, data: Data) -> None:
 def _of_this_host(assertions: tuple[Assertion, ...] | None, data: Data) -> None:
     taken = data.get("hostname")
     others = [
-        FieldError(f"/{index}/host", "other_host", f"Use a host that this route takes: {taken}, or leave it out.")
+        FieldError(f"/{index}/host", "other_host", f"Use a host that this route matches ({taken}), or leave it out.")
         for index, each in enumerate(assertions or ())
         if taken and each.host and taken not in (each.host, "*." + each.host.partition(".")[2])
     ]
@@ -235,12 +235,12 @@ class RouteSpec(Shape):
         About(
             "What clients ask for; the account that uses it first owns it.",
             "Hostname",
-            "One name, or *.example.com for any one label.",
+            "One hostname, or *.example.com for any single label.",
             "shop.example.com",
         ),
     ]
     path: Annotated[Path, About("The longest that fits counts.", "Path", "")] = "/"
-    path_kind: Annotated[PathKind, word(PathKind, KINDS), About("How the path is compared.", "Compared as", "")] = (
+    path_kind: Annotated[PathKind, word(PathKind, KINDS), About("How the path is compared.", "Path match", "")] = (
         PathKind.PREFIX
     )
     methods: Annotated[
@@ -248,20 +248,22 @@ class RouteSpec(Shape):
         LISTED,
         Distinct(),
         SORTED,
-        About("None: all of them.", "Methods", "None chosen: all of them."),
+        About("None: all of them.", "Methods", "None selected means all methods."),
     ] = ()
     scheme: Annotated[
         Scheme | None,
         About("http or https; null for both.", "Scheme", "", note="For requests of this scheme only; null for both."),
     ] = None
     headers: Annotated[tuple[HeaderCondition, ...], LISTED, BY_NAME, About("What else a request must have.")] = ()
-    action: Annotated[Action, About("What happens.", missing="Say what happens: pools, redirect or fixed_response.")]
+    action: Annotated[Action, About("What happens.", missing="Fill in pools, redirect or fixed_response.")]
     prefix_rewrite: Annotated[
         str | None,
         PREFIX,
         Check(_of_pools),
         About(
-            "What servers see instead of the prefix.", "Replace the path by", "What servers see instead of the prefix."
+            "Servers receive this instead of the matched prefix.",
+            "Rewrite prefix to",
+            "Servers receive this instead of the matched prefix.",
         ),
     ] = None
     assertions: Annotated[

@@ -17,9 +17,9 @@ from apps.definitions.shapes.base.words import LISTED, Pairs, PlaceName, matchin
 GLOBAL = "global"
 EVERYBODY = Network().client_networks
 APPROVALS = {
-    PlanApproval.BY_HAND: "Every plan waits for a person",
-    PlanApproval.AUTOMATIC_SAFE: "Plans that delete or replace something wait",
-    PlanApproval.AUTOMATIC: "No plan waits",
+    PlanApproval.BY_HAND: "Every plan needs approval",
+    PlanApproval.AUTOMATIC_SAFE: "Plans that delete or replace resources need approval",
+    PlanApproval.AUTOMATIC: "No plan needs approval",
 }
 _AWS_ID = {name: re.compile(rf"{name}-(?:[0-9a-f]{{8}}|[0-9a-f]{{17}})") for name in ("vpc", "subnet")}
 _GOOGLE_NETWORK = re.compile(
@@ -29,7 +29,7 @@ _GOOGLE_NETWORK = re.compile(
 region_of_cloud = matching(
     r"global|[a-z]{2}(?:-[a-z]{3,10}){1,2}-[1-9][0-9]?",
     "cloud_region",
-    "Write the cloud's own word for the region: eu-central-1, or global on Google.",
+    "Write the cloud's name of the region, such as eu-central-1, or global on Google.",
 )
 SUBNET = matching(_AWS_ID["subnet"].pattern, "subnet", "Write the id of a subnet, such as subnet-0a1b2c3d4e5f60718.")
 BUCKET = matching(
@@ -66,9 +66,7 @@ def _vpc(value: object) -> str:
 
 def _somebody(networks: tuple[str, ...], _: Data) -> None:
     if not networks:
-        raise GrammarError(
-            "missing", "Name the networks of clients that may connect, or leave this out: everybody may."
-        )
+        raise GrammarError("missing", "Name the client networks that may connect, or leave this out to allow everyone.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class NetworkSpec(Shape):
     vpc: Annotated[
         str,
         text(_vpc, "an id, a name or a self link", 200, blank=True),
-        About("AWS: the VPC's id. Google: the network's name or self link.", "Network", None, "vpc-0a1b2c3d4e5f60718"),
+        About("AWS: the VPC ID. Google: the network name or self link.", "Network", None, "vpc-0a1b2c3d4e5f60718"),
     ] = ""
     subnets: Annotated[
         tuple[Annotated[str, text(SUBNET, "an id", 24)], ...],
@@ -96,7 +94,9 @@ class NetworkSpec(Shape):
         About("CIDR blocks that may connect; left out: everybody.", "Clients"),
     ] = EVERYBODY
     log_bucket: Annotated[
-        str, text(BUCKET, "a bucket's name", 63, blank=True), About("Empty for none.", "Bucket for access logs")
+        str,
+        text(BUCKET, "a bucket's name", 63, blank=True),
+        About("Leave empty for no access logs.", "Bucket for access logs"),
     ] = ""
     vpc_networks: Annotated[
         tuple[NetworkBlock, ...],
@@ -134,11 +134,13 @@ class StackSpec(Shape):
     ]
     region: Annotated[
         PlaceName | None,
-        About("Which of yours it is; none where the stack stands for all of them.", "Region", None, "frankfurt"),
+        About("The Spillway region. Leave empty if the stack serves all regions.", "Region", None, "frankfurt"),
     ] = None
     network: Annotated[NetworkSpec, About("Where its load balancers stand.")] = NO_NETWORK
     approval: Annotated[
-        PlanApproval, word(PlanApproval, APPROVALS), About("Moves of weights alone never wait.", "Approval")
+        PlanApproval,
+        word(PlanApproval, APPROVALS),
+        About("Plans that only change weights never need approval.", "Approval"),
     ] = PlanApproval.BY_HAND
 
 

@@ -12,7 +12,7 @@ from apps.definitions.shapes.base.shape import About, Data, Shape
 from apps.definitions.shapes.base.words import Boolean, PlaceName, whole, word
 
 KINDS = {
-    AddressKind.NODE: "On each node of a fleet, as it is routed there",
+    AddressKind.NODE: "Routed: bound on each node of a fleet",
     AddressKind.VIP: "VIP: VRRP moves it among the nodes of a fleet",
     AddressKind.ANYCAST: "Anycast: every healthy node announces it by BGP",
     AddressKind.ELASTIC: "AWS: Elastic IPs",
@@ -30,19 +30,27 @@ class StaticIPSpec(Shape):
     )
     address: Annotated[
         StaticAddress | None,
-        About("On fleets; empty: the lowest that is free in the pool. A cloud chooses its own.", "Address"),
+        About(
+            "For fleets only. Default: the lowest free address in the pool. A cloud allocates its own address.",
+            "Address",
+        ),
     ] = None
-    region: Annotated[PlaceName | None, About("None for an address that is announced everywhere.", "Region")] = None
+    region: Annotated[PlaceName | None, About("Leave empty for an address that is announced everywhere.", "Region")] = (
+        None
+    )
     pool: Annotated[PlaceName | None, About("The pool that it comes from.", "Address pool", "", "front")] = None
-    stack: Annotated[PlaceName | None, About("For addresses of a cloud.", "Stack")] = None
+    stack: Annotated[PlaceName | None, About("For cloud addresses only.", "Stack")] = None
     owner: Annotated[
         PlaceName | None,
-        About("The account that it was given to.", "Given to", "", note="The account that it was given to."),
+        About("The account that it was given to.", "Assigned to", "", note="The account that it was given to."),
     ] = None
     protected: Annotated[
         Boolean | None,
         About(
-            "It is not deleted, and no plan lets it go.", "Protected", note="Left out, it stays as it is.", stays=False
+            "It cannot be deleted, and no plan releases it.",
+            "Protected",
+            note="Left out, it stays as it is.",
+            stays=False,
         ),
     ] = None
     router_id: Annotated[int, whole(1, 255), About("Names a vip to VRRP; allotted where it is left out.")] | None = None
@@ -59,18 +67,18 @@ class StaticIPSpec(Shape):
             for field in chosen
         ]
         if "stack" not in sent:
-            faults.append(FieldError("/stack", "missing", f"Say in which stack the {kind} address is; fill in stack."))
+            faults.append(FieldError("/stack", "missing", f"Fill in stack: a {kind} address belongs to a stack."))
         return faults if kind in KINDS else []
 
 
 def _on_fleets(kind: str, sent: Data) -> list[FieldError]:
     faults = []
     if "stack" in sent:
-        detail = f"An address of kind {kind} stands on fleets; leave the stack out."
+        detail = f"An address of kind {kind} belongs to fleets; leave out stack."
         faults.append(FieldError("/stack", "kind", detail))
     if kind == AddressKind.VIP and "region" not in sent:
         detail = "A vip moves among the nodes of one region; fill in region."
         faults.append(FieldError("/region", "missing", detail))
     if "router_id" in sent and kind != AddressKind.VIP:
-        faults.append(FieldError("/router_id", "kind", "Only a vip has a router id; leave this out."))
+        faults.append(FieldError("/router_id", "kind", "Only a vip has a router ID; leave this out."))
     return faults

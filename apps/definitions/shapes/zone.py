@@ -28,7 +28,7 @@ ALGORITHMS = ("hmac-sha256", "hmac-sha384", "hmac-sha512")
 DRIVERS = {
     ZoneDriver.RFC2136: "RFC 2136 with TSIG (BIND, Knot, Windows …)",
     ZoneDriver.POWERDNS: "PowerDNS by its API",
-    ZoneDriver.ROUTE53: "Route 53, kept by a stack",
+    ZoneDriver.ROUTE53: "Route 53, managed by a stack",
 }
 # What each driver needs, and what it has besides; every other field must be left out.
 NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -119,7 +119,7 @@ class ZoneSpec(Shape):
         SORTED,
         About("Who is asked what is really served.", "Resolvers"),
     ] = ()
-    tags: Annotated[Pairs, LABELS, About("A grant of a tag lets a customer keep records in the zone.", "Tags")] = ()
+    tags: Annotated[Pairs, LABELS, About("A grant for a tag lets a customer create records in the zone.", "Tags")] = ()
 
     @classmethod
     def together(cls, sent: Data) -> list[FieldError]:
@@ -130,8 +130,8 @@ class ZoneSpec(Shape):
 
 def _fault(driver: str, field: str, given: object) -> FieldError | None:
     if field in NEEDS[driver] and not given:
-        return FieldError(f"/{field}", "missing", f"A zone by {driver} needs {field}; fill it in.")
+        return FieldError(f"/{field}", "missing", f"A zone with driver {driver} needs {field}; fill it in.")
     usual = field == "key_algorithm" and given == ALGORITHMS[0]  # as documents that we write have it
     if given and not usual and field not in (*NEEDS[driver], *TAKES.get(driver, ())):
-        return FieldError(f"/{field}", "driver", f"A zone by {driver} has no {field}; leave it out.")
+        return FieldError(f"/{field}", "driver", f"A zone with driver {driver} has no {field}; leave it out.")
     return None

@@ -60,10 +60,15 @@ def _facts(chain: str, key: str, moment: datetime, report: Report) -> Certificat
         first, names = certificates[0], _names(certificates[0])
         complaints = complaints_about(certificates, moment)
     except (ValueError, UnsupportedAlgorithm):
-        report("/spec/chain", "certificate", "The chain cannot be read; paste it as the authority gave it.")
+        report("/spec/chain", "certificate", "The chain cannot be read; paste it exactly as the authority issued it.")
         return None
     if not names:
-        complaints.append(("no_names", "The certificate is for no DNS name (subjectAltName is empty)."))
+        complaints.append(
+            (
+                "no_names",
+                "The certificate has no DNS name (subjectAltName is empty); use one that names your hostnames.",
+            )
+        )
     for code, message in complaints:
         report("/spec/chain", code, message)
     if complaints or not _fits(key, first, report):
@@ -77,7 +82,7 @@ def _facts(chain: str, key: str, moment: datetime, report: Report) -> Certificat
 
 def _fits(key: str, certificate: x509.Certificate, report: Report) -> bool:
     if len(key) > MAX_KEY:
-        report("/spec/key", "too_long", f"Paste one private key alone; it has at most {MAX_KEY} characters.")
+        report("/spec/key", "too_long", f"Paste a single private key of at most {MAX_KEY} characters.")
         return False
     try:
         private = load_pem_private_key(key.encode(), None).public_key()

@@ -144,14 +144,14 @@ def _address(rdata: Any) -> None:
     if str(address) != rdata.address:
         raise GrammarError("record_spelling", f"Write the address in its canonical form ({address}).")
     if address.is_unspecified or address.is_multicast or getattr(address, "ipv4_mapped", None):
-        raise GrammarError("address", "Choose another address; nobody can connect to this one.")
+        raise GrammarError("address", "Choose another address; clients cannot connect to this one.")
 
 
 def _text(rdata: Any) -> None:
     if sum(map(len, rdata.strings)) > MAX_TXT:
         raise GrammarError("too_long", f"Use at most {MAX_TXT} characters of text in one value.")
     if any(not 0x20 <= byte < 0x7F for string in rdata.strings for byte in string):
-        raise GrammarError("not_ascii", "Use printable ASCII in texts; escapes of other bytes are not taken.")
+        raise GrammarError("not_ascii", "Use printable ASCII in texts; escapes of other bytes are not accepted.")
 
 
 def _mail(rdata: Any) -> None:

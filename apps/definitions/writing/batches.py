@@ -83,9 +83,9 @@ def _item(reader: Reader) -> Item:
     account = reader.optional("account", grammar.name, None)
     version = reader.optional("version", integer(1, 2**31), None)
     if reader.has("spec") == (action == "delete"):
-        reader.fault("spec", "spec", "Send spec to create and update, and none to delete.")
+        reader.fault("spec", "spec", "Send spec for create and update, and leave it out for delete.")
     if action == "create" and (pk is not None or version is not None):
-        reader.fault("", "create", "What is created has a name, and neither id nor version yet.")
+        reader.fault("", "create", "For create, send a name, and leave out id and version.")
     if (pk is None) == (name is None):
         reader.fault("", "identity", "Name the object by either id or name.")
     reader.close()

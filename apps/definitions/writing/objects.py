@@ -88,7 +88,7 @@ def save(
 
 def _check_version(row: Any, wanted: Object, *, expected_version: int | None, create_only: bool) -> None:
     if row is not None and create_only:
-        raise Conflict(f"There is a {wanted.kind} {wanted.name} already.")
+        raise Conflict(f"A {wanted.kind} named {wanted.name} already exists.")
     _expect_version(wanted.kind, wanted.name, row, expected_version)
 
 
@@ -103,7 +103,7 @@ def _take_version(row: Any) -> None:
     """Raise the version in the database if it is still the one that was read: of two writers one gets it."""
     taken = type(row)._default_manager.filter(pk=row.pk, version=row.version).update(version=row.version + 1)
     if not taken:
-        raise Stale("Somebody changed this object in this moment: read it again and decide again.")
+        raise Stale("Someone changed this object at the same time; read it again and decide again.")
     row.version += 1
 
 

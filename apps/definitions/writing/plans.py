@@ -66,7 +66,7 @@ def apply_plan(*, actor: Actor, plan_id: str, reason: str = "") -> Plan:
         _must_wait(row)
         done = _apply(actor, row, reason or f"Plan {row.pk}")
         if done.base != row.base:
-            raise Conflict("What this plan was compared with has changed since; nothing was stored. Plan again.")
+            raise Conflict("Objects have changed since this plan was made. Nothing was stored; plan again.")
         row.applied_at, row.applied_by, row.sealed_objects = now(), actor.name[:150], b""
         row.save(update_fields=("applied_at", "applied_by", "sealed_objects"))
     return replace(done, base="")
@@ -89,4 +89,4 @@ def _apply(actor: Actor, row: StoredPlan, reason: str) -> Plan:
         if all(fault.code == CODE for fault in invalid.faults):
             raise  # a plan says what is lost, and who applies it confirms that
         # It was valid when it was made, so something else has changed.
-        raise Conflict(f"This plan does not fit any more; nothing was stored. {invalid.detail}") from invalid
+        raise Conflict(f"This plan is no longer valid. Nothing was stored. {invalid.detail}") from invalid

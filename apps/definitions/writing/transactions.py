@@ -42,7 +42,9 @@ def change_set(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator
             said().kept.update(changes.kept)
             changes.affected.request_push()
     except IntegrityError as error:
-        raise Conflict("Somebody changed the same objects in this moment: read again and decide again.") from error
+        raise Conflict(
+            "Someone changed the same objects at the same time; read them again and decide again."
+        ) from error
 
 
 def _finish(changes: ChangeSet) -> None:

@@ -128,7 +128,7 @@ class MemoryDriver:
 def _enter(workspace: Workspace, may_go_on: MayGoOn) -> MemoryCloud:
     cloud = memory_cloud(workspace.backend.address)
     if not may_go_on():
-        raise Stopped("Stopped before the beginning.")
+        raise Stopped("Stopped before it started.")
     if cloud.locked:
         raise Locked("Error acquiring the state lock: somebody holds it.")
     return cloud

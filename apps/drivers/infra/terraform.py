@@ -122,7 +122,7 @@ class TerraformDriver:
         if workspace.imports:
             (workspace.directory / IMPORTS).write_text(_import_blocks(workspace.imports))
         if not may_go_on():
-            raise Stopped("Stopped before the beginning.")
+            raise Stopped("Stopped before it started.")
         runner = Runner(
             self.binary, workspace.directory, _environment(workspace, keys), may_go_on, longest_s, self.end_s
         )

@@ -160,7 +160,7 @@ def _serving(facts: NodeFacts) -> Verdict:
     if facts.serving:
         status, reason, message = True, Reason.WORKER_ANSWERS, "A worker answers with the configuration it was given."
     elif not facts.generation:
-        status, reason, message = False, Reason.NOTHING_PUSHED, "Nothing was pushed to this node yet."
+        status, reason, message = False, Reason.NOTHING_PUSHED, "No revision has been pushed to this node yet."
     else:
         status, reason, message = False, Reason.NO_WORKER, facts.error or "No HAProxy worker answers."
     return Verdict("node", facts.node_id, Type.SERVING, status, reason, message, facts.generation)

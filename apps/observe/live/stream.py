@@ -55,7 +55,7 @@ def place_of(scope: Scope) -> Place | None:
         return Place(lambda: visitor_of(key) if key else None, "Sign in first.", _refuse)
     if path == API_PATH:
         peer = (scope.get("client") or ("",))[0]
-        return Place(lambda: program_of(headers, peer), "The token is not known, or not valid any more.", _problem)
+        return Place(lambda: program_of(headers, peer), "The token is unknown or no longer valid.", _problem)
     return None
 
 
@@ -86,7 +86,7 @@ class EventStream:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         place = place_of(scope)
         if place is None:
-            return await _refuse(send, 404, "There is nothing here.")
+            return await _refuse(send, 404, "Not found.")
         if scope["method"] != "GET":
             return await place.refuse(send, 405, "Only GET.")
         topics = wanted_topics(scope["query_string"])

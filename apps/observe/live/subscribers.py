@@ -67,7 +67,7 @@ def program_of(headers: Headers, peer: str) -> Visitor | None:
     actor = actor_of_token(token)
     actor.must_be_active()
     if not actor.has_scope(SCOPE_NOUN, "read"):
-        raise Forbidden(f"This token has not the scope {SCOPE_NOUN}:read; make one that has it.")
+        raise Forbidden(f"This token does not have the scope {SCOPE_NOUN}:read; create a token with this scope.")
     return Visitor(f"account {actor.account.pk}", actor.is_operator)
 
 

@@ -29,8 +29,10 @@ from apps.rollouts.push.pushing import Job
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 24
-WITH_THE_REST = "Several objects of this account are refused by nodes; what it changed meanwhile waits with them."
-NOT_NAMED = "A node refuses every configuration that holds this, and takes it without; HAProxy does not say why."
+WITH_THE_REST = "Nodes reject several objects of this account; its other recent changes wait with them."
+NOT_NAMED = (
+    "A node rejects every configuration with this object and accepts it without the object; HAProxy gives no reason."
+)
 
 
 class _Inconclusive(Exception):
@@ -79,7 +81,7 @@ class _Search:
 
     def _complaint(self, key: str, said: str) -> str:
         """HAProxy's words for the owner of the object, without names of others."""
-        return f"HAProxy refuses this: {in_words(said, self._suspects[key].account)}"
+        return f"HAProxy rejects this: {in_words(said, self._suspects[key].account)}"
 
     def halved(self) -> list[str]:
         """The one object without which the node takes the rest; empty when it refuses what has changed for nobody."""

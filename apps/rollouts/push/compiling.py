@@ -116,7 +116,7 @@ def _send_out(
     ]
     nodes = [] if refusals else Node.objects.filter(fleet_id=sync.fleet_id).values_list("pk", flat=True)
     if not refusals:
-        lifecycle.close_open(sync.fleet_id, f"Revision {revision.number} took its place.")
+        lifecycle.close_open(sync.fleet_id, f"Revision {revision.number} replaced it.")
     rollout = lifecycle.begin(
         revision=revision,
         previous=wanted,
@@ -126,7 +126,7 @@ def _send_out(
         node_ids=nodes,
     )
     if refusals:
-        lifecycle.move(rollout, RolloutState.FAILED, "Refused before any node: " + " ".join(refusals))
+        lifecycle.move(rollout, RolloutState.FAILED, "Rejected before any node: " + " ".join(refusals))
     else:
         sync.wanted = revision
 

@@ -54,10 +54,10 @@ def _emptiness(before: Snapshot | None, after: Snapshot) -> list[str]:
     found = []
     if is_empty(after) and not is_empty(before):
         ports = sum(len(front.listeners) for front in before.load_balancers)
-        found.append(f"Nothing would listen any more; {ports} listeners run now.")
+        found.append(f"No listener would be left; {ports} listeners run now.")
     routes = [sum(len(front.routes) for front in snapshot.load_balancers) for snapshot in (before, after)]
     if routes[0] >= NOT_BY_HAND and not routes[1]:
-        found.append(f"Not one route would be left of {routes[0]}.")
+        found.append(f"None of the {routes[0]} routes would be left.")
     return found
 
 

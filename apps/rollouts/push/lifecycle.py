@@ -205,12 +205,12 @@ def start_rollback(claim: Claim, rollout: Rollout, node: str, refusal: Refused, 
             return
         back_to = sync.last_good if sync.last_good_id != rollout.revision_id else None
         if culprits is not None:
-            message = f"{message} Quarantined, so that the rest goes out: {rollout.object_label}."
+            message = f"{message} Quarantined so that other changes can go live: {rollout.object_label}."
             quarantine.put(fleet=rollout.fleet, culprits=culprits)
             request_push([rollout.fleet])
         _want_last_good(sync, rollout.revision.digest, back_to)
         if back_to is None:
-            there_is_none = "" if culprits else " There is no earlier revision to go back to."
+            there_is_none = "" if culprits else " There is no earlier revision to roll back to."
             move(rollout, RolloutState.FAILED, message + there_is_none)
             return
         rollout.generation = raise_in_transaction(sync, _highest_pushed(rollout))

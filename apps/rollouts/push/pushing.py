@@ -163,7 +163,7 @@ def push_one(job: Job, plans: Plans) -> Outcome:
         if is_as_wanted(state, job.wanted.digest):
             return Outcome(job.node_id, state.generation, state, "nothing")
         if state.generation >= job.generation:
-            raise Superseded(f"{job.target.name} runs generation {state.generation} already.")
+            raise Superseded(f"{job.target.name} already runs generation {state.generation}.")
         clean = state.digest == state.on_disk and not state.drift
         if clean and state.digest and state.digest not in plans.known and not job.looked_up:
             return Outcome(job.node_id, state.generation, state)

@@ -35,7 +35,7 @@ ACT_SECONDS = 5.0
 # A guard against a mistake of ours, not against work: each round ends with less to do or with nothing done.
 ROUNDS = 50
 
-BEHIND = "The node is still at it. The others go on; it gets what is wanted then when it is done."
+BEHIND = "The node is still busy. The other nodes continue; this one gets the newest revision when it is done."
 
 Seen = dict[int, NodeState | str]
 
@@ -193,7 +193,7 @@ def _answer_refusals(claim: Claim, rollout: Rollout, refused: list[Outcome], job
     assert isinstance(first.error, Refused)  # noqa: S101 - `refused` holds no others
     job = jobs[first.node_id]
     if rollout.state == RolloutState.ROLLING_BACK:
-        lifecycle.abort(claim, rollout, f"{job.target.name} refused to go back: {first.error.message}")
+        lifecycle.abort(claim, rollout, f"{job.target.name} refused to roll back: {first.error.message}")
         return
     found = None
     if rollout.kind == Rollout.Kind.CHANGE:
@@ -231,7 +231,7 @@ def _why(states: dict[int, NodeState]) -> str:
 
 def _difference(state: NodeState) -> str:
     if not state.digest:
-        return "runs nothing yet"
+        return "runs no revision yet"
     if state.drift or state.digest != state.on_disk:
         return "drifted: " + (", ".join(state.drift) or "its files were edited")
     return "runs something else"

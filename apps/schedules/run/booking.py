@@ -139,9 +139,12 @@ def _missed(schedule: Schedule, gap: Gap, moment: datetime) -> ScheduleRun:
 
 def _words(gap: Gap) -> str:
     if gap.count == 1:
-        return f"Missed: nothing was there to run it at {gap.first:%Y-%m-%d %H:%M:%S} UTC, and it does not catch up."
+        return (
+            f"Missed: no scheduler was running at {gap.first:%Y-%m-%d %H:%M:%S} "
+            f"UTC, and this schedule does not catch up."
+        )
     span = f"from {gap.first:%Y-%m-%d %H:%M:%S} to {gap.last:%Y-%m-%d %H:%M:%S} UTC"
-    return f"Missed {gap.count} times {span}: nothing was there to run them, and they do not catch up."
+    return f"Missed {gap.count} times {span}: no scheduler was running, and this schedule does not catch up."
 
 
 def _move_on(decisions: Sequence[tuple[Schedule, Decision]]) -> None:

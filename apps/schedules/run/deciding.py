@@ -21,8 +21,8 @@ from apps.calendars import Timing, next_after
 ON_TIME = timedelta(seconds=10)
 # Of a schedule that is years behind one decision looks at so many instants; the next decision goes on from there.
 MOST_INSTANTS = 2000
-ANOTHER_OPEN = "Skipped: an earlier run of the schedule was still open."
-ANOTHER_WAITS = "Skipped: another run of the schedule was already waiting."
+ANOTHER_OPEN = "Skipped: an earlier run of the schedule was still active."
+ANOTHER_WAITS = "Skipped: another run of the schedule was already queued."
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ TURN_S = 20.0
 SEATS: Seats[list[ScheduleRun]] = Seats()
 LONGEST_PAUSE = timedelta(hours=1)
 LOST_LEASES = 5
-POISONED = "Given up: every worker that began it died before it had finished."
+POISONED = "Failed: every worker that started it died before it finished."
 BROKE = "Something unexpected went wrong in Spillway; its log says what."
 
 

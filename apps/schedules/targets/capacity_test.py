@@ -21,7 +21,7 @@ def act(schedule_run: ScheduleRun, now: datetime) -> Outcome:
     test = CapacityTest.objects.filter(account=schedule.account, name=name).first()
     try:
         if test is None:
-            raise NotFound(f"There is no capacity test {name} any more.")
+            raise NotFound(f"The capacity test {name} no longer exists.")
         run = request_run(
             actor=actor_of_schedule(schedule.account, schedule.name),
             test_id=test.pk,
@@ -33,4 +33,4 @@ def act(schedule_run: ScheduleRun, now: datetime) -> Outcome:
         raise TargetFailed(error.detail, final=True) from error
     if run.state == Run.State.REFUSED:
         raise TargetFailed(f"Run {run.pk} was refused: {run.message}", final=True)
-    return Outcome(f"Run {run.pk} of {name} was asked for.", {"run": run.pk})
+    return Outcome(f"Run {run.pk} of {name} was requested.", {"run": run.pk})

@@ -22,7 +22,7 @@ from apps.schedules.targets.contract import Outcome, TargetFailed
 def act(run: ScheduleRun, now: datetime) -> Outcome:
     """Make the change, or take back an earlier one. Raises TargetFailed, for good, when it may not be made."""
     if run.schedule.account.suspended_at is not None:
-        raise TargetFailed("The account is suspended: nothing is changed.", final=True)
+        raise TargetFailed("The account is suspended, so nothing was changed.", final=True)
     try:
         return _take_back(run) if run.cause == ScheduleRun.Cause.RESTORE else _make(run, now)
     except (Conflict, Forbidden, Invalid, NotFound) as error:
@@ -38,12 +38,12 @@ def _make(run: ScheduleRun, now: datetime) -> Outcome:
     stays = "".join(f" {line[0].upper()}{line[1:].partition(';')[0]}." for line in kept)
     label = f"{change.kind} {change.name}"
     if change.action == "unchanged":
-        return Outcome(f"{label} was already so.{stays}", _link(row, change))
+        return Outcome(f"{label} already had this value.{stays}", _link(row, change))
     message = f"{label} was {'created' if change.action == 'create' else 'changed'}.{stays}"
     if after_s := schedule.target["restore_after_s"]:
         at = now + timedelta(seconds=after_s)
         _book_restoring(run, at, _link(row, change) | {"before": before})
-        message = f"{message} It is taken back at {at:%Y-%m-%d %H:%M:%S} UTC."
+        message = f"{message} It will be restored at {at:%Y-%m-%d %H:%M:%S} UTC."
     return Outcome(message, _link(row, change))
 
 
@@ -89,13 +89,13 @@ def _take_back(run: ScheduleRun) -> Outcome:
             delete_object(actor=actor, **which, **how)
             return Outcome(f"{label} was deleted again.", link)
         row = save_object(actor=actor, **which, spec=held["before"], **how)
-    return Outcome(f"{label} is as it was before.", link | {"id": row.pk, "version": row.version})
+    return Outcome(f"{label} has its previous value again.", link | {"id": row.pk, "version": row.version})
 
 
 def _must_not_have_moved(held: dict[str, Any], label: str) -> None:
     row = KINDS[held["kind"]].model._default_manager.filter(pk=held["id"]).first()
     if row is None:
-        raise Conflict(f"{label} was deleted since the change: there is nothing to take back.")
+        raise Conflict(f"{label} was deleted after the change, so there is nothing to restore.")
     if row.version != held["version"]:
-        detail = f"{label} has been changed since (version {row.version}, not {held['version']}): it stays as it is."
-        raise Conflict(f"{detail} Change it by hand if the old value should come back.")
+        detail = f"{label} has been changed since (version {row.version}, not {held['version']}). It is left unchanged."
+        raise Conflict(f"{detail} Change it manually to restore the old value.")

@@ -20,10 +20,10 @@ def act(run: ScheduleRun, now: datetime) -> Outcome:
     fleet = Fleet.objects.filter(name=name).first()
     try:
         if fleet is None:
-            raise NotFound(f"There is no fleet {name} any more.")
+            raise NotFound(f"The fleet {name} no longer exists.")
         push_again(
             actor=actor_of_schedule(schedule.account, schedule.name), fleet_id=fleet.pk, reason=f"Schedule run {run.pk}"
         )
     except (Forbidden, NotFound) as error:
         raise TargetFailed(error.detail, final=True) from error
-    return Outcome(f"Fleet {name} is looked at and pushed to.", {"fleet": name, "fleet_id": fleet.pk})
+    return Outcome(f"Fleet {name} is checked and redeployed where it differs.", {"fleet": name, "fleet_id": fleet.pk})

@@ -11,7 +11,7 @@ from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed
 from apps.schedules.triggers import topics
 
-AWAY = "Redis, where topics live, did not answer."
+AWAY = "Redis, which stores topics, did not answer."
 
 
 def act(run: ScheduleRun, now: datetime) -> Outcome:

@@ -77,7 +77,7 @@ def make_trigger(
         raise Invalid(faults)
     lock_quotas(schedule.account)
     if Trigger.objects.filter(schedule=schedule, name=plain).exists():
-        raise Conflict(f"Schedule {schedule.name} has a trigger {plain} already.")
+        raise Conflict(f"Schedule {schedule.name} already has a trigger named {plain}.")
     refuse_over_quota(schedule.account, NOUN, Trigger.objects.filter(account=schedule.account).count() + 1)
     secret = make_secret(kind)
     row = Trigger.objects.create(
@@ -117,7 +117,7 @@ def change_trigger(
     if document(row) == before:
         return row
     if Trigger.objects.filter(schedule=row.schedule_id, name=row.name).exclude(pk=row.pk).exists():
-        raise Conflict(f"Schedule {row.schedule.name} has a trigger {row.name} already.")
+        raise Conflict(f"Schedule {row.schedule.name} already has a trigger named {row.name}.")
     row.version += 1
     row.save(update_fields=("name", "per_minute", "version"))
     _record(actor, "update", row, before=before, after=document(row), reason=reason)
@@ -207,7 +207,7 @@ def _run(row: Trigger, address: str, body: str, delivery: str, *, with_old_secre
     moment = now()
     recent = ScheduleRun.objects.filter(trigger=row, scheduled_at__gt=moment - timedelta(minutes=1)).count()
     if recent >= row.per_minute:
-        raise TooMany(f"This trigger runs its schedule at most {row.per_minute} times a minute; wait and call again.")
+        raise TooMany(f"This trigger accepts at most {row.per_minute} calls per minute; wait and call again.")
     run = run_by_trigger(
         schedule_id=row.schedule_id,
         caller=f"trigger {row.name} from {address}",

@@ -40,7 +40,9 @@ def rotate_signing_secret(*, actor: Actor, schedule_id: int, reason: str = "") -
     actor.may_write("schedules")
     schedule = only(schedules(actor).select_for_update(of=("self",)), schedule_id)
     if schedule.target_kind != Schedule.TargetKind.WEBHOOK:
-        raise Conflict("Only schedules that call a webhook sign something; give it a target of kind webhook first.")
+        raise Conflict(
+            "Only schedules that call a webhook have a signing secret; give it a target of kind webhook first."
+        )
     secret = new_secret()
     sealed, present = seal(secret.encode()), SigningSecret.objects.filter(schedule=schedule).first()
     if present is None:

@@ -34,7 +34,7 @@ class Unavailable(SpillwayError):
     """Topics live in Redis, which is away at present."""
 
     status = 503
-    title = "Topics are away"
+    title = "Topics are unavailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def read(actor: Actor, topic: str, *, after: str = "", limit: int = 100, wait_s:
         while not (found := _rows(client().xrange(stream, min=start, count=limit))) and time.monotonic() < ends:
             time.sleep(ROUND_S)
     except redis.RedisError as error:
-        raise Unavailable("Topics cannot be read at present; try again in a moment.") from error
+        raise Unavailable("Topics are unavailable; try again in a moment.") from error
     return [_message(place, fields) for place, fields in found]
 
 

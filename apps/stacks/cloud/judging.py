@@ -39,7 +39,7 @@ def _judged(pool_id: int, targets: list[CloudTarget]) -> Verdict:
     sick = [target for target in known if target.state != "healthy"]
     status: bool | None = not sick
     if not known:
-        status, reason, message = None, Reason.NOT_OBSERVED, "Its clouds have not checked it yet."
+        status, reason, message = None, Reason.NOT_OBSERVED, "Its clouds have not checked its servers yet."
     elif len(sick) == len(known):
         reason, message = Reason.NO_SERVER_UP, f"No server is healthy in its clouds: {_list(sick)}"
     elif sick:

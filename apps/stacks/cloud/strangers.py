@@ -40,7 +40,7 @@ def look(run: StackRun, words: Words) -> Additions:
     try:
         strangers = list(open_reader(place_of(run.stack)).strangers({*addresses, *_targets(kept)}))
     except CloudError as error:
-        return Additions(error=f"It is not known what was added by hand. {error.message}")
+        return Additions(error=f"It is unknown what was added manually. {error.message}")
     return Additions(tuple(_told(each, words.label_of(addresses.get(each.parent, ""))) for each in strangers))
 
 
@@ -48,7 +48,11 @@ def sentence(added: Iterable[Told]) -> str:
     """`Somebody added to front: rule 7 (path-pattern), tcp 22 from 0.0.0.0/0.`; empty for nothing."""
     found = [f"{each['message']} to {each['label']}" if each["label"] else each["message"] for each in added]
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return f"Somebody added {', '.join(found[:SHOWN])}{more}: delete it in the cloud, or define it." if found else ""
+    return (
+        (f"Someone added {', '.join(found[:SHOWN])}{more} in the cloud: delete it there, or define it here.")
+        if found
+        else ""
+    )
 
 
 def _told(each: Stranger, label: str) -> dict[str, str]:

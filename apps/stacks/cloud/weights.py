@@ -111,9 +111,9 @@ def _is_homeward(places: Sequence[Place], now: dict[int, int], wish: dict[int, i
 def _reason(places: Sequence[Place], demand: float, wish: dict[int, int]) -> str:
     own = places[0]
     if wish[own.backend_id] == WHOLE:
-        return f"{demand:.0f} requests/s have room in {own.region}."
+        return f"{demand:.0f} requests/s fit in {own.region}."
     limit = "no traffic" if own.limit == 0 else f"{own.limit or 0:.0f} requests/s"
     elsewhere = ", ".join(
         f"{wish[place.backend_id] / 10:.1f} % to {place.region}" for place in places[1:] if wish[place.backend_id]
     )
-    return f"{demand:.0f} requests/s arrive, {own.region} takes {limit}: {elsewhere or 'it keeps them all'}."
+    return f"{demand:.0f} requests/s arrive, {own.region} takes {limit}: {elsewhere or 'it serves them all'}."

@@ -16,7 +16,7 @@ from apps.drivers.infra.reading import UNKNOWN
 from apps.stacks.review.replacements import NOTICED
 
 REPLACE, IMPORT = "replace", "import"
-TAKEN_OVER = "is taken over: it was made by a run that nobody heard the end of"
+TAKEN_OVER = "is imported: an interrupted run created it"
 # By these an entry of a list is known again; the first that every entry has, each another, is taken.
 IDENTITIES = ("arn", "backend_service", "target_group_arn", "group", "name", "key", "id", "priority", "region", "host")
 WEIGHT = "weight"

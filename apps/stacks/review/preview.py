@@ -88,7 +88,7 @@ def preview(actor: Actor, before: StackSide | None, after: StackSide) -> StackDi
 def _uncompilable(actor: Actor, after: StackSide, target: str, error: CompileError) -> StackDifference:
     if not actor.is_operator:
         return StackDifference("", target, refused=_new(actor, error.findings, ()))
-    said = f"It cannot be compiled: {error}"
+    said = f"It does not compile: {error}"
     return StackDifference(after.snapshot.label, target, refused=(said,), decision=Decision.REFUSED, reason=said)
 
 
@@ -202,18 +202,18 @@ def _decision(
 ) -> tuple[Decision, str]:
     """Who would let it be applied, and why. The plan holds what waits already as well, so that is looked at."""
     if not found:
-        return Decision.NOTHING, "Nothing would be another in the cloud."
+        return Decision.NOTHING, "Nothing would change in the cloud."
     planned = _planned(after, wanted, labels, found)
     protected = {each.id for each in after.snapshot.addresses if each.protected}
     if kept := policies.released(planned, protected):
-        what = f"{', '.join(kept)} is protected and would be given back to the cloud"
-        return Decision.REFUSED, f"The plan would fail: {what}. Take the protection off first, if that is meant."
+        what = f"{', '.join(kept)} is protected and would be released to the cloud"
+        return Decision.REFUSED, f"The plan would fail: {what}. To release it, remove the protection first."
     losing = Counter(each.action for each in planned if each.action in policies.LOSING)
     remaining = sum(len(named) for named in wanted["resources"].values())
     if policies.approves(after.approval, actor.name, planned, remaining):
         return Decision.POLICY, _why_by_policy(after.approval)
     if after.approval == Stack.Approval.BY_HAND:
-        return Decision.PERSON, "A person approves every plan of this stack."
+        return Decision.PERSON, "Every plan of this stack needs approval."
     return Decision.PERSON, f"A person must approve it: {_losses(losing)}."
 
 

@@ -51,4 +51,6 @@ def resume(lease: Lease[StackSync], run: StackRun) -> None:
     """A worker died while this was applied: the saved plan is for a state that has moved on, so plan what is left."""
     with transaction.atomic():
         lease.lock()
-        lifecycle.move(run, S.PLANNING, "The worker died while it applied the plan; what is left is planned.")
+        lifecycle.move(
+            run, S.PLANNING, "The worker died while it applied the plan. The remaining changes are planned again."
+        )

@@ -28,7 +28,7 @@ def begin_attempt(lease: Lease[StackSync], run: StackRun, state: S) -> str:
     with transaction.atomic():
         sync = lease.lock()
         if StateLock.objects.filter(stack_id=run.stack_id).exists():
-            raise Locked("The Terraform of a worker that is gone has just taken the lock: it is waited for.")
+            raise Locked("The Terraform of a worker that is gone has just taken the lock: waiting for it to finish.")
         run.refresh_from_db()
         if run.finished_at is not None or run.cancelled_by:
             raise Overtaken
@@ -42,5 +42,5 @@ def begin_attempt(lease: Lease[StackSync], run: StackRun, state: S) -> str:
                 sync.save(update_fields=("doubted",))
             lifecycle.move(run, state)
             return password
-        lifecycle.fail(run, f"{MOST_DEATHS} workers died over this run; look at their logs before it is tried again.")
+        lifecycle.fail(run, f"{MOST_DEATHS} workers died during this run. Check their logs before you retry it.")
     raise Overtaken

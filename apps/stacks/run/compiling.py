@@ -120,7 +120,7 @@ def _want(sync: StackSync, found: Compiled) -> None:
     sync.wanted = revision
     under_way = lifecycle.open_run(sync.stack_id)
     if under_way is not None and under_way.kind != StackRun.Kind.DESTROY:
-        lifecycle.move(under_way, S.SUPERSEDED, f"Revision {revision.number} took its place.")
+        lifecycle.move(under_way, S.SUPERSEDED, f"Revision {revision.number} replaced it.")
         under_way = None
     stands = sync.applied is not None or StateVersion.objects.filter(stack_id=sync.stack_id).exists()
     if under_way is None and (document["resources"] or stands):

@@ -65,7 +65,7 @@ def checked(
     sync.save(update_fields=("checked_at", "added_by_hand"))
     names = list(dict.fromkeys(change.label for change in changes))
     more = f" and {len(names) - 1} more." if len(names) > 1 else "."
-    changed = f"Somebody changed {names[0]}{more}" if names else ""
+    changed = f"Someone changed {names[0]}{more}" if names else ""
     message = " ".join(filter(None, (changed, sentence(added.found), added.error)))
     lifecycle.move(run, S.DONE if run.drifted else S.UNCHANGED, message)
     if changes:
@@ -100,6 +100,4 @@ def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, heart
         elif isinstance(error, StalePlan):
             lifecycle.move(run, S.PLANNING, words.said(error.message))
         else:
-            lifecycle.move(
-                run, S.DISCARDED, f"{run.cancelled_by} stopped it; the next plan says what was done by then."
-            )
+            lifecycle.move(run, S.DISCARDED, f"{run.cancelled_by} stopped it. The next plan shows what it completed.")

@@ -66,7 +66,7 @@ def imports_for(
         sync.save(update_fields=("unknown",))
     if run.kind == StackRun.Kind.DESTROY and found.imports:
         names = ", ".join(dict.fromkeys(words.label_of(each.address) for each in found.imports))
-        raise InfraError(f"The cloud has what the state does not know: {names}. Plan first, which takes it over.")
+        raise InfraError(f"The cloud has what the state does not know: {names}. Plan first, which imports it.")
     return list(found.imports)
 
 
@@ -78,14 +78,14 @@ def _found(run: StackRun, sync: StackSync, wanted: Resources, heartbeat: Heartbe
         standing = open_reader(place_of(run.stack)).standing(sync.mark, kinds)
         return compare(_while_it_may(standing, heartbeat), wanted, earlier, known, listed)
     except CloudError as error:
-        raise InfraError(f"It is not known what an earlier run left in the cloud. {error.message}") from None
+        raise InfraError(f"It is unknown what an earlier run left in the cloud. {error.message}") from None
 
 
 def _while_it_may(standing: Iterable[Standing], heartbeat: Heartbeat) -> Iterator[Standing]:
     """A large stack takes a while to read: the lease is kept meanwhile."""
     for each in standing:
         if not heartbeat.may_go_on():
-            raise Stopped("Stopped before the beginning.")
+            raise Stopped("Stopped before it started.")
         yield each
 
 

@@ -83,8 +83,8 @@ def _store(
             return
         kept = policies.released(changes, _protected(run.stack_id))
         if kept:
-            what = f"{', '.join(kept)} is protected and would be given back to the cloud."
-            lifecycle.fail(run, f"{what} Take the protection off first, if that is meant.", kept[0])
+            what = f"{', '.join(kept)} is protected and would be released to the cloud."
+            lifecycle.fail(run, f"{what} To release it, remove the protection first.", kept[0])
             return
         _decide(run, changes, approved, opened)
 
@@ -104,7 +104,7 @@ def _decide(run: StackRun, changes: list[Difference], approved: list[Difference]
     resources = sum(len(named) for named in opened.document["resources"].values())
     destroys = run.kind == StackRun.Kind.DESTROY
     if run.approved_by and continues(approved, changes):
-        lifecycle.move(run, S.APPROVED, f"What is left of the plan that {run.approved_by} approved.")
+        lifecycle.move(run, S.APPROVED, f"The rest of the plan that {run.approved_by} approved.")
     elif not destroys and policies.approves(run.stack.approval, run.revision.actor, changes, resources):
         run.approved_by, run.approved_at = policies.PLATFORM, database_now()
         lifecycle.move(run, S.APPROVED, "Approved by the stack's policy.")

@@ -32,7 +32,7 @@ def free_the_lock(lease: Lease[StackSync], run: StackRun) -> None:
     grace = timedelta(seconds=settings.STACK_LOCK_GRACE_S)
     over = held.run is None or held.run.finished_at is not None  # its password is worth nothing any more
     if not over and held.seen_at > database_now() - grace:
-        raise Locked("The Terraform of a worker that is gone still works, or only just died: it is waited for.")
+        raise Locked("The Terraform process of a lost worker is still running or has just died; waiting for it.")
     _take_away(lease, run, held)
 
 
@@ -51,6 +51,6 @@ def _take_away(lease: Lease[StackSync], run: StackRun, held: StateLock) -> None:
             label=run.stack.name,
             before=before,
             after={"run": run.pk, "attempt": lease.attempt, "at": database_now().isoformat()},
-            reason="The worker that held it is gone, and nothing was heard of its Terraform.",
+            reason="The worker that held it is lost, and its Terraform process does not report.",
         )
     logger.warning("the lock of a dead attempt on stack %s was taken away", run.stack_id)

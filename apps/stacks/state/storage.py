@@ -146,7 +146,7 @@ def delete(run: StackRun, *, lock_id: str) -> None:
             _must_hold(run, lock_id)
         newest = StateVersion.objects.filter(stack_id=run.stack_id).order_by("-number").first()
         if newest is not None and newest.resources:
-            raise Refused(f"The state still knows {newest.resources} resources.")
+            raise Refused(f"The state still has {newest.resources} resources.")
         StateVersion.objects.filter(stack_id=run.stack_id).delete()
 
 
@@ -171,7 +171,7 @@ def _serialize(run: StackRun) -> None:
     StackSync.objects.get_or_create(stack_id=run.stack_id)
     StackSync.objects.select_for_update().get(stack_id=run.stack_id)
     if not StackRun.objects.filter(pk=run.pk, finished_at=None, password_digest=run.password_digest).exists():
-        raise Refused("This attempt is over; another one has begun.")
+        raise Refused("This attempt is over; another one has started.")
 
 
 def _must_hold(run: StackRun, lock_id: str) -> None:
@@ -194,11 +194,11 @@ def _must_follow(newest: StateVersion | None, serial: int, lineage: str) -> None
 def _examine(content: bytes, md5: str) -> tuple[int, str, int]:
     """Serial, lineage and the number of resources."""
     if md5 and hashlib.md5(content, usedforsecurity=False).hexdigest() != md5:
-        raise Unreadable("The state is not what its MD5 says.")
+        raise Unreadable("The MD5 of the state does not match.")
     found = _object(content)
     serial, lineage, resources = found.get("serial"), found.get("lineage"), found.get("resources") or []
     if found.get("version") != FORMAT or type(serial) is not int or not 0 <= serial < 2**63:
-        raise Unreadable("This is no state of version 4 with a serial.")
+        raise Unreadable("This is not a version 4 state with a serial.")
     if not isinstance(lineage, str) or not 0 < len(lineage) <= LONGEST_ID or not isinstance(resources, list):
         raise Unreadable("This state has no lineage.")
     managed = [each for each in resources if isinstance(each, dict) and each.get("mode") != "data"]
@@ -220,5 +220,5 @@ def _object(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Unreadable("This is no JSON object.")
+        raise Unreadable("Send a JSON object.")
     return found

@@ -80,7 +80,7 @@ def _answer(request: HttpRequest, run: StackRun) -> HttpResponse:
 def _without_lock() -> NoReturn:
     """`terraform force-unlock` sends neither the lock nor its id."""
     raise state.Unreadable(
-        "terraform force-unlock does not say which lock. Take it away on the page of the stack, or by "
+        "terraform force-unlock does not say which lock. Remove it on the page of the stack, or with "
         "POST /api/v1/stacks/{name}/force-unlock with its id and a reason."
     )
 

@@ -39,7 +39,7 @@ class GrantForm(forms.Form):
     def __init__(self, *args: Any, request: PageRequest, stored: Grant | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if stored is None:
-            hint = "Lower-case letters, digits and hyphens; it does not change later."
+            hint = "Lowercase letters, digits and hyphens. Can't be changed later."
             self.fields["/name"] = forms.CharField(label="Name", help_text=hint)
         customers = accounts(request.actor).filter(kind=Account.Kind.CUSTOMER)
         self.fields["/spec/account"] = forms.ChoiceField(
@@ -48,26 +48,27 @@ class GrantForm(forms.Form):
         self.fields["/spec/hostname"] = forms.CharField(
             label="Hostname",
             required=False,
-            help_text="With routes, certificate and load tests; *.shop.example.com for every name below.",
+            help_text="Includes routes, certificates and load tests. Use *.shop.example.com for all subdomains.",
             widget=forms.TextInput(attrs=MONO | {"placeholder": "*.shop.example.com"}),
         )
         self.fields["/spec/tag"] = forms.CharField(
             label="Tag",
             required=False,
-            help_text="Every pool of the operator that carries it is shared: to read, and to route to.",
+            help_text="All operator pools with this tag are shared: the customer can see them and route to them.",
             widget=forms.TextInput(attrs=MONO | {"placeholder": "customer=acme"}),
         )
         self.fields["/spec/may_load_test"] = forms.BooleanField(
-            label="May load-test the hostnames", required=False, initial=True
+            label="Allow load tests of the hostnames", required=False, initial=True
         )
         self.fields["/spec/expires_at"] = forms.CharField(
-            label="Ends (UTC)",
+            label="Expires (UTC)",
             required=False,
-            help_text="Empty: never. Afterwards nothing new may use it; what runs goes on.",
+            help_text="Leave empty for no end. After this time, new objects cannot use "
+            "the grant. Existing objects keep working.",
             widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}),
         )
         self.fields["reason"] = forms.CharField(
-            label="Why", required=False, max_length=400, help_text="Kept in the audit record."
+            label="Reason", required=False, max_length=400, help_text="Recorded in the audit log."
         )
         self.fields["version"] = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -75,10 +76,10 @@ class GrantForm(forms.Form):
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
         """The fields by heading."""
         names = {
-            "Who": ("/name", "/spec/account"),
+            "Account": ("/name", "/spec/account"),
             "A hostname": ("/spec/hostname", "/spec/may_load_test"),
-            "Or pools by a tag": ("/spec/tag",),
-            "How long, and why": ("/spec/expires_at", "reason"),
+            "Or pools by tag": ("/spec/tag",),
+            "Duration and reason": ("/spec/expires_at", "reason"),
         }
         return [(title, [self[name] for name in each if name in self.fields]) for title, each in names.items()]
 
@@ -116,7 +117,7 @@ def index(request: PageRequest) -> HttpResponse:
 def state_of(grant: Grant) -> tuple[str, str]:
     """A state for `components/status.html` and its word."""
     ended = grant.expires_at is not None and grant.expires_at <= now()
-    return ("superseded", "Ended") if ended else ("done", "In force")
+    return ("superseded", "Expired") if ended else ("done", "In force")
 
 
 @page
@@ -161,7 +162,7 @@ def _form(request: PageRequest, stored: Grant | None, initial: dict[str, Any]) -
     if form.is_bound and form.is_valid():
         typed = _typed(form, stored)
         if saved := save_or_attach_errors(request, typed, functools.partial(attach_errors, form)):
-            tell(request, typed, saved, f"Grant {saved.name} is stored.")
+            tell(request, typed, saved, f"Grant {saved.name} is saved.")
             return redirect("web:grant", saved.name)
     context = {"form": form, "stored": stored}
     return show(request, "pages/grants/form.html", context, status=422 if form.is_bound else 200)

@@ -41,7 +41,7 @@ class NewPersonForm(forms.Form):
             label="Username", max_length=150, widget=name, help_text="Letters, digits and @ . + - _."
         )
         self.fields["/password"] = forms.CharField(
-            label="Password", strip=False, widget=secret, help_text="At least 12 characters, and not a common one."
+            label="Password", strip=False, widget=secret, help_text="At least 12 characters, and not a common password."
         )
 
 
@@ -97,5 +97,5 @@ def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
     for key in (SESSION_KEY, IMPERSONATION):
         request.session.pop(key, None)
     request.session[CHOSEN] = membership.account_id
-    messages.success(request, "Welcome. This is what your account sees.")
+    messages.success(request, "Welcome to your account.")
     return redirect("web:overview")

@@ -24,9 +24,9 @@ from apps.web.kit.pages import PageRequest, page, show
 
 SHOWN = 500
 MAY = {
-    "admin": "everything, also people and tokens",
-    "editor": "changes routes, pools and certificates",
-    "viewer": "reads, changes nothing",
+    "admin": "full access, including members and tokens",
+    "editor": "edits routes, pools and certificates",
+    "viewer": "read-only",
 }
 
 
@@ -71,17 +71,17 @@ class InviteForm(forms.Form):
 
     def __init__(self, *args: Any, account: Account, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        hint = "Of the person who may come in."
+        hint = "The invitee's email address."
         self.fields["/email"] = forms.CharField(
-            label="E-mail address", help_text=hint, widget=forms.EmailInput(attrs={"autocomplete": "off"})
+            label="Email address", help_text=hint, widget=forms.EmailInput(attrs={"autocomplete": "off"})
         )
         self.fields["/role"] = forms.ChoiceField(label="Role", choices=role_choices(account), initial="viewer")
         if invitations.mail_works():
             self.fields["mail"] = forms.BooleanField(
-                label="Mail the link to this address",
+                label="Email the link to this address",
                 required=False,
                 initial=True,
-                help_text="Otherwise it is shown to you once, to hand over yourself.",
+                help_text="Otherwise the link is shown to you once, so that you can send it yourself.",
             )
 
 
@@ -150,7 +150,7 @@ def change_role(request: PageRequest, pk: int) -> HttpResponse:
     except (Conflict, Invalid) as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, f"{changed.user} is {roles.word_of(changed.account.kind, changed.role)} now.")
+        messages.success(request, f"{changed.user} is now {roles.word_of(changed.account.kind, changed.role)}.")
     return back_to(request.actor, row.account)
 
 
@@ -164,7 +164,9 @@ def remove(request: PageRequest, pk: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, f"{row.user} is in {row.account} no longer. Tokens of the account go on working.")
+        messages.success(
+            request, f"{row.user} is no longer a member of {row.account}. Tokens of the account keep working."
+        )
         if row.user_id == request.actor.user_id:
             return redirect("web:overview")
     return back_to(request.actor, row.account)
@@ -180,5 +182,5 @@ def people_row(request: PageRequest, pk: int) -> Membership:
 def take_back(request: PageRequest, pk: int) -> HttpResponse:
     """Revoke an invitation."""
     row = invitations.take_back(actor=request.actor, invitation_id=pk)
-    messages.success(request, f"The invitation of {row.email} does not work any more.")
+    messages.success(request, f"The invitation of {row.email} is revoked.")
     return back_to(request.actor, row.account)

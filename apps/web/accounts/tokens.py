@@ -41,11 +41,11 @@ class TokenForm(forms.Form):
         nouns = ["*", *(noun for noun in NOUNS if account.is_operator or noun not in PLATFORM_NOUNS)]
         self.nouns = nouns
         self.fields["/name"] = forms.CharField(
-            label="Name", widget=plain, help_text="Which program has it: ci, backup."
+            label="Name", widget=plain, help_text="The application that uses it, e.g. ci or backup."
         )
         self.fields["/role"] = forms.ChoiceField(label="Role", choices=role_choices(account), initial="viewer")
         self.fields["/expires_in_days"] = forms.ChoiceField(
-            label="Ends after", choices=days, initial=str(tokens.USUAL_DAYS)
+            label="Expires after", choices=days, initial=str(tokens.USUAL_DAYS)
         )
         self.fields["/networks"] = forms.CharField(
             label="Networks",
@@ -53,7 +53,7 @@ class TokenForm(forms.Form):
             widget=forms.Textarea(
                 attrs={"rows": 3, "spellcheck": "false", "class": "mono", "placeholder": "192.0.2.0/24"}
             ),
-            help_text="From where it works: one network or address a line. Empty: from everywhere.",
+            help_text="Networks or addresses that may use the token, one per line. Default: any.",
         )
         self.fields["/scopes"] = forms.MultipleChoiceField(
             label="Scopes", required=False, choices=[(f"{noun}:{verb}",) * 2 for noun in nouns for verb in VERBS]
@@ -98,11 +98,11 @@ def index(request: PageRequest) -> HttpResponse:
 
 def _row(row: ApiToken) -> dict[str, Any]:
     left = row.expires_at - now() if row.expires_at else None
-    state = ("good", "good", "Works")
+    state = ("good", "good", "Active")
     if left is not None and left.total_seconds() <= 0:
         state = ("idle", "stop", "Expired")
     elif left is not None and left.days < 14:
-        state = ("warn", "warn", "Ends soon")
+        state = ("warn", "warn", "Expires soon")
     return {"token": row, "state": state, "role": roles.word_of(row.account.kind, row.role)}
 
 
@@ -135,5 +135,5 @@ def revoke(request: PageRequest, pk: int) -> HttpResponse:
         messages.error(request, f"Type {row.name} to revoke it.")
         return redirect("web:tokens")
     tokens.revoke_token(actor=request.actor, token_id=pk)
-    messages.success(request, f"Token {row.name} is revoked: programs that use it get 401 from now on.")
+    messages.success(request, f"Token {row.name} is revoked. Applications that use it now get 401.")
     return redirect("web:tokens")

@@ -50,10 +50,10 @@ class AccountForm(forms.Form):
     def __init__(self, *args: Any, stored: Account | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if stored is None:
-            hint = "Lower-case letters, digits and hyphens; it does not change later."
+            hint = "Lowercase letters, digits and hyphens. Can't be changed later."
             self.fields["/name"] = forms.CharField(label="Name", help_text=hint)
         self.fields["/spec/title"] = forms.CharField(
-            label="Title", max_length=120, initial=stored.title if stored else "", help_text="What people read."
+            label="Title", max_length=120, initial=stored.title if stored else "", help_text="The name shown on pages."
         )
         for name, usual in DEFAULTS.items():
             self.fields[f"/spec/quotas/{name}"] = forms.IntegerField(
@@ -61,7 +61,7 @@ class AccountForm(forms.Form):
                 required=False,
                 initial=stored.quotas.get(name) if stored else None,
                 widget=forms.NumberInput(attrs={"placeholder": f"{usual}", "min": bounds(name)[0]}),
-                help_text=f"Empty: {usual:,}.",
+                help_text=f"Default: {usual:,}.",
             )
 
     @property
@@ -169,7 +169,7 @@ def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
             version=version_sent(request),
         )
         if saved := save_or_attach_errors(request, typed, partial(attach_errors, form)):
-            done = f"{saved.title} is stored." if stored else f"{saved.title} is made. Invite somebody."
+            done = f"{saved.title} is saved." if stored else f"{saved.title} is created. Invite its first member."
             tell(request, typed, saved, done)
             return redirect("web:account", saved.name)
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
@@ -190,7 +190,7 @@ def suspend(request: PageRequest, name: str) -> HttpResponse:
         spec = describe(account) | {"suspended": suspended}
         typed = Typed(kind="Account", row=account, spec=spec, version=account.version, reason=reason)
         if save_or_attach_errors(request, typed, lambda error: messages.error(request, error.detail)):
-            words = "is suspended; its traffic goes on" if suspended else "may act again"
+            words = "is suspended; its traffic is not affected" if suspended else "has access again"
             messages.success(request, f"{account.title} {words}.")
         return redirect("web:account", name)
     context = {
@@ -206,7 +206,7 @@ def _reason(request: PageRequest) -> tuple[str, str]:
     """What was given as the reason, and what is wrong with it; nothing is wrong before anything was sent."""
     reason = request.POST.get("reason", "").strip()
     if request.method == "POST" and (not reason or len(reason) > 400 or not reason.isprintable()):
-        return reason, "Say why, in at most 400 characters: it stands in the audit record."
+        return reason, "Enter a reason of at most 400 characters. It is recorded in the audit log."
     return reason, ""
 
 
@@ -216,7 +216,7 @@ def impersonate(request: PageRequest, name: str) -> HttpResponse:
     operators_only(request.actor, "customers")
     account = account_named(request.actor, name)
     if account.is_operator:
-        raise NotFound("Operators see the operator account anyway.")
+        raise NotFound("Operators already have access to the operator account.")
     reason, fault = _reason(request)
     if reason and not fault:
         request.session[choosing.IMPERSONATION] = impersonation.begin(
@@ -247,9 +247,9 @@ def switch(request: PageRequest) -> HttpResponse:
     name = request.POST.get("account", "")
     chosen = next((each for each in request.memberships if each.account.name == name), None)
     if chosen is None:
-        raise Http404("There is no such account, or you are not in it.")
+        raise Http404("There is no such account, or you are not a member of it.")
     if found := request.session.pop(choosing.IMPERSONATION, None):
         impersonation.end(name=request.user.get_username(), session=found)
     request.session[choosing.CHOSEN] = chosen.account_id
-    messages.success(request, f"You act for {chosen.account.title} now.")
+    messages.success(request, f"You now act for {chosen.account.title}.")
     return redirect("web:overview")

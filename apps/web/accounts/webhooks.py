@@ -45,29 +45,29 @@ class WebhookForm(forms.Form):
         plain = {"autocomplete": "off", "spellcheck": "false"}
         if stored is None:
             self.fields["/name"] = forms.CharField(
-                label="Name", help_text="Lower-case letters, digits and hyphens.", widget=forms.TextInput(plain)
+                label="Name", help_text="Lowercase letters, digits and hyphens.", widget=forms.TextInput(plain)
             )
             if is_operator:
-                hint = "Empty: the operator's own, which is told about every account."
+                hint = "Default: the operator's account, which receives events of every account."
                 self.fields["/account"] = forms.CharField(
                     label="Account", required=False, help_text=hint, widget=forms.TextInput(plain)
                 )
         self.fields["/spec/url"] = forms.CharField(
             label="URL",
             widget=forms.TextInput(plain | {"class": "mono", "placeholder": "https://hooks.example.com/spillway"}),
-            help_text="It gets a POST with JSON for each event. Private addresses are refused.",
+            help_text="Receives a JSON POST for each event. Private addresses are rejected.",
         )
         self.fields["/spec/event_types"] = forms.MultipleChoiceField(
-            label="Tell about", choices=self.choices, required=False, widget=forms.CheckboxSelectMultiple
+            label="Events", choices=self.choices, required=False, widget=forms.CheckboxSelectMultiple
         )
         self.fields["single"] = forms.CharField(
-            label="Single events",
+            label="Specific events",
             required=False,
             widget=forms.TextInput(plain | {"class": "mono", "placeholder": "route.deleted limit.changed"}),
-            help_text="Names with blanks between them, where all of a kind would be too much.",
+            help_text="Event names separated by spaces, to receive fewer than all events of a kind.",
         )
         if stored is not None:
-            self.fields["/spec/enabled"] = forms.BooleanField(label="Switched on", required=False)
+            self.fields["/spec/enabled"] = forms.BooleanField(label="Enabled", required=False)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -111,8 +111,8 @@ def index(request: PageRequest) -> HttpResponse:
 def state_of(row: Webhook) -> tuple[str, str, str]:
     """How an endpoint does: kind, shape and word of `components/mark.html`."""
     if not row.enabled:
-        return ("bad", "stop", "Switched off by failures") if row.disabled_reason else ("idle", "stop", "Off")
-    return ("warn", "warn", "Failing") if row.failing_since else ("good", "good", "On")
+        return ("bad", "stop", "Disabled after failures") if row.disabled_reason else ("idle", "stop", "Disabled")
+    return ("warn", "warn", "Failing") if row.failing_since else ("good", "good", "Active")
 
 
 @page
@@ -190,7 +190,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
         except Stale as error:
             attach_errors(form, Invalid([FieldError("", "stale", error.detail)]))
         else:
-            messages.success(request, f"Webhook {row.name} is changed.")
+            messages.success(request, f"Webhook {row.name} is saved.")
             return redirect("web:webhook", pk=pk)
     context = {"form": form, "row": row, "version": version_shown(request, row)}
     return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
@@ -219,7 +219,7 @@ def send_test(request: PageRequest, pk: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, "The test is on its way; its answer appears in the log below.")
+        messages.success(request, "The test is being sent. The response appears in the log below.")
     return redirect("web:webhook", pk=pk)
 
 
@@ -232,7 +232,7 @@ def redeliver(request: PageRequest, pk: int, delivery: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, "It is sent again, with the same id.")
+        messages.success(request, "Sending again with the same ID.")
     return redirect("web:webhook", pk=pk)
 
 

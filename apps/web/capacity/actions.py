@@ -33,7 +33,7 @@ def stop(request: PageRequest, pk: int) -> HttpResponse:
     """End a run; everybody who sees it may."""
     run = stop_run(actor=request.actor, run_id=pk)
     if run.state in Run.ACTIVE:
-        messages.success(request, "Load goes to zero within two seconds.")
+        messages.success(request, "The load drops to zero within two seconds.")
     return redirect("web:capacity-run", pk=pk)
 
 
@@ -46,7 +46,7 @@ def approve(request: PageRequest, pk: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, "It begins within a minute.")
+        messages.success(request, "The run starts within a minute.")
     return redirect("web:capacity-run", pk=pk)
 
 
@@ -73,7 +73,9 @@ def _set(request: PageRequest, pk: int) -> HttpResponse:
         messages.error(request, error.detail if isinstance(error, Conflict) else error.faults[0].detail)
         return redirect("web:capacity-run", pk=pk)
     messages.success(
-        request, f"The limit in {backend.region.name} is {backend.limit_value:,} now, on its way to every node."
+        request,
+        f"The limit in {backend.region.name} is now {backend.limit_value:,}. "
+        f"The change is being rolled out to every node.",
     )
     return redirect("web:capacity-run", pk=pk)
 

@@ -32,7 +32,7 @@ class BlackoutForm(forms.Form):
                 label=label, widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
             )
         self.fields["/reason"] = forms.CharField(
-            label="Why", max_length=200, help_text="Whoever asks for a test meanwhile reads it."
+            label="Reason", max_length=200, help_text="Shown to anyone who tries to run a test in this period."
         )
 
 
@@ -59,14 +59,14 @@ def _made(request: PageRequest, form: BlackoutForm) -> bool:
     except Invalid as error:
         attach_errors(form, error)
         return False
-    messages.success(request, "No capacity test runs in this time.")
+    messages.success(request, "No capacity test runs in this period.")
     return True
 
 
 def _state(starts_at: datetime, ends_at: datetime, moment: datetime) -> tuple[str, str]:
     if ends_at <= moment:
         return "superseded", "Over"
-    return ("waiting", "To come") if starts_at > moment else ("held", "In force")
+    return ("waiting", "Upcoming") if starts_at > moment else ("held", "In force")
 
 
 @require_POST
@@ -74,5 +74,5 @@ def _state(starts_at: datetime, ends_at: datetime, moment: datetime) -> tuple[st
 def end(request: PageRequest, pk: int) -> HttpResponse:
     """Tests may run again."""
     services.end_blackout(actor=request.actor, blackout_id=pk)
-    messages.success(request, "The blackout is gone; tests may run again.")
+    messages.success(request, "The blackout is removed. Tests may run again.")
     return redirect("web:blackouts")

@@ -59,9 +59,9 @@ def verdict_of(first: Run, second: Run) -> tuple[str, str]:
     """A kind of banner and the verdict: a difference is one only where the spans of both do not meet."""
     one, two = capacity_of(first), capacity_of(second)
     if one is None or two is None:
-        return "", "One of them found no capacity: there is nothing to compare."
+        return "", "One of these runs found no capacity, so there is nothing to compare."
     if first.plan.get("objective") != second.plan.get("objective"):
-        return "warn", "They have different objectives: their capacities say different things."
+        return "warn", "These runs have different objectives, so their capacities are not comparable."
     spans = [(run.result or {}).get(name) for run in (first, second) for name in ("low", "high")]
     change = f"{abs(two - one) / one * 100:.0f} % {'more' if two > one else 'less'}" if one else "more"
     if None in spans:
@@ -89,8 +89,8 @@ def _rows(first: Run, second: Run) -> list[tuple[str, str, str]]:
     rows += [
         pair(f"{name} there", *(words_of(knee.get(f"{name}_ms")) for knee in knees)) for name in ("p50", "p95", "p99")
     ]
-    rows.append(pair("Errors there", *(share(knee.get("error_rate")) for knee in knees)))
-    rows.append(pair("In flight there", *flights))
+    rows.append(pair("Errors at capacity", *(share(knee.get("error_rate")) for knee in knees)))
+    rows.append(pair("In flight at capacity", *flights))
     builds = [str((result.get("build") or {}).get("digest", "")) for result in both]
     return [*rows, pair("Build", *builds)]
 
@@ -149,7 +149,7 @@ def _difference(each: dict[str, Any]) -> dict[str, Any]:
         "first": _amount(field, each["first"]),
         "second": _amount(field, each["second"]),
         "change": f"{scale * each['change']:+.1f} {unit}",
-        "spread": f"± {scale * half:.1f}" if half is not None else "not known",
+        "spread": f"± {scale * half:.1f}" if half is not None else "unknown",
         "shown": each["shown"],
         "message": each["message"],
     }

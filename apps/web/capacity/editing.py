@@ -65,7 +65,9 @@ def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
         form.is_valid()
         typed = _typed(request, form)
         if saved := save_or_attach_errors(request, typed, partial(_attach_errors, form)):
-            tell(request, typed, saved, f"Capacity test {saved.name} is stored. Nothing runs until it is started.")
+            tell(
+                request, typed, saved, f"Capacity test {saved.name} is saved. It sends no load until someone starts it."
+            )
             return redirect("web:capacity-test", pk=saved.pk)
     spec = form.spec() if form.is_bound else CapacityTestForm(request.actor, stored, _as_sent(form), {}).spec()
     context = {

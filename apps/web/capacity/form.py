@@ -31,20 +31,23 @@ OF_KIND: Mapping[str, tuple[str, ...]] = {
     "soak": ("rate", "duration_s"),
 }
 SHARES = ("/spec/objective/max_error_rate", "/spec/guards/headroom", "/spec/policy/margin", "/spec/policy/max_change")
-ARRIVALS = (("constant", "Evenly spaced"), ("poisson", "At random, as people arrive (Poisson)"))
-SERVER_HELP = "Its name; empty: through the load balancer. A customer's run at a public server waits for an operator."
-APPLY = (("by_hand", "Somebody sets the limit"), ("automatic", "The limit follows by itself"))
+ARRIVALS = (("constant", "Evenly spaced"), ("poisson", "Random (Poisson)"))
+SERVER_HELP = (
+    "Server name. Leave empty to send the load through the load balancer. A customer's run "
+    "against a public server needs an operator's approval."
+)
+APPLY = (("by_hand", "Suggest a limit; a person sets it"), ("automatic", "Set the limit automatically"))
 GROUPS = {
-    "What is loaded": ("/name", "/account", "/spec/target/pool", "/spec/target/region", "/spec/target/hostname",
+    "Target": ("/name", "/account", "/spec/target/pool", "/spec/target/region", "/spec/target/hostname",
                        "/spec/target/path", "/spec/target/server"),
-    "How": ("/spec/load/kind", "/spec/load/rate", "/spec/load/to_rate", "/spec/load/step", "/spec/load/users",
+    "Load": ("/spec/load/kind", "/spec/load/rate", "/spec/load/to_rate", "/spec/load/step", "/spec/load/users",
             "/spec/load/duration_s"),
-    "Details of the requests": ("/spec/load/arrivals", "/spec/load/method", "/spec/load/tls", "/spec/load/keep_alive"),
-    "What still counts as good": ("/spec/objective/percentile", "/spec/objective/max_latency_ms",
+    "Request details": ("/spec/load/arrivals", "/spec/load/method", "/spec/load/tls", "/spec/load/keep_alive"),
+    "Objective": ("/spec/objective/percentile", "/spec/objective/max_latency_ms",
                                   "/spec/objective/max_error_rate"),
-    "Guard rails": ("/spec/guards/max_rate", "/spec/guards/max_connections", "/spec/guards/max_duration_s",
+    "Safety limits": ("/spec/guards/max_rate", "/spec/guards/max_connections", "/spec/guards/max_duration_s",
                     "/spec/guards/headroom"),
-    "What becomes of the number": ("/spec/policy/apply", "/spec/policy/margin", "/spec/policy/max_change", "reason"),
+    "Result handling": ("/spec/policy/apply", "/spec/policy/margin", "/spec/policy/max_change", "reason"),
 }  # fmt: skip
 
 
@@ -70,14 +73,14 @@ class CapacityTestForm(forms.Form):
         super().__init__(data, initial=texts_of(describe(stored)) if stored else blank(start))
         self.stored = stored
         if stored is None:
-            self.fields["/name"] = _typed("Name", "Lower-case letters, digits and hyphens.", required=True)
+            self.fields["/name"] = _typed("Name", "Lowercase letters, digits and hyphens.", required=True)
             if actor.is_operator:
                 who = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
                 self.fields["/account"] = _choice("Account", who)
                 self.initial.setdefault("/account", actor.account.name)
         pool = str(self.data.get("/spec/target/pool") or self.initial.get("/spec/target/pool") or "")
         self.fields |= _target(actor, stored, pool) | _load() | _objective() | _guards() | _policy()
-        self.fields["reason"] = _typed("Why", "Kept in the audit record.", maxlength="400")
+        self.fields["reason"] = _typed("Reason", "Recorded in the audit log.", maxlength="400")
 
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
         """The fields by heading."""
@@ -113,14 +116,14 @@ def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str,
     places = list(Backend.objects.filter(pool=pool).values_list("region__name", flat=True).order_by("region__name"))
     hosts = [(name, name) for name in _leading_to(testable_hostnames(actor.account), pool)]
     if stored and stored.hostname not in dict(hosts):
-        hosts.append((stored.hostname, f"{stored.hostname} (may not be tested now)"))
+        hosts.append((stored.hostname, f"{stored.hostname} (load tests not allowed now)"))
     return {
-        "/spec/target/pool": _choice("Pool", names, "Its servers get the load."),
+        "/spec/target/pool": _choice("Pool", names, "The servers of this pool receive the load."),
         "/spec/target/region": _choice("Region", [(name, name) for name in places]),
         "/spec/target/hostname": _choice(
             "Hostname", hosts, "Only verified names that may be load-tested; a route of it has to lead to the pool."
         ),
-        "/spec/target/path": _typed("Path", "Asked for again and again: choose one that changes nothing.", mono=True),
+        "/spec/target/path": _typed("Path", "Requested repeatedly. Choose a path that changes no data.", mono=True),
         "/spec/target/server": _typed("One server only", SERVER_HELP, mono=True),
     }
 
@@ -141,14 +144,16 @@ def _load() -> dict[str, forms.Field]:
             label="Kind of load", choices=list(KINDS.items()), widget=forms.RadioSelect
         ),
         "/spec/load/rate": _number(
-            "Rate", "requests/s", "A search begins below it; empty: at the limit of now.", optional=True
+            "Rate", "requests/s", "A search starts below this rate. Default: the current limit.", optional=True
         ),
-        "/spec/load/to_rate": _number("Up to", "requests/s"),
-        "/spec/load/step": _number("In steps of", "requests/s"),
+        "/spec/load/to_rate": _number("Maximum rate", "requests/s"),
+        "/spec/load/step": _number("Step size", "requests/s"),
         "/spec/load/users": _number(
-            "Users", "", "Requests in flight at once; each asks again as soon as it has its answer."
+            "Users",
+            "",
+            "Requests in flight at the same time. Each user sends the next request as soon as it has a response.",
         ),
-        "/spec/load/duration_s": _number("For", "s", "A ramp: for each step."),
+        "/spec/load/duration_s": _number("Duration", "s", "For a ramp: the duration of each step."),
         "/spec/load/arrivals": _choice("Arrivals", ARRIVALS),
         "/spec/load/method": _choice("Method", [(word, word) for word in ("GET", "HEAD", "OPTIONS")]),
         "/spec/load/tls": forms.BooleanField(label="Over TLS", required=False),
@@ -159,26 +164,28 @@ def _load() -> dict[str, forms.Field]:
 def _objective() -> dict[str, forms.Field]:
     return {
         "/spec/objective/percentile": _choice("Percentile", [("95", "95th"), ("99", "99th")]),
-        "/spec/objective/max_latency_ms": _number("Latency below", "ms"),
-        "/spec/objective/max_error_rate": _number("Errors below", "%"),
+        "/spec/objective/max_latency_ms": _number("Max. latency", "ms"),
+        "/spec/objective/max_error_rate": _number("Max. error rate", "%"),
     }
 
 
 def _guards() -> dict[str, forms.Field]:
-    room = "Of the region's traffic of now; what other regions must have room for."
+    room = "Share of the region's current traffic that other regions must have capacity for."
     return {
-        "/spec/guards/max_rate": _number("Never more than", "requests/s"),
-        "/spec/guards/max_connections": _number("Never more than", "connections"),
-        "/spec/guards/max_duration_s": _number("Never longer than", "s"),
-        "/spec/guards/headroom": _number("Room elsewhere", "%", room),
+        "/spec/guards/max_rate": _number("Maximum", "requests/s"),
+        "/spec/guards/max_connections": _number("Maximum", "connections"),
+        "/spec/guards/max_duration_s": _number("Max. duration", "s"),
+        "/spec/guards/headroom": _number("Capacity elsewhere", "%", room),
     }
 
 
 def _policy() -> dict[str, forms.Field]:
     return {
-        "/spec/policy/apply": _choice("Afterwards", APPLY),
-        "/spec/policy/margin": _number("Margin", "%", "Taken off what was measured."),
-        "/spec/policy/max_change": _number("Moved by at most", "%", "Of the present limit, by itself; 20 at most."),
+        "/spec/policy/apply": _choice("After the run", APPLY),
+        "/spec/policy/margin": _number("Margin", "%", "Subtracted from the measured capacity."),
+        "/spec/policy/max_change": _number(
+            "Max. change", "%", "Largest automatic change, in percent of the current limit; at most 20."
+        ),
     }
 
 

@@ -47,7 +47,7 @@ def timeline(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Draw
     moments = [_moment(second, start) for second in seconds]
     last = seconds[-1]
     sentence = (
-        f"Run {run.pk}, second by second: last {last.target:g} requests/s asked for, {last.offered} offered,"
+        f"Run {run.pk}, second by second: last {last.target:g} requests/s targeted, {last.offered} offered,"
         f" {last.answered} answered, {last.errors} errors, p95 {words_of(last.p95_ms)}."
     )
     return draw_seconds(
@@ -111,18 +111,20 @@ def figures_now(run: Run, seconds: Sequence[Second]) -> dict[str, Any]:
 def phase(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> str:
     """What the run does at the moment, in a sentence."""
     if run.state == Run.State.WAITING:
-        return run.phase or "It waits for a free worker. Nothing was sent yet."
+        return run.phase or "The run waits for a free worker. No load has been sent yet."
     if run.state == Run.State.STARTING:
-        return run.phase or "The nodes learn of the test, and everything is checked once more. Nothing was sent yet."
+        return run.phase or "The nodes are being prepared and all checks run again. No load has been sent yet."
     if run.stop_requested_at:
-        return f"{run.stopped_by or 'Somebody'} stops it: load goes to zero within two seconds."
+        return f"Stopped by {run.stopped_by or 'somebody'}. The load drops to zero within two seconds."
     known = _known(steps)
     if run.phase:
         return f"{run.phase}{known}"
     if not seconds:
-        return "The generator starts."
+        return "The load generator is starting."
     rate = seconds[-1].target
-    return f"It holds {short(rate)} requests/s.{known}" if rate else f"The queue of the step before drains.{known}"
+    return (
+        f"Holding {short(rate)} requests/s.{known}" if rate else f"The queue of the previous step is draining.{known}"
+    )
 
 
 def _known(steps: Sequence[Step]) -> str:
@@ -130,10 +132,10 @@ def _known(steps: Sequence[Step]) -> str:
     good = max((step.rate for step in steps if step.status == "good"), default=None)
     bad = min((step.rate for step in steps if step.status == "bad"), default=None)
     if good is not None and bad is not None and good < bad:
-        return f" {short(good)} was good and {short(bad)} was too much: the capacity lies between."
+        return f" {short(good)} met the objective and {short(bad)} did not. The capacity is in between."
     if good is not None:
-        return f" {short(good)} was good; nothing broke yet."
-    return f" {short(bad)} was already too much." if bad is not None else ""
+        return f" {short(good)} met the objective. No rate has failed yet."
+    return f" {short(bad)} did not meet the objective." if bad is not None else ""
 
 
 def abort_conditions(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> list[AbortCondition]:
@@ -157,7 +159,7 @@ def _errors(seconds: Sequence[Second]) -> AbortCondition:
     recent = seconds[-ERRORS_FOR:]
     total = sum(second.answered + second.errors for second in recent)
     if not total:
-        return AbortCondition("errors", "Errors", None, "nothing answered yet", "")
+        return AbortCondition("errors", "Errors", None, "no responses yet", "")
     found = sum(second.errors for second in recent) / total
     text = f"{share(found)}; stops above {100 * ERRORS_SHARE:g} % for {ERRORS_FOR} s"
     return _condition("errors", "Errors", found / ERRORS_SHARE, text)
@@ -170,7 +172,7 @@ def _slow(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> AbortCo
     base = steps[0].p95_ms if steps else None
     recent = [second.p95_ms for second in seconds[-SLOW_FOR:] if second.p95_ms is not None]
     if not base or not recent:
-        return AbortCondition("slow", "Latency", None, "no step to compare with yet", "")
+        return AbortCondition("slow", "Latency", None, "no earlier step to compare with", "")
     text = f"p95 {words_of(min(recent))}; stops above {words_of(SLOW_TIMES * base)} for {SLOW_FOR} s"
     return _condition("slow", "Latency", min(recent) / (SLOW_TIMES * base), text)
 

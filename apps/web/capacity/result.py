@@ -71,7 +71,7 @@ def _curve(found: Result, below: float) -> Any:
     if found.capacity is not None:
         low = found.low if found.low is not None else found.capacity
         knee = (found.capacity, low, found.high if found.high is not None else found.capacity)
-    sentence = f"Latency against rate at {len(found.curve)} rates. {found.message}"
+    sentence = f"Latency by rate at {len(found.curve)} rates. {found.message}"
     return draw_curve(found.curve, max_latency_ms=below, knee=knee, prefix="curve", sentence=sentence)
 
 

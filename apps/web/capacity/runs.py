@@ -19,10 +19,14 @@ from apps.web.kit.figures import share
 from apps.web.kit.pages import PageRequest, page, show
 
 LEGEND = (
-    *(("target", "asked for"), ("offered", "offered"), ("answered", "answered"), ("errors", "errors")),
+    *(("target", "target"), ("offered", "offered"), ("answered", "answered"), ("errors", "errors")),
     *(("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("objective", "objective")),
 )
-VERDICTS = {"good": ("good", "good", "Good"), "bad": ("bad", "bad", "Too much"), "void": ("idle", "unknown", "Void")}
+VERDICTS = {
+    "good": ("good", "good", "Good"),
+    "bad": ("bad", "bad", "Overloaded"),
+    "void": ("idle", "unknown", "Discarded"),
+}
 
 
 @page

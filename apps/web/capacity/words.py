@@ -16,36 +16,36 @@ MARKS: Mapping[str, Mark] = {
     "running": ("busy", "busy", "Running"),
     "done": ("good", "check", "Done"),
     "stopped": ("warn", "stop", "Stopped"),
-    "refused": ("bad", "stop", "Refused"),
+    "refused": ("bad", "stop", "Rejected"),
     "failed": ("bad", "bad", "Failed"),
 }
 INCONCLUSIVE: Mark = ("warn", "unknown", "Inconclusive")
 KINDS = {
     "search": "Search: the highest rate that meets the objective",
     "constant": "Constant rate",
-    "users": "So many users at once",
+    "users": "Fixed concurrency",
     "ramp": "Ramp: step by step to a higher rate",
-    "soak": "Soak: one rate for long",
+    "soak": "Soak: constant rate for a long time",
 }
 PURPOSES = {
     "warm_up": "Warm-up",
     "double": "Doubling",
-    "bisect": "Closing in",
+    "bisect": "Narrowing",
     "confirm": "Confirming",
     "hold": "Holding",
     "ramp": "Ramp",
     "drain": "Draining",
 }
 LIMITED_BY = {
-    "objective": "The objective broke above it",
-    "max_rate": "Nothing broke up to the highest rate that was allowed",
-    "generator": "The generator could not make more load",
-    "time": "The time was up",
-    "overload": "The time that may be spent in overload was up",
+    "objective": "The objective was not met above this rate",
+    "max_rate": "The objective was met up to the highest allowed rate",
+    "generator": "The load generator reached its own limit",
+    "time": "The run reached its maximum duration",
+    "overload": "The run reached the maximum time in overload",
     "nothing": "Not even the lowest rate met the objective",
-    "no_recovery": "It did not come back to normal after a step that was too much",
-    "noise": "The answers scattered too much to decide",
-    "stopped": "It was stopped",
+    "no_recovery": "The target did not recover after an overloaded step",
+    "noise": "Results were too noisy to find a limit",
+    "stopped": "The run was stopped",
 }
 
 
@@ -82,7 +82,7 @@ def load_words(load: Mapping[str, Any]) -> str:
     if kind == "search":
         return f"finds the highest rate, from {rate} requests/s on" if load.get("rate") else "finds the highest rate"
     if kind == "users":
-        return f"{load.get('users', 0):,} users at once for {lasts}"
+        return f"{load.get('users', 0):,} concurrent users for {lasts}"
     if kind == "ramp":
         to, step = short(load.get("to_rate") or 0), short(load.get("step") or 0)
         return f"from {rate} to {to} requests/s by {step}, {lasts} each"
@@ -101,7 +101,7 @@ def headroom_words(guards: Mapping[str, Any]) -> str:
     share = guards.get("headroom") or 0
     if not share:
         return ""
-    return f"starts only while other regions have room for {100 * share:g} % of the region's traffic of now"
+    return f"starts only while other regions have capacity for {100 * share:g} % of the region's current traffic"
 
 
 def policy_words(policy: Mapping[str, Any]) -> str:
@@ -109,8 +109,8 @@ def policy_words(policy: Mapping[str, Any]) -> str:
     margin = f"{100 * policy.get('margin', 0.1):g} %"
     if policy.get("apply") == "automatic":
         most = f"{100 * policy.get('max_change', 0.2):g} %"
-        return f"the limit becomes the capacity less {margin} by itself, moved by at most {most} at a time"
-    return f"the limit stays until somebody sets it, usually to the capacity less {margin}"
+        return f"the limit is set automatically to the capacity minus {margin}, changed by at most {most} at a time"
+    return f"the limit stays the same until someone sets it, usually to the capacity minus {margin}"
 
 
 def address_of(target: Mapping[str, Any], load: Mapping[str, Any]) -> str:
@@ -123,7 +123,7 @@ def through(target: Mapping[str, Any]) -> str:
     """Where load enters: `through the load balancer in us-central1`."""
     region = target.get("region", "")
     server = target.get("server")
-    return f"at server {server} in {region} directly" if server else f"through the load balancer in {region}"
+    return f"directly to server {server} in {region}" if server else f"through the load balancer in {region}"
 
 
 def capitalised(text: str) -> str:
@@ -142,9 +142,9 @@ def what_happens(spec: Mapping[str, Any]) -> list[str]:
     pool = target.get("pool", "")
     found = [
         f"Load on pool {pool}: {method} {address_of(target, load)}, {through(target)}.",
-        f"{verb}{load_said}{arrivals}. Good means {objective_words(spec.get('objective', {}))}.",
-        f"{capitalised(guard_words(guards))}. It stops by itself when others suffer.",
-        f"Afterwards {policy_words(spec.get('policy', {}))}.",
+        f"{verb}{load_said}{arrivals}. Objective: {objective_words(spec.get('objective', {}))}.",
+        f"{capitalised(guard_words(guards))}. The test stops automatically if other traffic degrades.",
+        f"After the run, {policy_words(spec.get('policy', {}))}.",
     ]
     if said := headroom_words(guards):
         found.insert(3, f"It {said}.")

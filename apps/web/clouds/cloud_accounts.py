@@ -42,19 +42,23 @@ class AdoptForm(forms.Form):
         self.fields["/region"] = forms.CharField(
             label="The cloud's region", help_text="eu-central-1; global on Google."
         )
-        hint = "Choose one after looking."
+        hint = "Search first, then choose one."
         self.fields["found"] = forms.CharField(label="Load balancer", required=False, help_text=hint)
-        self.fields["/name"] = forms.CharField(label="Name here", required=False, max_length=63)
+        self.fields["/name"] = forms.CharField(label="Name in Spillway", required=False, max_length=63)
         self.fields["/account"] = forms.CharField(
-            label="Account", required=False, help_text="Who owns routes and pools."
+            label="Account", required=False, help_text="The account that owns the routes and pools."
         )
         regions = [("", "none"), *((row.name, row.name) for row in places.regions(actor))]
-        self.fields["ours"] = forms.ChoiceField(label="Your region for it", choices=regions, required=False)
+        self.fields["ours"] = forms.ChoiceField(label="Spillway region", choices=regions, required=False)
         stacks = [("", "none"), *((row.name, row.name) for row in places.stacks(actor))]
-        self.fields["/stack"] = forms.ChoiceField(label="Stack to stand in", choices=stacks, required=False)
-        self._lines("regions", "More regions and zones", "europe-west3-a=frankfurt, one a line; zones on Google.")
-        self._lines("certificates", "Certificates", "The cloud's ARN or name=yours, one a line; no cloud shows a key.")
-        self._lines("addresses", "Addresses", "203.0.113.7=name of your static IP, one a line.")
+        self.fields["/stack"] = forms.ChoiceField(label="Stack", choices=stacks, required=False)
+        self._lines("regions", "More regions and zones", "europe-west3-a=frankfurt, one per line. Zones on Google.")
+        self._lines(
+            "certificates",
+            "Certificates",
+            "Cloud ARN or name=your certificate, one per line. Clouds never return private keys.",
+        )
+        self._lines("addresses", "Addresses", "203.0.113.7=name of your static IP, one per line.")
 
     def _lines(self, name: str, label: str, hint: str) -> None:
         widget = forms.Textarea(attrs={"class": "mono", "rows": 3, "spellcheck": "false"})
@@ -77,11 +81,11 @@ def pairs(text: str, pointer: str) -> dict[str, str]:
     for line in filter(None, map(str.strip, text.splitlines())):
         theirs, _, ours = (part.strip() for part in line.rpartition("="))
         if not theirs or not ours:
-            faults.append(FieldError(pointer, "pair", f"Write theirs=ours, one a line; this is none: {line[:80]}"))
-        elif theirs in found:
             faults.append(
-                FieldError(pointer, "twice", f"Name each of theirs once; this one comes again: {theirs[:80]}")
+                FieldError(pointer, "pair", f"Write cloud=spillway, one pair per line. Not a pair: {line[:80]}")
             )
+        elif theirs in found:
+            faults.append(FieldError(pointer, "twice", f"Name each cloud object only once. Repeated: {theirs[:80]}"))
         found[theirs] = ours
     if faults:
         raise Invalid(faults)
@@ -102,7 +106,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Forget a cloud account that has no stack."""
     operators_only(request.actor, "cloud accounts")
     row = only(places.cloud_accounts(request.actor), pk)
-    deleted(request, "CloudAccount", row, f"Cloud account {row.name} is forgotten.")
+    deleted(request, "CloudAccount", row, f"Cloud account {row.name} is deleted.")
     return redirect("web:cloud-accounts")
 
 

@@ -81,7 +81,7 @@ def _edit(request: PageRequest, form_class: Any, stored: Any, back: str, to: str
             version=version_sent(request) if stored else None,
         )
         if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
-            tell(request, typed, saved, f"{form.noun[0].upper()}{form.noun[1:]} {saved.name} is stored.")
+            tell(request, typed, saved, f"{form.noun[0].upper()}{form.noun[1:]} {saved.name} is saved.")
             return redirect(to, saved.pk) if to != back else redirect(to)
     words = BACK[back]
     context = {

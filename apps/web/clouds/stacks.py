@@ -28,11 +28,11 @@ STACKS = {
     "in_sync": ("in_sync", "In sync"),
     "behind": ("behind", "Behind"),
     "planning": ("pushing", "Planning"),
-    "plan_waits": ("awaiting_approval", "A plan waits for you"),
+    "plan_waits": ("awaiting_approval", "Plan needs approval"),
     "applying": ("pushing", "Applying"),
     "failed": ("failed", "Failed"),
     "drifted": ("drifted", "Drifted"),
-    "refused": ("refused", "Refused"),
+    "refused": ("refused", "Rejected"),
     "discarded": ("superseded", "Plan discarded"),
     "destroyed": ("superseded", "Destroyed"),
     "empty": ("draft", "Empty"),
@@ -41,11 +41,11 @@ WORST = ("failed", "refused", "drifted", "plan_waits", "behind", "planning", "ap
 RUNS = {
     "waiting": ("waiting", "Waiting"),
     "planning": ("pushing", "Planning"),
-    "planned": ("awaiting_approval", "Waits for approval"),
+    "planned": ("awaiting_approval", "Needs approval"),
     "approved": ("validated", "Approved"),
     "applying": ("pushing", "Applying"),
     "done": ("done", "Applied"),
-    "unchanged": ("done", "Nothing to do"),
+    "unchanged": ("done", "No changes"),
     "failed": ("failed", "Failed"),
     "discarded": ("superseded", "Discarded"),
     "superseded": ("superseded", "Superseded"),
@@ -171,7 +171,7 @@ def plan(request: PageRequest, pk: int) -> HttpResponse:
     _acting(
         request,
         lambda reason: services.plan_now(actor=request.actor, stack_id=pk, reason=reason),
-        "A worker plans; this page shows the plan.",
+        "Planning has started. This page shows the plan when it is ready.",
     )
     return redirect("web:stack", pk)
 
@@ -184,7 +184,7 @@ def check(request: PageRequest, pk: int) -> HttpResponse:
     _acting(
         request,
         lambda _: services.check_drift(actor=request.actor, stack_id=pk),
-        "A worker looks into the cloud; this page says what it finds.",
+        "The drift check has started. This page shows the result.",
     )
     return redirect("web:stack", pk)
 
@@ -197,14 +197,12 @@ def destroy(request: PageRequest, pk: int) -> HttpResponse:
     request.actor.may_write()
     name = selectors.stack_state(request.actor, pk).stack.name
     if request.POST.get("confirm") != name:
-        messages.error(request, f"Type {name} to plan its end.")
+        messages.error(request, f"Type {name} to plan the destroy.")
         return redirect("web:stack", pk)
     _acting(
         request,
-        lambda reason: services.destroy(
-            actor=request.actor, stack_id=pk, reason=reason or "From the page of the stack."
-        ),
-        "A worker plans the end of everything in this stack; approve the plan to let it happen.",
+        lambda reason: services.destroy(actor=request.actor, stack_id=pk, reason=reason or "From the stack page."),
+        "Planning to destroy all resources of this stack. Nothing is deleted until the plan is approved.",
     )
     return redirect("web:stack", pk)
 
@@ -219,7 +217,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     if request.POST.get("confirm") != stack.name:
         messages.error(request, f"Type {stack.name} to delete it.")
         return redirect("web:stack", pk)
-    gone = deleted(request, "Stack", stack, f"Stack {stack.name} is deleted; its history stays in the audit record.")
+    gone = deleted(request, "Stack", stack, f"Stack {stack.name} is deleted; its history stays in the audit log.")
     return redirect("web:stacks") if gone else redirect("web:stack", pk)
 
 
@@ -232,7 +230,7 @@ def unlock(request: PageRequest, pk: int) -> HttpResponse:
     _acting(
         request,
         lambda reason: services.force_unlock(actor=request.actor, stack_id=pk, lock_id=lock_id, reason=reason),
-        "The lock is gone; whoever held it cannot write the state any more.",
+        "The lock is removed. Its previous holder can no longer write the state.",
     )
     return redirect("web:stack", pk)
 
@@ -246,7 +244,7 @@ def approve(request: PageRequest, pk: int) -> HttpResponse:
     _acting(
         request,
         lambda reason: services.approve(actor=request.actor, run_id=pk, plan_digest=digest, reason=reason),
-        "Approved: a worker applies exactly this plan.",
+        "Approved. Terraform now applies exactly this plan.",
     )
     return redirect("web:stack-run", pk)
 
@@ -259,7 +257,7 @@ def discard(request: PageRequest, pk: int) -> HttpResponse:
     _acting(
         request,
         lambda reason: services.discard(actor=request.actor, run_id=pk, reason=reason),
-        "Discarded; the next change is planned anew.",
+        "Discarded. The next change starts a new plan.",
     )
     return redirect("web:stack-run", pk)
 
@@ -272,7 +270,7 @@ def cancel(request: PageRequest, pk: int) -> HttpResponse:
     _acting(
         request,
         lambda reason: services.cancel(actor=request.actor, run_id=pk, reason=reason),
-        "Terraform ends what it has begun and stops.",
+        "Terraform finishes the operation in progress and stops.",
     )
     return redirect("web:stack-run", pk)
 
@@ -285,6 +283,6 @@ def retry(request: PageRequest, pk: int) -> HttpResponse:
     _acting(
         request,
         lambda reason: services.retry(actor=request.actor, run_id=pk, reason=reason),
-        "It is planned anew.",
+        "Planning again.",
     )
     return redirect("web:stack-run", pk)

@@ -88,7 +88,7 @@ def move(request: PageRequest, pk: int) -> HttpResponse:
     except (Conflict, Invalid) as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, f"{row.name} moves; the rollouts and runs show when it is there.")
+        messages.success(request, f"{row.name} is moving. See the rollouts and stack runs for progress.")
     return redirect("web:static-ip", pk)
 
 
@@ -104,7 +104,7 @@ def release(request: PageRequest, pk: int) -> HttpResponse:
     except (Conflict, Invalid) as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, f"{row.name} stands in front of nothing now, and stays yours.")
+        messages.success(request, f"{row.name} is detached. You keep the address.")
     return redirect("web:static-ip", pk)
 
 
@@ -116,9 +116,9 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     request.actor.may_write()
     row = only(places.static_ips(request.actor), pk)
     if request.POST.get("confirm") != row.name:
-        messages.error(request, f"Type {row.name} to give it back.")
+        messages.error(request, f"Type {row.name} to release it.")
         return redirect("web:static-ip", pk)
-    gone = deleted(request, "StaticIP", row, f"{row.name} is given back.")
+    gone = deleted(request, "StaticIP", row, f"{row.name} is released.")
     return redirect("web:static-ips") if gone else redirect("web:static-ip", pk)
 
 

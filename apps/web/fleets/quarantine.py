@@ -45,5 +45,5 @@ def _link(row: Quarantine) -> str:
 def try_again(request: PageRequest, pk: int) -> HttpResponse:
     """Give one object back to the next push; nodes that refuse it again put it back here."""
     label = services.try_again(actor=request.actor, quarantine_id=pk)
-    messages.success(request, f"{label} is tried again; when nodes refuse it once more, it is back here in a moment.")
+    messages.success(request, f"Retrying {label}. If nodes reject it again, it reappears here in a moment.")
     return redirect("web:quarantine")

@@ -40,7 +40,7 @@ SOURCES = {
     "set": "set by hand",
     "measured": "measured by the nodes",
     "estimated": "estimated from coordinates",
-    "unknown": "nobody knows: by name",
+    "unknown": "unknown; ordered by name",
 }
 State = tuple[str, str, str]  # kind, shape and word of components/mark.html
 
@@ -142,7 +142,7 @@ def _limit(use: RegionUse, pool: str) -> dict[str, str]:
     return {
         "capacity": _capacity(use),
         "capacity_unit": "/s" if use.capacity_rps is not None else "in flight" if use.flight_limit else "",
-        "capacity_from": ", ".join(filter(None, [f"of {pool}, the fullest" if pool else "", set_by])),
+        "capacity_from": ", ".join(filter(None, [f"of {pool}, the worst pool" if pool else "", set_by])),
     }
 
 
@@ -162,17 +162,17 @@ def _state(region: Region, use: RegionUse | None) -> State:
     if not use.healthy:
         return "bad", "bad", "No usable server"
     if use.rejected_rps > 0:
-        return "bad", "stop", "Refusing"
+        return "bad", "stop", "Rejecting"
     if use.pools_down:
         return "bad", "bad", f"{use.pools_down} of {len(use.pools)} pools down"
     if use.overflow_out_rps > 0:
         return "warn", "warn", "Overflowing"
     full = use.pools_full or (use.used or 0.0) >= FULL
-    return ("warn", "warn", "At its limit") if full else ("good", "good", "Has room")
+    return ("warn", "warn", "At its limit") if full else ("good", "good", "Has capacity")
 
 
 def _lane(lane: Lane, other_id: str, other: str) -> LaneWords:
-    added = f"+{lane.added_ms:.0f} ms" if lane.added_ms is not None else "not known"
+    added = f"+{lane.added_ms:.0f} ms" if lane.added_ms is not None else "unknown"
     return LaneWords(other_id, other, rate(lane.rps), added, why(lane), f"{rate(lane.rps)}/s {other}")
 
 
@@ -217,7 +217,7 @@ def _order(request: PageRequest, region: Region) -> list[dict[str, str]]:
 
 
 def _ms(step: distances.Latency) -> str:
-    return "not known" if step.ms is None else f"{step.ms:.0f} ms"
+    return "unknown" if step.ms is None else f"{step.ms:.0f} ms"
 
 
 def _shares(request: PageRequest, region: Region) -> dict[str, Any]:
@@ -254,10 +254,10 @@ def drain(request: PageRequest, name: str) -> HttpResponse:
         except (Conflict, Invalid) as error:
             messages.error(request, error.detail)
         else:
-            words = "is drained: its traffic goes elsewhere" if drained else "takes traffic again"
+            words = "is drained. Other regions serve its traffic" if drained else "serves traffic again"
             messages.success(request, f"Region {name} {words}.")
             return redirect(reverse("web:region", args=[name]))
-    fault = "Say why: it stands in the audit record." if request.method == "POST" and not reason else ""
+    fault = "Enter a reason. It is recorded in the audit log." if request.method == "POST" and not reason else ""
     context = {"region": region, "reason": reason, "fault": fault}
     context |= {} if region.drained else _preview(request, region)
     return show(request, "pages/regions/drain.html", context, status=422 if fault else 200)

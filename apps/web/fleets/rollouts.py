@@ -140,5 +140,7 @@ def roll_back(request: PageRequest, pk: int) -> HttpResponse:
     except (Invalid, Conflict) as error:
         messages.error(request, error.detail)
         return redirect("web:rollouts")
-    messages.success(request, f"Fleet {rollout.fleet.name} goes back and is held there until somebody resumes it.")
+    messages.success(
+        request, f"Fleet {rollout.fleet.name} rolls back and is held at that revision until someone resumes it."
+    )
     return redirect("web:rollout", pk=rollout.pk)

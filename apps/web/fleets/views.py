@@ -57,7 +57,7 @@ def _worst(fleet: dict[str, Any]) -> str:
 def push_again(request: PageRequest, pk: int) -> HttpResponse:
     """Try what was refused again, and repair what drifted."""
     services.push_again(actor=request.actor, fleet_id=pk, reason=request.POST.get("reason", ""))
-    messages.success(request, "Every node of the fleet is looked at; what differs is pushed.")
+    messages.success(request, "Spillway checks every node of the fleet and redeploys where the configuration differs.")
     return redirect("web:fleets")
 
 
@@ -70,7 +70,7 @@ def resume(request: PageRequest, pk: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, "The fleet follows its definitions again; what waited goes out together.")
+        messages.success(request, "The fleet follows its definitions again. Queued changes are rolled out together.")
     return redirect("web:fleets")
 
 

@@ -18,13 +18,13 @@ from apps.definitions.reading.documents import read_object
 
 SALT = "spillway three-way"
 # Fields whose name says less to people than a word of theirs.
-WORDS = {"load_balancer": "Load balancer", "path_kind": "Compared as", "prefix_rewrite": "Replace the path by"}
+WORDS = {"load_balancer": "Load balancer", "path_kind": "Path match", "prefix_rewrite": "Rewrite prefix to"}
 # A change of a part is a new version of the whole.
 PARTS = {"Pool": ("Server", "Backend")}
 OUTCOMES = {
-    Who.YOURS: "Only you changed it: yours.",
-    Who.THEIRS: "Only they changed it: taken over.",
-    Who.BOTH: "Both changed it: yours, unless you write theirs below.",
+    Who.YOURS: "Only you changed it. Your value is used.",
+    Who.THEIRS: "Only they changed it. Their value is used.",
+    Who.BOTH: "You both changed it. Your value is used unless you enter theirs below.",
 }
 
 

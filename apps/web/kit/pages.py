@@ -72,7 +72,7 @@ def recognise(request: Any) -> Actor:
 def operators_only(actor: Actor, what: str) -> None:
     """Answer customers as if the page did not exist; `what` is the page's name."""
     if not actor.is_operator:
-        raise NotFound(f"There is no page {what}.")
+        raise NotFound(f"Page {what} does not exist.")
 
 
 def show(request: PageRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
@@ -92,5 +92,5 @@ def _part_of(template: str, partial: str) -> str:
     try:
         get_template(name)
     except TemplateDoesNotExist as error:
-        raise Http404("This page has no such part.") from error
+        raise Http404("This part of the page does not exist.") from error
     return name

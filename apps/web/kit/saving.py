@@ -96,7 +96,7 @@ def deleted(request: PageRequest, kind: str, row: Any, done: str) -> bool:
 def tell(request: PageRequest, typed: Typed, saved: Any, done: str) -> None:
     """Say on the next page that it is `done`, or that there was nothing to do."""
     if typed.row is not None and saved.version == typed.row.version:
-        messages.info(request, "Nothing was different, so nothing was changed.")
+        messages.info(request, "Nothing to save. There are no changes.")
     else:
         messages.success(request, done)
 

@@ -11,8 +11,8 @@ from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import as_texts
 
-NAME_HINT = "Lower case letters, digits and hyphens; programs name it so."
-LISTS = {"array": "One a line.", "object": "key=value, one a line."}
+NAME_HINT = "Lowercase letters, digits and hyphens. Used in the API."
+LISTS = {"array": "One per line.", "object": "key=value, one per line."}
 LINES = {"rows": 3, "spellcheck": "false", "class": "mono"}
 
 

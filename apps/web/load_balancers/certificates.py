@@ -38,16 +38,16 @@ class CertificateForm(forms.Form):
     def __init__(self, *args: Any, stored: Certificate | None, is_operator: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if stored is None:
-            self.fields["/name"] = forms.CharField(label="Name", help_text="Lower case letters, digits and hyphens.")
+            self.fields["/name"] = forms.CharField(label="Name", help_text="Lowercase letters, digits and hyphens.")
             if is_operator:
-                hint = "Empty: the operator's own."
+                hint = "Default: the operator's account."
                 self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
         pasted = forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono", "autocomplete": "off"})
         self.fields["/spec/chain"] = form_field(field_at(CertificateSpec, "chain"), pasted)
         self.fields["chain_file"] = forms.FileField(label="… or its file", required=False)
         self.fields["/spec/key"] = key = form_field(field_at(CertificateSpec, "key"), pasted)
         key.required = stored is None
-        key.help_text += " Empty: the stored key, if it fits the new chain." if stored else ""
+        key.help_text += " Leave empty to keep the stored key, if it matches the new chain." if stored else ""
         self.fields["key_file"] = forms.FileField(label="… or its file", required=False)
 
     @property
@@ -128,7 +128,7 @@ def _upload(request: PageRequest, stored: Certificate | None) -> HttpResponse:
         if form.is_valid():
             typed = _typed(request, form, stored)
             if saved := save_or_attach_errors(request, typed, partial(attach_errors, form)):
-                tell(request, typed, saved, f"Certificate {saved.name} is stored; listeners that use it get it.")
+                tell(request, typed, saved, f"Certificate {saved.name} is saved. Listeners that use it present it now.")
                 return redirect("web:certificates")
         form.forget_key()
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}

@@ -22,7 +22,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     try:
         found = portability_of(request.actor, pk, asked)
     except Invalid as error:
-        raise NotFound("There is no such target.") from error
+        raise NotFound("This target does not exist.") from error
     targets = [
         (
             WORDS[target],

@@ -128,13 +128,13 @@ def _history(request: PageRequest, pool: Pool | None, window: Window) -> dict[st
     chart = {
         "x": [point.at for point in points],
         "series": [
-            {"label": "Clients want", "values": [point.demand_rps for point in points], "unit": "/s"},
+            {"label": "Demand", "values": [point.demand_rps for point in points], "unit": "/s"},
             {"label": "Overflow", "values": [point.overflow_out_rps for point in points], "unit": "/s"},
-            {"label": "Refused", "values": [point.rejected_rps for point in points], "unit": "/s"},
+            {"label": "Rejected", "values": [point.rejected_rps for point in points], "unit": "/s"},
         ],
     }
     peak = amount(max(over, default=None))
-    label = f"Client traffic, overflow and refused requests per second in {window.title}, overflow at most {peak}"
+    label = f"Demand, overflow and rejected requests per second in {window.title}, overflow at most {peak}"
     return {"chart": chart if over else None, "peak": peak, "chart_label": label}
 
 

@@ -10,9 +10,9 @@ from apps.web.kit.figures import share
 WHY = {
     "rate": "{source} is at its limit",
     "connections": "{source} is at its limit of requests in flight",
-    "down": "no server of {source} can be used",
+    "down": "{source} has no usable server",
     "drained": "{source} is drained",
-    "full": "every region is at its limit, so what is over is spread",
+    "full": "every region is at its limit, so the excess is spread over all regions",
 }
 
 
@@ -56,7 +56,7 @@ def lane_title(lane: Lane) -> str:
 def use_words(use: RegionUse) -> str:
     """What a region serves beside its limit; of several pools how the fullest does, and how many are full or down."""
     if use.drained:
-        return "drained, takes nothing" if not use.served_rps else f"drained, still {rate(use.served_rps)}/s"
+        return "drained, serves no traffic" if not use.served_rps else f"drained, still {rate(use.served_rps)}/s"
     if not use.healthy:
         return "no usable server" + (f", still {rate(use.served_rps)}/s" if use.served_rps else "")
     if use.pools:
@@ -122,7 +122,7 @@ def _of_region(flow: Flow, use: RegionUse) -> str:
             parts.append(f"{rate(lane.rps)} in {lane.target}{added}")
     if use.rejected_rps:
         parts.append(f"{rate(use.rejected_rps)} refused")
-    return f"{use.name} gets {rate(use.demand_rps)} requests/s: {'; '.join(parts) or 'nobody serves them'}."
+    return f"{use.name} gets {rate(use.demand_rps)} requests/s: {'; '.join(parts) or 'none are served'}."
 
 
 def table_twin(flow: Flow) -> list[TwinRow]:
@@ -133,7 +133,7 @@ def table_twin(flow: Flow) -> list[TwinRow]:
             rows.append(_twin(use, use.region_id, use.name, use.local_rps, "own"))
         for lane in flow.lanes:
             if lane.source_id == use.region_id != lane.target_id and lane.rps > 0:
-                added = f"+{lane.added_ms:.0f} ms" if lane.added_ms is not None else "not known"
+                added = f"+{lane.added_ms:.0f} ms" if lane.added_ms is not None else "unknown"
                 rows.append(_twin(use, lane.target_id, lane.target, lane.rps, "guest", added=added, why=why(lane)))
         if use.rejected_rps > 0:
             because = "every region is at its limit"
@@ -152,6 +152,6 @@ def _twin(
         rps=rate(rps),
         share=part,
         added=added,
-        why=why or "own traffic comes first",
+        why=why or "local traffic has priority",
         kind=kind,
     )

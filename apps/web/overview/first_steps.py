@@ -79,43 +79,46 @@ def _done(actor: Actor, found: _Found) -> Iterator[bool]:
 
 def _words(found: _Found) -> Iterator[tuple[str, str, str, str]]:
     yield (
-        "Claim a hostname",
-        "The name that your clients use, such as shop.example.com. Nobody else can then use it here.",
+        "Add a hostname",
+        "The hostname that your clients use, such as shop.example.com. No other account can use it then.",
         reverse("web:hostname-new"),
-        "Claim a name",
+        "Add hostname",
     )
     waiting = found.waiting or found.verified
     yield (
         "Verify that it is yours",
-        "Put one TXT record into its DNS zone; the page of the name says which, and whether it is there yet.",
+        "Add a TXT record to its DNS zone. The page of the hostname shows the record and its status.",
         reverse("web:hostname", args=[waiting.pk]) if waiting else reverse("web:hostnames"),
-        "Show the record",
+        "Show record",
     )
     pool = found.pools[0] if found.pools else None
     yield (
-        "Say where your servers are",
-        "A pool is one service: addresses and ports by region, and how to ask a server whether it works.",
+        "Add your servers",
+        "A pool is one service: the addresses and ports of its servers in each region, and a health check.",
         reverse("web:pool-edit", args=[pool.pk]) if pool else reverse("web:pool-new"),
         "Add servers",
     )
     yield (
-        "See them answer",
-        "Every node asks every server each two seconds; this turns green with the first good answer.",
+        "Check that they respond",
+        "Each node checks each server every two seconds. This step turns green after the first successful check.",
         reverse("web:pool", args=[pool.pk]) if pool else reverse("web:pools"),
-        "Look at the pool",
+        "View pool",
     )
     start = {"hostname": (found.verified or waiting).name} if waiting else {}
     start |= {"pool": pool.name} if pool else {}
     yield (
-        "Send requests to them",
-        "A route says which requests (hostname and path) go to which pool.",
+        "Route requests to them",
+        "A route sends requests for a hostname and path to a pool.",
         f"{reverse('web:route-new')}?{urlencode(start)}",
-        "Make a route",
+        "Create route",
     )
     route = found.routes[0] if found.routes else None
     yield (
         "Watch it go live",
-        "Its page says on which fleets it runs. Then point the name at the addresses of the load balancer.",
+        (
+            "The page of the route shows the fleets that run it. Then point the "
+            "hostname at the addresses of the load balancer."
+        ),
         reverse("web:route", args=[route.pk]) if route else reverse("web:routes"),
-        "Look at it",
+        "View route",
     )

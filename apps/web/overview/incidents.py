@@ -133,8 +133,8 @@ def _said_of_others(worst: Problem, others: Sequence[Problem]) -> list[str]:
     words = worst.reason, worst.message
     alike = [each.label for each in others if (each.reason, each.message) == words]
     sharing = [each.label for each in others if (each.reason, each.message) != words]
-    said = [f"The same is so for {_named(alike)}."] if alike else []
-    return said + ([f"The same servers fail in {_named(sharing)}."] if sharing else [])
+    said = [f"The same applies to {_named(alike)}."] if alike else []
+    return said + ([f"The same servers also fail in {_named(sharing)}."] if sharing else [])
 
 
 def _named(labels: Sequence[str]) -> str:
@@ -146,15 +146,17 @@ def standing_still(words: Mapping[int, str], *, own: Iterable[int] | None = None
     """Fleets (of `words`: fleet id → how it stands) that do not take what is stored; `own` are those of a customer."""
     if own is not None:
         held = any(words.get(pk) == "held" for pk in own)
-        title = "Changes wait: the operator keeps a fleet at an earlier revision."
-        return [Incident(SICK, title, more=["What you save is stored and goes live when that ends."])] if held else []
+        title = "Your changes are queued. The operator holds a fleet at an earlier revision."
+        return (
+            [Incident(SICK, title, more=["Saved changes go live when the operator resumes the fleet."])] if held else []
+        )
     said = {
         "held": (
             SICK,
             "is held at an earlier revision.",
-            "Later changes are stored and wait until somebody resumes it.",
+            "Later changes queue until someone resumes the fleet.",
         ),
-        "refused": (DOWN, "did not take the newest revision.", "What was live before stays live."),
+        "refused": (DOWN, "rejected the newest revision.", "The previous configuration stays live."),
     }
     stuck = {pk: said[word] for pk, word in words.items() if word in said}
     names = dict(Fleet.objects.filter(pk__in=stuck).values_list("pk", "name")) if stuck else {}

@@ -45,7 +45,7 @@ def _tags_field() -> forms.Field:
 
 
 def _check_fields() -> dict[str, forms.Field]:
-    switch = forms.BooleanField(label="Check the servers", required=False, initial=True)
+    switch = forms.BooleanField(label="Enable health checks", required=False, initial=True)
     return {CHECKED: switch} | plain_fields(HealthCheckSpec, CHECKED)
 
 
@@ -63,16 +63,18 @@ class PoolForm(forms.Form):
         for name in ("version", "began"):
             self.fields[name] = Text(widget=forms.HiddenInput(), required=False)
         if texts is None:
-            self.fields["/name"] = Text(label="Name", help_text="Lower case letters, digits and hyphens.")
+            self.fields["/name"] = Text(label="Name", help_text="Lowercase letters, digits and hyphens.")
             if actor.is_operator:
-                self.fields["/account"] = Text(label="Account", required=False, help_text="Empty: the operator's own.")
+                self.fields["/account"] = Text(
+                    label="Account", required=False, help_text="Default: the operator's account."
+                )
         self.fields.update(_pool_fields() | {TAGS: _tags_field()} | _overflow_fields() | _check_fields())
         self.rows = {index: self._row_numbers(data, texts or {}, index) for index in range(len(regions))}
         for index, numbers in self.rows.items():
             self.fields.update(_backend_fields(f"/spec/backends/{index}"))
             for number in (*numbers, SPARE):
                 self.fields.update(plain_fields(ServerSpec, f"/spec/backends/{index}/servers/{number}"))
-        self.fields["reason"] = Text(label="Why", required=False, help_text="Kept in the audit record.")
+        self.fields["reason"] = Text(label="Reason", required=False, help_text="Recorded in the audit log.")
         self._places: list[tuple[str, str]] = []
 
     @staticmethod

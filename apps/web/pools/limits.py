@@ -70,12 +70,17 @@ def change(request: PageRequest, pk: int) -> HttpResponse:
     )
     try:
         if not request.POST.get("accept") and (warnings := overloads(request.actor, set_it)):
-            raise Conflict(f"The limit stays: {' '.join(warnings)} Tick “even if it does not fit” to set it.")
+            raise Conflict(
+                f"The limit is unchanged. {' '.join(warnings)} To set it anyway, tick “Set the "
+                f"limit even if the current traffic does not fit”."
+            )
         backend = set_it()
     except (Invalid, Conflict) as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, f"The limit in {backend.region.name} is changed and on its way to every fleet.")
+        messages.success(
+            request, f"The limit in {backend.region.name} is changed and is being rolled out to every fleet."
+        )
     return redirect("web:pool", pk=pk)
 
 

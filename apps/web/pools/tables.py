@@ -60,9 +60,9 @@ def _backend(backend: Backend, seen: dict[int, list[ServerRow]], found: Measured
 
 
 FULL = {
-    "spread": "what no region has room for is spread over all of them by capacity",
-    "queue": "what no region has room for waits in its own region",
-    "refuse": "what no region has room for is refused with 503 and Retry-After",
+    "spread": "excess that fits in no region is spread over all regions by capacity",
+    "queue": "excess that fits in no region queues in its local region",
+    "refuse": "excess that fits in no region is rejected with 503 and Retry-After",
 }
 
 
@@ -70,7 +70,7 @@ def policy_of(pool: Pool, actor: Actor) -> dict[str, Any]:
     """What happens to traffic over a limit, in words, and each limit with where it came from."""
     order = " → ".join(pool.overflow_order)
     return {
-        "order": f"{order}, then the nearest" if order else "the nearest region with room first",
+        "order": f"{order}, then the nearest" if order else "the nearest region with capacity first",
         "full": FULL[pool.when_full],
         "limits": [_limit(backend, actor) for backend in pool.backends.all()],
     }

@@ -128,7 +128,9 @@ def new(request: PageRequest) -> HttpResponse:
     form = PoolForm(request.POST or None, actor=request.actor, regions=_regions(request))
     if request.method == "POST" and form.is_valid():
         try:
-            return _saved(request, _typed(request, form, None), "is there; every fleet that uses it gets it")
+            return _saved(
+                request, _typed(request, form, None), "is created and is being rolled out to every fleet that uses it"
+            )
         except Invalid as error:
             form.attach_errors(error)
     return _form_page(request, form, None)
@@ -146,7 +148,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         typed = _typed(request, form, pool)
         try:
-            return _saved(request, typed, "is saved and on its way to the nodes")
+            return _saved(request, typed, "is saved and is being rolled out")
         except Stale:
             return _two_edits(request, form, typed, places)
         except Invalid as error:
@@ -256,7 +258,7 @@ def _wanted(post: QueryDict) -> tuple[str | None, int | None, str]:
         return action, None, ""
     if action == "weight" and weight.isascii() and weight.isdecimal() and int(weight[:9]) <= 256:
         return None, int(weight), ""
-    return None, None, "Write a weight from 0 to 256." if action == "weight" else "Choose what to do."
+    return None, None, "Enter a weight from 0 to 256." if action == "weight" else "Choose an action."
 
 
 def _regions_lost(pool: Pool, chosen: set[int], state: str | None, weight: int | None) -> list[str]:

@@ -74,7 +74,7 @@ def _typed(entry: RouteEntry) -> Typed:
 
 def _saved(request: PageRequest, typed: Typed) -> HttpResponse:
     saved: Route = save(request, typed)
-    tell(request, typed, saved, f"Route {saved.name} is saved and on its way to the nodes.")
+    tell(request, typed, saved, f"Route {saved.name} is saved and is being rolled out.")
     return redirect("web:route", pk=saved.pk)
 
 
@@ -119,7 +119,7 @@ def _checked(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
         request.actor, spec, account=owner, exclude_id=entry.row.pk if entry.row else None
     )
     if "account" in entry.head.fields and not entry.head.cleaned_data.get("account"):
-        context["faults"] = [FieldError("/account", "required", "Choose whose route it is.")]
+        context["faults"] = [FieldError("/account", "required", "Choose the account that owns the route.")]
         return context
     name = entry.row.name if entry.row else entry.head.cleaned_data.get("name") or UNNAMED
     try:

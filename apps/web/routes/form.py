@@ -18,12 +18,12 @@ from apps.definitions.selectors import load_balancers
 from apps.web.kit.edit_conflicts import remember
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-ACTIONS = (("pools", "Send to pools"), ("redirect", "Redirect"), ("fixed_response", "Answer by itself"))
+ACTIONS = (("pools", "Send to pools"), ("redirect", "Redirect"), ("fixed_response", "Return a fixed response"))
 # Removed rows keep their numbers until the form is sent, so there are more of them than a route may have.
 MOST_ROWS = 200
 CODES = tuple((code, f"{code} {word}") for code, word in (
-    (301, "moved for good"), (302, "found"), (303, "see other"), (307, "for now, same method"),
-    (308, "for good, same method"),
+    (301, "permanent"), (302, "found"), (303, "see other"), (307, "temporary, same method"),
+    (308, "permanent, same method"),
 ))  # fmt: skip
 # Where a fault of the document belongs in this form; pointers to rows are worked out in `RouteEntry`.
 FIELDS = {
@@ -67,41 +67,45 @@ class RouteForm(forms.Form):
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     began = forms.CharField(required=False, widget=forms.HiddenInput)
     name = _needed(
-        "Name", "How files and commands call it, such as shop-checkout. It stays.", placeholder="shop-checkout"
+        "Name", "Used in YAML and the API, e.g. shop-checkout. Can't be changed later.", placeholder="shop-checkout"
     )
-    account = forms.ChoiceField(label="Account", error_messages={"required": "Choose whose route it is."})
+    account = forms.ChoiceField(label="Account", error_messages={"required": "Choose the account that owns the route."})
     load_balancer = forms.ChoiceField(label="Load balancer", error_messages={"required": "Choose a load balancer."})
-    hostname = _needed("Hostname", "One name, or *.example.com for any one label.", placeholder="shop.example.com")
+    hostname = _needed(
+        "Hostname", "One hostname, or *.example.com for any single label.", placeholder="shop.example.com"
+    )
     path = _needed("Path", placeholder="/")
     path_kind = forms.ChoiceField(
-        label="Compared as",
-        choices=(("prefix", "Prefix: this path and all below"), ("exact", "Exactly this path")),
+        label="Path match",
+        choices=(("prefix", "Prefix: this path and everything below it"), ("exact", "Exact: only this path")),
     )
     methods = forms.MultipleChoiceField(
         label="Methods",
         required=False,
         choices=[(method, method) for method in METHODS],
         widget=forms.CheckboxSelectMultiple,
-        help_text="None chosen: all of them.",
+        help_text="None selected means all methods.",
     )
     scheme = forms.ChoiceField(
         label="Scheme", required=False, choices=(("", "http and https"), ("https", "https only"), ("http", "http only"))
     )
     action = forms.ChoiceField(label="Action", choices=ACTIONS, widget=forms.RadioSelect)
-    prefix_rewrite = _text("Replace the path by", "What servers see instead of the prefix.", placeholder="/")
+    prefix_rewrite = _text("Rewrite prefix to", "Servers receive this instead of the matched prefix.", placeholder="/")
     redirect_code = forms.TypedChoiceField(label="Status", required=False, choices=CODES, coerce=int, empty_value=None)
     redirect_scheme = forms.ChoiceField(
-        label="Scheme", required=False, choices=(("", "As requested"), ("https", "https"), ("http", "http"))
+        label="Scheme", required=False, choices=(("", "Same as the request"), ("https", "https"), ("http", "http"))
     )
-    redirect_host = _text("To host", "Empty keeps the host of the request.", placeholder="www.example.com")
-    redirect_path = _text("To path", "Empty keeps the path of the request.", placeholder="/")
-    redirect_keep_query = forms.BooleanField(label="Keep the query of the request", required=False)
+    redirect_host = _text(
+        "Redirect host", "Leave empty to keep the host of the request.", placeholder="www.example.com"
+    )
+    redirect_path = _text("Redirect path", "Leave empty to keep the path of the request.", placeholder="/")
+    redirect_keep_query = forms.BooleanField(label="Keep the query string", required=False)
     fixed_status = forms.IntegerField(label="Status", required=False)
     fixed_content_type = _text("Content type")
     fixed_body = forms.CharField(
         label="Body", required=False, strip=False, widget=forms.Textarea(attrs={"class": "mono", "rows": 4})
     )
-    reason = _text("Why", "Kept in the audit record.", mono=False, maxlength="400")
+    reason = _text("Reason", "Recorded in the audit log.", mono=False, maxlength="400")
 
     def __init__(self, actor: Actor, row: Route | None, **kwargs: Any) -> None:
         super().__init__(use_required_attribute=False, **kwargs)
@@ -135,7 +139,7 @@ class HeaderForm(forms.Form):
     match = forms.ChoiceField(
         label="Condition",
         initial="equals",
-        choices=(("equals", "equals"), ("present", "is there"), ("absent", "is not there")),
+        choices=(("equals", "equals"), ("present", "is present"), ("absent", "is absent")),
     )
     value = _text("Value", placeholder="beta")
 

@@ -47,7 +47,7 @@ class ClaimForm(forms.Form):
             max_length=300,
             strip=True,
             widget=forms.TextInput(attrs=plain),
-            help_text="One name, or *.example.com for every name under a domain of yours.",
+            help_text="One hostname, or *.example.com for all subdomains of a domain you own.",
         )
         if request.actor.is_operator:
             names = [(each.name, f"{each.title} ({each.name})") for each in accounts(request.actor)]
@@ -93,7 +93,7 @@ def new(request: PageRequest) -> HttpResponse:
         except Invalid as error:
             attach_errors(form, error)
         else:
-            said = "is verified" if row.verification else "is claimed; verify that it is yours with one record in DNS"
+            said = "is verified" if row.verification else "is added. Add one DNS record to verify that you own it"
             messages.success(request, f"{row.name} {said}.")
             return redirect("web:hostname", pk=row.pk)
     status = 422 if form.is_bound and form.errors else 200
@@ -127,7 +127,7 @@ def check(request: PageRequest, pk: int) -> HttpResponse:
     """Look for the challenge now and say what was found."""
     row = hostnames.check(actor=request.actor, hostname_id=_visible(request, pk).pk)
     tell = messages.success if row.verification else messages.warning
-    tell(request, row.last_check_message or "Nothing was looked for.")
+    tell(request, row.last_check_message or "There was nothing to check.")
     return redirect("web:hostname", pk=pk)
 
 
@@ -142,7 +142,7 @@ def verify(request: PageRequest, pk: int) -> HttpResponse:
     except Invalid as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, f"{row.name} is verified; its routes go live now.")
+        messages.success(request, f"{row.name} is verified. Its routes go live now.")
     return redirect("web:hostname", pk=pk)
 
 
@@ -159,7 +159,11 @@ def release(request: PageRequest, pk: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.detail)
         return redirect("web:hostname", pk=pk)
-    rest = f"nobody else can have it for {COOLDOWN.days} days" if row.verification else "anybody may claim it"
+    rest = (
+        (f"no other account can claim it for {COOLDOWN.days} days")
+        if row.verification
+        else "any account can claim it now"
+    )
     messages.success(request, f"{row.name} is released; {rest}.")
     return redirect("web:hostnames")
 

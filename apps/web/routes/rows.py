@@ -117,5 +117,5 @@ def action_of(route: Route) -> str:
         target = (f"{part['scheme']}://" if part["scheme"] else "") + (part["host"] or "") + (part["path"] or "")
         return f"{part['code']} to {target}"
     if route.fixed_response:
-        return f"Answers {route.fixed_response['status']}"
+        return f"{route.fixed_response['status']} fixed response"
     return ""

@@ -22,7 +22,7 @@ class TraceForm(forms.Form):
     scheme = forms.ChoiceField(choices=[("https", "https"), ("http", "http")], required=False)
     host = forms.CharField(widget=forms.TextInput({"placeholder": "shop.example.com", "class": "mono"}))
     path = forms.CharField(required=False, widget=forms.TextInput({"placeholder": "/", "class": "mono"}))
-    headers = forms.CharField(required=False, widget=forms.Textarea(HEADERS), help_text="One in a line.")
+    headers = forms.CharField(required=False, widget=forms.Textarea(HEADERS), help_text="One per line.")
 
     def question(self) -> dict[str, Any]:
         """The request as the API takes it."""

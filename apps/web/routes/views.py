@@ -28,7 +28,7 @@ from apps.web.routes.rows import rows_of
 
 PER_PAGE = 50
 FILTERS = ("q", "account", "pool", "load_balancer", "action", "hostname")
-ACTIONS = (("pools", "Sends to pools"), ("redirect", "Redirects"), ("fixed_response", "Answers by itself"))
+ACTIONS = (("pools", "Pools"), ("redirect", "Redirect"), ("fixed_response", "Fixed response"))
 
 
 @page
@@ -111,12 +111,14 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     try:
         _take_away(request, route)
     except Stale:
-        messages.error(request, "Somebody changed this route while you read it. Look again before you delete it.")
+        messages.error(request, "Someone changed this route while you viewed it. Review it again before you delete it.")
         return redirect("web:route", pk=pk)
     except (Conflict, Invalid) as error:
         context["fault"] = error.detail
         return show(request, "pages/routes/delete.html", context, status=409)
-    messages.success(request, f"Route {route.name} is deleted. Its requests go elsewhere as soon as the nodes have it.")
+    messages.success(
+        request, f"Route {route.name} is deleted. Its requests go to other routes as soon as the change is live."
+    )
     return redirect("web:routes")
 
 

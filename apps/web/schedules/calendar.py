@@ -64,7 +64,7 @@ def _zone(name: str) -> ZoneInfo:
     if not name:
         return ZoneInfo("UTC")
     if name not in zones():
-        detail = "There is no such time zone here. Choose one of the list, such as Europe/Berlin."
+        detail = "Unknown time zone. Choose one from the list, such as Europe/Berlin."
         raise Invalid([FieldError("/zone", "zone", detail)])
     return ZoneInfo(name)
 

@@ -23,14 +23,14 @@ DENSE = 4
 BUDGET = 3000
 MOST_RUNS = 5000
 DUE = Mark("idle", "unknown", "Due")
-QUIET = Mark("idle", "check", "Nothing went wrong")
+QUIET = Mark("idle", "check", "No failures")
 RUNS = {
-    Run.State.WAITING: Mark("idle", "behind", "Test waits"),
-    Run.State.STARTING: Mark("busy", "busy", "Test starts"),
-    Run.State.RUNNING: Mark("busy", "busy", "Test runs"),
+    Run.State.WAITING: Mark("idle", "behind", "Test waiting"),
+    Run.State.STARTING: Mark("busy", "busy", "Test starting"),
+    Run.State.RUNNING: Mark("busy", "busy", "Test running"),
     Run.State.DONE: Mark("good", "check", "Test done"),
     Run.State.STOPPED: Mark("warn", "stop", "Test stopped"),
-    Run.State.REFUSED: Mark("warn", "stop", "Test refused"),
+    Run.State.REFUSED: Mark("warn", "stop", "Test rejected"),
     Run.State.FAILED: Mark("bad", "bad", "Test failed"),
 }
 BLACKOUT = Mark("warn", "stop", "Blackout")

@@ -23,14 +23,14 @@ from apps.web.kit.edit_conflicts import remember
 from apps.web.schedules.words import TARGETS
 
 OFFERED_TESTS = 200
-WHEN = (("cron", "Cron"), ("every_s", "Every so often"), ("at", "Once"), ("trigger", "When it is called"))
+WHEN = (("cron", "Cron"), ("every_s", "At a fixed interval"), ("at", "Once"), ("trigger", "When a trigger is called"))
 UNITS = ((1, "seconds"), (60, "minutes"), (3600, "hours"), (86400, "days"))
 OVERLAPS = (
-    ("skip", "Skip it, and say so"),
-    ("queue", "Let it wait: at most one does"),
-    ("allow", "Let both run"),
+    ("skip", "Skip the new run"),
+    ("queue", "Queue the new run (at most one)"),
+    ("allow", "Run both"),
 )
-CATCH_UPS = (("once", "Run once"), ("all", "Run each of them"), ("skip", "Run none, and say so"))
+CATCH_UPS = (("once", "Run once"), ("all", "Run each missed run"), ("skip", "Skip missed runs"))
 # Names that people look for: places, and UTC.
 HIDDEN_ZONES = ("Etc/", "SystemV/", "US/", "Canada/", "Brazil/", "Chile/", "Mexico/", "posix", "right/")
 NEEDED_WHEN = {"cron": "cron", "every_s": "every", "at": "at"}
@@ -111,43 +111,46 @@ class ScheduleForm(forms.Form):
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     began = forms.CharField(required=False, widget=forms.HiddenInput)
-    name = _needed("Name", "Lower-case letters, digits and hyphens. It stays.", placeholder="nightly-test")
+    name = _needed("Name", "Lowercase letters, digits and hyphens. Can't be changed later.", placeholder="nightly-test")
     account = forms.ChoiceField(label="Account", required=False)
-    when = forms.ChoiceField(label="It runs", choices=WHEN, widget=forms.RadioSelect)
+    when = forms.ChoiceField(label="Runs", choices=WHEN, widget=forms.RadioSelect)
     cron = _text("Cron expression", placeholder="30 2 * * *", autocapitalize="off")
     every = _number("Every")
     unit = forms.TypedChoiceField(label="Unit", choices=UNITS, coerce=int, required=False, empty_value=None)
-    at = _moment("On", "As a clock of the zone shows it.")
-    zone = _text("Time zone", "Days and hours are those of its clocks.", list="zones", placeholder="Europe/Berlin")
-    starts_at = _moment("Not before (UTC)", "Empty: from now on.")
-    ends_at = _moment("Not from then on (UTC)", "Empty: without end.")
-    target = forms.ChoiceField(label="It does", choices=tuple(TARGETS.items()), widget=forms.RadioSelect)
+    at = _moment("On", "Local time in the time zone.")
+    zone = _text("Time zone", "The time zone of days and hours.", list="zones", placeholder="Europe/Berlin")
+    starts_at = _moment("Not before (UTC)", "Default: now.")
+    ends_at = _moment("End date (UTC)", "Leave empty for no end.")
+    target = forms.ChoiceField(label="Action", choices=tuple(TARGETS.items()), widget=forms.RadioSelect)
     url = _text(
-        "URL", "It gets a signed POST. Private addresses are refused.", placeholder="https://jobs.example.com/x"
+        "URL", "Receives a signed POST. Private addresses are rejected.", placeholder="https://jobs.example.com/x"
     )
-    body = _area("Body", "Sent as it stands. Empty: a small JSON document that says which schedule and when.")
+    body = _area("Body", "Sent unchanged. Default: a small JSON document with the schedule and the time.")
     topic = _text(
-        "Topic", "Programs of the account read it by GET /api/v1/topics/<name>/messages.", placeholder="nightly"
+        "Topic", "Applications of the account read it with GET /api/v1/topics/<name>/messages.", placeholder="nightly"
     )
-    message = _area("Message", "Handed to every reader as it stands.")
+    message = _area("Message", "Delivered unchanged to every reader.")
     test = forms.CharField(
         label="Capacity test", required=False, widget=forms.TextInput({"class": "mono", "list": "tests"})
     )
     fleet = forms.ChoiceField(label="Fleet", required=False)
-    object = _area("Object", "What apply takes, as JSON: kind, name and spec. It is tried now, and again then.", rows=8)
-    restore_after_s = _number(
-        "Put the old value back after", "Empty: it stays. Refused if somebody moves it meanwhile."
+    object = _area(
+        "Object", "JSON with kind, name and spec, as for apply. It is validated now and again at each run.", rows=8
     )
-    overlap = forms.ChoiceField(label="When the one before still runs", choices=OVERLAPS)
-    catch_up = forms.ChoiceField(label="When instants went by unheard", choices=CATCH_UPS)
-    catch_up_window_s = _amount("Made up for if younger than", "Older ones are counted as missed.")
-    attempts = _amount("Attempts", "Then it gives up and waits for somebody to retry it.")
-    backoff_s = _amount("First pause between attempts", "Doubled after each.")
-    timeout_s = _amount("An attempt may take")
-    window_s = _amount("May begin up to this much later", "Spreads load: any moment within it is as good.")
-    jitter_s = _amount("Shifted at random by up to", "The same for every scheduler, other for every instant.")
+    restore_after_s = _number(
+        "Restore the old value after",
+        "Leave empty to keep the change. The run does not restore it if someone else has changed the object since.",
+    )
+    overlap = forms.ChoiceField(label="If the previous run is still active", choices=OVERLAPS)
+    catch_up = forms.ChoiceField(label="Missed runs", choices=CATCH_UPS)
+    catch_up_window_s = _amount("Catch up within", "Older runs count as missed.")
+    attempts = _amount("Attempts", "After the last attempt the run fails until someone retries it.")
+    backoff_s = _amount("First retry delay", "Doubles after each attempt.")
+    timeout_s = _amount("Timeout per attempt")
+    window_s = _amount("Start window", "Spreads load: the run starts at any time within this window.")
+    jitter_s = _amount("Random delay (jitter)", "Maximum delay. It differs for each run.")
     paused = forms.BooleanField(label="Paused", required=False)
-    reason = _text("Why", "Kept in the audit record.", mono=False, maxlength="400")
+    reason = _text("Reason", "Recorded in the audit log.", mono=False, maxlength="400")
 
     def __init__(self, actor: Actor, row: Schedule | None, **kwargs: Any) -> None:
         super().__init__(use_required_attribute=False, **kwargs)
@@ -175,7 +178,7 @@ class ScheduleForm(forms.Form):
                 if name in self.fields:
                     self.fields[name].required = chosen in (None, choice)
         for each in self.fields.values():
-            each.error_messages["required"] = "Fill this in."
+            each.error_messages["required"] = "This field is required."
 
     def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]
@@ -245,7 +248,7 @@ class ScheduleForm(forms.Form):
         except (ValueError, RecursionError) as error:
             raise forms.ValidationError(f"This is not JSON: {error}.") from error
         if not isinstance(found, dict):
-            raise forms.ValidationError('Begin with { and name "kind", "name" and "spec".')
+            raise forms.ValidationError('Start with { and give "kind", "name" and "spec".')
         return found
 
     def add_faults(self, faults: Iterable[FieldError]) -> None:

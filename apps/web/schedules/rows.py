@@ -26,11 +26,11 @@ NO_INSTANT = {"cron": "", "every_s": None, "at": ""}
 _GAVE_UP = Exists(ScheduleRun.objects.filter(schedule=OuterRef("pk"), state=ScheduleRun.State.DEAD))
 # What `?state=` may say, each with its word and the rows that it means.
 STATES: dict[str, tuple[str, Callable[[QuerySet[Schedule]], QuerySet[Schedule]]]] = {
-    "on": ("On", lambda rows: rows.filter(paused=False).filter(Q(next_at__isnull=False) | Q(**NO_INSTANT))),
+    "on": ("Active", lambda rows: rows.filter(paused=False).filter(Q(next_at__isnull=False) | Q(**NO_INSTANT))),
     "paused": ("Paused", lambda rows: rows.filter(paused=True)),
-    "ended": ("Nothing to come", lambda rows: rows.filter(paused=False, next_at=None).exclude(**NO_INSTANT)),
-    "gave-up": ("Gave up something", lambda rows: rows.filter(_GAVE_UP)),
-    "missed": ("Missed something", lambda rows: rows.filter(missed__gt=0)),
+    "ended": ("No upcoming runs", lambda rows: rows.filter(paused=False, next_at=None).exclude(**NO_INSTANT)),
+    "gave-up": ("Has failed runs", lambda rows: rows.filter(_GAVE_UP)),
+    "missed": ("Has missed runs", lambda rows: rows.filter(missed__gt=0)),
 }
 FILTERS = ("q", "state", "target", "account")
 
@@ -81,7 +81,7 @@ def page_of(rows: QuerySet[Schedule], after: str, limit: int) -> tuple[list[Sche
     name, _, number = after.rpartition(".")
     if after:
         if not (name.isprintable() and number.isascii() and number.isdecimal() and len(number) < 19):
-            raise Invalid([FieldError("/after", "filter", "This page does not exist. Begin with the first.")])
+            raise Invalid([FieldError("/after", "filter", "This page does not exist. Start with the first page.")])
         rows = rows.filter(Q(name__gt=name) | Q(name=name, pk__gt=int(number)))
     found = list(rows.order_by("name", "pk")[: limit + 1])
     last = found[limit - 1] if len(found) > limit else None

@@ -22,21 +22,21 @@ from apps.web.kit.pages import PageRequest, page, show
 
 # How long an old secret may go on working, in seconds and in words.
 GRACES = (
-    (0, "no more: it is refused from now on"),
+    (0, "no longer (rejected from now on)"),
     (3600, "for an hour"),
     (triggers.GRACE_S, "for a day"),
     (triggers.MOST_GRACE_S, "for seven days"),
 )
 # How a sender of each kind proves itself, as a command to try it; the secret stands in a variable on purpose.
-SIGNING_HOW = "Every message carries its signature; any library of Standard Webhooks checks it, in Python"
+SIGNING_HOW = "Every message carries its signature; verify it with any Standard Webhooks library, for example in Python"
 BY_HAND = "curl -X POST {url} -H 'Content-Type: application/json' -d '{{}}' -H "
 SIGNED = "sha256=$(printf '{{}}' | openssl dgst -sha256 -hmac '{secret}' | sed 's/.* //')"
 STANDARD = "Webhook('{secret}').sign('msg_1', datetime.now(UTC), '{{}}')"
 HOW = {
-    Trigger.Sender.SECRET: ("From a program of your own", BY_HAND + "'Authorization: Bearer {secret}'"),
-    Trigger.Sender.GITLAB: ("GitLab asks for it as “Secret token”; by hand", BY_HAND + "'X-Gitlab-Token: {secret}'"),
-    Trigger.Sender.GITHUB: ("GitHub asks for it as “Secret”; by hand", BY_HAND + f'"X-Hub-Signature-256: {SIGNED}"'),
-    Trigger.Sender.STANDARD_WEBHOOKS: ("Any library of Standard Webhooks signs with it, in Python", STANDARD),
+    Trigger.Sender.SECRET: ("From your own application", BY_HAND + "'Authorization: Bearer {secret}'"),
+    Trigger.Sender.GITLAB: ("In GitLab, enter it as “Secret token”. With curl", BY_HAND + "'X-Gitlab-Token: {secret}'"),
+    Trigger.Sender.GITHUB: ("In GitHub, enter it as “Secret”. With curl", BY_HAND + f'"X-Hub-Signature-256: {SIGNED}"'),
+    Trigger.Sender.STANDARD_WEBHOOKS: ("Sign with any Standard Webhooks library, for example in Python", STANDARD),
 }
 
 
@@ -96,7 +96,7 @@ def delete(request: PageRequest, pk: int, trigger: int) -> HttpResponse:
     """Nobody can call it any more."""
     row = _own(request, pk, trigger)
     triggers.delete_trigger(actor=request.actor, trigger_id=row.pk)
-    messages.success(request, f"Trigger {row.name} is deleted: its URL answers as if it had never been.")
+    messages.success(request, f"Trigger {row.name} is deleted. Its URL now returns 404.")
     return redirect("web:schedule", pk=pk)
 
 

@@ -218,7 +218,7 @@ def _done(request: PageRequest, pk: int, do: Any, said: str, **more: Any) -> Htt
 @page
 def run(request: PageRequest, pk: int) -> HttpResponse:
     """Let it happen now, once, whatever the calendar says."""
-    said = "It is on its way; what comes of it appears in the history below."
+    said = "The run starts now. Its result appears in the history below."
     return _done(request, pk, services.run_now, said, schedule_id=pk, reason=_reason(request))
 
 
@@ -226,14 +226,14 @@ def run(request: PageRequest, pk: int) -> HttpResponse:
 @page
 def pause(request: PageRequest, pk: int) -> HttpResponse:
     """Nothing happens any more until somebody resumes it."""
-    return _done(request, pk, services.pause, "It is paused.", schedule_id=pk, reason=_reason(request))
+    return _done(request, pk, services.pause, "The schedule is paused.", schedule_id=pk, reason=_reason(request))
 
 
 @require_POST
 @page
 def resume(request: PageRequest, pk: int) -> HttpResponse:
     """On again from the next instant; what fell into the pause is not made up for."""
-    return _done(request, pk, services.resume, "It is on again.", schedule_id=pk, reason=_reason(request))
+    return _done(request, pk, services.resume, "The schedule is active again.", schedule_id=pk, reason=_reason(request))
 
 
 @require_POST
@@ -241,7 +241,7 @@ def resume(request: PageRequest, pk: int) -> HttpResponse:
 def retry(request: PageRequest, pk: int) -> HttpResponse:
     """Try once more what gave up; `pk` is the run's."""
     run = only(selectors.runs(request.actor), pk)
-    return _done(request, run.schedule_id, services.retry_run, "It is tried again.", run_id=pk)
+    return _done(request, run.schedule_id, services.retry_run, "The run is retried.", run_id=pk)
 
 
 @require_POST

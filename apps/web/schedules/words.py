@@ -20,7 +20,7 @@ TARGETS = {
     "rollout": "Rollout",
     "change": "Change",
 }
-UNREADABLE = "Cannot be read any more: edit it."
+UNREADABLE = "This schedule is no longer valid. Edit it."
 ONE_SECOND = timedelta(seconds=1)
 
 
@@ -36,7 +36,7 @@ SCHEDULE_RUNS = {
     ScheduleRun.State.WAITING: Mark("idle", "behind", "Waiting"),
     ScheduleRun.State.RUNNING: Mark("busy", "busy", "Running"),
     ScheduleRun.State.DONE: Mark("good", "check", "Done"),
-    ScheduleRun.State.DEAD: Mark("bad", "bad", "Gave up"),
+    ScheduleRun.State.DEAD: Mark("bad", "bad", "Failed"),
     ScheduleRun.State.SKIPPED: Mark("idle", "stop", "Skipped"),
     ScheduleRun.State.MISSED: Mark("warn", "unknown", "Missed"),
 }
@@ -45,12 +45,12 @@ CAUSES = {
     ScheduleRun.Cause.CATCH_UP: "caught up",
     ScheduleRun.Cause.BY_HAND: "by hand",
     ScheduleRun.Cause.TRIGGER: "by a trigger",
-    ScheduleRun.Cause.RESTORE: "puts back",
+    ScheduleRun.Cause.RESTORE: "restores",
 }
-ON = Mark("good", "good", "On")
+ON = Mark("good", "good", "Active")
 PAUSED = Mark("idle", "pause", "Paused")
-ENDED = Mark("idle", "stop", "Nothing to come")
-LISTENING = Mark("good", "good", "Waits for a call")
+ENDED = Mark("idle", "stop", "No upcoming runs")
+LISTENING = Mark("good", "good", "Waiting for a call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def sentence(row: Schedule) -> str:
     """When it falls due, in words; stored values that nobody can read say so."""
     timing = timing_of(row)
     if not is_timed(timing):
-        return "Whenever one of its triggers is called"
+        return "When a trigger is called"
     try:
         return describe(timing)
     except CalendarError:
@@ -143,7 +143,7 @@ def _note(timing: Timing, at: datetime, zone: ZoneInfo) -> str:
         return _moved(timing, local, jump)
     early, late = (local.replace(fold=fold, tzinfo=zone).utcoffset() for fold in (0, 1))
     if early and late and early > late:
-        return f"Clocks show {local:%H:%M} twice that day: it runs once, the first time."
+        return f"Clocks show {local:%H:%M} twice on that day. The schedule runs once, the first time."
     return ""
 
 
@@ -164,4 +164,4 @@ def _moved(timing: Timing, local: datetime, jump: timedelta) -> str:
     times = f"{skipped[0]:%H:%M}" + (" and what follows" if len(skipped) > 1 else "")
     due_then = next_after(plain, first + jump - ONE_SECOND) == first + jump
     verb = "joins" if due_then else "moves to"
-    return f"Clocks leave out {first:%H:%M}–{local:%H:%M} that day: {times} {verb} {local:%H:%M}."
+    return f"Clocks skip {first:%H:%M}–{local:%H:%M} on that day: {times} {verb} {local:%H:%M}."

@@ -76,8 +76,10 @@ class _NewPassword(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["password1"].label = "New password"
-        self.fields["password1"].help_text = "At least 12 characters, and not a common one; four words do well."
-        self.fields["password2"].label = "New password again"
+        self.fields[
+            "password1"
+        ].help_text = "At least 12 characters, and not a common password. Four random words work well."
+        self.fields["password2"].label = "Repeat new password"
         for field in self.fields.values():
             field.widget.attrs.pop("placeholder", None)
 
@@ -95,7 +97,7 @@ class ChangePassword(_NewPassword, ChangePasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["oldpassword"].label = "Present password"
+        self.fields["oldpassword"].label = "Current password"
         self.fields["oldpassword"].help_text = ""
 
     def clean_oldpassword(self) -> str:
@@ -128,7 +130,7 @@ class _Code(forms.Form):
         super().__init__(*args, **kwargs)
         widget = self.fields["code"].widget
         widget.attrs = {"autocomplete": "one-time-code", "autofocus": True, "maxlength": 20, "spellcheck": "false"}
-        self.fields["code"].help_text = "Six digits of your authenticator app, or one of your recovery codes."
+        self.fields["code"].help_text = "The six-digit code from your authenticator app, or a recovery code."
 
     def clean_code(self) -> str:
         """Refuse a wrong one, and one that was used before."""
@@ -237,7 +239,7 @@ def _name_field(*, required: bool) -> forms.CharField:
         required=required,
         validators=[second_factor.plain_name],
         widget=forms.TextInput(attrs=attributes),
-        help_text="How you know it again: laptop, phone, the key on your ring.",
+        help_text="A name that you recognize, for example: laptop, phone, security key.",
     )
 
 

@@ -201,5 +201,5 @@ def come_back(request: HttpRequest, provider_id: str) -> HttpResponse:
 @never_cache
 def cancelled(request: HttpRequest) -> HttpResponse:
     """The person changed their mind at the provider."""
-    messages.info(request, "You did not sign in there. Sign in in another way, or try again.")
+    messages.info(request, "The provider did not sign you in. Try again, or use another sign-in method.")
     return redirect("web:sign-in")

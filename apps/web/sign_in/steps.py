@@ -50,7 +50,7 @@ class PasskeySignIn(passkeys.LoginWebAuthnView):
 
     def form_invalid(self, form: Form) -> HttpResponse:  # noqa: ARG002 - allauth's signature
         """Back to the first step, with a reason."""
-        messages.error(self.request, "No person here has this passkey. Sign in with your password.")
+        messages.error(self.request, "This passkey does not belong to an account here. Sign in with your password.")
         return redirect("web:sign-in")
 
 

@@ -47,7 +47,7 @@ def device_of(agent: str) -> str:
     system = next((name for name in SYSTEMS if name in agent), "")
     words = {"Macintosh": "macOS", "CrOS": "ChromeOS"}.get(system, system)
     if not browser:
-        return agent[:40] or "A program that gives no name"
+        return agent[:40] or "Unknown application"
     return f"{browser} on {words}" if words else browser
 
 
@@ -85,7 +85,7 @@ def end(request: PageRequest) -> HttpResponse:
     person: Any = request.user
     ended = end_sessions(user=person, keep=request.session.session_key or "", only=only)
     if one is not None and not ended:
-        raise NotFound("There is no such session of yours.")
+        raise NotFound("You have no such session.")
     record_for(person, "end_sessions", after={"sessions": [device_of(row.user_agent) for row in ended]})
     messages.success(request, "That browser is signed out." if one else "All other browsers are signed out.")
     return redirect("usersessions_list")

@@ -16,24 +16,24 @@ from apps.web.sizing.balance import MINUTES
 
 OLDEST = timedelta(days=2)
 SPAN = timedelta(minutes=MINUTES)
-BAD_TIME = "Write a time such as 2027-01-31T14:30, UTC."
+BAD_TIME = "Enter a time such as 2027-01-31T14:30, in UTC."
 
 
 def before_after(actor: Actor, pool_id: int, query: QueryDict, cost: float | None) -> dict[str, Any]:
     """The minutes before `?changed=` beside those before `?then=` (now), UTC; a fault beside what is no such time."""
     typed = {name: query.get(name, "").strip()[:25] for name in ("changed", "then")}
     if not typed["changed"]:
-        faults = {"changed": "Write when something changed."} if typed["then"] else {}
+        faults = {"changed": "Enter the time of the change."} if typed["then"] else {}
         return {"times": typed, "time_faults": faults}
     instant = now()
     changed, then = _time(typed["changed"]), _time(typed["then"]) if typed["then"] else instant
     faults = {}
     if changed is None or not instant - OLDEST < changed <= instant - SPAN:
         faults["changed"] = (
-            f"Choose a time of the last two days, at least {MINUTES} minutes ago." if changed else BAD_TIME
+            f"Choose a time in the last two days, at least {MINUTES} minutes ago." if changed else BAD_TIME
         )
     elif then is None or not changed + SPAN <= then <= instant:
-        faults["then"] = f"Choose a time from {MINUTES} minutes after the change until now." if then else BAD_TIME
+        faults["then"] = f"Choose a time between {MINUTES} minutes after the change and now." if then else BAD_TIME
     if faults or changed is None or then is None:
         return {"times": typed, "time_faults": faults}
     found = before_and_after(actor, pool_id, before=changed, after=then, minutes=MINUTES, cost_per_server=cost)

@@ -69,7 +69,7 @@ def _answer(pool: Pool, query: QueryDict) -> dict[str, Any]:
             "need": need,
             "per_server": short(need.per_server),
             "takes": short(need.takes),
-            "more": f"{need.more:+d}" if need.more else "as now",
+            "more": f"{need.more:+d}" if need.more else "no change",
             "percent": min(100, round(100 * need.servers / need.needed)) if need.needed else 100,
         }
         for need in answer.needs
@@ -90,8 +90,8 @@ def _fault(name: str, text: str, value: float | None, most: float) -> str:
     if not text:
         return ""
     if value is None or not 0 <= value <= most:
-        return f"Write a number from 0 to {most:,.0f}."
-    return "Ask for more than 0 requests/s." if name == "rate" and not value else ""
+        return f"Enter a number from 0 to {most:,.0f}."
+    return "Enter a rate above 0 requests/s." if name == "rate" and not value else ""
 
 
 def _cost(value: float | None) -> str:

@@ -40,7 +40,7 @@ class RecordForm(ShapeForm):
         if not tagged:
             del self.fields["/spec/tags"]
         if name := self.fields.get("/name"):
-            name.label, name.required, name.help_text = "Name for programs", False, "Empty: made of name and type."
+            name.label, name.required, name.help_text = "Object name", False, "Default: built from name and type."
         self.order_fields(["/spec/label", "/spec/type", "/spec/ttl", "source"])
 
     def spec(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _zone(request: PageRequest, stored: Zone | None) -> HttpResponse:
             version=version_sent(request) if stored else None,
         )
         if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
-            tell(request, typed, saved, f"Zone {saved.domain} is kept here; its records are pushed at once.")
+            tell(request, typed, saved, f"Zone {saved.domain} is managed here. Its records are being written.")
             return redirect("web:zone", saved.pk)
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
     return show(request, "pages/zones/form.html", context, status=422 if form.is_bound else 200)
@@ -113,7 +113,7 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
             version=version_sent(request) if stored else None,
         )
         if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
-            tell(request, typed, saved, f"{saved.label} {saved.type} is stored; the name server has it in a moment.")
+            tell(request, typed, saved, f"{saved.label} {saved.type} is saved. The name server has it in a moment.")
             return redirect("web:zone", zone.pk)
     context = {"form": form, "stored": stored, "zone": zone, "version": version_shown(request, stored)}
     return show(request, "pages/zones/record_form.html", context, status=422 if form.is_bound else 200)

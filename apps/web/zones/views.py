@@ -27,10 +27,10 @@ ZONES = {
     "in_sync": ("in_sync", "In sync"),
     "behind": ("behind", "Behind"),
     "drifted": ("drifted", "Drifted"),
-    "blocked": ("degraded", "In the way"),
-    "refused": ("refused", "Refused"),
+    "blocked": ("degraded", "Conflict"),
+    "refused": ("refused", "Rejected"),
     "failing": ("unreachable", "Failing"),
-    "of_stack": ("waiting", "Kept by its stack"),
+    "of_stack": ("waiting", "Managed by its stack"),
 }
 WORST = ("failing", "refused", "blocked", "drifted", "behind")
 
@@ -74,15 +74,15 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
 def mark_of(each: RecordState, state: ZoneState) -> tuple[str, str]:
     """How one record stands, as state and word of `components/status.html`."""
     if each.refused:
-        return "refused", "Refused"
+        return "refused", "Rejected"
     if each.in_the_way:
-        return "degraded", "In the way"
+        return "degraded", "Conflict"
     if each.drift:
         return "drifted", "Drifted"
     if state.word == "of_stack":
-        return "waiting", "Kept by its stack"
+        return "waiting", "Managed by its stack"
     if not each.values:
-        return "waiting", "Nothing to say yet"
+        return "waiting", "No status yet"
     return ("in_sync", "In sync") if each.pushed else ("behind", "Behind")
 
 
@@ -122,7 +122,7 @@ def repair(request: PageRequest, pk: int) -> HttpResponse:
     except (Conflict, Invalid) as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, "A worker writes what is wanted; this page shows when it is there.")
+        messages.success(request, "Writing the records. This page shows when they are live.")
     return redirect("web:zone", pk)
 
 
@@ -136,7 +136,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     if request.POST.get("confirm") != zone.name:
         messages.error(request, f"Type {zone.name} to delete it.")
         return redirect("web:zone", pk)
-    gone = deleted(request, "Zone", zone, f"Zone {zone.domain} is not kept here any more.")
+    gone = deleted(request, "Zone", zone, f"Zone {zone.domain} is no longer managed here.")
     return redirect("web:zones") if gone else redirect("web:zone", pk)
 
 

@@ -111,7 +111,7 @@ def test_what_moved_since_stays_and_says_so(pipeline: Pipeline, world: World) ->
     acme = actor_of("acme", Account.Kind.CUSTOMER)
     save_object(actor=acme, kind="Route", name="two", spec=answer("/two", "by hand"))
     said = assert_problem(pipeline("POST", f"changes/{change}/revert"), 409)["detail"]
-    assert said == "Route acme/two has been changed since: nothing was taken back. Change it by hand."
+    assert said == "Route acme/two has changed since. Nothing was reverted; change it manually."
     assert routes() == {"/one", "/two"}
 
 
@@ -166,4 +166,7 @@ def test_a_part_of_an_object_is_shown_and_is_set_back_by_its_own_call(world: Wor
     change = done["X-Request-ID"]
     (shown,) = house("GET", f"changes/{change}").json()["objects"]
     assert (shown["action"], shown["kind"], shown["name"]) == ("update", "Pool", server.backend.pool.name)
-    assert "set it back by the call" in assert_problem(house("POST", f"changes/{change}/revert"), 409)["detail"]
+    assert (
+        "undo that with the same kind of call"
+        in assert_problem(house("POST", f"changes/{change}/revert"), 409)["detail"]
+    )

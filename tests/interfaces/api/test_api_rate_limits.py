@@ -51,7 +51,7 @@ def test_a_token_that_asks_too_often_is_told_when_to_come_again_and_leaves_room_
     body = assert_problem(refused, 429)
     assert refused["Retry-After"] == "40"
     assert '"token";r=0;t=40' in refused["RateLimit"]
-    assert "token may make 6 requests a minute" in body["detail"]
+    assert "token may make 6 requests per minute" in body["detail"]
     assert calm("GET", "routes").status_code == 200
     assert "account may make 8" in assert_problem(calm("GET", "routes"), 429)["detail"]
 

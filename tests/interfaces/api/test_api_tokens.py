@@ -187,7 +187,7 @@ def test_the_quota_of_tokens_counts_what_is_live(acme: Actor) -> None:
     assert first.status_code == 201
     body = assert_problem(api("POST", "tokens", {"name": "more", "role": "viewer"}), 422)
     assert body["errors"][0]["code"] == "quota"
-    assert "may have 2 tokens" in body["detail"]
+    assert "quota of Acme is 2 tokens" in body["detail"]
     ApiToken.objects.filter(name="ci").update(expires_at=now())
     assert api("POST", "tokens", {"name": "more", "role": "viewer"}).status_code == 201
 

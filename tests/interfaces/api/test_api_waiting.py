@@ -116,7 +116,7 @@ def poisoned(world: World) -> World:
 
 
 BLUE = "pools/operator/blue"
-REFUSED = "Pool operator/blue is left out of what runs: HAProxy refuses this: unknown keyword 'roundrobin'."
+REFUSED = "Pool operator/blue is left out of what runs: HAProxy rejects this: unknown keyword 'roundrobin'."
 
 
 def writes(house: Api, balance: str = "roundrobin") -> list[Any]:
@@ -178,7 +178,7 @@ def test_customers_learn_neither_nodes_nor_people(world: World) -> None:
     services.roll_back(actor=world.operator, revision_id=Revision.objects.earliest("number").pk, reason="broken")
     acme = actor_of("acme", Account.Kind.CUSTOMER)
     (found,) = waiting_for.missing(acme, [world.fleet.pk])
-    assert found.message == "Fleet here is held by the operator; what is stored goes live when that ends."
+    assert found.message == "Fleet here is held by the operator; stored changes go live when the fleet is resumed."
     services.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="mended")
     world.memory[0].unreachable = True
     add_route(world.operator, "late", "/late")

@@ -16,7 +16,7 @@ from apps.definitions.models import Pool
 from tests.interfaces.people import client_of
 
 REASON = {"reason": "ticket 4711"}
-BANNER = "Viewing as Acme."
+BANNER = "Viewing as Acme (read-only)."
 
 
 @pytest.fixture

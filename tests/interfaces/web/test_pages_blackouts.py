@@ -25,7 +25,7 @@ def test_an_operator_sets_a_blackout_and_ends_it_again(people: dict[str, Client]
     assert (row.reason, row.starts_at.isoformat()) == ("The sale", "2041-01-01T00:00:00+00:00")
     page = people["operator"].get("/blackouts").content.decode()
     assert "The sale" in page
-    assert "To come" in page
+    assert "Upcoming" in page
     assert people["operator"].post(f"/blackouts/{row.pk}/end").status_code == 302
     assert not Blackout.objects.exists()
     assert list(Entry.objects.filter(object_kind="Blackout").values_list("action", flat=True)) == ["delete", "create"]

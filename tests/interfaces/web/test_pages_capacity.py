@@ -60,7 +60,7 @@ def text(client: Client, path: str) -> str:
 
 
 def test_without_tests_the_list_says_what_to_do_next(operator: Actor) -> None:
-    assert "Plan the first test" in text(client_of(operator), "/capacity-tests")
+    assert "Create test" in text(client_of(operator), "/capacity-tests")
     assert "An editor of your account" in text(client_of(operator, Membership.Role.VIEWER), "/capacity-tests")
 
 
@@ -81,7 +81,7 @@ def test_a_test_that_found_nothing_shows_no_number(shop_test: CapacityTest, tuto
     assert "not measured yet" in text(client_of(tutorial_env), "/capacity-tests")
     page = text(client_of(tutorial_env), f"/capacity-tests/{shop_test.pk}")
     assert "us-central1 is drained." in page
-    assert "Could it run now?" in page
+    assert "Pre-flight checks" in page
 
 
 def test_a_run_that_could_not_tell_is_inconclusive_offers_another_and_no_limit(
@@ -94,12 +94,12 @@ def test_a_run_that_could_not_tell_is_inconclusive_offers_another_and_no_limit(
     assert "Inconclusive" in page
     assert "Run again" in page
     assert "at least 12/s, below 15.4/s, not confirmed" in page
-    assert "Show the change" not in page
+    assert "Preview change" not in page
     assert "last run inconclusive" in text(client, "/capacity-tests")
     sure = make_run(shop_test)  # control: a run that found a number
     page = text(client, f"/capacity-runs/{sure.pk}")
     assert "Inconclusive" not in page
-    assert "Show the change" in page
+    assert "Preview change" in page
     assert "last run inconclusive" not in text(client, "/capacity-tests")
 
 
@@ -136,7 +136,7 @@ def test_the_form_says_what_would_happen_before_anything_is_stored(tutorial_env:
     client, there = client_of(tutorial_env), CapacityTest.objects.count()
     page = client.post("/capacity-tests/check", PLAN).content.decode()
     assert "Never more than 40 requests/s or 100 connections, at most 4 min." in page
-    assert "room for 50 %" in page
+    assert "capacity for 50 %" in page
     assert CapacityTest.objects.count() == there
 
 
@@ -156,7 +156,7 @@ def test_a_run_that_goes_on_has_its_numbers_its_abort_conditions_and_the_stop_bu
 ) -> None:
     run = make_run(shop_test, steps=6, state="running", phase="Closing in at 18 requests/s.")
     page = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
-    assert "Closing in at 18 requests/s. 12 was good and 18 was too much" in page
+    assert "Closing in at 18 requests/s. 12 met the objective and 18 did not" in page
     assert f'action="/capacity-runs/{run.pk}/stop"' in page
     assert "<title>Running: run" in page
     part = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}?partial=body")
@@ -187,7 +187,7 @@ def test_old_seconds_are_shown_with_their_age(shop_test: CapacityTest, tutorial_
 def test_everybody_who_sees_a_run_may_stop_it(shop_test: CapacityTest, acme: Actor, role: str) -> None:
     run = make_run(shop_test, steps=2, state="running")
     client = client_of(acme, role)
-    assert "Stop the load" in text(client, f"/capacity-runs/{run.pk}")
+    assert "Stop test" in text(client, f"/capacity-runs/{run.pk}")
     assert client.post(f"/capacity-runs/{run.pk}/stop").status_code == 302
     run.refresh_from_db()
     assert run.stopped_by == f"{role}-of-acme"
@@ -207,8 +207,8 @@ def test_a_viewer_can_neither_start_nor_set_a_limit(shop_test: CapacityTest, acm
     run, client = make_run(shop_test), client_of(acme, Membership.Role.VIEWER)
     assert client.post(f"/capacity-tests/{shop_test.pk}/run").status_code == 403
     assert client.post(f"/capacity-runs/{run.pk}/limit", {"margin": "10"}).status_code == 403
-    assert "Set as limit" not in text(client, f"/capacity-runs/{run.pk}")
-    assert "Run it now" not in text(client, f"/capacity-tests/{shop_test.pk}")
+    assert "Set limit" not in text(client, f"/capacity-runs/{run.pk}")
+    assert "Run now" not in text(client, f"/capacity-tests/{shop_test.pk}")
 
 
 def test_the_result_shows_the_capacity_its_curve_and_the_change_of_the_limit(
@@ -286,11 +286,11 @@ def test_a_run_of_others_cannot_be_compared(shop_test: CapacityTest, globex: Act
 def test_two_tests_are_compared_in_turn(shop_test: CapacityTest, tutorial_env: Actor) -> None:
     other = make_test(shop_test.pool, "europe-west1")
     client = client_of(tutorial_env)
-    assert "Run them in turn" in text(client, f"/capacity-tests/{shop_test.pk}")
+    assert "Run comparison" in text(client, f"/capacity-tests/{shop_test.pk}")
     answer = client.post(f"/capacity-tests/{shop_test.pk}/compare", {"second": other.pk, "rounds": "2"})
     made = Comparison.objects.get()
     assert answer["Location"] == f"/capacity-comparisons/{made.pk}"
-    assert "of 4 runs are over" in text(client, answer["Location"])
+    assert "of 4 runs are finished" in text(client, answer["Location"])
     client.post(f"/capacity-tests/{shop_test.pk}/compare", {"second": other.pk, "rounds": "1"})
     assert Comparison.objects.count() == 1
 
@@ -309,17 +309,17 @@ def test_a_comparison_shows_what_differs_and_how_surely(shop_test: CapacityTest,
 def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: CapacityTest, tutorial_env: Actor) -> None:
     client, pool = client_of(tutorial_env), shop_test.pool_id
     unmeasured = text(client, f"/sizing?pool={pool}&rate=40")
-    assert "Nothing was measured yet" in unmeasured
-    assert "No size was measured yet." in unmeasured
+    assert "There is no measured capacity yet" in unmeasured
+    assert "No capacity has been measured yet." in unmeasured
     make_run(shop_test)
     page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&n_minus_1=1&cost=100")
-    assert "40 requests/s with any one region lost need" in page
-    assert "it borrows what us-central1 takes per server" in page
-    assert "Who does the work" in page
-    assert "Write a number" in text(client, f"/sizing?pool={pool}&rate=many")
-    assert "Choose a time of the last two days" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
-    assert "Write a time such as" in text(client, f"/sizing?pool={pool}&changed=yesterday")
-    assert "Write when something changed" in text(client, f"/sizing?pool={pool}&then=2027-01-01T00:00")
+    assert "40 requests/s if any one region fails need" in page
+    assert "assumes the capacity per server of us-central1" in page
+    assert "Load distribution" in page
+    assert "Enter a number" in text(client, f"/sizing?pool={pool}&rate=many")
+    assert "Choose a time in the last two days" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
+    assert "Enter a time such as" in text(client, f"/sizing?pool={pool}&changed=yesterday")
+    assert "Enter the time of the change" in text(client, f"/sizing?pool={pool}&then=2027-01-01T00:00")
 
 
 def test_two_times_stand_side_by_side_and_the_second_comes_after_the_first(
@@ -328,10 +328,10 @@ def test_two_times_stand_side_by_side_and_the_second_comes_after_the_first(
     client, pool = client_of(tutorial_env), shop_test.pool_id
     changed, later = (f"{now() - timedelta(minutes=ago):%Y-%m-%dT%H:%M}" for ago in (40, 15))
     page = text(client, f"/sizing?pool={pool}&changed={changed}&then={later}&cost=20")
-    for words in ("The whole pool", "Their cost a month", "Nothing was measured in one of the two times."):
+    for words in ("The whole pool", "Cost per month", "There is no data for one of the two periods."):
         assert words in page
-    assert "minutes after the change until now" in text(client, f"/sizing?pool={pool}&changed={later}&then={changed}")
-    assert "Their cost a month" not in text(client, f"/sizing?pool={pool}&changed={changed}")
+    assert "minutes after the change and now" in text(client, f"/sizing?pool={pool}&changed={later}&then={changed}")
+    assert "Cost per month" not in text(client, f"/sizing?pool={pool}&changed={changed}")
 
 
 def test_pools_of_others_cannot_be_sized(shop_test: CapacityTest, globex: Actor) -> None:
@@ -340,7 +340,7 @@ def test_pools_of_others_cannot_be_sized(shop_test: CapacityTest, globex: Actor)
 
 def test_a_pool_and_its_region_show_what_was_measured(shop_test: CapacityTest, tutorial_env: Actor) -> None:
     client, path = client_of(tutorial_env), f"/pools/{shop_test.pool_id}"
-    assert "Plan a capacity test" in text(client, path)
+    assert "Create a capacity test" in text(client, path)
     run = make_run(shop_test)
     assert f'<a href="/capacity-runs/{run.pk}">15 requests/s</a>' in text(client, path)
     assert "15/s in 1 pool" in text(client, "/regions").replace("15.0", "15")

@@ -118,7 +118,7 @@ def test_a_cloud_account_and_a_stack_are_made_by_forms(operator: Actor) -> None:
         "/spec/network/subnets": "subnet-0a1b2c3d\nsubnet-1a1b2c3d",
     }
     refused = client.post("/stacks/new", stack)
-    assert "Say which of our regions this is" in refused.content.decode()
+    assert "Fill in the Spillway region" in refused.content.decode()
     apply_document(actor=operator, objects=[{"kind": "Region", "name": "frankfurt", "spec": {"title": "Frankfurt"}}])
     assert client.post("/stacks/new", stack | {"/spec/region": "frankfurt"}).status_code == 302
     found = Stack.objects.get()
@@ -132,7 +132,7 @@ def test_the_page_of_a_stack_shows_what_stands_in_it(operator: Actor, stack: Sta
     client = client_of(operator)
     assert "aws-frankfurt" in text_of(client, "/stacks")
     text = text_of(client, f"/stacks/{stack.pk}")
-    for word in ("front.elb.example", "every plan waits for a person", "No run yet", "one to three minutes"):
+    for word in ("front.elb.example", "every plan needs approval", "No runs yet", "one to three minutes"):
         assert word in text, word
 
 
@@ -164,7 +164,7 @@ def test_a_plan_that_waits_is_shown_in_our_words_and_approved_as_shown(operator:
     run.save()
     client = client_of(operator)
     text = text_of(client, f"/stacks/{stack.pk}")
-    for word in ("A plan waits for you", "front", "idle_timeout", "Approve", "Discard"):
+    for word in ("Plan needs approval", "front", "idle_timeout", "Approve", "Discard"):
         assert word in text, word
     client.post(f"/stack-runs/{run.pk}/approve", {"plan": "another"})
     run.refresh_from_db()
@@ -177,7 +177,7 @@ def test_a_plan_that_waits_is_shown_in_our_words_and_approved_as_shown(operator:
 def test_what_the_state_does_not_know_is_listed_and_what_a_plan_takes_over_is_called_so(
     operator: Actor, stack: Stack
 ) -> None:
-    assert "Unknown to the state" not in text_of(client_of(operator), f"/stacks/{stack.pk}")
+    assert "Not in the state" not in text_of(client_of(operator), f"/stacks/{stack.pk}")
     left = {"kind": "aws_eip", "id": "eipalloc-7", "address": "aws_eip.ip_7", "label": "old front"}
     StackSync.objects.filter(stack=stack).update(unknown=[left])
     change = PlannedChange("aws_eip.ip_1", "aws_eip", ("no-op",), {}, {}, imported=True)
@@ -185,7 +185,7 @@ def test_what_the_state_does_not_know_is_listed_and_what_a_plan_takes_over_is_ca
     run.plan = revision_store.seal_plan([read(change, Words({}, {}, {}))], [])
     run.save()
     text = text_of(client_of(operator), f"/stacks/{stack.pk}")
-    for word in ("Unknown to the state", "old front", "eipalloc-7", "take over", "nobody heard the end of"):
+    for word in ("Not in the state", "old front", "eipalloc-7", "import", "interrupted run"):
         assert word in text, word
 
 
@@ -222,10 +222,10 @@ def test_an_address_pool_is_deleted_from_its_list_once_no_address_comes_from_it(
 
 
 def test_overflow_says_where_clouds_stand(operator: Actor, acme: Actor, stack: Stack) -> None:
-    assert 'with each of the <a href="/stacks">stacks</a>' in text_of(client_of(operator), "/overflow")
-    assert 'with each of the <a href="/pools">pools</a>' in text_of(client_of(acme), "/overflow")
+    assert 'see the <a href="/stacks">stacks</a>' in text_of(client_of(operator), "/overflow")
+    assert 'see the <a href="/pools">pools</a>' in text_of(client_of(acme), "/overflow")
     pool = Backend.objects.get().pool_id
-    assert f'with <a href="/pools/{pool}">the pool</a>' in text_of(client_of(operator), f"/overflow?pool={pool}")
+    assert f'see <a href="/pools/{pool}">the pool</a>' in text_of(client_of(operator), f"/overflow?pool={pool}")
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_lock_is_shown_and_taken_away_only_with_a_reason(operator: Actor, stac
 
 def test_a_static_ip_moves_to_another_load_balancer_as_one_change(operator: Actor, stack: Stack) -> None:
     client, address = client_of(operator), StaticIP.objects.get()
-    assert "its cloud has not chosen yet" in text_of(client, "/static-ips")
+    assert "not allocated yet" in text_of(client, "/static-ips")
     page = text_of(client, f"/static-ips/{address.pk}")
     assert '<option value="next">' in page
     before = Stack.objects.get().desired_generation
@@ -321,9 +321,9 @@ def test_what_a_cloud_has_is_listed_and_adopted_with_a_report(
     said = f"{looked}&found=arn:old&/name=adopted&/certificates=arn:x%3Dy%3Dshop%0D%0Aarn:z%3Dmore&/addresses="
     assert "No listener that came here presents more" in text_of(client, f"{said}203.0.113.7%3Dip")
     kept = text_of(client, f"{said}203.0.113.7", 422)
-    assert "Write theirs=ours, one a line; this is none: 203.0.113.7" in kept
+    assert "Write cloud=spillway, one pair per line. Not a pair: 203.0.113.7" in kept
     assert "arn:x=y=shop" in kept, "what was typed is kept"
-    assert "Say what the load balancer shall be called" in text_of(client, f"{looked}&found=arn:old", 422)
+    assert "Fill in the name of the load balancer" in text_of(client, f"{looked}&found=arn:old", 422)
     cloud[1].failure = "AWS says AccessDenied."
     assert "AWS says AccessDenied." in text_of(client, looked, 422)
 

@@ -101,5 +101,5 @@ def test_a_name_is_released_once_it_was_typed_and_no_route_uses_it(tutorial_env:
 def test_a_name_that_nobody_verified_is_free_at_once(tutorial_env: Actor, acme: Actor) -> None:
     client, claim = client_of(acme), hostnames.claim(actor=acme, name="blog.acme.example")
     url = reverse("web:hostname-release", args=[claim.pk])
-    assert "anybody may claim it" in client.post(url, {"confirm": claim.name}, follow=True).content.decode()
+    assert "any account can claim it now" in client.post(url, {"confirm": claim.name}, follow=True).content.decode()
     assert not Hostname.objects.filter(pk=claim.pk).exists()

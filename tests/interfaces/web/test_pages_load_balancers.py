@@ -43,13 +43,13 @@ def test_customers_do_not_read_whose_pool_answers_without_a_route(
     spec["listeners"][0]["default_pool"] = "acme/shop"
     save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
     path = f"/load-balancers/{balancer.pk}"
-    assert "/pools/" in page(acme, path).split("Without a route")[2]
-    assert "answered by the operator" in page(globex, path)
+    assert "/pools/" in page(acme, path).split("Unmatched requests")[2]
+    assert "handled by the operator" in page(globex, path)
 
 
 def test_without_any_the_list_says_what_to_do(operator: Actor, acme: Actor) -> None:
     assert "manage.py apply" in page(operator, "/load-balancers")
-    assert "The operator sets them up" in page(acme, "/load-balancers")
+    assert "The operator creates load balancers" in page(acme, "/load-balancers")
 
 
 def test_an_unknown_load_balancer_is_not_found(operator: Actor) -> None:

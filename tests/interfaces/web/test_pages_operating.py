@@ -27,7 +27,7 @@ def text_of(world: World, name: str, *arguments: int) -> str:
 def test_an_empty_installation_says_what_to_do_first() -> None:
     operator = actor_of("operator", "operator")
     page = client_of(operator).get("/").content.decode()
-    assert "Nothing is defined yet" in page
+    assert "Nothing to show yet" in page
     assert "manage.py apply deploy/examples/tutorial.yaml" in page
 
 
@@ -52,7 +52,7 @@ def test_customers_have_a_first_page_of_their_own_and_see_no_page_of_operators(w
 def test_viewers_see_no_button_that_changes_anything_and_are_refused_when_they_post(world: World) -> None:
     viewer = client_of(world.operator, Membership.Role.VIEWER)
     page = viewer.get(reverse("web:fleets")).content.decode()
-    assert "Push again" not in page
+    assert "Redeploy" not in page
     assert viewer.post(reverse("web:fleet-push", args=[world.fleet.pk])).status_code == 403
 
 
@@ -101,7 +101,7 @@ def test_rolling_back_by_page_holds_the_fleet_and_keeps_the_reason(world: World)
     client = client_of(world.operator)
     url = reverse("web:roll-back", args=[first.pk])
     refused = client.post(url, {"reason": " "}, follow=True)
-    assert "Say why" in refused.content.decode()
+    assert "Give a reason" in refused.content.decode()
     assert FleetSync.objects.get().held_at is None
     page = client.post(url, {"reason": "too many errors"}, follow=True).content.decode()
     assert "held at revision 1" in page

@@ -39,7 +39,7 @@ def test_the_overview_draws_what_spills_says_why_and_has_a_table_twin(world: Wor
     page = text(world, "/")
     assert re.search(r"us is at 10 of 10 requests/s of acme/acme-web since \d\d:\d\d", page)
     assert re.search(r'<text id="traffic-wide-said-lane-rgn-\d+-rgn-\d+"[^>]*>(9\.[89]|10)/s \+98 ms</text>', page)
-    assert "The same as a table" in page
+    assert "Show as table" in page
     assert "us is at its limit</td>" in page
 
 
@@ -47,13 +47,13 @@ def test_nothing_measured_is_said_and_nothing_is_drawn(
     tutorial_env: object, operator: object, live_redis: object
 ) -> None:
     page = client_of(operator).get("/overflow").content.decode()  # type: ignore[arg-type]  # an Actor
-    assert "Nothing was measured yet" in page
+    assert "No data yet" in page
     assert '<svg class="wide"' not in page
-    assert "There is no traffic to predict anything from." in page
+    assert "There is no traffic to base a prediction on." in page
 
 
 def test_predicted_and_actual_stand_side_by_side_with_the_error(world: World) -> None:
-    assert re.search(r"\d[\d.]* % went elsewhere than planned", text(world, f"/overflow?pool={world.pools['acme'].pk}"))
+    assert re.search(r"\d[\d.]* % off the prediction", text(world, f"/overflow?pool={world.pools['acme'].pk}"))
 
 
 def history_at(world: World) -> int:
@@ -70,7 +70,7 @@ def test_history_is_shown_at_its_time_and_marked_as_history(world: World) -> Non
     assert 'class="flow is-past"' in page
     flow = page[page.index('<div id="flow"') :][:60]
     assert "data-live" not in flow  # it does not move on by itself
-    assert "Nothing was measured at that time." in text(world, f"/overflow?at={at - 600}")
+    assert "No data for that time." in text(world, f"/overflow?at={at - 600}")
 
 
 def test_the_slider_answers_with_its_part_and_puts_the_time_into_the_address(world: World) -> None:
@@ -130,7 +130,7 @@ def test_a_pool_page_shows_its_flow_policy_and_where_limits_come_from(world: Wor
     pool.save()
     page = text(world, reverse("web:pool", args=[pool.pk]))
     assert "eu, then the nearest" in page
-    assert "refused with 503 and Retry-After" in page
+    assert "rejected with 503 and Retry-After" in page
     assert "10 requests/s for all servers together" in page
     assert "not measured yet" in page
 
@@ -138,8 +138,8 @@ def test_a_pool_page_shows_its_flow_policy_and_where_limits_come_from(world: Wor
 def test_regions_say_what_leaves_and_what_comes(world: World) -> None:
     page = text(world, "/regions")
     assert "Overflowing" in page
-    assert re.search(r'data-label="Out"><span class="nowrap">(9\.[89]|10)/s eu', page)
-    assert re.search(r'data-label="In"><span class="nowrap">(9\.[89]|10)/s us', page)
+    assert re.search(r'data-label="Overflow out"><span class="nowrap">(9\.[89]|10)/s eu', page)
+    assert re.search(r'data-label="Overflow in"><span class="nowrap">(9\.[89]|10)/s us', page)
     assert "not measured yet" in page
 
 
@@ -152,19 +152,19 @@ def test_a_region_says_where_its_overflow_goes_first_and_from_where_the_distance
 
 def test_a_region_shows_which_peers_its_nodes_have_lost(world: World) -> None:
     first, second, *_ = [node for node in world.nodes if node.fleet.region.name == "us"]
-    assert "not known" in text(world, "/regions/us")
+    assert "unknown" in text(world, "/regions/us")
     peers = {f"node-{second.pk}": False, "node-999": True}
     NodeReport.objects.update_or_create(node=first, defaults={"peers": peers, "counted_at": now()})
     page = text(world, "/regions/us")
     assert "1 of 2 connected" in page
-    assert f"lost: {second.name}" in page
+    assert f"disconnected: {second.name}" in page
     NodeReport.objects.update(counted_at=now() - timedelta(minutes=5))
     assert "1 of 2 connected" not in text(world, "/regions/us")
 
 
 def test_draining_shows_first_where_the_traffic_would_go(world: World) -> None:
     page = text(world, "/regions/us/drain")
-    assert "Nothing was changed yet" in page
+    assert "Nothing has changed yet" in page
     assert 'id="drain-predicted-wide"' in page
     assert re.search(r"eu would be at [\d.,]+ of 10 requests/s of acme/acme-web\.", page)
 
@@ -173,7 +173,7 @@ def test_a_region_is_drained_and_takes_traffic_again_with_a_reason_in_the_audit(
     client = client_of(world.operator)
     refused = client.post("/regions/us/drain", {"do": "drain", "reason": " "})
     assert refused.status_code == 422
-    assert "Say why" in refused.content.decode()
+    assert "Enter a reason" in refused.content.decode()
     assert not Region.objects.get(name="us").drained
     page = client.post("/regions/us/drain", {"do": "drain", "reason": "new switches"}, follow=True).content.decode()
     assert "This region is drained." in page

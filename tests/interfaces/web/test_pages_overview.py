@@ -74,14 +74,16 @@ def test_a_fleet_that_is_held_is_not_all_good_for_operators_and_customers(world:
     FleetSync.objects.create(fleet=fleet, wanted=revision, held_at=revision, held_by="somebody")
     assert f"Fleet {fleet.name} is held at an earlier revision." in page(world)
     said = standing_still({fleet.pk: "held"}, own=[fleet.pk])
-    assert [each.title for each in said] == ["Changes wait: the operator keeps a fleet at an earlier revision."]
+    assert [each.title for each in said] == [
+        "Your changes are queued. The operator holds a fleet at an earlier revision."
+    ]
     assert standing_still({fleet.pk: "held"}, own=[]) == []
     home = client_of(world.acme).get("/").content.decode()
-    assert "Changes wait" in home
+    assert "Your changes are queued" in home
     assert "First steps" not in home  # it has served requests
     Sample.objects.all().delete()
     home = client_of(world.acme).get("/").content.decode()  # control
-    assert "Changes wait" in home
+    assert "Your changes are queued" in home
     assert "First steps" in home
 
 
@@ -123,7 +125,7 @@ def test_one_cause_is_one_incident() -> None:
     lost = problem(8, "us-2", Reason.PEER_LOST, "It exchanges no counters with us-1.", kind="node")
     found = incidents([silent, shop, api, errors, lost], NOTHING)
     assert [each.title for each in found] == [silent.sentence, shop.sentence]
-    assert found[1].text == f"The same is so for api. {errors.sentence}"
+    assert found[1].text == f"The same applies to api. {errors.sentence}"
     other = problem(3, "pay", Reason.SOME_SERVERS_DOWN, "1 of 3 servers is down: vm-4 (L4CON).")
     assert len(incidents([shop, other], NOTHING)) == 2  # control: another cause is another incident
 
@@ -134,7 +136,7 @@ def test_pools_that_have_a_failing_server_in_common_are_one_incident_told_of_the
     said = "No server is up in US."
     shop = replace(problem(2, "shop", Reason.REGION_WITHOUT_SERVERS, said, severity=1), at=frozenset({vm_3, vm_4}))
     (found,) = incidents([next_one, shop], NOTHING)
-    assert (found.title, found.text) == (shop.sentence, "The same servers fail in next.")
+    assert (found.title, found.text) == (shop.sentence, "The same servers also fail in next.")
     elsewhere = replace(next_one, at=frozenset({(2, "10.0.0.3", 80)}))
     assert len(incidents([elsewhere, shop], NOTHING)) == 2, "the same address in another region is another server"
 

@@ -47,7 +47,7 @@ def test_the_page_shows_the_people_of_the_account_and_nobody_else(acme: Actor, g
 def test_an_owner_gives_another_role_and_the_record_says_so(acme: Actor) -> None:
     bob = member(acme, "bob", "viewer")
     answer = client_of(acme).post(f"/people/{bob.pk}/role", {"role": "editor"}, follow=True)
-    assert "bob is editor now" in answer.content.decode()
+    assert "bob is now editor" in answer.content.decode()
     entry = Entry.objects.get(object_kind="Membership", action="update")
     assert (entry.before, entry.after) == ({"person": "bob", "role": "viewer"}, {"person": "bob", "role": "editor"})
     assert entry.account == acme.account
@@ -122,7 +122,7 @@ def test_who_is_in_the_account_already_leaves_the_invitation_open(acme: Actor) -
     path = invited(acme)
     answer = client_of(acme).post(path)
     assert answer.status_code == 422
-    assert "You are in Acme already" in answer.content.decode()
+    assert "You are already a member of Acme" in answer.content.decode()
     assert Client().get(path).status_code == 200
 
 
@@ -149,7 +149,7 @@ def test_links_that_do_not_work_look_the_same_whatever_is_wrong(acme: Actor, cas
     [
         ({"/username": "", "/password": PASSWORD}, "This field is required"),
         ({"/username": "an n", "/password": PASSWORD}, "Enter a valid username"),
-        ({"/username": "ANN-OF-OLD", "/password": PASSWORD}, "Somebody has this name already"),
+        ({"/username": "ANN-OF-OLD", "/password": PASSWORD}, "This username is taken"),
         ({"/username": "ann", "/password": "tiny-one"}, "This password is too short"),
         ({"/username": "ann", "/password": "password1234"}, "too common"),
     ],
@@ -206,7 +206,7 @@ def test_people_and_open_invitations_count_against_the_quota(acme: Actor) -> Non
     client = client_of(acme)
     invited(acme)
     answer = client.post("/people/invite", {"/email": "bob@example.com", "/role": "viewer"})
-    assert (answer.status_code, "Acme may have 2 people" in answer.content.decode()) == (422, True)
+    assert (answer.status_code, "The quota of Acme is 2 people" in answer.content.decode()) == (422, True)
 
 
 def test_who_is_taken_out_does_not_come_back_through_a_link_of_their_own(acme: Actor) -> None:

@@ -38,7 +38,7 @@ def test_a_limit_is_changed_in_place_and_says_who_set_it(shop: Pool, acme: Actor
     answer = client.post(reverse("web:pool-limit", args=[shop.pk]), SENT | {"reason": "sale"}, follow=True)
     row, page = backend(shop), answer.content.decode()
     assert (row.limit_value, row.capacity_scaler, row.limit_set_by) == (25, 0.5, "admin-of-acme")
-    for text in ("25 requests/s for all servers together", "set by admin-of-acme", "50 % of it in use", "is changed"):
+    for text in ("25 requests/s for all servers together", "set by admin-of-acme", "traffic share 50 %", "is changed"):
         assert text in page
     assert Entry.objects.filter(reason="sale").count() == 1
 

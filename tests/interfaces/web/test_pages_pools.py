@@ -103,7 +103,7 @@ def test_a_weight_is_set_and_a_wrong_one_is_refused(shop: Pool, tutorial_env: Ac
     client.post(url, {"server": chosen, "do": "weight", "weight": "17"})
     for wrong in ("257", "-1", "", "1e3", "٣"):
         answer = client.post(url, {"server": chosen, "do": "weight", "weight": wrong})
-        assert said_by(answer) == "Write a weight from 0 to 256.", wrong
+        assert said_by(answer) == "Enter a weight from 0 to 256.", wrong
     assert Server.objects.get(pk=chosen[0]).weight == 17
 
 
@@ -135,7 +135,7 @@ def test_servers_of_another_pool_are_not_touched_through_this_one(shop: Pool, tu
 def test_saving_the_form_as_it_stands_changes_nothing(shop: Pool, tutorial_env: Actor) -> None:
     client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     page = client.post(url, form_data(client, url), follow=True).content.decode()
-    assert "Nothing was different, so nothing was changed." in page
+    assert "Nothing to save. There are no changes." in page
     assert Pool.objects.get(pk=shop.pk).version == shop.version
 
 
@@ -180,7 +180,7 @@ def test_a_fault_without_a_field_stands_at_the_top_of_the_form(shop: Pool, tutor
     client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     answer = client.post(url, form_data(client, url) | {"/spec/protocol": "tcp"})
     assert answer.status_code == 422
-    assert "keeps its protocol" in answer.content.decode()
+    assert "protocol of a pool in use cannot change" in answer.content.decode()
 
 
 def test_an_edit_of_an_older_version_shows_all_three_sides_and_holds_both_changes(
@@ -193,7 +193,7 @@ def test_an_edit_of_an_older_version_shows_all_three_sides_and_holds_both_change
     answer = client.post(url, data)
     page = answer.content.decode()
     assert answer.status_code == 409
-    assert "the form below holds both changes" in page
+    assert "The form below has both changes" in page
     assert [part in page for part in ('value="777"', 'value="7"', "Warm it up")] == [True, True, True]
     assert Pool.objects.get(pk=shop.pk).queue_timeout_ms != 777
     both = {name: value for name, value in answer.context["form"].initial.items() if value != ""}
@@ -208,7 +208,7 @@ def test_a_customer_makes_a_pool_of_its_own_and_a_taken_name_is_said_at_the_name
     assert client.post(url, data).status_code == 302
     assert Pool.objects.get(name="search").account == acme.account
     again = client.post(url, data)
-    assert "There is a Pool search already." in again.context["form"].errors["/name"][0]
+    assert "A Pool named search already exists." in again.context["form"].errors["/name"][0]
 
 
 def test_viewers_see_no_buttons_and_may_not_write(shop: Pool, acme: Actor) -> None:
@@ -235,8 +235,8 @@ def test_a_pool_in_use_is_not_deleted_and_says_who_uses_it(shop: Pool, tutorial_
 def test_a_pool_shows_who_does_the_work_and_says_when_that_is_uneven(shop: Pool, acme: Actor) -> None:
     client, url = client_of(acme), reverse("web:pool", args=[shop.pk])
     page = client.get(url).content.decode()
-    assert "Who does the work" in page
-    assert "0 requests are too few to tell." in page
+    assert "Load distribution" in page
+    assert "0 requests are too few to compare." in page
     make_work(shop, now() - timedelta(minutes=2), 900, 60, 40)
     for part in ("", "?partial=balance"):
         shown = client.get(url + part).content.decode()

@@ -35,7 +35,7 @@ def test_the_page_names_each_with_the_words_of_the_node_and_tries_one_again(pois
     client = client_of(poisoned.operator)
     assert "Quarantine: 2" in client.get("/fleets").content.decode()
     page = client.get("/quarantine").content.decode()
-    for words in ("operator/blue", "operator/bad", "unknown keyword &#x27;roundrobin&#x27;", "Try again"):
+    for words in ("operator/blue", "operator/bad", "unknown keyword &#x27;roundrobin&#x27;", "Retry"):
         assert words in page
     row = Quarantine.objects.get(label="operator/blue")
     assert f'href="/pools/{row.part_of.removeprefix("pool-")}"' in page
@@ -52,7 +52,7 @@ def test_the_page_names_each_with_the_words_of_the_node_and_tries_one_again(pois
 
 def test_an_empty_quarantine_says_so(db: None) -> None:
     world = put_env(PUSHED)
-    assert "Nothing is in quarantine" in client_of(world.operator).get("/quarantine").content.decode()
+    assert "Quarantine is empty" in client_of(world.operator).get("/quarantine").content.decode()
     assert "Quarantine:" not in client_of(world.operator).get("/fleets").content.decode()
 
 
@@ -63,7 +63,7 @@ def test_the_list_of_the_api_is_everybodys_own_and_operators_try_again(poisoned:
         "operator/blue": ("Pool", "here"),
         "operator/bad": ("Route", "here"),
     }
-    assert found["operator/blue"]["message"] == "HAProxy refuses this: unknown keyword 'roundrobin'."
+    assert found["operator/blue"]["message"] == "HAProxy rejects this: unknown keyword 'roundrobin'."
     pk = found["operator/blue"]["id"]
     assert acme("GET", "quarantine").json()["items"] == []
     assert_problem(acme("POST", f"quarantine/{pk}/try-again"), 404)

@@ -26,13 +26,13 @@ def test_a_refusal_names_the_node_the_object_and_the_line(world: World) -> None:
     world.change_pool("blue", "roundrobin")
     world.reconcile()
     page = page_of(world, Rollout.objects.latest("id"))
-    assert "A node refused." in page
+    assert "A node rejected the revision." in page
     assert "n2" in page
     assert "unknown keyword" in page
-    assert f"It is about pool operator/blue, line {line} of haproxy.cfg." in page
+    assert f"Object: pool operator/blue, line {line} of haproxy.cfg." in page
     assert "Rolled back" in page
     fleets = client_of(world.operator).get(reverse("web:fleets")).content.decode()
-    assert "A node refused the newest revision." in fleets
+    assert "A node rejected the newest revision." in fleets
 
 
 def test_the_live_part_of_a_rollout_answers_alone_with_its_title_while_it_runs(world: World) -> None:

@@ -70,7 +70,7 @@ def test_filters_of_the_url_narrow_the_list_and_say_when_nothing_is_left(tutoria
     shown = text(client.get("/routes?pool=acme/shop-next"))
     assert "shop.acme.example/checkout/*" in shown
     assert "api.globex.example" not in shown
-    assert "No route for this filter" in text(client.get("/routes?q=nothing-like-this"))
+    assert "No matching routes" in text(client.get("/routes?q=nothing-like-this"))
 
 
 def test_a_false_filter_is_said_and_not_ignored(tutorial_env: Actor) -> None:
@@ -143,8 +143,8 @@ def test_other_actions_need_no_pool(
         ({"path": "no-slash"}, "Begin the path with a slash."),
         ({"pools__0__pool": "absent"}, "There is no pool absent."),
         ({"pools__0__weight": "1001"}, "Use a number from 0 to 1000"),
-        ({"name": "shop"}, "There is a Route shop already."),
-        ({"action": "redirect", "redirect_code": "301"}, "Say where the redirect leads"),
+        ({"name": "shop"}, "A Route named shop already exists."),
+        ({"action": "redirect", "redirect_code": "301"}, "Set at least one of scheme, host and path"),
         ({"action": "fixed_response", "fixed_status": "999"}, "Use a number from"),
         ({"prefix_rewrite": "/x", "path_kind": "exact"}, "Only a prefix route to pools can rewrite its prefix."),
         ({"headers__TOTAL_FORMS": "1", "headers__0__name": "X Y", "headers__0__match": "present"}, "inner hyphens"),
@@ -203,7 +203,7 @@ def test_two_edits_of_one_field_show_all_three_sides_and_the_person_decides(tuto
     assert [f"<pre>{path}</pre>" in shown for path in ("/", "/mine", "/theirs")] == [True] * 3
     assert "somebody of acme saved version 2" in shown
     assert "New shelf" in shown
-    assert "You both changed 1 field: decide." in shown
+    assert "You both changed 1 field. Choose a value for each." in shown
     assert 'name="version" value="2"' in shown
     assert routes(acme).get(pk=route.pk).path == "/theirs"
     assert client.post(f"/routes/{route.pk}/edit", mine | {"version": "2"}).status_code == 302
@@ -215,7 +215,7 @@ def test_two_edits_of_different_fields_stand_together_in_the_form(tutorial_env: 
     mine = typed(path="/mine", version="1", began=began(client, route))
     save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"methods": ["GET"]})
     shown = text(client.post(f"/routes/{route.pk}/edit", mine))
-    assert "You changed different fields: the form below holds both changes." in shown
+    assert "You changed different fields. The form below has both changes." in shown
     assert re.search(r'name="path" value="/mine"', shown)
     assert re.search(r'value="GET"[^>]*checked', shown)
     assert routes(acme).get(pk=route.pk).path == "/"
@@ -225,8 +225,8 @@ def test_a_conflict_without_a_beginning_shows_yours_and_live(tutorial_env: Actor
     client, route = client_of(acme), routes(acme).get(name="shop")
     save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"path": "/theirs"})
     shown = text(client.post(f"/routes/{route.pk}/edit", typed(path="/mine", version="1", began="forged")))
-    assert "You began with" not in shown
-    assert "Save mine over it" in shown
+    assert "You started with" not in shown
+    assert "Overwrite with mine" in shown
 
 
 def test_a_row_that_equals_what_somebody_else_stored_meanwhile_is_not_lost(tutorial_env: Actor, acme: Actor) -> None:
@@ -247,7 +247,10 @@ def test_removed_and_blank_rows_are_left_out(tutorial_env: Actor, acme: Actor) -
 
 def test_the_check_says_who_else_matches_and_what_nodes_will_run(tutorial_env: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).post("/routes/check", typed(path="/checkout/new")))
-    assert "acme/checkout (shop.acme.example/checkout) loses the requests for /checkout/new to this route." in shown
+    assert (
+        "acme/checkout (shop.acme.example/checkout) no longer gets the requests "
+        "for /checkout/new; this route takes them." in shown
+    )
     assert "-prefix.map: shop.acme.example/checkout/new/ route-0" in shown
     assert "kind: Route" in shown
     assert not routes(acme).filter(name="news").exists()
@@ -319,10 +322,10 @@ def test_a_new_route_begins_with_the_only_load_balancer_that_stands_on_fleets_an
     form = client.get("/routes/new").context["form"]
     assert (form["load_balancer"].value(), form["account"].value()) == ("front", None)
     answer = client.post("/routes/new", typed(account="", load_balancer=""))
-    assert answer.context["form"].errors["account"] == ["Choose whose route it is."]
+    assert answer.context["form"].errors["account"] == ["Choose the account that owns the route."]
     assert answer.context["form"].errors["load_balancer"] == ["Choose a load balancer."]
     checked = text(client.post("/routes/check", typed(account="", hostname="new.acme.example")))
-    assert "Choose whose route it is." in checked
+    assert "Choose the account that owns the route." in checked
     assert "There is no pool" not in checked, "the operator's own pools are not meant"
     spec = {"fleets": ["us-central1"], "listeners": [listener | {"port": 81}]}
     save_object(actor=tutorial_env, kind="LoadBalancer", name="other", spec=spec)

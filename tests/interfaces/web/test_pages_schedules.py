@@ -64,7 +64,7 @@ def test_the_list_says_when_what_and_how_it_went(client: Client, acme: Actor) ->
     run(row, now() - timedelta(hours=1), "dead")
     Schedule.objects.filter(pk=row.pk).update(missed=3)
     page = text_of(client, "/schedules")
-    for words in ("At 02:30 every day, Europe/Berlin", "POST to https://hooks.example.com/x", "Gave up", "1 of 1"):
+    for words in ("At 02:30 every day, Europe/Berlin", "POST to https://hooks.example.com/x", "Failed", "1 of 1"):
         assert words in page
     assert '<span class="badge warn">3</span>' in page
 
@@ -95,13 +95,13 @@ def test_the_list_is_narrowed_by_the_query(client: Client, acme: Actor) -> None:
     for query, names in NARROWED.items():
         page = text_of(client, f"/schedules?{query}")
         assert set(re.findall(r'row-link" href="/schedules/\d+">([a-z-]+)<', page)) == names, query
-        assert names or "No schedule for this filter" in page
+        assert names or "No matching schedules" in page
 
 
 @pytest.mark.both_engines  # NUL, which PostgreSQL takes in no text
 def test_a_filter_that_cannot_be_used_says_so(client: Client) -> None:
     for query in ("state=odd", "target=odd", "after=x", "q=" + "x" * 300, "q=%00"):
-        assert "This filter cannot be used." in text_of(client, f"/schedules?{query}", 422), query
+        assert "This filter is not valid." in text_of(client, f"/schedules?{query}", 422), query
 
 
 def test_the_pages_of_a_long_list_hold_every_schedule_once(client: Client, acme: Actor, globex: Actor) -> None:
@@ -158,7 +158,7 @@ def test_one_page_tells_the_next_ten_and_the_history(client: Client, acme: Actor
     for words in ("The receiver took it.", "1.25 s", "0.25 s", 'href="/capacity-runs/7"', "Missed"):
         assert words in page
     assert "The receiver took it." not in text_of(client, f"/schedules/{row.pk}?state=missed")
-    assert "Nothing like this" in text_of(client, f"/schedules/{row.pk}?state=dead")
+    assert "No matching runs" in text_of(client, f"/schedules/{row.pk}?state=dead")
 
 
 def test_the_pages_of_a_long_history_hold_every_run_once(client: Client, acme: Actor) -> None:
@@ -175,9 +175,9 @@ def test_the_pages_of_a_long_history_hold_every_run_once(client: Client, acme: A
 
 def test_a_person_runs_pauses_and_resumes(client: Client, acme: Actor) -> None:
     row = make(acme)
-    assert "on its way" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
+    assert "The run starts now" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
     assert ScheduleRun.objects.get().cause == ScheduleRun.Cause.BY_HAND
-    assert "still open" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
+    assert "still active" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
     assert "Paused." in client.post(f"/schedules/{row.pk}/pause", follow=True).content.decode()
     assert Schedule.objects.get().paused
     client.post(f"/schedules/{row.pk}/resume")
@@ -198,7 +198,7 @@ def test_several_schedules_are_paused_at_once_and_foreign_ones_are_not(
 def test_what_gave_up_is_tried_again_by_hand(client: Client, acme: Actor) -> None:
     row = make(acme)
     dead, done = run(row, now() - timedelta(hours=1), "dead"), run(row, now(), "done")
-    assert "It is tried again." in client.post(f"/schedule-runs/{dead.pk}/retry", follow=True).content.decode()
+    assert "The run is retried." in client.post(f"/schedule-runs/{dead.pk}/retry", follow=True).content.decode()
     assert ScheduleRun.objects.get(pk=dead.pk).state == ScheduleRun.State.WAITING
     assert "Only a dead run" in client.post(f"/schedule-runs/{done.pk}/retry", follow=True).content.decode()
 
@@ -220,10 +220,10 @@ def test_a_trigger_is_made_rotated_and_deleted_and_its_secret_shown_once(client:
     (secret,) = re.findall(r"Authorization: Bearer ([^&\"' ]+)", page)
     rotated = client.post(f"/schedules/{row.pk}/triggers/{trigger.pk}/rotate").content.decode()
     assert secret not in rotated
-    assert "The secret before works until" in rotated
+    assert "The previous secret also works until" in rotated
     assert "old secret works until" in text_of(client, f"/schedules/{row.pk}")
     ended = client.post(f"/schedules/{row.pk}/triggers/{trigger.pk}/rotate", {"grace_s": "0"}).content.decode()
-    assert "The secret before works until" not in ended
+    assert "The previous secret also works until" not in ended
     assert "old secret works until" not in text_of(client, f"/schedules/{row.pk}")
     wrong = client.post(f"/schedules/{row.pk}/triggers/{trigger.pk}/rotate", {"grace_s": "forever"}, follow=True)
     assert 'toast bad"' in wrong.content.decode()
@@ -262,9 +262,9 @@ def test_the_signing_secret_is_shown_once(client: Client, acme: Actor) -> None:
 
 def test_the_first_page_names_schedules_with_which_something_went_wrong(client: Client, acme: Actor) -> None:
     row = make(acme)
-    assert "Schedules to look at" not in text_of(client, "/")
+    assert "Schedules that need attention" not in text_of(client, "/")
     run(row, now() - timedelta(hours=2), "missed")
-    assert "Schedules to look at" in text_of(client, "/")
+    assert "Schedules that need attention" in text_of(client, "/")
 
 
 def test_the_palette_finds_schedules(client: Client, acme: Actor) -> None:

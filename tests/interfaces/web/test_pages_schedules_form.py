@@ -76,13 +76,13 @@ def test_a_change_is_typed_as_json(client: Client, tutorial_env: Actor) -> None:
     ("typed", "words"),
     [
         ({"cron": "99 * * * *"}, "99"),
-        ({"cron": ""}, "Fill this in."),
+        ({"cron": ""}, "This field is required."),
         ({"zone": "Mars/Olympus"}, "zone"),
         ({"zone": "Mars/Olympus", "attempts": ""}, "zone"),
         ({"name": "Not A Name"}, "lower-case"),
         ({"url": "http://10.0.0.1/x"}, "10.0.0.1"),
         ({"target": "change", "object": "{"}, "not JSON"),
-        ({"target": "topic", "topic": ""}, "Fill this in."),
+        ({"target": "topic", "topic": ""}, "This field is required."),
         ({"attempts": "0"}, "1"),
         ({"when": "at", "at": "soon"}, "2026-12-01T10:00:00"),
         ({"starts_at": "soon"}, "2"),
@@ -132,8 +132,8 @@ def test_the_next_ten_show_without_scripts_too(client: Client) -> None:
     ("typed", "words"),
     [
         ({"cron": "61 * * * *"}, "Not yet"),
-        ({"cron": "0 0 30 2 *"}, "No instant is left"),
-        ({"when": "trigger"}, "no instants of its own"),
+        ({"cron": "0 0 30 2 *"}, "No runs are left"),
+        ({"when": "trigger"}, "has no timetable"),
         ({"when": "at", "at": ""}, "Not yet"),
     ],
 )
@@ -151,7 +151,7 @@ def notes(cron: str, zone: str, day: str) -> list[str]:
 
 def test_a_night_that_clocks_make_shorter_is_noted() -> None:
     said = notes("30 2 * * *", "Europe/Berlin", "2027-03-27")
-    moved = "Sun 2027-03-28 03:00:00 CEST: Clocks leave out 02:00–03:00 that day: 02:30 moves to 03:00."
+    moved = "Sun 2027-03-28 03:00:00 CEST: Clocks skip 02:00–03:00 on that day: 02:30 moves to 03:00."
     assert said == ["", moved, ""]
 
 
@@ -164,7 +164,7 @@ def test_a_moved_instant_that_meets_another_joins_it() -> None:
 
 def test_a_night_that_clocks_make_longer_is_noted() -> None:
     (said,) = [text for text in notes("30 2 * * *", "Europe/Berlin", "2027-10-30T12:00:00") if text]
-    assert said.endswith("Clocks show 02:30 twice that day: it runs once, the first time.")
+    assert said.endswith("Clocks show 02:30 twice on that day. The schedule runs once, the first time.")
 
 
 def test_days_without_a_clock_change_are_not_noted() -> None:
@@ -193,6 +193,6 @@ def test_two_edits_that_met_are_shown_beside_each_other(client: Client, acme: Ac
     answer = client.post(f"/schedules/{row.pk}/edit", FORM | {"version": "1", "began": began[1], "cron": "45 3 * * *"})
     page = answer.content.decode()
     assert answer.status_code == 409
-    assert "Somebody saved this schedule while you edited it" in page
+    assert "Someone saved this schedule while you were editing it" in page
     assert 'value="45 3 * * *"' in page
     assert re.search(r'name="timeout_s" value="60"', page)

@@ -140,7 +140,7 @@ def test_a_form_without_its_token_is_refused_as_a_page(db: None) -> None:
 def test_what_breaks_is_a_page_that_names_nothing_of_the_inside(rf: RequestFactory) -> None:
     answer = server_error(rf.get("/"))
     assert answer.status_code == 500
-    assert "This failed on our side" in answer.content.decode()
+    assert "Something went wrong on our side" in answer.content.decode()
 
 
 def test_names_and_searches_with_a_zero_byte_are_refused_in_words(person: User) -> None:

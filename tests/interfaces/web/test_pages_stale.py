@@ -117,7 +117,7 @@ def test_a_stale_form_is_refused_again_until_it_is_loaded_anew(db: None, path: s
         refused = client.post(path, form)
         text = refused.content.decode()
         assert (refused.status_code, "has changed since you read it" in text) == (422, True), text
-        assert f'href="{path}">Load what is stored now</a>' in text
+        assert f'href="{path}">Open the stored version</a>' in text
         form["version"] = version_in(refused)
     assert client.post(path, form | {"version": ""}).status_code == 422, "no version is no way round"
     assert client.post(path, form | {"version": version_in(client.get(path))}).status_code == 302

@@ -32,7 +32,7 @@ def test_the_answer_names_the_route_and_where_it_is_served(acme: Actor, host: st
 
 def test_a_host_of_others_is_told_like_one_that_nobody_has(globex: Actor, host: str) -> None:
     pages = [client_of(globex).get("/routes/trace", {"host": each}).content.decode() for each in (host, "x.example")]
-    assert all("No route takes this host" in page for page in pages)
+    assert all("No route for this host" in page for page in pages)
     assert "acme" not in pages[0].replace(host, "")
 
 

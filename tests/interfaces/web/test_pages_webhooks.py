@@ -70,7 +70,7 @@ def test_an_endpoint_is_made_and_its_secret_shown_once(client: Client, receiver:
         ({"/spec/url": "nonsense"}, "Begin the URL with"),
         ({"/spec/event_types": [], "single": ""}, "Write a list of 1 to"),
         ({"single": "route.create"}, "Use *, a noun with a star"),
-        ({"/name": "taken"}, "There is a webhook taken already"),
+        ({"/name": "taken"}, "A webhook named taken already exists"),
     ],
 )
 def test_a_form_that_is_refused_keeps_what_was_typed_and_says_why(
@@ -100,14 +100,14 @@ def test_an_edit_shows_what_is_there_and_refuses_a_stale_one(client: Client, acm
     assert (hook.url, hook.event_types) == (URL + "y", ["*"])
     off = {name: value for name, value in form.items() if name != "/spec/enabled"} | {"version": "2"}
     client.post(f"/webhooks/{hook.pk}/edit", off)
-    assert "switched off" in client.post(f"/webhooks/{hook.pk}/test", follow=True).content.decode()
+    assert "is disabled" in client.post(f"/webhooks/{hook.pk}/test", follow=True).content.decode()
 
 
 def test_a_rotation_shows_the_new_secret_and_says_until_when_there_are_two(client: Client, acme: Actor) -> None:
     hook = make(acme)
     answer = client.post(f"/webhooks/{hook.pk}/rotate")
     assert "whsec_" in answer.content.decode()
-    assert "two, the one before until" in client.get(f"/webhooks/{hook.pk}").content.decode()
+    assert "two, the previous one until" in client.get(f"/webhooks/{hook.pk}").content.decode()
 
 
 def test_the_log_shows_failures_and_sends_again(client: Client, acme: Actor, receiver: Receiver) -> None:
@@ -118,7 +118,7 @@ def test_the_log_shows_failures_and_sends_again(client: Client, acme: Actor, rec
     page = client.get(f"/webhooks/{hook.pk}").content.decode()
     assert "&lt;b&gt;not today&lt;/b&gt;" in page
     assert "Failing" in page
-    assert "No delivery like this" in client.get(f"/webhooks/{hook.pk}?state=delivered").content.decode()
+    assert "No matching deliveries" in client.get(f"/webhooks/{hook.pk}?state=delivered").content.decode()
     delivery = Delivery.objects.get()
     client.post(f"/webhooks/{hook.pk}/deliveries/{delivery.pk}/redeliver")
     deliver()

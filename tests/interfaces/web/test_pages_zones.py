@@ -70,7 +70,7 @@ def test_a_zone_is_made_and_a_bad_one_says_at_its_field_what_to_change(operator:
     assert refused.status_code == 422
     text = refused.content.decode()
     assert 'value="not a domain"' in text
-    assert "A zone by rfc2136 needs server" in text
+    assert "A zone with driver rfc2136 needs server" in text
     typed |= {
         "/spec/domain": DOMAIN,
         "/spec/server": "192.0.2.53:53",
@@ -119,7 +119,7 @@ def test_drift_is_shown_and_repaired(operator: Actor, zone: Zone, server: Memory
     text = text_of(client, f"/zones/{zone.pk}")
     assert "198.51.100.66" in text
     assert "Repair" in text
-    assert "1 changed by somebody else" in text_of(client, f"/zones/{zone.pk}/difference")
+    assert "1 changed outside Spillway" in text_of(client, f"/zones/{zone.pk}/difference")
     assert client.post(f"/zones/{zone.pk}/repair", {"reason": "By mistake."}).status_code == 302
     assert ZoneSync.objects.get().repair is not None
     services.reconcile_zone(zone_id=zone.pk)

@@ -165,7 +165,7 @@ def test_a_link_by_mail_gives_a_new_password_once_and_ends_sessions(settings: Se
     new = {"password1": "another horse battery", "password2": "another horse battery"}
     assert browser.post(form, new).headers["Location"] == "/sign-in/forgotten/done"
     assert before.get("/pools").status_code == 302
-    assert "does not work any more" in Client().get(link[1]).content.decode()
+    assert "no longer works" in Client().get(link[1]).content.decode()
     assert Client().post("/sign-in", {"username": "ada", "password": "another horse battery"}).status_code == 302
 
 

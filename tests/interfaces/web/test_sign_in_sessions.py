@@ -41,7 +41,7 @@ def alive(client: Client) -> bool:
 def test_the_list_names_browser_and_address_and_says_which_is_this(ada: User) -> None:
     here, there = browser(), browser(SAFARI)
     page = here.get("/account/sessions").content.decode()
-    assert page.index("Firefox 140 on Linux") < page.index(">this one<") < page.index("Safari 18 on iPhone")
+    assert page.index("Firefox 140 on Linux") < page.index(">this browser<") < page.index("Safari 18 on iPhone")
     assert page.count("127.0.0.1") == 2
     assert alive(there)
 
@@ -143,7 +143,7 @@ def test_signing_in_gives_the_session_a_new_key(ada: User) -> None:
 def test_a_new_password_needs_the_old_one_and_ends_other_sessions(ada: User) -> None:
     here, there = browser(), browser(SAFARI)
     wrong = {"oldpassword": "wrong", "password1": NEW, "password2": NEW}
-    assert "not your present password" in here.post("/account/security/password", wrong).content.decode()
+    assert "not your current password" in here.post("/account/security/password", wrong).content.decode()
     right = wrong | {"oldpassword": PASSWORD}
     assert here.post("/account/security/password", right).headers["Location"] == "/account/security"
     assert alive(here)
@@ -162,7 +162,7 @@ def test_a_new_password_needs_the_old_one_and_ends_other_sessions(ada: User) -> 
         ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537 Chrome/138.0 Safari/537 Edg/138.0", "Edge 138 on Windows"),
         ("Mozilla/5.0 (Macintosh; Intel) AppleWebKit/537 Chrome/138.0 Safari/537", "Chrome 138 on macOS"),
         ("curl/8.1", "curl/8.1"),
-        ("", "A program that gives no name"),
+        ("", "Unknown application"),
     ],
 )
 def test_a_browser_is_named_in_words(agent: str, words: str) -> None:

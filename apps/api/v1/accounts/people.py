@@ -77,7 +77,7 @@ def _mail(value: object) -> bool:
     if not isinstance(value, bool):
         raise Invalid([FieldError("/mail", "not_boolean", "Write true or false, without quotes.")])
     if value and not invitations.mail_works():
-        raise Conflict("This installation cannot send mail; leave mail out and hand the link over yourself.")
+        raise Conflict("This installation cannot send mail; leave out mail and send the link yourself.")
     return value
 
 

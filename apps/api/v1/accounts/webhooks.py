@@ -139,7 +139,7 @@ class WebhookDetail(APIView):
         data = read(request)
         for field, value in (("name", row.name), ("account", row.account.name)):
             if data.get(field, value) != value:
-                raise Invalid([FieldError(f"/{field}", "read_only", f"The {field} of a webhook does not change.")])
+                raise Invalid([FieldError(f"/{field}", "read_only", f"The {field} of a webhook cannot change.")])
         no_dry_run(request)
         spec = data.get("spec")
         if usual and isinstance(spec, dict):

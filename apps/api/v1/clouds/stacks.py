@@ -230,7 +230,7 @@ class ForceUnlock(APIView):
         """`{id}`: the lock that was seen. 204."""
         no_dry_run(request)
         actor, stack = stack_of(request, name)
-        lock_id = _word(requests.only(request, ("id",)).get("id"), "/id", "Send the id of the lock that you saw.")
+        lock_id = _word(requests.only(request, ("id",)).get("id"), "/id", "Send the ID of the lock that you read.")
         with requests.required_reason(request) as reason:
             services.force_unlock(actor=actor, stack_id=stack.pk, lock_id=lock_id, reason=reason)
         return Response(status=204)
@@ -297,12 +297,12 @@ class Approve(_Decision):
     def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Approve."""
         sent = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
-        digest = _word(sent, "/plan_digest", "Send plan_digest of the run that you looked at.")
+        digest = _word(sent, "/plan_digest", "Send plan_digest of the run that you reviewed.")
         return services.approve(actor=actor, run_id=run_id, plan_digest=digest, reason=requests.reason(request))
 
 
 class Discard(_Decision):
-    """POST: say no to a plan that waits."""
+    """POST: discard a plan that needs approval."""
 
     def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Discard."""
@@ -318,7 +318,7 @@ class Cancel(_Decision):
 
 
 class Retry(_Decision):
-    """POST: try a failed run again now; 200 with the run that does."""
+    """POST: retry a failed run now; 200 with the run that does."""
 
     def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Try again."""

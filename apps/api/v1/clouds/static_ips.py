@@ -37,7 +37,15 @@ class Move(APIView):
         """`{load_balancer, listeners?}`; `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
         data = requests.only(request, ("load_balancer", "listeners"))
         if data.get("load_balancer") is None:
-            raise Invalid([FieldError("/load_balancer", "missing", "Say which load balancer the address shall serve.")])
+            raise Invalid(
+                [
+                    FieldError(
+                        "/load_balancer",
+                        "missing",
+                        "Fill in load_balancer: the load balancer that the address should serve.",
+                    )
+                ]
+            )
         change = partial(
             services.move_static_ip,
             actor=requests.actor_of(request),

@@ -68,6 +68,6 @@ def _looked_up(request: HttpRequest) -> Found | AuthenticationFailed | None:
     scheme, _, text = header.partition(" ")
     token = find_token(text, client_address(request)) if scheme.lower() == "bearer" else None
     if token is None:
-        return AuthenticationFailed("The token is not known, or not valid any more.")
+        return AuthenticationFailed("The token is unknown or no longer valid.")
     log_context.note(account=token.account.name)
     return Caller(actor_of_token(token)), token

@@ -28,7 +28,9 @@ def turn(request: HttpRequest, account: int) -> Iterator[None]:
         return
     with _lock:
         if _under_way[account] >= OF_ACCOUNT or _under_way.total() >= OF_PROCESS:
-            raise Throttled(wait=AGAIN_S, detail=f"Other large bodies are being read; send this one in {AGAIN_S} s.")
+            raise Throttled(
+                wait=AGAIN_S, detail=f"The server is reading other large bodies; send this one again in {AGAIN_S} s."
+            )
         _under_way[account] += 1
     try:
         yield

@@ -30,9 +30,9 @@ def refuse_caller(actor: Actor, request: HttpRequest | Request, view: object) ->
     # to the token that made it, whatever else that may read.
     if verb == "write" and noun in ("apply", "plans", "changes"):
         if not actor.may_write_anything:
-            raise Forbidden(f"This token has no scope that writes; make one that has {noun}:write or another.")
+            raise Forbidden(f"This token has no write scope; create a token with {noun}:write or another write scope.")
     elif noun not in ("apply", "changes") and not actor.has_scope(noun, verb):
-        raise Forbidden(f"This token has not the scope {noun}:{verb}; make one that has it.")
+        raise Forbidden(f"This token does not have the scope {noun}:{verb}; create a token with this scope.")
 
 
 class MayCall(BasePermission):

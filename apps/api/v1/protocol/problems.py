@@ -72,7 +72,7 @@ def told(error: Exception, instance: str) -> tuple[dict[str, Any], dict[str, str
         if isinstance(error, kind):
             return problem(status, detail, instance), {}
     logger.error("request %s failed", request_id(), exc_info=error)
-    return problem(500, "Something went wrong here; the request id leads us to it.", instance), {}
+    return problem(500, "Something went wrong in Spillway. Send the request ID to an operator.", instance), {}
 
 
 def _said_beside(error: SpillwayError) -> dict[str, str]:

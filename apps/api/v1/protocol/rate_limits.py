@@ -75,7 +75,7 @@ def refuse_spent(budgets: Iterable[Budget]) -> None:
     """Raise Throttled when a budget is spent."""
     for budget in budgets:
         if budget.spent:
-            detail = f"This {budget.name} may make {budget.most} requests a minute; wait {budget.reset_s} s."
+            detail = f"This {budget.name} may make {budget.most} requests per minute; wait {budget.reset_s} s."
             raise Throttled(wait=budget.reset_s, detail=detail)
 
 

@@ -123,7 +123,7 @@ def expected_version(request: Request, *, present: int) -> int:
     """The version that `If-Match` names; `*` is whichever is there. Raises PreconditionRequired, Stale."""
     text = request.headers.get("If-Match")
     if text is None:
-        raise PreconditionRequired('Say which version you saw: If-Match: "rev-…" from the ETag of a GET.')
+        raise PreconditionRequired('Send If-Match: "rev-…" with the ETag of the version that you read.')
     if text.strip() == "*":
         return present
     versions = [int(found[1]) for part in text.split(",") if (found := _ETAG.fullmatch(part.strip()))]
@@ -168,6 +168,6 @@ def envelope(request: Request, **known: Any) -> dict[str, Any]:
     for field, value in known.items():
         if field in data and data[field] != value:
             raise Invalid(
-                [FieldError(f"/{field}", "read_only", f"The {field} of an object does not change; it is {value}.")]
+                [FieldError(f"/{field}", "read_only", f"The {field} of an object cannot change; it is {value}.")]
             )
     return {**data, **known}

@@ -185,7 +185,7 @@ class Reader:
         if not isinstance(self.data.get("pool", ""), str | None):
             self.faults.append(FieldError("/pool", "text", "Name the pool as account/name."))
         if self.data.get("limits") and not self.data.get("pool"):
-            self.faults.append(FieldError("/limits", "pool", "A limit is a pool's: name the pool as account/name."))
+            self.faults.append(FieldError("/limits", "pool", "Limits belong to pools: name the pool as account/name."))
         question = WhatIf(
             self._regions("failed_regions"), self._regions("drained_regions"), self._factor(), self._limits()
         )

@@ -78,7 +78,7 @@ def _spared(state: State, step: StepPlan, seconds: Sequence[Second], known: Know
     spent = state.overloaded_s + sum(overloaded(second, state.objective) for second in seconds)
     owing = owed(seconds, step.rate, state.objective, known, constant=state.constant)
     if owing and spent + owing > most_overloaded(state):
-        return Verdict(Status.BAD, f"The target has been overloaded for {spent:.0f} s: that is enough.")
+        return Verdict(Status.BAD, f"Stopped: the target was overloaded for {spent:.0f} s.")
     if owing > state.tuning.step_overload_s:
-        return Verdict(Status.BAD, f"So many requests wait that answers would be slow for {owing:.0f} s more.")
+        return Verdict(Status.BAD, f"Queued requests would keep responses slow for another {owing:.0f} s.")
     return Verdict(Status.UNDECIDED)

@@ -40,14 +40,14 @@ def adopt_one(api: Api, asked: argparse.Namespace) -> Done:
     if not asked.id:
         return _listed(api("GET", f"cloud-accounts/{account}/load-balancers", query={"region": asked.region}))
     if not asked.name:
-        raise Failure("Say with --name what the load balancer shall be called here.")
+        raise Failure("Set the name of the load balancer with --name.")
     body = api("POST", f"cloud-accounts/{account}/adopt", body=_order(asked))
     parts = [_report(body["report"])]
     if asked.file:
         _write(asked.file, {"objects": body["objects"]})
-        parts.append(texts.plain(f"Look at it with: spillway plan -f {asked.file}"))
+        parts.append(texts.plain(f"Review it with: spillway plan -f {asked.file}"))
     else:
-        parts.append("Nothing was written; -f FILE keeps the definitions.")
+        parts.append("Nothing was written; use -f FILE to save the definitions.")
     return body, "\n".join(parts), 0
 
 
@@ -99,5 +99,5 @@ def _write(path: str, document: Any) -> None:
 def _word(name: str) -> str:
     """A name that may stand in a path. Raises Failure."""
     if not name.isascii() or not all(sign.isalnum() or sign == "-" for sign in name):
-        raise Failure(f"{name!r} is no name of an object.")
+        raise Failure(f"{name!r} is not a valid object name.")
     return name

@@ -26,7 +26,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     plan.set_defaults(run=plan_file)
     next(action for action in plan._actions if action.dest == "output").choices = ("text", "json", "markdown")
 
-    apply = commands.add_parser("apply", parents=[every], help="make the console as a file says, or do a plan exactly")
+    apply = commands.add_parser("apply", parents=[every], help="apply a file, or a plan exactly")
     _file(apply, required=False)
     apply.add_argument("--plan", metavar="ID", help="do exactly what this plan says, or nothing if its base has moved")
     apply.add_argument(
@@ -46,7 +46,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     apply.set_defaults(run=apply_file)
 
     back = commands.add_parser(
-        "rollback", parents=[every], help="push an earlier revision of a fleet and hold it there"
+        "rollback", parents=[every], help="roll a fleet back to an earlier revision and hold it there"
     )
     back.add_argument("revision", metavar="REVISION", type=number, help="id of the revision")
     _origin(back)
@@ -64,7 +64,7 @@ def _wait(words: argparse.ArgumentParser) -> None:
 
 
 def _origin(words: argparse.ArgumentParser) -> None:
-    words.add_argument("--reason", help="why, for the audit record")
+    words.add_argument("--reason", help="why, for the audit log")
     words.add_argument("--commit", help="commit that the change comes from")
     words.add_argument("--pipeline-url", metavar="URL", help="run of the pipeline that makes the change")
 
@@ -81,7 +81,7 @@ def apply_file(api: Api, asked: argparse.Namespace) -> Done:
     query = {"wait": str(WAIT_S)} if asked.wait else {}
     query |= {"confirm": ",".join(asked.confirm)} if asked.confirm else {}
     if bool(asked.plan) == bool(asked.file):
-        raise Failure("Say what to apply: either -f FILE or --plan ID.")
+        raise Failure("Pass either -f FILE or --plan ID.")
     if asked.plan:
         body = _apply_plan(api, asked, query)
     else:
@@ -98,7 +98,7 @@ def apply_file(api: Api, asked: argparse.Namespace) -> Done:
 
 def _apply_plan(api: Api, asked: argparse.Namespace, query: dict[str, str]) -> Any:
     if asked.prune or asked.manager or asked.refuse_overload or asked.take_over:
-        raise Failure("A plan knows its manager, and what it prunes and takes over: leave those words out.")
+        raise Failure("A plan already has its manager and what it prunes and takes over; leave out those options.")
     if not re.fullmatch(r"[0-9a-f]{32}", asked.plan, re.ASCII):
         raise Failure("The id of a plan has 32 hexadecimal digits, as plan prints it.")
     return api("POST", f"plans/{asked.plan}/apply", query=query)
@@ -106,7 +106,7 @@ def _apply_plan(api: Api, asked: argparse.Namespace, query: dict[str, str]) -> A
 
 def _query(asked: argparse.Namespace) -> dict[str, str]:
     if asked.prune and not asked.manager:
-        raise Failure("Say with --manager whose objects may be pruned.")
+        raise Failure("Pass --manager to name whose objects may be pruned.")
     return {"prune": "true"} if asked.prune else {}
 
 

@@ -20,9 +20,9 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     wait = commands.add_parser("wait", parents=[every], help="until a change of this token is live; exit code 1 if not")
     wait.add_argument("--for", dest="seconds", type=int, default=WAIT_S, metavar="SECONDS", help="at most; default 600")
     wait.set_defaults(run=wait_for)
-    revert = commands.add_parser("revert", parents=[every], help="take back all that a change of this token did")
+    revert = commands.add_parser("revert", parents=[every], help="revert everything that a change of this token did")
     revert.add_argument("--confirm", action="append", default=[], metavar="ACCOUNT/NAME", help="what this may empty")
-    revert.add_argument("--reason", help="why, for the audit record")
+    revert.add_argument("--reason", help="why, for the audit log")
     add_managed(revert)
     revert.set_defaults(run=take_back)
     for command in (wait, revert):

@@ -16,9 +16,9 @@ Done = tuple[Any, str, int]
 RUN_FIELDS = ("id", "stack", "revision", "kind", "state", "to_add", "to_change", "to_replace", "to_delete", "message")
 DECISIONS = {
     "approve": "let exactly the plan of a run be applied",
-    "discard": "say no to a plan that waits",
-    "cancel": "stop a run; what was begun is finished",
-    "retry": "try a failed run again",
+    "discard": "discard a plan that needs approval",
+    "cancel": "stop a run; the operation in progress finishes",
+    "retry": "retry a failed run",
 }
 
 
@@ -45,21 +45,21 @@ def _action(actions: Any, every: argparse.ArgumentParser, name: str, run: Callab
 
 
 def _addresses(commands: Any, every: argparse.ArgumentParser) -> None:
-    actions = _actions(commands, "address", "addresses that stay whatever stands behind them")
+    actions = _actions(commands, "address", "addresses that stay the same whatever they point to")
     _action(actions, every, "list", list_addresses, "every static IP, and what it serves")
     move = _action(actions, every, "move", move_address, "let it serve another load balancer, in one change")
-    release = _action(actions, every, "release", release_address, "take it from the listeners that bind it")
+    release = _action(actions, every, "release", release_address, "detach it from the listeners that bind it")
     for action in (move, release):
         action.add_argument("address", metavar="STATIC_IP", help="name of the static IP")
     move.add_argument("load_balancer", metavar="LOAD_BALANCER")
     move.add_argument("--listener", action="append", metavar="NAME", help="again for more; left out: by its ports")
     for action in (move, release):
-        action.add_argument("--reason", help="why, for the audit record")
+        action.add_argument("--reason", help="why, for the audit log")
         add_managed(action)
 
 
 def _stacks(commands: Any, every: argparse.ArgumentParser) -> None:
-    actions = _actions(commands, "stack", "what stands in clouds, and what is planned there")
+    actions = _actions(commands, "stack", "what runs in clouds, and what is planned there")
     _action(actions, every, "list", list_stacks, "every stack")
     runs = _action(actions, every, "runs", list_runs, "runs, newest first")
     runs.add_argument("stack", metavar="STACK", nargs="?", help="of one stack; all where it is left out")
@@ -71,14 +71,14 @@ def _stacks(commands: Any, every: argparse.ArgumentParser) -> None:
     ):
         action = _action(actions, every, name, run, words)
         action.add_argument("stack", metavar="STACK")
-        action.add_argument("--reason", required=name == "destroy", help="why, for the audit record")
+        action.add_argument("--reason", required=name == "destroy", help="why, for the audit log")
     for name, words in DECISIONS.items():
         action = _action(actions, every, name, decide, words)
         action.add_argument("id", metavar="RUN", type=number)
-        action.add_argument("--reason", help="why, for the audit record")
-    unlock = _action(actions, every, "unlock", unlock_stack, "take the state's lock away from whoever holds it")
+        action.add_argument("--reason", help="why, for the audit log")
+    unlock = _action(actions, every, "unlock", unlock_stack, "remove the lock of the state")
     unlock.add_argument("stack", metavar="STACK")
-    unlock.add_argument("--reason", required=True, help="why, for the audit record")
+    unlock.add_argument("--reason", required=True, help="why, for the audit log")
 
 
 def _zones(commands: Any, every: argparse.ArgumentParser) -> None:
@@ -88,7 +88,7 @@ def _zones(commands: Any, every: argparse.ArgumentParser) -> None:
     repair = _action(actions, every, "repair", repair_zone, "write over what somebody changed on the server")
     for action in (show, repair):
         action.add_argument("zone", metavar="ZONE", help="name, account/name or id")
-    repair.add_argument("--reason", help="why, for the audit record")
+    repair.add_argument("--reason", help="why, for the audit log")
 
 
 def list_addresses(api: Api, asked: argparse.Namespace) -> Done:
@@ -108,13 +108,13 @@ def move_address(api: Api, asked: argparse.Namespace) -> Done:
     if asked.listener:
         wanted["listeners"] = asked.listener
     body = api("POST", f"static-ips/{_word(asked.address)}/move", body=wanted)
-    return body, texts.plain(f"{body['name']} serves {body['load_balancer']} now."), 0
+    return body, texts.plain(f"{body['name']} now serves {body['load_balancer']}."), 0
 
 
 def release_address(api: Api, asked: argparse.Namespace) -> Done:
     """It stays, with its owner and the records that follow it."""
     body = api("POST", f"static-ips/{_word(asked.address)}/release")
-    return body, texts.plain(f"{body['name']} serves nobody now; it stays yours."), 0
+    return body, texts.plain(f"{body['name']} is detached; you keep it."), 0
 
 
 def list_stacks(api: Api, asked: argparse.Namespace) -> Done:
@@ -132,7 +132,7 @@ def list_stacks(api: Api, asked: argparse.Namespace) -> Done:
 
 
 def _last(run: Any) -> tuple[object, object, object]:
-    return (run["id"], run["state"], run["message"]) if run else ("", "nothing ran yet", "")
+    return (run["id"], run["state"], run["message"]) if run else ("", "no runs yet", "")
 
 
 def list_runs(api: Api, asked: argparse.Namespace) -> Done:
@@ -181,9 +181,9 @@ def unlock_stack(api: Api, asked: argparse.Namespace) -> Done:
     """Whoever held it cannot write the state any more."""
     lock = api("GET", f"stacks/{_word(asked.stack)}/lock")
     if not lock["held"]:
-        raise Failure(f"Nobody holds the lock of {asked.stack}.")
+        raise Failure(f"{asked.stack} is not locked.")
     api("POST", f"stacks/{_word(asked.stack)}/force-unlock", body={"id": lock["id"]})
-    return lock, texts.plain(f"The lock of {lock['held_by']} was taken away."), 0
+    return lock, texts.plain(f"The lock of {lock['held_by']} was removed."), 0
 
 
 def list_zones(api: Api, asked: argparse.Namespace) -> Done:
@@ -205,9 +205,7 @@ def show_zone(api: Api, asked: argparse.Namespace) -> Done:
 def _served(record: Any) -> str:
     for word in ("refused", "drift", "in_the_way"):
         if record[word]:
-            return {"refused": "refused", "drift": "changed on the server", "in_the_way": "something is in the way"}[
-                word
-            ]
+            return {"refused": "refused", "drift": "changed on the server", "in_the_way": "conflict"}[word]
     if not record["served"]:
         return "pushed" if record["pushed"] else "not yet"
     wrong = [each["resolver"] for each in record["served"] if not each["as_wanted"]]
@@ -235,5 +233,5 @@ def show_portability(api: Api, asked: argparse.Namespace) -> Done:
 def _word(name: str) -> str:
     """A name that may stand in a path. Raises Failure."""
     if not name.isascii() or not all(sign.isalnum() or sign == "-" for sign in name):
-        raise Failure(f"{name!r} is no name of an object.")
+        raise Failure(f"{name!r} is not a valid object name.")
     return name

@@ -19,12 +19,12 @@ LOG_FIELDS = ("at", "actor", "action", "object", "reason")
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     """The words of status, rollout, trace and logs."""
-    status = commands.add_parser("status", parents=[every], help="fleets, and what is on its way to them")
+    status = commands.add_parser("status", parents=[every], help="fleets and their rollouts in progress")
     status.set_defaults(run=show_status)
 
     rollout = commands.add_parser("rollout", parents=[every], help="one rollout, node by node")
     rollout.add_argument("id", metavar="ID", type=number)
-    rollout.add_argument("--wait", action="store_true", help="until it has come to its end")
+    rollout.add_argument("--wait", action="store_true", help="until it has finished")
     rollout.set_defaults(run=show_rollout)
 
     trace = commands.add_parser("trace", parents=[every], help="which route a request would take, and why")
@@ -34,7 +34,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     trace.add_argument("--load-balancer", metavar="NAME")
     trace.set_defaults(run=trace_request)
 
-    logs = commands.add_parser("logs", parents=[every], help="the audit record of your account, newest first")
+    logs = commands.add_parser("logs", parents=[every], help="the audit log of your account, newest first")
     for name in ("actor", "kind", "action", "q", "since", "until"):
         logs.add_argument(f"--{name}")
     logs.add_argument("--limit", type=number, default=50)
@@ -54,7 +54,7 @@ def show_status(api: Api, asked: argparse.Namespace) -> Done:
         return _status_of_customer(api)
     rows = [(name, *_state(found)) for name, found in last.items()]
     parts = [texts.table(rows, ("FLEET", "LAST ROLLOUT", "STATE", "REVISION", "SAYS"))]
-    parts.append(f"{len(running)} on the way." if running else "Nothing is on its way.")
+    parts.append(f"{len(running)} in progress." if running else "No rollouts in progress.")
     body = {"fleets": fleets, "in_flight": running, "last": last}
     return body, "\n".join(parts), 0
 
@@ -108,14 +108,14 @@ def trace_request(api: Api, asked: argparse.Namespace) -> Done:
 def _traced(found: dict[str, Any]) -> str:
     """An answer per load balancer that the request could come to, with the routes that it passed by."""
     if not found["answers"]:
-        return "No load balancer takes this request for a hostname of yours."
+        return "No load balancer serves this request for one of your hostnames."
     parts = []
     for answer in found["answers"]:
         parts.append(texts.plain(f"{answer['load_balancer']}/{answer['listener']}: {answer['message']}"))
         parts += [texts.plain(f"    not {over['route']}: {over['message']}") for over in answer["passed_over"]]
         parts += [texts.plain(_served(each)) for each in answer["regions"]]
     if found["waits_for_verification"]:
-        parts.append("The hostname waits for verification: until then no node has these routes.")
+        parts.append("The hostname is not verified yet. Until then, no node has these routes.")
     return "\n".join(parts)
 
 
@@ -129,17 +129,17 @@ def _served(each: dict[str, Any]) -> str:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
-        raise Failure(f"A header is NAME:VALUE, not {text!r}.")
+        raise Failure(f"Write a header as NAME:VALUE, not {text!r}.")
     return name.strip(), value.strip()
 
 
 def show_logs(api: Api, asked: argparse.Namespace) -> Done:
-    """Entries of the audit record: who changed what and why. Requests of clients are not kept anywhere."""
+    """Entries of the audit log: who changed what and why. Requests of clients are not kept anywhere."""
     names = ("actor", "kind", "action", "q", "since", "until")
     query = {name: getattr(asked, name) for name in names if getattr(asked, name)}
     items = api("GET", "audit-entries", query=query | {"limit": str(asked.limit)})["items"]
     rows = [[_cell(entry, name) for name in LOG_FIELDS] for entry in items]
-    head = "Who changed what in your account (the audit record; requests of clients are not kept):"
+    head = "Who changed what in your account (the audit log; requests of clients are not kept):"
     return items, f"{head}\n{texts.table(rows, [name.upper() for name in LOG_FIELDS])}", 0
 
 

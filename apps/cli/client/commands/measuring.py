@@ -32,11 +32,11 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     show.add_argument("test", metavar="TEST", help="name, account/name or id")
     show.set_defaults(run=show_test)
 
-    start = actions.add_parser("start", parents=[every], help="ask for a run")
+    start = actions.add_parser("start", parents=[every], help="request a run")
     start.add_argument("test", metavar="TEST", help="name, account/name or id")
     start.add_argument("--approve", action="store_true", help="approve it as well (operators)")
     start.add_argument("--wait", action="store_true", help="until the run is over; exit code 1 where it found nothing")
-    start.add_argument("--reason", help="why, for the audit record")
+    start.add_argument("--reason", help="why, for the audit log")
     start.set_defaults(run=start_test)
 
     runs = actions.add_parser("runs", parents=[every], help="runs, newest first")
@@ -50,7 +50,7 @@ def _add_for_runs(actions: Any, every: argparse.ArgumentParser) -> None:
     run = actions.add_parser("run", parents=[every], help="one run and what it found")
     run.add_argument("--wait", action="store_true", help="until it is over; exit code 1 where it found nothing")
     run.set_defaults(run=show_run)
-    stop = actions.add_parser("stop", parents=[every], help="end the load within two seconds")
+    stop = actions.add_parser("stop", parents=[every], help="stop the load within two seconds")
     stop.set_defaults(run=stop_run)
     approve = actions.add_parser("approve", parents=[every], help="let a run begin that waits for it (operators)")
     approve.set_defaults(run=approve_run)
@@ -61,7 +61,7 @@ def _add_for_runs(actions: Any, every: argparse.ArgumentParser) -> None:
     for action in (run, stop, approve, limit):
         action.add_argument("id", metavar="RUN", type=number, help="id of the run")
         if action is not run:
-            action.add_argument("--reason", help="why, for the audit record")
+            action.add_argument("--reason", help="why, for the audit log")
 
 
 def _margin(text: str) -> float:
@@ -90,7 +90,7 @@ def show_test(api: Api, asked: argparse.Namespace) -> Done:
     """The definition, and each question that is asked before a run."""
     found = one(api, NOUN, asked.test)
     checks = api("GET", f"{NOUN}/{found['id']}/checks")
-    says = "It may run now." if checks["may_run"] else "It may not run now:"
+    says = "It can run now." if checks["may_run"] else "It cannot run now:"
     parts = [texts.plain(f"Capacity test {found['account']}/{found['name']} ({found['id']})")]
     parts += [texts.outline(found["spec"]), "", says]
     parts += [f"    {'yes' if each['ok'] else 'no '}  {texts.plain(each['message'])}" for each in checks["checks"]]
@@ -125,11 +125,11 @@ def _ended(run: Any) -> Done:
 
 def _told(run: Any) -> str:
     """What the run does or found, with the curve."""
-    where = f"{run['pool'] or 'a pool that is gone'} in {run['region'] or 'a region that is gone'}"
+    where = f"{run['pool'] or 'a deleted pool'} in {run['region'] or 'a deleted region'}"
     parts = [f"Run {run['id']} of {run['name']} on {where}: {run['state']}"]
     parts += [run[name] for name in ("phase", "message") if run[name]]
     if run["waits_for_approval"]:
-        parts.append(f"It waits for an operator: spillway capacity approve {run['id']}")
+        parts.append(f"It needs an operator's approval: spillway capacity approve {run['id']}")
     result = run["result"] or {}
     if result.get("message"):
         parts.append(result["message"])
@@ -175,7 +175,7 @@ def _found(run: Any) -> str:
 def stop_run(api: Api, asked: argparse.Namespace) -> Done:
     """End the load."""
     run = api("POST", f"capacity-runs/{asked.id}/stop")
-    return run, texts.plain(f"Run {run['id']} of {run['name']} is told to stop; it is {run['state']}."), 0
+    return run, texts.plain(f"Run {run['id']} of {run['name']} is stopping; it is {run['state']}."), 0
 
 
 def approve_run(api: Api, asked: argparse.Namespace) -> Done:
@@ -190,4 +190,4 @@ def set_limit(api: Api, asked: argparse.Namespace) -> Done:
     run = api("POST", f"capacity-runs/{asked.id}/set-limit", body=body)
     if run["limit_set_at"] is None:
         raise Failure(f"Run {asked.id} set no limit: {_found(run)}")
-    return run, texts.plain(f"What run {run['id']} found is the limit of {run['pool']} in {run['region']} now."), 0
+    return run, texts.plain(f"What run {run['id']} found is now the limit of {run['pool']} in {run['region']}."), 0

@@ -20,7 +20,7 @@ RUN_FIELDS = ("id", "schedule", "scheduled_at", "state", "attempt", "cause", "me
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     """The words of schedule."""
-    schedule = commands.add_parser("schedule", help="what happens by the clock or by a call from outside")
+    schedule = commands.add_parser("schedule", help="recurring, scheduled and triggered actions")
     actions = schedule.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=type(schedule))
 
     listed = actions.add_parser("list", parents=[every], help="every schedule with its next instant")
@@ -30,13 +30,13 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     for name, run, words in (
         ("show", show_schedule, "one schedule, its definition and its last runs"),
         ("run", run_now, "run it now, whatever its time, also when it is paused"),
-        ("pause", pause, "book no more instants"),
-        ("resume", resume, "book instants again"),
+        ("pause", pause, "schedule no more runs"),
+        ("resume", resume, "schedule runs again"),
     ):
         action = actions.add_parser(name, parents=[every], help=words)
         action.add_argument("schedule", metavar="SCHEDULE", help="name, account/name or id")
         if name != "show":
-            action.add_argument("--reason", help="why, for the audit record")
+            action.add_argument("--reason", help="why, for the audit log")
         if run in (pause, resume):
             add_managed(action)
         action.set_defaults(run=run)
@@ -100,7 +100,7 @@ def _made(run: Any) -> Done:
 
 def pause(api: Api, asked: argparse.Namespace) -> Done:
     """Runs that are booked already still happen."""
-    return _switched(api, asked, "pause", "is paused: no more instants are booked")
+    return _switched(api, asked, "pause", "is paused: no more runs are scheduled")
 
 
 def resume(api: Api, asked: argparse.Namespace) -> Done:

@@ -29,7 +29,7 @@ class Command(BaseCommand):
         row = Fleet.objects.select_related("region").filter(name=fleet).first()
         if row is None:
             known = ", ".join(Fleet.objects.values_list("name", flat=True)) or "none"
-            raise CommandError(f"There is no fleet {fleet}; known are {known}.")
+            raise CommandError(f"There is no fleet {fleet}; the fleets are {known}.")
         try:
             compilation = compile_snapshot(snapshot_of(row))
         except CompileError as error:
@@ -47,7 +47,7 @@ def _summary(compilation: Compilation) -> str:
 def _file(bundle: Bundle, path: str) -> str:
     """Raises CommandError for a file that is not there or not for people."""
     if path.startswith(FOR_NODES_ALONE):
-        raise CommandError(f"{path} is for nodes alone.")
+        raise CommandError(f"Only nodes may read {path}.")
     if path not in bundle.files:
-        raise CommandError(f"The bundle has no file {path}; without --show you see which it has.")
+        raise CommandError(f"The bundle has no file {path}; run without --show to list its files.")
     return bundle.files[path].decode()

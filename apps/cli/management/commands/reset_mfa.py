@@ -28,7 +28,7 @@ class Command(BaseCommand):
         """Forget and record."""
         user = User.objects.filter(username=options["username"]).first()
         if user is None:
-            raise CommandError(f"There is nobody called {options['username']}.")
+            raise CommandError(f"There is no user {options['username']}.")
         count, member = reset_mfa(user=user), actor_of_user(user)
         record(
             actor=platform_actor(),

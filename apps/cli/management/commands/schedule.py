@@ -113,7 +113,7 @@ def look_at_clouds() -> None:
 
 
 def link() -> None:
-    """Give entries of the audit record the links that nobody gave them, and note whom they are to be told."""
+    """Give entries of the audit log the links that nobody gave them, and note whom they are to be told."""
     while chain.link_pending():
         continue
     while following.follow():

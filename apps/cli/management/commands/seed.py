@@ -70,7 +70,7 @@ class Command(BaseCommand):
         front = (rows.filter(name=wanted) if wanted else rows).first()
         places = list(regions(actor).filter(fleets__local_development=True).values_list("name", flat=True).distinct())
         if front is None or not places:
-            raise CommandError("Apply a world first: a load balancer, and fleets for local development.")
+            raise CommandError("Apply a document first: a load balancer and fleets for local development.")
         return front.name, places
 
 

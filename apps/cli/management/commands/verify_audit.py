@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 class Command(BaseCommand):
     """Exit code 0: whole. 1: broken, with the first position that is wrong."""
 
-    help = "Prove that no entry of the audit record was changed, removed, added in between or swapped."
+    help = "Prove that no entry of the audit log was changed, removed, added in between or swapped."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Where to begin, and what was noted there."""
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             raise CommandError("Positions begin at 1.")
         verdict = verify(start=from_position or 1, expected=expect_digest)
         if verdict.broken_at is not None:
-            raise CommandError(f"The audit record is broken at position {verdict.broken_at}: {verdict.fault}.")
+            raise CommandError(f"The audit log is broken at position {verdict.broken_at}: {verdict.fault}.")
         waiting = f", {verdict.waiting} waiting for their link" if verdict.waiting else ""
         count = f"{verdict.head.position:,}".replace(",", " ")
         self.stdout.write(f"{count} entries, chain whole, head {verdict.head.digest}{waiting}.")

@@ -35,7 +35,7 @@ def credentials_reference(value: object) -> str:
         return environment_reference(value)
     raise GrammarError(
         "credentials",
-        "Write where the secret is kept, never the secret itself: "
+        "Write a reference to the secret, never the secret itself: "
         "env:NAME, profile:NAME or role:arn:aws:iam::123456789012:role/name.",
     )
 
@@ -48,7 +48,7 @@ def server(value: object) -> str:
         raise GrammarError("server", "Write the server as host:port, such as ns1.example.com:53 or [2001:db8::1]:53.")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if (":" in bare) != (bare != host):
-        raise GrammarError("server", "Write an IPv6 address, and nothing else, in brackets: [2001:db8::1]:53.")
+        raise GrammarError("server", "Use brackets only for an IPv6 address: [2001:db8::1]:53.")
     grammar.server_address(bare, local_development=True)
     return text
 

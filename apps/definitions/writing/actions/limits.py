@@ -49,7 +49,7 @@ def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the 
         hold(changes, pool, expected_version)
         backend = Backend.objects.select_related("region", "account").filter(pool=pool, region__name=region).first()
         if backend is None:
-            raise NotFound("The pool has no servers in such a region.")
+            raise NotFound("The pool has no servers in this region.")
         change = partial(_change, changes, pool, backend, sent, of_run=of_run)
         label = f"{pool.account.name}/{pool.name} in {region}"
         own = of_run and bool(backend.limit_measured_by)

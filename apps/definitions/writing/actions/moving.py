@@ -101,10 +101,12 @@ def _chosen(changes: ChangeSet, row: StaticIP, balancer: LoadBalancer, names: Se
             if name not in {each.name for each in own}:
                 changes.fault(f"/listeners/{at}", "unknown", f"Load balancer {balancer.name} has no listener {name}.")
     if not found and not changes.faults:
-        detail = f"Name the listeners of {balancer.name} that shall bind it; none is on a port that it serves now."
+        detail = (
+            f"Name the listeners of {balancer.name} that should bind it; none of them uses a port that it serves now."
+        )
         changes.fault("/listeners", "missing", detail)
     if len({each.port for each in found}) < len(found):
-        detail = "Two of these listeners are on the same port; an address has each port once."
+        detail = "Two of these listeners use the same port; an address can serve each port only once."
         changes.fault("/listeners", "twice", detail)
     fleets, stacks = list(balancer.fleets.all()), list(balancer.stacks.all())
     expect_fit(changes, row, fleets, stacks, "/load_balancer")
@@ -149,7 +151,7 @@ def _reject_taken_ports(changes: ChangeSet, left: list[Listener]) -> None:
         other = own.exclude(pk=listener.pk).select_related("load_balancer").first()
         used = other is not None or listener.port in {getattr(each, name) for each in fleets for name in FLEET_PORTS}
         if fleets and used:
-            by = f"listener {other.name} of {other.load_balancer.name}" if other else "the nodes among themselves"
+            by = f"listener {other.name} of {other.load_balancer.name}" if other else "the nodes internally"
             whose = f"Listener {listener.name} of {listener.load_balancer.name}"
             detail = (
                 f"{whose} would bind port {listener.port} of the nodes, which {by} uses; delete it, or change its port."

@@ -49,7 +49,7 @@ def set_latency(*, actor: Actor, from_region: str, to_region: str, ms: object, r
     actor.must_operate("regions")
     wanted = _checked(ms) if ms is not None else None
     if from_region == to_region:
-        raise Invalid([FieldError("/to", "self", "A region is no distance from itself; name another one.")])
+        raise Invalid([FieldError("/to", "self", "A region has no round trip to itself; name another region.")])
     with change_set(actor, reason=reason) as changes:
         row, other = _named(from_region), _named(to_region)
         save_partial(changes, row, partial(_set_latency, changes, row, other, wanted))

@@ -49,7 +49,7 @@ def revert_change(*, actor: Actor, change: str, reason: str = "") -> Plan:
     part, and whatever saving and deleting by themselves raise.
     """
     steps = _steps(entries_of_change(actor, change))
-    with change_set(actor, reason=reason or f"Takes back change {change}") as changes:
+    with change_set(actor, reason=reason or f"Reverts change {change}") as changes:
         done = [_take_back(changes, step, at) for at, step in enumerate(_in_order(steps))]
     made = tuple(each for each in done if each is not None)
     return Plan(made, generations(changes.affected.fleets.values()), stored=True)
@@ -60,7 +60,7 @@ def _steps(entries: Iterable[Entry]) -> list[Step]:
     for entry in entries:
         key = entry.object_kind, entry.object_label
         if entry.object_kind in PARTS:
-            raise Conflict(f"{entry.object_label} was changed in part: set it back by the call that changed it.")
+            raise Conflict(f"{entry.object_label} was changed in part; undo that with the same kind of call.")
         if entry.object_kind not in KINDS:
             continue  # claims and rollouts follow by themselves
         owner, _, name = entry.object_label.rpartition("/")
@@ -87,9 +87,9 @@ def _take_back(changes: ChangeSet, step: Step, at: int) -> Change | None:
     row = existing(changes, step.kind, owner, step.name)
     gone = step.last.action == "delete"
     if (row is None) != gone or (row is not None and row.version != step.last.version):
-        raise Conflict(f"{step.label} has been changed since: nothing was taken back. Change it by hand.")
+        raise Conflict(f"{step.label} has changed since. Nothing was reverted; change it manually.")
     if row is not None and set(step.last.after or ()) != set(describe(row)):
-        raise Conflict(f"{step.label} was changed in part: set it back by the call that changed it.")
+        raise Conflict(f"{step.label} was changed in part; undo that with the same kind of call.")
     if step.before is not None:
         sent = {"kind": step.kind, "name": step.name, "account": step.account, "spec": step.before}
         changes.faults.pointer = f"/objects/{at}"

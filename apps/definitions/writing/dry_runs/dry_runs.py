@@ -52,7 +52,7 @@ def dry_run(actor: Actor, change: Callable[[], T]) -> DryRun[T]:
     for _ in range(ATTEMPTS):
         if found := _attempt(actor, change):
             return found
-    raise Conflict("Others are changing the same fleets, stacks or zones right now: try again in a moment.")
+    raise Conflict("Other changes to the same fleets, stacks or zones are in progress; try again in a moment.")
 
 
 def _attempt(actor: Actor, change: Callable[[], T]) -> DryRun[T] | None:

@@ -53,7 +53,7 @@ def _difference(actor: Actor, fleet: str, before: Snapshot | None, after: Snapsh
         running = compile_snapshot(before)
         wanted = compile_change(running, before, after)
     except CompileError as error:
-        return FleetDifference(fleet, sentences, "", (f"It cannot be compiled: {error}",))
+        return FleetDifference(fleet, sentences, "", (f"It does not compile: {error}",))
     rendered = diff_bundles(running.bundle, wanted.bundle, 2 if actor.is_operator else 0)
     return FleetDifference(fleet, sentences, rendered, _warnings(actor, running, wanted))
 

@@ -85,7 +85,7 @@ def _frozen(domains: Collection[str]) -> dict[str, ZoneSide]:
 def _waits(zone: Zone, row: Record) -> str:
     if zone.driver == Zone.Driver.ROUTE53 and row.load_balancer is not None and row.type != "CNAME":
         return f"An alias of the load balancer {row.load_balancer.name}."
-    return f"{why_empty(row)} What is served stays until then."
+    return f"{why_empty(row)} The current records stay until then."
 
 
 def _difference(actor: Actor, domain: str, before: ZoneSide | None, after: ZoneSide | None) -> ZoneDifference | None:

@@ -34,7 +34,7 @@ def _reject_strange_target(
 ) -> None:
     """1. The pool is the owner's, speaks HTTP and has servers there. 2. The name may be tested. 3. It leads there."""
     if pool.account_id != owner.pk and not owner.is_operator:
-        changes.fault("/spec/target/pool", "shared", "This pool is shared with you; only its owner tests it.")
+        changes.fault("/spec/target/pool", "shared", "This pool is shared with you; only its owner can test it.")
     if pool.protocol == Protocol.TCP:
         changes.fault("/spec/target/pool", "protocol", "Capacity tests speak HTTP; this pool speaks tcp.")
     backend = Backend.objects.filter(pool=pool, region=region).first()
@@ -44,8 +44,10 @@ def _reject_strange_target(
         detail = f"Pool {spec.pool} has no server {spec.server} in {region.name}."
         changes.fault("/spec/target/server", "unknown", detail)
     if not hostname_may_be_tested(owner, spec.hostname, region):
-        detail = "Name a host that your account has verified and may load-test; operators grant the right."
+        detail = "Name a hostname that your account has verified and may load-test; operators grant this right."
         changes.fault("/spec/target/hostname", "not_yours", detail)
     elif not routes_to(owner, pool, region, spec.hostname, spec.path):
-        detail = f"No route of {spec.hostname} leads {spec.path} to pool {spec.pool} in {region.name}; make one first."
+        detail = (
+            f"No route of {spec.hostname} leads {spec.path} to pool {spec.pool} in {region.name}; create one first."
+        )
         changes.fault("/spec/target/hostname", "no_route", detail)

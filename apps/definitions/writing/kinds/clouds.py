@@ -26,7 +26,7 @@ def store_cloud_account(changes: ChangeSet, owner: Account, row: CloudAccount, s
     if row.pk is not None and row.stacks.exists():
         for field in ("cloud", "project"):
             if getattr(row, field) != getattr(spec, field):
-                detail = f"Stacks stand in this account; it keeps its {field}. Make another cloud account."
+                detail = f"This account has stacks, so its {field} cannot change. Create another cloud account."
                 changes.fault(f"/spec/{field}", "in_use", detail)
     if spec.endpoint_url and not (settings.DEVELOPMENT and spec.endpoint_url.startswith("memory:")):
         try:
@@ -57,7 +57,7 @@ def store_stack(changes: ChangeSet, owner: Account, row: Stack, spec: StackSpec)
     row.network = write(NetworkSpec, spec.network)
     copy_plain(spec, row)
     if row.pk is not None and row.load_balancers.exists() and (missing := missing_network(row)):
-        changes.fault("/spec/network", "in_use", f"Load balancers stand in this stack; it {missing}.")
+        changes.fault("/spec/network", "in_use", f"This stack has load balancers; it {missing}.")
         raise Invalid(changes.faults.drain())
     row.save()
     changes.lookups.remember(row, "Stack", row.name)
@@ -72,7 +72,7 @@ def _expect_of_cloud(changes: ChangeSet, cloud: Cloud, spec: StackSpec) -> None:
     if spec.cloud_region == GLOBAL:
         changes.fault("/spec/cloud_region", "cloud", "AWS has no region global; name one such as eu-central-1.")
     if spec.region is None:
-        changes.fault("/spec/region", "missing", "Say which of our regions this is; fill in region.")
+        changes.fault("/spec/region", "missing", "Fill in the Spillway region that this cloud region belongs to.")
     if spec.network.vpc and not is_vpc_id(spec.network.vpc):
         changes.fault("/spec/network/vpc", "cloud", "On AWS write the id of the VPC, such as vpc-0a1b2c3d4e5f60718.")
     if spec.network.zones:
@@ -84,7 +84,7 @@ def _expect_google(changes: ChangeSet, spec: StackSpec) -> None:
         detail = "Google's load balancers are global: write global; zones say where the endpoints of each region are."
         changes.fault("/spec/cloud_region", "cloud", detail)
     if spec.region is not None:
-        changes.fault("/spec/region", "cloud", "A stack at Google stands for all regions; leave this out.")
+        changes.fault("/spec/region", "cloud", "A stack on Google covers all regions; leave this out.")
     if is_vpc_id(spec.network.vpc):
         changes.fault("/spec/network/vpc", "cloud", "On Google write the name of the network, or its self link.")
     for field in ("subnets", "log_bucket", "vpc_networks"):
@@ -95,9 +95,13 @@ def _expect_google(changes: ChangeSet, spec: StackSpec) -> None:
 def _reject_move(changes: ChangeSet, row: Stack, account: CloudAccount | None, spec: StackSpec) -> None:
     """What a stack has made stands in its place, and its state says so."""
     if account and row.cloud_account_id != account.pk:
-        changes.fault("/spec/cloud_account", "in_use", "A stack stays in its cloud account; make another one there.")
+        changes.fault(
+            "/spec/cloud_account", "in_use", "A stack cannot move to another cloud account; create another stack there."
+        )
     if row.cloud_region != spec.cloud_region:
-        changes.fault("/spec/cloud_region", "in_use", "A stack stays in its cloud's region; make another one there.")
+        changes.fault(
+            "/spec/cloud_region", "in_use", "A stack cannot move to another cloud region; create another stack there."
+        )
 
 
 def reject_forgetting(_changes: ChangeSet, row: Stack) -> None:
@@ -113,7 +117,7 @@ def reject_forgetting(_changes: ChangeSet, row: Stack) -> None:
     if lock:
         reasons.append(f"{lock.held_by} holds the lock of its state: wait, or force-unlock it once nothing runs.")
     if newest and newest.resources:
-        reasons.append(f"{newest.resources} resources stand in its cloud: destroy them first.")
+        reasons.append(f"Its cloud still has {newest.resources} resources: destroy them first.")
     if sync:
         reasons += _doubts(sync)
     if reasons:

@@ -54,9 +54,9 @@ def _grantee(changes: ChangeSet, row: Grant, spec: GrantSpec) -> Account | None:
     if account is None and ("Account", name) not in changes.faults.rejected:
         changes.fault("/spec/account", "unknown", f"There is no account {name}.")
     elif account is not None and account.is_operator:
-        changes.fault("/spec/account", "operator", "Grant to a customer's account; operators need none.")
+        changes.fault("/spec/account", "operator", "Choose a customer's account; operators need no grant.")
     elif account is not None and row.pk is not None and row.account_id != account.pk:
-        detail = f"A grant stays with {row.account.name}; make another one for {name}."
+        detail = f"A grant cannot move from {row.account.name}; create another one for {name}."
         changes.fault("/spec/account", "account", detail)
     return account
 
@@ -70,7 +70,7 @@ def _reject_taken(changes: ChangeSet, row: Grant, account: Account, name: str) -
         changes.fault("/spec/hostname", "hostname_taken", detail)
     others = Grant.objects.filter(in_force(), hostname=name).exclude(account=account).exclude(pk=row.pk)
     if other := others.first():
-        changes.fault("/spec/hostname", "granted", f"Grant {other.name} gives {name} to another account already.")
+        changes.fault("/spec/hostname", "granted", f"Grant {other.name} already gives {name} to another account.")
 
 
 def _verify(changes: ChangeSet, grant: Grant) -> None:

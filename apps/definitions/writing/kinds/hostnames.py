@@ -35,7 +35,10 @@ PATIENCE = timedelta(days=14)
 BETWEEN_ORDERS = timedelta(seconds=5)
 SEATS: Seats[int] = Seats()
 _looked_at: set[int] = set()  # by this process; two processes that look at one claim do no harm
-KEPT = "Another account verified this name too, or a wildcard over or a name under it: one has to be released first."
+KEPT = (
+    "Another account has also verified this hostname, a wildcard that covers it, or "
+    "a name below it. One of them must be released first."
+)
 VERIFIED_BY_LOOKING = (Hostname.Verification.DNS, Hostname.Verification.HTTP)
 
 
@@ -110,9 +113,9 @@ def end_cooldown(*, actor: Actor, hostname_id: int, reason: str = "") -> None:
 
 def verify(*, actor: Actor, hostname_id: int, reason: str) -> Hostname:
     """An operator's word that the name is the account's. Raises Invalid without a reason."""
-    actor.must_operate("the verification of hostnames by word")
+    actor.must_operate("manual verification of hostnames")
     if not reason.strip():
-        raise Invalid([FieldError("/reason", "missing", "Say why you know that the name is the account's.")])
+        raise Invalid([FieldError("/reason", "missing", "Explain how you know that the account owns the hostname.")])
     with change_set(actor, reason=reason) as changes:
         row = _locked(actor, hostname_id, None)
         if not _verified(changes, row, Hostname.Verification.OPERATOR):

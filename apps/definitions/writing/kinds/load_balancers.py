@@ -22,7 +22,7 @@ SUBNETS_OF_ALB = 2
 def store_load_balancer(changes: ChangeSet, owner: Account, row: LoadBalancer, spec: LoadBalancerSpec) -> None:
     """The front with its listeners; two listeners of one fleet never bind the same address and port."""
     if LoadBalancer.objects.filter(name=row.name).exclude(pk=row.pk).exists():
-        changes.fault("/name", "taken", f"There is a load balancer {row.name} already.")
+        changes.fault("/name", "taken", f"A load balancer named {row.name} already exists; choose another name.")
     named = [changes.named(Fleet, name, f"/spec/fleets/{index}") for index, name in enumerate(spec.fleets)]
     fleets = [fleet for fleet in named if fleet]
     stacks = [stack for index, name in enumerate(spec.stacks) if (stack := _stack(changes, name, index))]
@@ -51,7 +51,7 @@ def _stack(changes: ChangeSet, name: str, index: int) -> Stack | None:
     place = f"/spec/stacks/{index}"
     found = changes.named(Stack, name, place)
     if found and (missing := missing_network(found)):
-        changes.fault(place, "network", f"Stack {name} {missing} first; load balancers need them to stand in.")
+        changes.fault(place, "network", f"Stack {name} {missing} first; load balancers need this.")
     return found
 
 
@@ -95,7 +95,7 @@ def _reject_taken_ports(
     own = {getattr(fleet, name): fleet.name for fleet in fleets for name in FLEET_PORTS}
     for index, (listener, address) in enumerate(zip(spec.listeners, addresses, strict=True)):
         if address is None and listener.port in own:
-            detail = f"Nodes of fleet {own[listener.port]} use port {listener.port} among themselves."
+            detail = f"Nodes of fleet {own[listener.port]} use port {listener.port} internally; choose another port."
             changes.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
         same = others.filter(port=listener.port, static_ip__isnull=True).select_related("load_balancer")
         if address is None and (taken := same.first()):
@@ -118,7 +118,9 @@ def _reject_two_users(address: StaticIP, pointer: str) -> None:
     names = Listener.objects.filter(static_ip=address).order_by("load_balancer__name")
     users = list(names.values_list("load_balancer__name", flat=True).distinct()[:2])
     if len(users) > 1:
-        detail = f"{address.name} would serve {' and '.join(users)}; a static IP serves one at a time: move it."
+        detail = (
+            f"{address.name} would serve {' and '.join(users)}; a static IP serves only one at a time: move it instead."
+        )
         raise Invalid([FieldError(pointer, "static_ip_in_use", detail)])
 
 
@@ -128,9 +130,9 @@ def _expect_fit_on_fleets(
     if stacks:
         names = ", ".join(stack.name for stack in stacks)
         detail = (
-            f"{address.name} ({address.kind}) stands on fleets only, but the load balancer is in stack {names} too."
+            f"{address.name} ({address.kind}) works on fleets only, but the load balancer is also in stack {names}."
         )
-        changes.fault(place, "kind", f"{detail} Leave it out, or make a load balancer for each.")
+        changes.fault(place, "kind", f"{detail} Leave it out, or create a load balancer for each.")
     if address.region_id and any(fleet.region_id != address.region_id for fleet in fleets):
         detail = f"{address.name} belongs to one region, but the load balancer has fleets elsewhere."
         changes.fault(place, "region", detail)
@@ -141,9 +143,10 @@ def _expect_fit_in_stacks(
 ) -> None:
     if fleets:
         detail = (
-            f"{address.name} ({address.kind}) is a cloud's, but the load balancer runs on fleet {fleets[0].name} too."
+            f"{address.name} ({address.kind}) belongs to a cloud, but the load "
+            f"balancer also runs on fleet {fleets[0].name}."
         )
-        changes.fault(place, "kind", f"{detail} Leave it out, or make a load balancer for each.")
+        changes.fault(place, "kind", f"{detail} Leave it out, or create a load balancer for each.")
     elsewhere = next((stack for stack in stacks if stack.pk != address.stack_id), None)
     if elsewhere:
         own = address.stack.name if address.stack else "another stack"

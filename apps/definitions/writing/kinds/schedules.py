@@ -29,9 +29,7 @@ def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: Sche
     if row.pk is None or target != (row.target_kind, row.target):
         _check_target(changes, owner, row, spec.target)
         if row.pk is not None and (owed := owed_by(row)):
-            detail = (
-                f"It has still to take back a change at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
-            )
+            detail = f"It will restore an earlier value at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
             changes.fault("/spec/target", "owed", detail)
     changes.faults.raise_any()
     paused = row.paused if spec.paused is None else spec.paused
@@ -68,7 +66,11 @@ def _check_target(changes: ChangeSet, owner: Account, row: Schedule, target: Tar
         changes.actor.may_write("fleets")
         changes.actor.must_operate("what fleets run")
         if not owner.is_operator:
-            changes.fault(place, "operators", "Only schedules of operators push; book it in an account of operators.")
+            changes.fault(
+                place,
+                "operators",
+                "Only schedules of the operator account can push fleets; create it in the operator account.",
+            )
         changes.named(Fleet, document["fleet"], f"{place}/fleet")
     elif target.kind == Schedule.TargetKind.CHANGE:
         pointer, wanted = changes.faults.pointer, document["object"]

@@ -45,7 +45,7 @@ def _reject_overlap(changes: ChangeSet, row: AddressPool, spec: AddressPoolSpec)
     for index, block in enumerate(spec.blocks):
         other = next((each for each in others if _touches(block, each.blocks)), None)
         if other:
-            detail = f"Pool {other.name} has addresses of this network; an address belongs to one pool."
+            detail = f"Pool {other.name} already has addresses of this network; each address belongs to one pool."
             changes.fault(f"/spec/blocks/{index}", "overlap", detail)
 
 
@@ -58,7 +58,9 @@ def _reject_loss(changes: ChangeSet, row: AddressPool, spec: AddressPoolSpec, re
     used = list(row.static_ips.exclude(address=None).order_by("name"))
     lost = next((each for each in used if not holds(spec.blocks, str(each.address))), None)
     if lost:
-        detail = f"Static IP {lost.name} has {lost.address} of this pool; keep its network, or delete it first."
+        detail = (
+            f"Static IP {lost.name} uses {lost.address} of this pool; keep this network, or delete the static IP first."
+        )
         changes.fault("/spec/blocks", "in_use", detail)
     if used and row.region_id != (region.pk if region else None) and region is not None:
         away = next((each for each in used if each.region_id != region.pk), None)
@@ -124,7 +126,7 @@ def with_allotted(_changes: ChangeSet, row: StaticIP, _before: Document | None, 
 def reject_protected(_changes: ChangeSet, row: StaticIP) -> None:
     """Raise Conflict for an address that is not to be let go by mistake."""
     if row.protected:
-        raise Conflict(f"Static IP {row.name} is protected: write protected: false first, then delete it.")
+        raise Conflict(f"Static IP {row.name} is protected: set protected: false first, then delete it.")
 
 
 def _given_to(changes: ChangeSet, spec: StaticIPSpec) -> Account | None:
@@ -145,33 +147,37 @@ def _reject_another(
 ) -> None:
     """Faults where what is asked for is another address than the one that is there."""
     if row.kind != spec.kind:
-        detail = f"A static IP stays of kind {row.kind}; make another one of kind {spec.kind}."
+        detail = f"The kind of a static IP cannot change from {row.kind}; create another one of kind {spec.kind}."
         changes.fault("/spec/kind", "kind", detail)
     elif spec.stack and row.stack_id != (stack.pk if stack else None):
-        changes.fault("/spec/stack", "stack", "A static IP stays in its stack; make another one there.")
+        changes.fault("/spec/stack", "stack", "A static IP cannot move to another stack; create another one there.")
     elif row.region_id != (region.pk if region else None):
         user = Listener.objects.filter(static_ip=row).select_related("load_balancer").first()
         if user:
-            detail = f"The address serves {user.load_balancer.name} and stays in its region; release it first."
+            detail = (
+                f"The address is attached to {user.load_balancer.name}, so its region cannot change; detach it first."
+            )
             changes.fault("/spec/region", "in_use", detail)
     if row.protected and spec.address and spec.address != row.address and spec.protected is not False:
-        changes.fault("/spec/address", "protected", f"{row.address} is protected; write protected: false to let it go.")
+        changes.fault("/spec/address", "protected", f"{row.address} is protected; set protected: false to release it.")
 
 
 def _address(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, pool: AddressPool | None) -> str | None:
     """The address that was given, the one that is there, or the lowest that is free in the pool."""
     wanted = spec.address or (row.address if row.pk is not None else None)
     if wanted is None and pool is None:
-        changes.fault("/spec/address", "missing", "Fill in the address, or the pool that it is allotted from.")
+        changes.fault("/spec/address", "missing", "Fill in the address, or the pool to allocate it from.")
         return None
     if pool:
         lock_words(["address pools"])  # whoever allots as well waits here
     if wanted is None and pool:
         return _allotted(pool)
     if pool and not holds(pool.blocks, str(wanted)):
-        changes.fault("/spec/address", "pool", f"{wanted} is no address that pool {pool.name} can allot.")
+        changes.fault(
+            "/spec/address", "pool", f"Pool {pool.name} cannot allocate {wanted}; choose an address from its networks."
+        )
     if StaticIP.objects.filter(address=wanted).exclude(pk=row.pk).exists():
-        changes.fault("/spec/address", "taken", f"Another static IP has the address {wanted}.")
+        changes.fault("/spec/address", "taken", f"Another static IP already has the address {wanted}; choose another.")
     return wanted
 
 
@@ -195,5 +201,7 @@ def _router_id(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, region: Re
     if wanted is None:
         raise Conflict("All 255 router ids of this region are in use; delete a vip, or use anycast addresses.")
     if wanted in taken:
-        changes.fault("/spec/router_id", "taken", f"Another vip of the region has the router id {wanted}.")
+        changes.fault(
+            "/spec/router_id", "taken", f"Another vip of the region already has the router ID {wanted}; choose another."
+        )
     return wanted

@@ -25,11 +25,11 @@ def store_account(changes: ChangeSet, owner: Account, row: Account, spec: Accoun
     changed = row.pk is not None and row.kind != spec.kind
     second = spec.kind == Account.Kind.OPERATOR and row.kind != spec.kind
     if changed or (second and Account.objects.filter(kind=Account.Kind.OPERATOR).exists()):
-        detail = "There is one operator account, and the kind of an account does not change."
+        detail = "There is exactly one operator account, and the kind of an account cannot change."
         changes.fault("/spec/kind", "kind", detail)
         raise Invalid(changes.faults.drain())
     if spec.suspended and spec.kind == Account.Kind.OPERATOR:
-        changes.fault("/spec/suspended", "operator", "The operator account cannot be suspended; write false.")
+        changes.fault("/spec/suspended", "operator", "The operator account cannot be suspended; use false.")
         raise Invalid(changes.faults.drain())
     row.title, row.kind = spec.title, spec.kind
     if spec.quotas is not None:
@@ -62,7 +62,7 @@ def _store_latencies(changes: ChangeSet, row: Region, wanted: dict[str, float]) 
     for index, name in enumerate(wanted):
         place = f"/spec/latency/{index}/to"
         if name == row.name:
-            changes.fault(place, "self", "A region is no distance from itself; leave this entry out.")
+            changes.fault(place, "self", "A region has no round trip to itself; leave this entry out.")
         elif ("Region", name) not in changes.deferred.expected and (region := changes.named(Region, name, place)):
             found[name] = region
     changes.faults.raise_any()
@@ -88,7 +88,7 @@ def store_fleet(changes: ChangeSet, owner: Account, row: Fleet, spec: FleetSpec)
     region = changes.named(Region, spec.region, "/spec/region")
     in_use = row.pk is not None and (row.nodes.exists() or row.load_balancers.exists())
     if region and in_use and row.region_id != region.pk:
-        changes.fault("/spec/region", "in_use", "A fleet with nodes or load balancers stays in its region.")
+        changes.fault("/spec/region", "in_use", "A fleet with nodes or load balancers cannot move to another region.")
     ports = {name: getattr(spec, name) for name in FLEET_PORTS}
     if row.pk is not None:
         _reject_ports_of_listeners(changes, row, ports)

@@ -48,7 +48,11 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
     for index, name in enumerate(spec.overflow.order):
         changes.named(Region, name, f"/spec/overflow/order/{index}")
     if row.pk is not None and row.protocol != spec.protocol and users_of(changes.actor, row):
-        changes.fault("/spec/protocol", "in_use", "A pool that routes or listeners use keeps its protocol.")
+        changes.fault(
+            "/spec/protocol",
+            "in_use",
+            "The protocol of a pool in use cannot change; remove its routes and listeners first.",
+        )
     changes.faults.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)  # a region that it leaves loses it

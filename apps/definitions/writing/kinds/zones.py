@@ -32,15 +32,15 @@ def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) ->
         _reject_of_development(changes, spec)
     stack = changes.named(Stack, spec.stack, "/spec/stack")
     if stack and stack.cloud_account.cloud != Cloud.AWS:
-        changes.fault("/spec/stack", "cloud", f"Route 53 is AWS's; stack {stack.name} is another cloud's.")
+        changes.fault("/spec/stack", "cloud", f"Route 53 belongs to AWS; stack {stack.name} is in another cloud.")
     if Zone.objects.filter(domain=spec.domain).exclude(pk=row.pk).exists():
-        changes.fault("/spec/domain", "taken", f"There is a zone of {spec.domain} already.")
+        changes.fault("/spec/domain", "taken", f"A zone for {spec.domain} already exists.")
     if row.pk is not None:
         for field in ("domain", "driver"):
             if getattr(row, field) != getattr(spec, field):
-                changes.fault(f"/spec/{field}", "in_use", f"A zone keeps its {field}; make another zone.")
+                changes.fault(f"/spec/{field}", "in_use", f"The {field} of a zone cannot change; create another zone.")
         if row.stack_id != (stack.pk if stack else None):
-            changes.fault("/spec/stack", "in_use", "A zone stays in its stack; make another zone.")
+            changes.fault("/spec/stack", "in_use", "A zone cannot move to another stack; create another zone.")
     changes.faults.raise_any()
     if row.pk is not None and row.tags != dict(spec.tags):
         changes.deferred.add(partial(reject_lost_tags, row, row.tags))
@@ -122,7 +122,7 @@ def _expect_followable(changes: ChangeSet, balancer: LoadBalancer, zone: Zone, s
     on_fleets, in_stacks = changes.lookup(("stands", balancer.pk), lambda: _stands(balancer))
     place = "/spec/load_balancer"
     if not on_fleets and not in_stacks:
-        changes.fault(place, "nowhere", f"{balancer.name} stands nowhere yet; give it a fleet or a stack first.")
+        changes.fault(place, "nowhere", f"{balancer.name} is not deployed yet; add a fleet or a stack first.")
     elif spec.type is RecordType.CNAME and on_fleets:
         detail = f"{balancer.name} is on fleets, which have addresses: use type A or AAAA."
         changes.fault("/spec/type", "source", detail)
@@ -160,12 +160,12 @@ def _reject_foreign(changes: ChangeSet, owner: Account, row: Record, zone: Zone,
     """What a customer may not do in a zone that is only shared with it."""
     base, name = base_of(spec.label), full_name(spec.label, zone.domain)
     if spec.type is RecordType.NS:
-        changes.fault("/spec/type", "delegation", "Only the owner of the zone delegates names; ask an operator.")
+        changes.fault("/spec/type", "delegation", "Only the owner of the zone can delegate names; ask an operator.")
     if spec.tags:
-        changes.fault("/spec/tags", "operators", "Only operators tag records in a shared zone; leave tags out.")
+        changes.fault("/spec/tags", "operators", "Only operators can tag records in a shared zone; leave tags out.")
     moved = row.pk is None or (row.label, row.zone_id) != (spec.label, zone.pk)
     if base == APEX or spec.label == "*":
-        detail = f"What concerns all of {zone.domain} belongs to its owner; use a name below it."
+        detail = f"Only the owner can change records of {zone.domain} itself; use a name below it."
         changes.fault("/spec/label", "apex", detail)
     elif moved and (_belongs_to_others(owner, zone, base) or _is_claimed(owner, full_name(base, zone.domain))):
         changes.fault("/spec/label", "name_taken", f"The name {name} is not available to this account.")

@@ -35,7 +35,7 @@ def _fault(changes: ChangeSet, found: Broken) -> FieldError:
     place = "/objects" if any(changes.deferred.saved["Route"].values()) else "/spec"
     actor = changes.actor
     if not actor.is_operator and found.route.account != actor.account.name:
-        return FieldError(place, "assertion", "An assertion of another account would fail.")
+        return FieldError(place, "assertion", "An assertion of another account would fail; ask an operator.")
     detail = f"Assertion {found.index} of route {found.route.label} would fail: {found.sentence}"
     return FieldError(place, "assertion", detail)
 

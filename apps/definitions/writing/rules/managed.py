@@ -64,8 +64,8 @@ def check_manager(changes: ChangeSet, row: Any) -> None:
         changes.fault("/name", "managed", f"This object is managed by {row.manager}; apply it under that manager.")
         raise Invalid(changes.faults.drain())
     if not changes.break_glass:
-        detail = f"{row.name} is managed by {row.manager}, which will undo what others change; change it there, or "
-        raise Managed(detail + "break the glass: break_glass=true, or the box in the form.")
+        detail = f"{row.name} is managed by {row.manager}, which reverts other changes. Change it there, or "
+        raise Managed(detail + "break glass: set break_glass=true, or tick the box in the form.")
 
 
 def reason_of(changes: ChangeSet, row: Any) -> str:

@@ -65,7 +65,7 @@ def _of_stack(row: Stack) -> Users:
 def _of_schedule(row: Schedule) -> Users:
     # A change that it made and has still to take back.
     owed = owed_by(row)
-    return [(f"a change that it takes back at {owed:%Y-%m-%d %H:%M:%S} UTC", row.account_id)] if owed else []
+    return [(f"a change that it restores at {owed:%Y-%m-%d %H:%M:%S} UTC", row.account_id)] if owed else []
 
 
 def _of_region(row: Region) -> Users:
@@ -82,7 +82,7 @@ def _of_region(row: Region) -> Users:
 # Kinds that are not here are used by nobody.
 _USERS: dict[type[Any], Callable[[Any], Users]] = {
     # Its history stays, so it stays; and nobody else could own its objects.
-    Account: lambda row: [("its own history in the audit record", row.pk)],
+    Account: lambda row: [("its own history in the audit log", row.pk)],
     Region: _of_region,
     Fleet: _of_fleet,
     CloudAccount: lambda row: _named("stack", row.stacks.all()),
