@@ -222,7 +222,7 @@ def _objects(world: World) -> Iterator[tuple[str, Any]]:
     yield "delivery", Delivery.objects.get(webhook__account=own)
     yield "schedule", Schedule.objects.get(account=own, name="nightly")
     yield "trigger", Trigger.objects.get(account=own, name="ci")
-    yield "run", ScheduleRun.objects.get(account=own, state="dead")
+    yield "schedulerun", ScheduleRun.objects.get(account=own, state="dead")
     yield "capacitytest", CapacityTest.objects.get(account=own, name="measure")
     yield "run", Run.objects.get(account=own, state="done")
     yield "going", Run.objects.get(account=own, state="running")

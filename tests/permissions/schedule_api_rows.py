@@ -18,7 +18,7 @@ READ_OWN = codes(404, 200, 200)
 # The role is asked before the row: a viewer of any account learns the same.
 WRITE_OWN = codes(404, "403 200 200", "403 200 200")
 SEND = codes(404, "403 202 202", "403 202 202")
-OF_SCHEDULE, OF_TRIGGER, OF_SCHEDULE_RUN = {"pk": "$schedule"}, {"pk": "$trigger"}, {"pk": "$run"}
+OF_SCHEDULE, OF_TRIGGER, OF_SCHEDULE_RUN = {"pk": "$schedule"}, {"pk": "$trigger"}, {"pk": "$schedulerun"}
 SCHEDULE: dict[str, Any] = {
     "when": {"cron": "30 2 * * *"},
     "overlap": "allow",
@@ -51,8 +51,8 @@ SCHEDULES_API: tuple[Row, ...] = (
     Row("api:schedules-resume", "POST", WRITE_OWN, OF_SCHEDULE, "schedule"),
     Row("api:schedules-secret", "POST", WRITE_OWN, OF_SCHEDULE, "schedule"),
     Row("api:schedule-runs-list", "GET", LIST, holds="all"),
-    Row("api:schedule-runs-detail", "GET", READ_OWN, OF_SCHEDULE_RUN, "run"),
-    Row("api:schedule-runs-retry", "POST", SEND, OF_SCHEDULE_RUN, "run"),
+    Row("api:schedule-runs-detail", "GET", READ_OWN, OF_SCHEDULE_RUN, "schedulerun"),
+    Row("api:schedule-runs-retry", "POST", SEND, OF_SCHEDULE_RUN, "schedulerun"),
     Row("api:triggers-list", "GET", LIST, holds="all"),
     Row(
         "api:triggers-list",

@@ -38,5 +38,5 @@ SCHEDULE_PAGES: tuple[Row, ...] = (
     sent("trigger-new", SECRET, "schedule", OF_SCHEDULE, form={"name": "more", "sender": "secret", "per_minute": "6"}),
     sent("trigger-rotate", SECRET, "trigger", OF_TRIGGER),
     sent("trigger-delete", SENT, "trigger", OF_TRIGGER),
-    sent("schedule-run-retry", SENT, "run", {"pk": "$run"}),
+    sent("schedule-run-retry", SENT, "schedulerun", {"pk": "$schedulerun"}),
 )
