@@ -101,7 +101,7 @@ def test_a_node_that_the_bundle_does_not_name_takes_no_addresses() -> None:
         found = bundle(node)
         files = {path: content for path, content in found.files.items() if path != "manifest.json"}
         strange = assemble(files, found.binds, {}, {"us-9": "node-1"}, found.addresses)
-        with pytest.raises(Refusal, match="among nodes that us-1 is none of"):
+        with pytest.raises(Refusal, match="among nodes that do not include us-1"):
             node.push(strange, 1)
 
 

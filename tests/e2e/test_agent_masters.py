@@ -81,7 +81,7 @@ def test_a_master_that_is_silent_or_refuses_connections_is_not_taken_for_none(an
     with master_that(30, answer) as (proxy, folder):
         with pytest.raises(Unavailable, match="did not load within 1 seconds"):
             proxy.reload_or_start(folder, 1)
-        with pytest.raises(Unavailable, match="--stop ends it"):
+        with pytest.raises(Unavailable, match="Use --stop to end it"):
             proxy.start()
 
 
