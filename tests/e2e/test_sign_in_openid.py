@@ -264,7 +264,7 @@ def test_a_provider_that_is_away_is_said_in_words(browser: Browser, settings: Se
     settings.OIDC_ISSUER = apps[0]["settings"]["server_url"] = f"http://127.0.0.1:{spare_port()}/o"
     answer = browser.get(f"{browser.console}/sign-in/with/sso")
     assert answer.status_code == 401
-    assert "could not be asked" in answer.text
+    assert "could not be reached" in answer.text
 
 
 def test_an_unknown_provider_does_not_exist(browser: Browser) -> None:
