@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from apps.capacity.measure.judging import judge_step
@@ -172,16 +172,21 @@ def keeps_its_bounds(
     assert story.result.overloaded_s <= TUNING.overload_s + 2
 
 
+# One bad step by chance at the highest allowed rate: the likeliest border lies above what may be asked for.
+UNLUCKY = {"servers": 1, "service_ms": 364.0, "poisson": True, "start": 1.5, "most": 1.5, "failing": 0.002, "seed": 14}
+
+
 @pytest.mark.parametrize(
     "target",
     [
+        UNLUCKY,
         {"service_ms": 400, "exponential": True, "poisson": True, "start": 300, "most": 300},
         {"service_ms": 5, "most": 7.5},
         {"servers": 12, "service_ms": 1, "poisson": True, "start": 300, "most": 1.0},
         {"servers": 4, "service_ms": 20, "exponential": True, "start": 100, "most": 250, "failing": 0.03},
         {"service_ms": 50, "poisson": True, "failing": 1.0},
     ],
-    ids=["slow", "little is allowed", "less than guessed", "some fail", "all fail"],
+    ids=["unlucky", "slow", "little is allowed", "less than guessed", "some fail", "all fail"],
 )
 def test_these_targets_end_in_time_and_within_the_bounds(target: dict[str, Any]) -> None:
     keeps_its_bounds(**target)
@@ -203,6 +208,7 @@ def test_these_targets_end_in_time_and_within_the_bounds(target: dict[str, Any])
         }
     )
 )
+@example(target=UNLUCKY)
 def test_whatever_the_target_it_ends_in_time_and_within_its_bounds(target: dict[str, Any]) -> None:
     keeps_its_bounds(**target)
 

@@ -232,7 +232,8 @@ def _closer(state: State) -> StepPlan | None:
     if found is None or spent or found.high - found.low <= 2 * tuning.close * found.rate:
         return None
     length = min(tuning.closer_most_s, state.left - tuning.spare_s)
-    rate = found.rate * tuning.below_fit
+    # One bad step by chance at the highest allowed rate is enough for a likely border above it.
+    rate = min(state.ceiling, found.rate * tuning.below_fit)
     return StepPlan(Purpose.CONFIRM, length, length, rate, note=f"Looking closer at {rate:.4g}/s.")
 
 
