@@ -50,7 +50,7 @@ class Actor:
 
     def must_be_active(self) -> None:
         """Raise Forbidden while the account is suspended; an operator may still impersonate its viewer."""
-        if self.account.suspended_at is not None and not self.impersonating:
+        if self.account.suspended and not self.impersonating:
             raise Forbidden(
                 "This account is suspended: its traffic is not affected, but the console "
                 "and changes are blocked. Ask an operator."

@@ -15,7 +15,7 @@ def _challenge() -> str:
 class Account(models.Model):
     """A tenant: an operator account runs the platform, a customer account manages its own routes.
 
-    `quotas` maps a name of quotas.py to a whole number and holds only what differs from the defaults. A suspended
+    `quotas` maps a name of quota_bounds.py to a whole number and holds only what differs from the defaults. A suspended
     account keeps its traffic, its people and its tokens, but they may do nothing until it is resumed.
     """
 
@@ -42,6 +42,11 @@ class Account(models.Model):
     def is_operator(self) -> bool:
         """Whether the account runs the platform and so sees every account."""
         return self.kind == self.Kind.OPERATOR
+
+    @property
+    def suspended(self) -> bool:
+        """Whether its people and programs may do nothing."""
+        return self.suspended_at is not None
 
 
 class User(AbstractUser):

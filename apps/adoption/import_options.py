@@ -14,7 +14,7 @@ from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.fields import Reader
 from apps.definitions.shapes.base.words import MAX_LIST
-from apps.definitions.shapes.stack import region_of_cloud
+from apps.definitions.shapes.clouds.stack import region_of_cloud
 
 # An ARN, `classic/NAME`, `urlMaps/NAME`; paths of IAM's certificates have more signs than those of others.
 _CLOUD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+=,.@:/-]{0,2047}")

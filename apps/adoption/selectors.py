@@ -15,7 +15,7 @@ from apps.adoption.contract import Adoption, Wish
 from apps.adoption.import_options import Order, unused
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Conflict, FieldError, Invalid, NotFound
-from apps.definitions.shapes.stack import region_of_cloud
+from apps.definitions.shapes.clouds.stack import region_of_cloud
 from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
 from apps.fleet.models import CloudAccount

@@ -14,8 +14,8 @@ from django.db.models import Q
 from apps.accounts.models import Account, Hostname
 from apps.compiler.model import fleet as model
 from apps.compiler.model.stack import RecordType
-from apps.definitions.shapes.pool import LimitSpec, Overflow
-from apps.definitions.shapes.zone import ZoneDriver
+from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow
+from apps.definitions.shapes.traffic.zone import ZoneDriver
 from apps.fleet.models import Fleet, Region, Stack, StaticIP
 
 

@@ -22,9 +22,9 @@ from apps.compiler.model.fleet import (
 from apps.compiler.questions.trace import Question, trace
 from apps.compiler.targets.terraform.google.render import render
 from apps.definitions.reading.documents import Object, read_object
-from apps.definitions.shapes.load_balancer import LoadBalancerSpec
-from apps.definitions.shapes.pool import PoolSpec
-from apps.definitions.shapes.route import RouteSpec
+from apps.definitions.shapes.traffic.load_balancer import LoadBalancerSpec
+from apps.definitions.shapes.traffic.pool import PoolSpec
+from apps.definitions.shapes.traffic.route import RouteSpec
 from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.google import GoogleReader
 from tests.conformance.fake_google import World, served

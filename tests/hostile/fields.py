@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from apps.accounts.quotas import DEFAULTS
+from apps.accounts.quota_bounds import DEFAULTS
 from tests.hostile.cloud_examples import CLOUD_EXAMPLES
 from tests.hostile.legal import (
     LABEL,

@@ -14,7 +14,7 @@ from apps.definitions.reading.documents import READERS, read_object
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.kinds import SHAPES
-from apps.definitions.shapes.platform import GrantSpec
+from apps.definitions.shapes.platform.topology import GrantSpec
 from tests.hostile.corpus import CORPUS, SHARP, VALUES
 from tests.hostile.fields import EXAMPLES, FIELDS, Document, Field, leaves, with_value, without_positions
 from tests.hostile.legal import NAME

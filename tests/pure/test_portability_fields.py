@@ -19,7 +19,7 @@ from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.base.shape import About, Shape
 from apps.definitions.shapes.base.words import Boolean
 from apps.definitions.shapes.kinds import SHAPES
-from apps.definitions.shapes.pool import PoolSpec
+from apps.definitions.shapes.traffic.pool import PoolSpec
 
 TARGETS = Path(__file__).resolve().parents[2] / "apps" / "compiler" / "targets" / "terraform"
 OBJECTS = {"Pool": ("pool", "pools[pool_id]", "server"), "Route": ("route",)}

@@ -28,7 +28,7 @@ from apps.definitions.freezing.listener_certificates import certificates_in, fro
 from apps.definitions.freezing.zone_records import values_of
 from apps.definitions.models import Backend, LoadBalancer, Pool, Record, Server, Zone
 from apps.definitions.ports import PORTS
-from apps.definitions.shapes.stack import network_of
+from apps.definitions.shapes.clouds.stack import network_of
 from apps.fleet import distances
 from apps.fleet.models import Region, Stack, StaticIP
 from apps.fleet.selectors import latency_table

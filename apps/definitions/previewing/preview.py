@@ -17,7 +17,7 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import LoadBalancer, Pool, Route
 from apps.definitions.reading.describing import document
 from apps.definitions.reading.documents import read_object
-from apps.definitions.shapes.route import RouteSpec
+from apps.definitions.shapes.traffic.route import RouteSpec
 from apps.definitions.sharing import seen_pools
 
 Preview = dict[str, Any]

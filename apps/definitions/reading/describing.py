@@ -26,16 +26,16 @@ from apps.definitions.models import (
 )
 from apps.definitions.reading.capacity_tests import capacity_test_document, capacity_test_row
 from apps.definitions.reading.schedules import schedule_document, schedule_row
-from apps.definitions.reading.specs import AccountSpec, CapacityTestSpec, ScheduleSpec, Spec
+from apps.definitions.reading.specs import CapacityTestSpec, ScheduleSpec, Spec
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.clouds.stack import NetworkSpec, StackSpec, network_of
+from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
 from apps.definitions.shapes.kinds import SHAPES
-from apps.definitions.shapes.platform import RegionSpec
-from apps.definitions.shapes.pool import LimitSpec, PoolSpec
-from apps.definitions.shapes.route import Action, RouteSpec
-from apps.definitions.shapes.stack import NetworkSpec, StackSpec, network_of
-from apps.definitions.shapes.static_ip import StaticIPSpec
+from apps.definitions.shapes.platform.topology import RegionSpec
+from apps.definitions.shapes.traffic.pool import LimitSpec, PoolSpec
+from apps.definitions.shapes.traffic.route import Action, RouteSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 Document = dict[str, Any]
@@ -65,27 +65,11 @@ KIND_OF_MODEL: dict[type[Any], str] = {
 }
 
 
-def _account(spec: AccountSpec) -> Document:
-    found: Document = {"title": spec.title, "kind": spec.kind}
-    if spec.quotas is not None:
-        found["quotas"] = dict(sorted(spec.quotas))
-    if spec.suspended is not None:
-        found["suspended"] = spec.suspended
-    return found
-
-
-def _account_row(row: Account) -> Document:
-    found = {"title": row.title, "kind": str(row.kind), "quotas": dict(sorted(row.quotas.items()))}
-    return found | {"suspended": row.suspended_at is not None}
-
-
 def settled(before: Document | None, spec: Spec) -> Document:
     """The document of a specification with what it leaves as it is: taken from the document of the stored object."""
     after, stored = document(spec), before or {}
     if isinstance(spec, Shape):
         after = settled_by_shape(type(spec), stored, after)
-    if isinstance(spec, AccountSpec):
-        after = {"quotas": stored.get("quotas", {}), "suspended": stored.get("suspended", False)} | after
     if isinstance(spec, StaticIPSpec):
         kept = {name: stored.get(name) for name in ("address", "router_id") if after[name] is None}
         after |= kept  # what was allotted
@@ -100,7 +84,6 @@ def settled(before: Document | None, spec: Spec) -> Document:
 
 
 _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
-    AccountSpec: _account,
     CapacityTestSpec: capacity_test_document,
     ScheduleSpec: schedule_document,
 }
@@ -127,7 +110,6 @@ def _route_row(row: Route | ListedRoute) -> Document:
 
 
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
-    Account: _account_row,
     Region: _region_row,
     Stack: lambda row: write(StackSpec, row) | {"network": write(NetworkSpec, network_of(row.network))},
     # What a cloud has chosen is no part of the document: see `addresses` of the row.

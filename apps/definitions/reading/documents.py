@@ -15,22 +15,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from apps.accounts.models import Account
-from apps.accounts.quotas import DEFAULTS, bounds
 from apps.compiler import grammar
 from apps.compiler.model.fleet import LimitKind, WhenFull
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.capacity_tests import read_capacity_test
-from apps.definitions.reading.fields import Reader, boolean, integer, title
+from apps.definitions.reading.fields import Reader
 from apps.definitions.reading.schedules import read_schedule
-from apps.definitions.reading.specs import (
-    AccountSpec,
-    Spec,
-)
+from apps.definitions.reading.specs import Spec
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.kinds import SHAPES
-from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange
+from apps.definitions.shapes.traffic.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +37,6 @@ class Object:
     account: str | None
     spec: Spec
     pointer: str = ""
-
-
-def _account(reader: Reader) -> AccountSpec:
-    def kind(value: object) -> str:
-        if value not in Account.Kind.values:
-            raise grammar.GrammarError("choice", "Use operator or customer.")
-        return str(value)
-
-    return AccountSpec(
-        reader.required("title", title),
-        reader.optional("kind", kind, "customer"),
-        _quotas(reader.child("quotas")),
-        reader.optional("suspended", boolean, None),
-    )
-
-
-def _quotas(reader: Reader | None) -> tuple[tuple[str, int], ...] | None:
-    if reader is None:
-        return None
-    found = {name: reader.optional(name, integer(*bounds(name)), None) for name in DEFAULTS}
-    reader.close()
-    return tuple((name, value) for name, value in found.items() if value is not None)
 
 
 def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
@@ -79,7 +52,6 @@ def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
 
 # A shape, or what reads by hand the fields of a kind that has no shape yet.
 READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
-    "Account": _account,
     **SHAPES,
     "CapacityTest": read_capacity_test,
     "Schedule": lambda reader: read_schedule(reader, read_object),

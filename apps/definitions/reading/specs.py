@@ -10,16 +10,6 @@ from apps.definitions.shapes.base.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
-class AccountSpec:
-    """A tenant. What is None of `quotas` and `suspended` stays as it is; quotas hold what differs from the usual."""
-
-    title: str
-    kind: str
-    quotas: tuple[tuple[str, int], ...] | None = None
-    suspended: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TargetSpec:
     """What a schedule does, by its kind (models.Schedule.TargetKind), as the document says it.
 
@@ -124,4 +114,4 @@ class CapacityTestSpec:
     policy: PolicySpec = PolicySpec()
 
 
-Spec = Shape | AccountSpec | ScheduleSpec | CapacityTestSpec
+Spec = Shape | ScheduleSpec | CapacityTestSpec

@@ -1,23 +1,25 @@
-"""The kinds whose fields are declared as shapes."""
+"""Every kind with its shape."""
 
 from __future__ import annotations
 
 import re
 
-from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.shape import Shape
-from apps.definitions.shapes.certificate import CertificateSpec
-from apps.definitions.shapes.cloud_account import CloudAccountSpec
-from apps.definitions.shapes.load_balancer import LoadBalancerSpec
-from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
-from apps.definitions.shapes.pool import PoolSpec
-from apps.definitions.shapes.record import RecordSpec
-from apps.definitions.shapes.route import RouteSpec
-from apps.definitions.shapes.stack import StackSpec
-from apps.definitions.shapes.static_ip import StaticIPSpec
-from apps.definitions.shapes.zone import ZoneSpec
+from apps.definitions.shapes.clouds.address_pool import AddressPoolSpec
+from apps.definitions.shapes.clouds.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.clouds.stack import StackSpec
+from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
+from apps.definitions.shapes.platform.account import AccountSpec
+from apps.definitions.shapes.platform.topology import FleetSpec, GrantSpec, NodeSpec, RegionSpec
+from apps.definitions.shapes.traffic.certificate import CertificateSpec
+from apps.definitions.shapes.traffic.load_balancer import LoadBalancerSpec
+from apps.definitions.shapes.traffic.pool import PoolSpec
+from apps.definitions.shapes.traffic.record import RecordSpec
+from apps.definitions.shapes.traffic.route import RouteSpec
+from apps.definitions.shapes.traffic.zone import ZoneSpec
 
 SHAPES: dict[str, type[Shape]] = {
+    "Account": AccountSpec,
     "Region": RegionSpec,
     "Fleet": FleetSpec,
     "Node": NodeSpec,

@@ -21,7 +21,7 @@ from apps.schedules.targets.contract import Outcome, TargetFailed
 
 def act(run: ScheduleRun, now: datetime) -> Outcome:
     """Make the change, or take back an earlier one. Raises TargetFailed, for good, when it may not be made."""
-    if run.schedule.account.suspended_at is not None:
+    if run.schedule.account.suspended:
         raise TargetFailed("The account is suspended, so nothing was changed.", final=True)
     try:
         return _take_back(run) if run.cause == ScheduleRun.Cause.RESTORE else _make(run, now)

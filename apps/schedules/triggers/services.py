@@ -175,7 +175,7 @@ def call(*, key_id: str, call: Call) -> tuple[ScheduleRun, bool]:
     if not (new or old) or row is None:
         raise NotFound(UNKNOWN)
     body, delivery = _text(call.body), delivery_of(row.sender, call.headers)
-    if row.account.suspended_at is not None:
+    if row.account.suspended:
         raise Conflict(
             "The account of this trigger is suspended; no schedule run was made. Its people can ask an operator."
         )

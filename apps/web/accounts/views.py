@@ -16,70 +16,35 @@ from django.views.decorators.http import require_POST
 from apps.accounts import choosing
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.accounts.quotas import DEFAULTS, bounds, quotas_of
+from apps.accounts.quota_bounds import DEFAULTS
+from apps.accounts.quotas import quotas_of
 from apps.accounts.selectors import account_named, accounts
 from apps.core.errors import NotFound
 from apps.definitions.reading.describing import describe
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.platform.account import Quotas
 from apps.definitions.writing.rules.quotas import counts
 from apps.members import impersonation, selectors
 from apps.web.accounts.people import people_of
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, recognise, show
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.shape_forms import ShapeForm
 from apps.webhooks.selectors import webhooks
 
 PER_PAGE = 100
-UNITS = {
-    "static_ips": "Static IPs",
-    "requests_per_minute": "API requests per minute",
-    "node_share_percent": "Percent of a node's connections",
-    "node_rps": "Requests/s (TCP: new connections/s) on a node",
-    "test_runs_at_once": "Capacity tests at once",
-    "test_rate": "Requests/s of a capacity test",
-    "test_connections": "Connections of a capacity test",
-    "test_seconds": "Seconds of a capacity test",
-}
 REASON = "pages/accounts/reason.html"
 
 
-class AccountForm(forms.Form):
+class AccountForm(ShapeForm):
     """A name (once), a title, and the quotas that differ from the usual ones."""
 
-    use_required_attribute = False
-
-    def __init__(self, *args: Any, stored: Account | None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if stored is None:
-            hint = "Lowercase letters, digits and hyphens. Can't be changed later."
-            self.fields["/name"] = forms.CharField(label="Name", help_text=hint)
-        self.fields["/spec/title"] = forms.CharField(
-            label="Title", max_length=120, initial=stored.title if stored else "", help_text="The name shown on pages."
-        )
-        for name, usual in DEFAULTS.items():
-            self.fields[f"/spec/quotas/{name}"] = forms.IntegerField(
-                label=words_of(name),
-                required=False,
-                initial=stored.quotas.get(name) if stored else None,
-                widget=forms.NumberInput(attrs={"placeholder": f"{usual}", "min": bounds(name)[0]}),
-                help_text=f"Default: {usual:,}.",
-            )
+    kind = "Account"
 
     @property
     def quotas(self) -> list[forms.BoundField]:
         """The fields of the quotas."""
         return [self[f"/spec/quotas/{name}"] for name in DEFAULTS]
-
-    def spec(self, stored: Account | None) -> dict[str, Any]:
-        """The account's document as it should be."""
-        data = self.cleaned_data
-        kept = describe(stored) if stored else {"kind": "customer"}
-        quotas = {name: data[f"/spec/quotas/{name}"] for name in DEFAULTS}
-        return kept | {"title": data["/spec/title"], "quotas": quotas}
-
-
-def words_of(name: str) -> str:
-    """A quota as people say it."""
-    return UNITS.get(name, name.replace("_", " ").capitalize())
 
 
 @page
@@ -129,7 +94,8 @@ def _detail(request: PageRequest, account: Account) -> HttpResponse:
 def _quotas(actor: Actor, account: Account) -> list[dict[str, Any]]:
     """Every quota beside what is used of it."""
     used = {**counts(account), **selectors.counts(account), "webhooks": webhooks(actor).filter(account=account).count()}
-    return [_quota(words_of(name), most, used.get(name)) for name, most in quotas_of(account).items()]
+    labels = {field.name: field.about.label for field in fields_of(Quotas)}
+    return [_quota(labels[name], most, used.get(name)) for name, most in quotas_of(account).items()]
 
 
 def _quota(words: str, most: int | None, used: int | None) -> dict[str, Any]:
@@ -159,13 +125,13 @@ def edit(request: PageRequest, name: str) -> HttpResponse:
 
 def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
     request.actor.must_operate("accounts")
-    form = AccountForm(request.POST if request.method == "POST" else None, stored=stored)
+    form = AccountForm(request.POST if request.method == "POST" else None, stored=stored, names={})
     if form.is_bound and form.is_valid():
         typed = Typed(
             kind="Account",
             row=stored,
             name=form.cleaned_data.get("/name", ""),
-            spec=form.spec(stored),
+            spec=form.spec() | {"kind": stored.kind if stored else Account.Kind.CUSTOMER},
             version=version_sent(request),
         )
         if saved := save_or_attach_errors(request, typed, partial(attach_errors, form)):

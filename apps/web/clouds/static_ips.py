@@ -13,7 +13,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import LoadBalancer
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.services import move_static_ip, release_static_ip
-from apps.definitions.shapes.static_ip import KINDS
+from apps.definitions.shapes.clouds.static_ip import KINDS
 from apps.fleet import selectors as places
 from apps.observe.show.address_locations import address_locations
 from apps.web.kit.pages import PageRequest, operators_only, page, show

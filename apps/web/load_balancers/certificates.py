@@ -17,7 +17,7 @@ from apps.core.clock import now
 from apps.definitions import selectors
 from apps.definitions.models import Certificate
 from apps.definitions.shapes.base.fields import field_at
-from apps.definitions.shapes.certificate import CertificateSpec
+from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.rollouts.selectors import conditions_of
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show

@@ -15,7 +15,7 @@ from apps.definitions.models import Pool
 from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import field_at, fields_of
 from apps.definitions.shapes.base.words import as_texts
-from apps.definitions.shapes.pool import BackendSpec, HealthCheckSpec, LimitSpec, Overflow, PoolSpec, ServerSpec
+from apps.definitions.shapes.traffic.pool import BackendSpec, HealthCheckSpec, LimitSpec, Overflow, PoolSpec, ServerSpec
 from apps.fleet.models import Region
 from apps.web.kit.edit_conflicts import remember
 from apps.web.kit.shape_fields import Text, form_field, pairs, plain_fields, typed, written

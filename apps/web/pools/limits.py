@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Backend, Pool
 from apps.definitions.services import set_limit
-from apps.definitions.shapes.pool import LIMITS, SCOPES
+from apps.definitions.shapes.traffic.pool import LIMITS, SCOPES
 from apps.overflow.preview import overloads
 from apps.web.kit.pages import PageRequest, page
 from apps.web.kit.saving import version_sent

@@ -102,6 +102,18 @@ def word(kind: type[E], labels: Mapping[E, str] | None = None, *, only: Iterable
     return Grammar(read, schema, str, {str(each): label for each, label in (labels or {}).items()})
 
 
+def one_of(*known: str, labels: Mapping[str, str] | None = None, sentence: str = "") -> Grammar:
+    """One of a closed list that only documents and rows know; `labels` as above, of each word where there are some."""
+    known = known or tuple(labels or ())
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and value in known:
+            return value
+        raise GrammarError("choice", sentence or f"Use one of {', '.join(known)}.")
+
+    return Grammar(read, {"type": "string", "enum": list(known)}, labels=labels)
+
+
 def read_boolean(value: object) -> bool:
     """True or false."""
     if not isinstance(value, bool):

@@ -20,7 +20,8 @@ def write(shape: type[Shape], source: object, owner: int | None = None) -> Docum
     for field in fields_of(shape):
         value = getattr(source, field.name, None)
         left_out = value is None and field.about.stays is not None
-        if not left_out and not field.about.secret and (value or not field.about.absent_when_empty):
+        holds_nothing = field.about.absent_when_empty and value in (None, "", (), [])  # 0 says something
+        if not (left_out or field.about.secret or holds_nothing):
             found[field.name] = _written(field, value, owner)
     return found
 
@@ -37,8 +38,9 @@ def _written(field: Field, value: Any, owner: int | None) -> Any:
 
 def _one(field: Field, value: Any, owner: int | None) -> Any:
     if field.child:
-        # A column may keep the document of an object as it is.
-        return value if isinstance(value, dict) else write(field.child, value, owner)
+        if isinstance(value, dict):  # a column that keeps the document as it is, in any order
+            return {each.name: value[each.name] for each in fields_of(field.child) if each.name in value}
+        return write(field.child, value, owner)
     if hasattr(value, "pk"):  # a row, where documents have its name
         foreign = field.grammar and field.grammar.with_account and value.account_id != owner
         return f"{value.account.name}/{value.name}" if foreign else value.name

@@ -15,7 +15,7 @@ from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import Document, describe
-from apps.definitions.shapes.platform import FLEET_PORTS
+from apps.definitions.shapes.platform.topology import FLEET_PORTS
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.load_balancers import expect_fit
 from apps.definitions.writing.objects import hold, save_partial

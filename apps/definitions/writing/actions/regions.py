@@ -9,7 +9,7 @@ from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.affected_targets import stacks_of
 from apps.definitions.reading.describing import Document
-from apps.definitions.shapes.platform import LATENCY_MS
+from apps.definitions.shapes.platform.topology import LATENCY_MS
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.topology import set_ms
 from apps.definitions.writing.objects import save_partial

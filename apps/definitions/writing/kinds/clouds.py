@@ -12,8 +12,8 @@ from apps.compiler.model.stack import Cloud
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.reading.outside import called_url
 from apps.definitions.shapes.base.writing import copy_plain, write
-from apps.definitions.shapes.cloud_account import CloudAccountSpec
-from apps.definitions.shapes.stack import GLOBAL, NetworkSpec, StackSpec, is_vpc_id
+from apps.definitions.shapes.clouds.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.clouds.stack import GLOBAL, NetworkSpec, StackSpec, is_vpc_id
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.load_balancers import missing_network
 from apps.fleet.models import CloudAccount, Region, Stack

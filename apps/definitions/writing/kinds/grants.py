@@ -18,7 +18,7 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Pool, Record, Route, Zone
 from apps.definitions.shapes.base.words import as_texts
-from apps.definitions.shapes.platform import GrantSpec
+from apps.definitions.shapes.platform.topology import GrantSpec
 from apps.definitions.sharing import grants_by_tag, lock_shared, tagged, tagged_zones
 from apps.definitions.writing.change_set import ChangeSet
 

@@ -9,9 +9,9 @@ from apps.compiler.model.fleet import Protocol
 from apps.compiler.model.stack import ON_FLEETS, Cloud
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool
-from apps.definitions.shapes.load_balancer import ListenerSpec, LoadBalancerSpec
-from apps.definitions.shapes.platform import FLEET_PORTS
-from apps.definitions.shapes.stack import network_of
+from apps.definitions.shapes.clouds.stack import network_of
+from apps.definitions.shapes.platform.topology import FLEET_PORTS
+from apps.definitions.shapes.traffic.load_balancer import ListenerSpec, LoadBalancerSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import Fleet, Stack, StaticIP
 

@@ -12,7 +12,7 @@ from apps.compiler.model.fleet import Protocol
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.shapes.base.writing import write
-from apps.definitions.shapes.route import Assertion, RouteSpec
+from apps.definitions.shapes.traffic.route import Assertion, RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.quotas import expect_growth
 

@@ -15,9 +15,9 @@ from apps.core.concurrency.locks import lock_words
 from apps.core.errors import Conflict
 from apps.definitions.models import Listener
 from apps.definitions.reading.describing import Document, describe
-from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.writing import copy_plain
-from apps.definitions.shapes.static_ip import StaticIPSpec
+from apps.definitions.shapes.clouds.address_pool import AddressPoolSpec
+from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.quotas import expect_growth
 from apps.fleet.models import AddressPool, Node, Region, Stack, StaticIP

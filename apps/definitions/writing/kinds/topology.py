@@ -9,9 +9,9 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.affected_targets import zones_of
 from apps.definitions.models import Listener
-from apps.definitions.reading.specs import AccountSpec
-from apps.definitions.shapes.base.writing import copy_plain
-from apps.definitions.shapes.platform import FLEET_PORTS, FleetSpec, NodeSpec, RegionSpec
+from apps.definitions.shapes.base.writing import copy_plain, write
+from apps.definitions.shapes.platform.account import AccountSpec, Quotas
+from apps.definitions.shapes.platform.topology import FLEET_PORTS, FleetSpec, NodeSpec, RegionSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import Fleet, Node, Region, RegionLatency, Stack
 
@@ -33,7 +33,7 @@ def store_account(changes: ChangeSet, owner: Account, row: Account, spec: Accoun
         raise Invalid(changes.faults.drain())
     row.title, row.kind = spec.title, spec.kind
     if spec.quotas is not None:
-        row.quotas = dict(spec.quotas)
+        row.quotas = write(Quotas, spec.quotas)
     if spec.suspended is not None:
         row.suspended_at = (row.suspended_at or now()) if spec.suspended else None
     row.save()

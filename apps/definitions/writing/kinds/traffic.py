@@ -16,8 +16,8 @@ from apps.core.errors import Invalid
 from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.models import Backend, Certificate, HealthCheck, Pool, Server
 from apps.definitions.shapes.base.writing import copy_plain
-from apps.definitions.shapes.certificate import CertificateSpec
-from apps.definitions.shapes.pool import BackendSpec, PoolSpec, ServerSpec
+from apps.definitions.shapes.traffic.certificate import CertificateSpec
+from apps.definitions.shapes.traffic.pool import BackendSpec, PoolSpec, ServerSpec
 from apps.definitions.values.certificates import read_certificate
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags

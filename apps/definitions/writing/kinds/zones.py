@@ -18,8 +18,8 @@ from apps.core.called_urls import read_url
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.definitions.shapes.base.writing import copy_plain
-from apps.definitions.shapes.record import RecordSpec
-from apps.definitions.shapes.zone import ZoneDriver, ZoneSpec
+from apps.definitions.shapes.traffic.record import RecordSpec
+from apps.definitions.shapes.traffic.zone import ZoneDriver, ZoneSpec
 from apps.definitions.values.record_values import APEX, MAX_NAME, base_of, full_name
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags

@@ -13,7 +13,7 @@ from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, WhenFull
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Backend, Pool
 from apps.definitions.reading.documents import Object
-from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, BackendSpec, PoolSpec
+from apps.definitions.shapes.traffic.pool import QUEUE_NEEDS_CONNECTIONS, BackendSpec, PoolSpec
 from apps.definitions.writing.change_set import ChangeSet
 
 UNITS = {LimitKind.RATE: "/s", LimitKind.CONNECTIONS: " connections"}

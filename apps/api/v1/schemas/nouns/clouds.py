@@ -7,10 +7,10 @@ from rest_framework import serializers
 from apps.api.v1.schemas import words
 from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Definition, Envelope
-from apps.definitions.shapes.address_pool import AddressPoolSpec
-from apps.definitions.shapes.cloud_account import CloudAccountSpec
-from apps.definitions.shapes.stack import StackSpec
-from apps.definitions.shapes.static_ip import StaticIPSpec
+from apps.definitions.shapes.clouds.address_pool import AddressPoolSpec
+from apps.definitions.shapes.clouds.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.clouds.stack import StackSpec
+from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
 from apps.stacks.models import StackRun as RunRow
 from apps.stacks.selectors import WORDS
 

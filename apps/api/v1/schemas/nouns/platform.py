@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from rest_framework import serializers
-
-from apps.accounts.models import Account as AccountRow
-from apps.accounts.quotas import DEFAULTS, bounds
 from apps.api.v1.schemas import words
 from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Definition, Envelope
-from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
-
-
-class Quotas(serializers.Serializer[Any]):
-    """How many of each an account may have; what is left out is as by default."""
-
-    may_be_absent = tuple(DEFAULTS)
-
-    def get_fields(self) -> dict[str, Any]:
-        """One field per quota."""
-        return {noun: words.whole(*bounds(noun), required=False) for noun in DEFAULTS}
-
-
-class AccountSpec(serializers.Serializer[Any]):
-    """A tenant."""
-
-    title = words.title()
-    kind = words.word(AccountRow.Kind.values, required=False)
-    quotas = Quotas(required=False)
-    suspended = serializers.BooleanField(required=False)
+from apps.definitions.shapes.platform.account import AccountSpec
+from apps.definitions.shapes.platform.topology import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 
 
 class Account(Definition):
     """An account."""
 
     kind = words.word(["Account"])
-    spec = AccountSpec()
+    spec = serializer_of(AccountSpec)()
 
 
 class MeasuredLatency(words.Shown):
@@ -91,7 +67,7 @@ class AccountEnvelope(Envelope):
 
     kind = words.word(["Account"], required=False)
     name = words.name()
-    spec = AccountSpec()
+    spec = serializer_of(AccountSpec)()
 
 
 class RegionEnvelope(Envelope):

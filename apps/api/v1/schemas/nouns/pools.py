@@ -10,7 +10,7 @@ from apps.api.v1.schemas.envelopes import Conditioned, Envelope
 from apps.api.v1.schemas.nouns.traffic import words_of
 from apps.definitions.models import Backend as BackendRow
 from apps.definitions.models import Server as ServerRow
-from apps.definitions.shapes.pool import HIGHEST_LIMIT, RUN, PoolSpec
+from apps.definitions.shapes.traffic.pool import HIGHEST_LIMIT, RUN, PoolSpec
 
 KINDS = words_of(BackendRow, "limit_kind")
 SCOPES = words_of(BackendRow, "limit_scope")

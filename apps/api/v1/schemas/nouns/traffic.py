@@ -10,9 +10,9 @@ from apps.api.v1.schemas import words
 from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Conditioned, Definition, Envelope
 from apps.definitions.models import Listener as ListenerRow
-from apps.definitions.shapes.certificate import CertificateSpec
-from apps.definitions.shapes.load_balancer import LoadBalancerSpec
-from apps.definitions.shapes.route import RouteSpec
+from apps.definitions.shapes.traffic.certificate import CertificateSpec
+from apps.definitions.shapes.traffic.load_balancer import LoadBalancerSpec
+from apps.definitions.shapes.traffic.route import RouteSpec
 
 
 def words_of(model: Any, field: str) -> list[str]:

@@ -11,8 +11,8 @@ from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Definition, Envelope
 from apps.api.v1.schemas.nouns.traffic import words_of
 from apps.definitions import models as rows
-from apps.definitions.shapes.record import RecordSpec
-from apps.definitions.shapes.zone import ZoneSpec
+from apps.definitions.shapes.traffic.record import RecordSpec
+from apps.definitions.shapes.traffic.zone import ZoneSpec
 
 
 class Zone(Definition):

@@ -10,7 +10,7 @@ from apps.compiler.model.stack import RecordType
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape, Wrong
 from apps.definitions.shapes.base.words import LISTED, Pairs, PlaceName, Reference, at_most, text, whole, word
-from apps.definitions.shapes.zone import LABELS
+from apps.definitions.shapes.traffic.zone import LABELS
 from apps.definitions.values import record_values
 from apps.definitions.values.record_values import MAX_NAME, MAX_VALUE, MAX_VALUES, TTLS, plain_value
 

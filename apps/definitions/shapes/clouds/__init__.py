@@ -1,0 +1,1 @@
+"""Accounts at clouds, what stands there, and addresses."""

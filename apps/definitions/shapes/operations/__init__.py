@@ -1,0 +1,1 @@
+"""What runs against the platform: capacity tests, schedules."""

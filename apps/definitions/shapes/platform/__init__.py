@@ -1,0 +1,1 @@
+"""Tenants and machines: accounts, regions, fleets, nodes, grants."""

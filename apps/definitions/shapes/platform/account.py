@@ -1,0 +1,80 @@
+"""The shape of an Account: a tenant, and how much it may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from apps.accounts.quota_bounds import DEFAULTS, bounds
+from apps.definitions.shapes.base.shape import About, Grammar, Shape
+from apps.definitions.shapes.base.words import Boolean, Title, one_of, whole
+
+KIND = one_of("operator", "customer", sentence="Use operator or customer.")
+
+
+def _most(name: str) -> Grammar:
+    return whole(*bounds(name))
+
+
+def _of(name: str, label: str, more: str = "") -> About:
+    usual = f"Default: {DEFAULTS[name]:,}."
+    return About(f"{more or f'{label}.'} {usual}", label, usual, absent_when_empty=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas(Shape):
+    """How many of each an account may have; what is left out is as by default."""
+
+    routes: Annotated[int | None, _most("routes"), _of("routes", "Routes")] = None
+    pools: Annotated[int | None, _most("pools"), _of("pools", "Pools")] = None
+    hostnames: Annotated[int | None, _most("hostnames"), _of("hostnames", "Hostnames")] = None
+    certificates: Annotated[int | None, _most("certificates"), _of("certificates", "Certificates")] = None
+    tokens: Annotated[int | None, _most("tokens"), _of("tokens", "Tokens")] = None
+    people: Annotated[int | None, _most("people"), _of("people", "People")] = None
+    webhooks: Annotated[int | None, _most("webhooks"), _of("webhooks", "Webhooks")] = None
+    requests_per_minute: Annotated[
+        int | None, _most("requests_per_minute"), _of("requests_per_minute", "API requests per minute")
+    ] = None
+    schedules: Annotated[int | None, _most("schedules"), _of("schedules", "Schedules")] = None
+    triggers: Annotated[int | None, _most("triggers"), _of("triggers", "Triggers")] = None
+    records: Annotated[int | None, _most("records"), _of("records", "Records")] = None
+    static_ips: Annotated[int | None, _most("static_ips"), _of("static_ips", "Static IPs")] = None
+    node_share_percent: Annotated[
+        int | None,
+        _most("node_share_percent"),
+        _of(
+            "node_share_percent",
+            "Percent of a node's connections",
+            "How much of what a node can have at once its pools get, all together.",
+        ),
+    ] = None
+    node_rps: Annotated[
+        int | None,
+        _most("node_rps"),
+        _of(
+            "node_rps",
+            "Requests/s (TCP: new connections/s) on a node",
+            "How much a node takes for its pools, all together.",
+        ),
+    ] = None
+    capacity_tests: Annotated[int | None, _most("capacity_tests"), _of("capacity_tests", "Capacity tests")] = None
+    test_runs_at_once: Annotated[
+        int | None, _most("test_runs_at_once"), _of("test_runs_at_once", "Capacity tests at once")
+    ] = None
+    test_rate: Annotated[int | None, _most("test_rate"), _of("test_rate", "Requests/s of a capacity test")] = None
+    test_connections: Annotated[
+        int | None, _most("test_connections"), _of("test_connections", "Connections of a capacity test")
+    ] = None
+    test_seconds: Annotated[int | None, _most("test_seconds"), _of("test_seconds", "Seconds of a capacity test")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSpec(Shape):
+    """A tenant; `quotas` hold what differs from the defaults."""
+
+    title: Annotated[Title, About("What people call it.", "Title", "The name shown on pages.", "Acme")]
+    kind: Annotated[str, KIND, About("There is one operator; its account runs the platform.")] = "customer"
+    quotas: Annotated[Quotas | None, About("Left out, they stay as they are.", stays={})] = None
+    suspended: Annotated[
+        Boolean | None, About("Its people and programs may do nothing; its traffic goes on.", stays=False)
+    ] = None
