@@ -134,6 +134,9 @@ def _wait(directory: Path, ports: Mapping[str, int], process: subprocess.Popen[b
             waiting.discard(port)
         except OSError:
             time.sleep(0.02)
+    # HAProxy binds it under another name and gives it its own last.
+    while not (directory / "worker.sock").exists() and time.monotonic() < until:
+        time.sleep(0.02)
 
 
 class _Echo(BaseHTTPRequestHandler):
