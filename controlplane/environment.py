@@ -32,7 +32,7 @@ def group(title: str) -> None:
 
 
 def text(name: str, default: str, what: str, *, shown: str | None = None) -> str:
-    """The variable, or its default; `shown` is written instead of a default that differs from place to place."""
+    """The variable, or its default; `shown` is written instead of a default that differs between machines."""
     KNOWN[name] = Variable(name, default if shown is None else shown, what, _group)
     return os.environ.get(name) or default
 

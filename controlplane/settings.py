@@ -1,4 +1,4 @@
-"""Every setting that differs between places is read from the environment here, nowhere else."""
+"""Every setting that differs between installations is read from the environment here, nowhere else."""
 
 from pathlib import Path
 from urllib.parse import unquote, urlsplit

@@ -53,8 +53,8 @@ def _statements_of(rows: dict[type[Model], list[Row]]) -> list[tuple[str, Row | 
 def _insert(model: type[Model], rows: list[Row]) -> tuple[str, Row]:
     table = connection.ops.quote_name(model._meta.db_table)
     columns = ", ".join(map(connection.ops.quote_name, _columns(model)))
-    places = ", ".join([f"({', '.join(['%s'] * len(rows[0]))})"] * len(rows))
-    return f"INSERT INTO {table} ({columns}) VALUES {places}", tuple(chain(*rows))  # noqa: S608 - our tables
+    parameters = ", ".join([f"({', '.join(['%s'] * len(rows[0]))})"] * len(rows))
+    return f"INSERT INTO {table} ({columns}) VALUES {parameters}", tuple(chain(*rows))  # noqa: S608 - our tables
 
 
 def _models() -> list[type[Model]]:

@@ -50,11 +50,11 @@ def main(words: list[str]) -> None:
 
 
 def locked() -> dict[str, list[tuple[str, str]]]:
-    """Place and SHA-256 of each package, by the version of HAProxy that they are for."""
+    """Path and SHA-256 of each package, by the version of HAProxy that they are for."""
     found: dict[str, list[tuple[str, str]]] = {}
     for line in LOCK.read_text().splitlines():
-        version, digest, place = line.split()
-        found.setdefault(version, []).append((place, digest))
+        version, digest, path = line.split()
+        found.setdefault(version, []).append((path, digest))
     return found
 
 
@@ -77,9 +77,9 @@ def binary_of(version: str, files: list[tuple[str, str]]) -> Path:
 def fetch(folder: Path, files: list[tuple[str, str]]) -> None:
     """Every package, if it has its hash, unpacked into `root`. Raises Unobtainable."""
     mirror = mirror_of_debian()
-    for place, digest in files:
+    for path, digest in files:
         package = folder / "package.deb"
-        run(APT_HELPER, "download-file", f"{mirror}{place}", str(package), f"SHA256:{digest}")
+        run(APT_HELPER, "download-file", f"{mirror}{path}", str(package), f"SHA256:{digest}")
         run("dpkg-deb", "-x", str(package), str(folder / "root"))
         package.unlink()
 
@@ -87,7 +87,7 @@ def fetch(folder: Path, files: list[tuple[str, str]]) -> None:
 def write_wrapper(folder: Path, program: Path) -> None:
     """What starts it with its own loader and libraries."""
     root = program.parent / "root"
-    loader = next((place for place in (LOADER, f"usr/{LOADER}") if (folder / "root" / place).exists()), "")
+    loader = next((path for path in (LOADER, f"usr/{LOADER}") if (folder / "root" / path).exists()), "")
     if not loader:
         raise Unobtainable("its C library has no loader where one is expected.")
     libraries = ":".join(str(root / each) for each in LIBRARIES)
@@ -120,7 +120,7 @@ def run(*words: str) -> str:
 
 
 def locked_now(suite: str) -> Iterator[str]:
-    """Lines of the lock with what the suite has now, read into a place of its own."""
+    """Lines of the lock with what the suite has now, read into a directory of its own."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "lists" / "partial").mkdir(parents=True)
         (Path(folder) / "sources.list").write_text(f"deb {mirror_of_debian()} {suite} main\n")

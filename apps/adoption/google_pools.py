@@ -119,7 +119,7 @@ class Pools:
 
     def _backend(self, found: str, region: str, parts: list[tuple[Block, Block]]) -> dict[str, Any]:
         names = Names("server")
-        places = {
+        endpoints = {
             (each.get("ipAddress") or each.get("fqdn", ""), int(each.get("port") or group.get("defaultPort") or 80))
             for _, group in parts
             for each in group.get("endpoints", ())
@@ -133,7 +133,7 @@ class Pools:
             "capacity_scaler": max(scalers),
             "servers": [
                 {"name": names.of(host.replace(".", "-"), str(port)), "address": host, "port": port}
-                for host, port in sorted(places)
+                for host, port in sorted(endpoints)
             ],
         }
 

@@ -18,7 +18,7 @@ from apps.definitions.shapes.clouds.stack import region_of_cloud
 
 # An ARN, `classic/NAME`, `urlMaps/NAME`; paths of IAM's certificates have more signs than those of others.
 _CLOUD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+=,.@:/-]{0,2047}")
-_PLACE = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_CLOUD_LOCATION = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def read_order(data: object, *, account: str) -> Order:
         wish=Wish(
             name=reader.optional("name", grammar.name, ""),
             account=reader.optional("account", grammar.name, account),
-            regions=_names_for(reader.child("regions"), _place),
+            regions=_names_for(reader.child("regions"), _cloud_location),
             certificates=_names_for(reader.child("certificates"), cloud_id),
             addresses=_names_for(reader.child("addresses"), _address),
             stack=reader.optional("stack", grammar.name, ""),
@@ -64,11 +64,11 @@ def cloud_id(value: object) -> str:
     raise GrammarError("cloud_id", "Write it as the cloud does: an ARN on AWS, a name on Google.")
 
 
-def _place(value: object) -> str:
-    if isinstance(value, str) and _PLACE.fullmatch(value):
+def _cloud_location(value: object) -> str:
+    if isinstance(value, str) and _CLOUD_LOCATION.fullmatch(value):
         return value
     raise GrammarError(
-        "cloud_place", "Write the cloud's name of a region or zone, such as eu-central-1 or europe-west3-a."
+        "cloud_location", "Write the cloud's name of a region or zone, such as eu-central-1 or europe-west3-a."
     )
 
 

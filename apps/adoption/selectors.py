@@ -16,7 +16,7 @@ from apps.adoption.import_options import Order, unused
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Conflict, FieldError, Invalid, NotFound
 from apps.definitions.shapes.clouds.stack import region_of_cloud
-from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader, FoundLoadBalancer
+from apps.drivers.clouds.contract import CloudAccess, CloudError, CloudReader, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
 from apps.fleet.models import CloudAccount
 from apps.fleet.selectors import cloud_accounts
@@ -68,12 +68,12 @@ def _reader(actor: Actor, cloud_account_id: int, region: str) -> CloudReader:
     if not region:
         raise Invalid([FieldError("/region", "missing", "Name the cloud region to search.")])
     try:
-        return open_reader(_place(account, region_of_cloud(region)))
+        return open_reader(_access(account, region_of_cloud(region)))
     except GrammarError as error:
         raise Invalid([FieldError("/region", error.code, error.message)]) from error
     except CloudError as error:
         raise Conflict(error.message) from error
 
 
-def _place(account: CloudAccount, region: str) -> CloudPlace:
-    return CloudPlace(account.cloud, region, account.project, account.endpoint_url, account.credentials)
+def _access(account: CloudAccount, region: str) -> CloudAccess:
+    return CloudAccess(account.cloud, region, account.project, account.endpoint_url, account.credentials)

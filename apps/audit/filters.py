@@ -30,9 +30,8 @@ class EntryFilter(filters.FilterSet):  # type: ignore[misc] # django-filter carr
         model = Entry
         fields: tuple[str, ...] = ()
 
-    def search(self, rows: QuerySet[Entry], name: str, value: str) -> QuerySet[Entry]:
+    def search(self, rows: QuerySet[Entry], _name: str, value: str) -> QuerySet[Entry]:
         """Rows in whose object, reason or actor the text occurs."""
-        del name
         return rows.filter(Q(object_label__icontains=value) | Q(reason__icontains=value) | Q(actor__icontains=value))
 
 

@@ -20,9 +20,8 @@ def _refuse() -> NoReturn:
 class Entries(models.QuerySet["Entry"]):
     """Rows that may be read and added; triggers in the database say the same to everybody else."""
 
-    def update(self, **kwargs: Any) -> NoReturn:
+    def update(self, **_kwargs: Any) -> NoReturn:
         """Refused."""
-        del kwargs
         _refuse()
 
     def delete(self) -> NoReturn:
@@ -80,7 +79,6 @@ class Entry(models.Model):
             _refuse()
         super().save(*args, **kwargs)
 
-    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         """Refused."""
-        del args, kwargs
         _refuse()

@@ -13,7 +13,7 @@ from apps.calendars.errors import CalendarError
 
 SECOND = timedelta(seconds=1)
 NOTHING = timedelta()
-_NOT_PLACES = ("posix/", "right/", "SystemV/")
+_NOT_LOCATIONS = ("posix/", "right/", "SystemV/")
 _NOT_ZONES = frozenset({"localtime", "posixrules", "Factory", "leapseconds"})
 
 
@@ -21,7 +21,7 @@ _NOT_ZONES = frozenset({"localtime", "posixrules", "Factory", "leapseconds"})
 def zone_names() -> frozenset[str]:
     """The names that `zone` may have, of the time zone database on this machine."""
     return frozenset(
-        name for name in available_timezones() if name not in _NOT_ZONES and not name.startswith(_NOT_PLACES)
+        name for name in available_timezones() if name not in _NOT_ZONES and not name.startswith(_NOT_LOCATIONS)
     )
 
 

@@ -35,7 +35,7 @@ class Run(models.Model):
     token by which nodes know the run's requests while it is active (compiler.model.fleet.BypassToken). A worker holds
     the run until `lease_until` (database time) under its number of `attempt`. A waiting run that is not taken until
     `begin_by` is refused, never caught up; without that instant it waits for an operator's approval. Since `placed_at`
-    it has its place among the runs that may be at once, and keeps it until it is over. `phase` says in a sentence what
+    it has its slot among the runs that may be at once, and keeps it until it is over. `phase` says in a sentence what
     it is at, `message` why it ended as it did. `direct_address` (host:port) is the server that an operator is asked to
     approve (run/targets.py), empty where none is. `result` is what it found (measure/results.py), None before.
     `generator` is what the generator stated as its maximum before the first packet (run/generator_capacity.py), None

@@ -102,7 +102,7 @@ def refusal_of_name(name: str, *, local_development: bool) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnPlaces:
+class OwnAddresses:
     """Where the installation itself is reached: a server there would send requests round in circles.
 
     `names` are single addresses in their canonical spelling and hostnames, `networks` those of address pools.
@@ -119,7 +119,7 @@ class OwnPlaces:
         return None
 
 
-def refused_networks(own: OwnPlaces, private: Iterable[Network], *, local_development: bool) -> dict[str, str]:
+def refused_networks(own: OwnAddresses, private: Iterable[Network], *, local_development: bool) -> dict[str, str]:
     """Every network that a server's name may not lead to → why, in one word; the same rules as for literals."""
     refused = {} if local_development else {str(network): "loopback" for network in _LOOPBACK}
     for network, _ in _FORBIDDEN:  # one of them holds ::1
@@ -146,19 +146,19 @@ def overlap(one: Network, other: Network) -> bool:
     return one.version == other.version and one.overlaps(other)
 
 
-def own_places(places: Iterable[str], hostnames: Iterable[str] = ()) -> OwnPlaces:
+def own_addresses(addresses: Iterable[str], hostnames: Iterable[str] = ()) -> OwnAddresses:
     """From addresses, networks (CIDR) and hostnames. Loopback is left out: the rule for it is `refusal_of_address`."""
     networks: list[Network] = []
     names = {name for name in hostnames if not name.startswith("*.")}
-    for place in places:
-        network = _network(place)
+    for address in addresses:
+        network = _network(address)
         if network is None:
-            names.add(place)
+            names.add(address)
         elif network.num_addresses > 1:
             networks.append(network)
         elif not network.is_loopback:
             names.add(str(network.network_address))
-    return OwnPlaces(frozenset(names), tuple(networks))
+    return OwnAddresses(frozenset(names), tuple(networks))
 
 
 def _network(text: str) -> Network | None:

@@ -19,6 +19,8 @@ from apps.compiler.bundle import Bind, Bundle
 from apps.compiler.model.fleet import Snapshot
 
 BUNDLE_FORMAT = 1
+# Fields of snapshots that were stored under another name.
+_RENAMED = {"own_places": "own_addresses", "test_passes": "bypass_tokens"}
 
 
 def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
 
 def snapshot_from_json(document: dict[str, Any]) -> Snapshot:
     """The snapshot again. Raises ValueError, TypeError or KeyError when the document is not one of ours."""
-    snapshot = _decoder(Snapshot)(document)
+    snapshot = _decoder(Snapshot)({_RENAMED.get(name, name): value for name, value in document.items()})
     if not isinstance(snapshot, Snapshot):
         raise TypeError("This is not a stored snapshot.")
     return snapshot

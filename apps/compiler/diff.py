@@ -66,7 +66,7 @@ def _objects(snapshot: Snapshot) -> dict[tuple[str, str], Any]:
     for pool in snapshot.pools:
         found["pool", pool.id] = pool
         found |= {("server", server.id): server for server in pool.servers}
-    found |= {("capacity test of", each.id): each for each in snapshot.test_passes}
+    found |= {("capacity test of", each.id): each for each in snapshot.bypass_tokens}
     found |= {("static IP", each.id): each for each in snapshot.addresses}
     return found | {("certificate", certificate.id): certificate for certificate in snapshot.certificates}
 

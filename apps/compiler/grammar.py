@@ -17,7 +17,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from apps.compiler.addresses import (
     PRIVATE_NETWORKS,
     Network,
-    OwnPlaces,
+    OwnAddresses,
     refusal_of_address,
     refusal_of_name,
     refusal_of_private,
@@ -310,7 +310,7 @@ def server_address(
     value: object,
     *,
     local_development: bool = False,
-    own: OwnPlaces | None = None,
+    own: OwnAddresses | None = None,
     private: Iterable[Network] = PRIVATE_NETWORKS,
 ) -> str:
     """A server's address: canonical IPv4 or IPv6, or a resolvable name; never this machine or a metadata service.

@@ -77,8 +77,8 @@ def _is_simple(previous: Compilation, front: LoadBalancer, old: list[Route], new
     group = f" {GROUP}".encode()
     if any(group in previous.bundle.files[map_path(front.id, name)] for name in ("exact", "prefix")):
         return False
-    places = {(route.id, route.hostname, route.account) for route in old}
-    return len(old) == len(new) and all((route.id, route.hostname, route.account) in places for route in new)
+    identities = {(route.id, route.hostname, route.account) for route in old}
+    return len(old) == len(new) and all((route.id, route.hostname, route.account) in identities for route in new)
 
 
 def _is_plain(route: Route) -> bool:
@@ -124,13 +124,13 @@ def _replaced(content: bytes, gone: dict[str, str], come: dict[str, str]) -> byt
     """The sorted lines without the first and with the second; a line sorts as its key, space being the lowest sign."""
     lines = content.decode("ascii").splitlines()
     for key, value in gone.items():
-        place = bisect_left(lines, f"{key} ")
-        if place == len(lines) or lines[place] != f"{key} {value}":
+        index = bisect_left(lines, f"{key} ")
+        if index == len(lines) or lines[index] != f"{key} {value}":
             return None
-        del lines[place]
+        del lines[index]
     for key, value in come.items():
-        place = bisect_left(lines, f"{key} ")
-        if place < len(lines) and lines[place].startswith(f"{key} "):
+        index = bisect_left(lines, f"{key} ")
+        if index < len(lines) and lines[index].startswith(f"{key} "):
             return None
-        lines.insert(place, f"{key} {value}")
+        lines.insert(index, f"{key} {value}")
     return ("\n".join(lines) + "\n").encode("ascii") if lines else b""

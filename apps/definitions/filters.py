@@ -25,14 +25,12 @@ class RouteFilter(filters.FilterSet):  # type: ignore[misc] # django-filter carr
         model = Route
         fields: tuple[str, ...] = ()
 
-    def search(self, rows: QuerySet[Route], name: str, value: str) -> QuerySet[Route]:
+    def search(self, rows: QuerySet[Route], _name: str, value: str) -> QuerySet[Route]:
         """Rows in whose hostname, path or name the text occurs."""
-        del name
         return rows.filter(Q(hostname__name__icontains=value) | Q(path__icontains=value) | Q(name__icontains=value))
 
-    def of_pool(self, rows: QuerySet[Route], name: str, value: str) -> QuerySet[Route]:
+    def of_pool(self, rows: QuerySet[Route], _name: str, value: str) -> QuerySet[Route]:
         """Rows with a share of the pool `name` or `account/name`."""
-        del name
         account, _, pool = value.rpartition("/")
         rows = rows.filter(pools__pool__name=pool)
         return rows.filter(pools__pool__account__name=account) if account else rows

@@ -45,11 +45,11 @@ def _pool(account: str, index: int, regions: list[str], port: int) -> Document:
         {
             "region": region,
             "servers": [
-                {"name": f"vm-{number}", "address": "127.0.0.1", "port": port + 100 * place + number}
+                {"name": f"vm-{number}", "address": "127.0.0.1", "port": port + 100 * region_index + number}
                 for number in (1, 2, 3)
             ],
         }
-        for place, region in enumerate(regions)
+        for region_index, region in enumerate(regions)
     ]
     return {"kind": "Pool", "name": f"service-{index + 1}", "account": account, "spec": {"backends": backends}}
 

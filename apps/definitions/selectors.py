@@ -141,18 +141,17 @@ def records(actor: Actor) -> QuerySet[Record]:
     return actor.visible(rows).order_by("zone__domain", "label", "type")
 
 
-def load_balancers(actor: Actor) -> QuerySet[LoadBalancer]:
+def load_balancers(_actor: Actor) -> QuerySet[LoadBalancer]:
     """The fronts: the operator's own, which every account may name in a route."""
-    del actor  # nothing to hide: what belongs to others in a listener is left out when it is shown to customers
+    # Nothing to hide: what belongs to others in a listener is left out when it is shown to customers.
     listeners = Listener.objects.select_related("static_ip", "default_pool__account")
     listeners = listeners.prefetch_related(Prefetch("certificates", Certificate.objects.select_related("account")))
     rows = LoadBalancer.objects.select_related("account")
     return rows.prefetch_related("fleets", "stacks", Prefetch("listeners", listeners)).order_by("name")
 
 
-def listeners(actor: Actor) -> QuerySet[Listener]:
+def listeners(_actor: Actor) -> QuerySet[Listener]:
     """Ports of all load balancers."""
-    del actor
     rows = Listener.objects.select_related("load_balancer__account", "static_ip", "default_pool__account")
     rows = rows.prefetch_related(Prefetch("certificates", Certificate.objects.select_related("account")))
     return rows.order_by("load_balancer__name", "name")
@@ -282,12 +281,12 @@ def page_of_plans(actor: Actor, *, limit: int, cursor: str = "") -> PageOfPlans:
 
 
 def make_cursor(key: RouteKey) -> str:
-    """An opaque text that names a place in the list."""
+    """An opaque text that names a position in the list."""
     return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
 
 
 def read_cursor(text: str) -> RouteKey:
-    """The place that a cursor names. Raises Invalid."""
+    """The position that a cursor names. Raises Invalid."""
     try:
         if len(text) > MAX_CURSOR:
             raise ValueError("too long")

@@ -85,7 +85,7 @@ def _tagged(rows: QuerySet[Shared], tag: str) -> QuerySet[Shared]:
 def grants_by_tag(account: Account) -> QuerySet[Grant]:
     """For `Exists` over `with_tags`: grants of a tag that the row carries, those that ended as well."""
     found = Grant.objects.filter(account=account).exclude(tag="")
-    return found.alias(place=StrIndex(OuterRef("tags_text"), _TAG_AS_JSON)).filter(place__gt=0)
+    return found.alias(position=StrIndex(OuterRef("tags_text"), _TAG_AS_JSON)).filter(position__gt=0)
 
 
 def with_tags(rows: QuerySet[Shared]) -> QuerySet[Shared]:

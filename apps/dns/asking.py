@@ -104,7 +104,7 @@ def _questions(row: Record) -> Iterable[Question]:
 
 def ask(question: Question) -> Answer:
     """Ask one resolver; never raises for what it does or is."""
-    address, port = _place(question.resolver)
+    address, port = _address(question.resolver)
     message = dns.message.make_query(question.name, question.type)
     try:
         answer, _ = dns.query.udp_with_fallback(message, address, timeout=SECONDS, port=port)
@@ -117,7 +117,7 @@ def ask(question: Question) -> Answer:
     return Answer(question, tuple(sorted({canonical_text(each) for rrset in found for each in rrset})))
 
 
-def _place(resolver: str) -> tuple[str, int]:
+def _address(resolver: str) -> tuple[str, int]:
     """`192.0.2.53`, `192.0.2.53:5353`, `2001:db8::53`, `[2001:db8::53]:5353`."""
     if resolver.startswith("[") or resolver.count(":") == 1:
         address, _, port = resolver.rpartition(":")

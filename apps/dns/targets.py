@@ -14,7 +14,7 @@ from apps.compiler.grammar import GrammarError, environment_name
 from apps.definitions.models import Zone
 from apps.drivers.dns.contract import DnsDriver, Refused, ServerTarget
 from apps.drivers.dns.registry import open_dns
-from apps.drivers.pins import DNS, MEMORY, NotNamed, Place, named_place
+from apps.drivers.pins import DNS, MEMORY, Endpoint, NotNamed, named_endpoint
 
 PREFIX, SERVERS = "SPILLWAY_DNS_", "_SERVERS"
 # A secret that is named for TSIG, which never travels, is not the key of an API in the clear.
@@ -25,8 +25,8 @@ def driver_of(zone: Zone) -> DnsDriver:
     """The driver of the zone; raises Refused when its reference leads nowhere, or may not be used at its server."""
     server, secret = zone.server, ""
     if zone.credentials:
-        place, secret = shown_secret(zone.credentials, zone.driver, zone.server)
-        server = str(place)
+        endpoint, secret = shown_secret(zone.credentials, zone.driver, zone.server)
+        server = str(endpoint)
     target = ServerTarget(
         domain=zone.domain,
         server=server,
@@ -37,7 +37,7 @@ def driver_of(zone: Zone) -> DnsDriver:
     return open_dns(zone.driver, target)
 
 
-def shown_secret(reference: str, driver: str, server: str) -> tuple[Place, str]:
+def shown_secret(reference: str, driver: str, server: str) -> tuple[Endpoint, str]:
     """The server in its one spelling, and what the reference leads to. Raises Refused before anything is sent."""
     try:
         name = environment_name(reference)
@@ -49,9 +49,9 @@ def shown_secret(reference: str, driver: str, server: str) -> tuple[Place, str]:
     if not secret:
         raise Refused(f"Set {PREFIX}{name} in the environment of the workers: the zone's credentials name it.")
     try:
-        place = named_place(server, variable=f"{PREFIX}{name}{SERVERS}", whose=reference, given=os.environ)
+        endpoint = named_endpoint(server, variable=f"{PREFIX}{name}{SERVERS}", whose=reference, given=os.environ)
     except NotNamed as refusal:
         raise Refused(refusal.message) from None
-    if place.scheme not in SPEAKS.get(driver, ()):
-        raise Refused(f"Nothing was sent. {place} is no server for a zone by {driver}.")
-    return place, secret
+    if endpoint.scheme not in SPEAKS.get(driver, ()):
+        raise Refused(f"Nothing was sent. {endpoint} is no server for a zone by {driver}.")
+    return endpoint, secret

@@ -36,7 +36,7 @@ class NotNamed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """A server to which a secret would travel: `host` in lower case or a canonical address, `path` without a final /.
 
     Its text is the only spelling that a driver is given, so that what was compared is what is called.
@@ -47,7 +47,7 @@ class Place:
     port: int
     path: str = ""
 
-    def holds(self, other: Place) -> bool:
+    def holds(self, other: Endpoint) -> bool:
         """Whether the other is this one or below its path."""
         here, there = (self.scheme, self.host, self.port), (other.scheme, other.host, other.port)
         return here == there and f"{other.path}/".startswith(f"{self.path}/")
@@ -60,8 +60,8 @@ class Place:
         return f"{self.scheme}://{host}{port}{self.path}"
 
 
-def read_place(text: str) -> Place:
-    """A place from `host[:port]` (a name server) or an absolute URL. Raises Unreadable; resolves nothing."""
+def read_endpoint(text: str) -> Endpoint:
+    """An endpoint from `host[:port]` (a name server) or an absolute URL. Raises Unreadable; resolves nothing."""
     url = _URL.fullmatch(text)
     scheme, authority, path = (url[1].lower(), url[2], url[3]) if url else (DNS, text, "")
     found = _AUTHORITY.fullmatch(authority)
@@ -70,36 +70,36 @@ def read_place(text: str) -> Place:
     port = int(found[3] or DEFAULT_PORTS[scheme])
     if port > 65535:
         raise Unreadable
-    return Place(scheme, _address(found[1]) if found[1] else _host(found[2].lower()), port, path)
+    return Endpoint(scheme, _address(found[1]) if found[1] else _host(found[2].lower()), port, path)
 
 
-def named_place(server: str, *, variable: str, whose: str, given: Mapping[str, str]) -> Place:
-    """The server as a place, when the variable of the environment `given` names it. Raises NotNamed.
+def named_endpoint(server: str, *, variable: str, whose: str, given: Mapping[str, str]) -> Endpoint:
+    """The server as an endpoint, when the variable of the environment `given` names it. Raises NotNamed.
 
-    `whose` says in words whose secret it is. The variable has places separated by commas; one with a path stands for
+    `whose` says in words whose secret it is. The variable has endpoints separated by commas; one with a path stands for
     what is below that path, one without for the whole server.
     """
     try:
-        place = read_place(server)
+        endpoint = read_endpoint(server)
     except Unreadable:
         raise NotNamed(
             f"{variable} cannot allow {whose} at this server: write host:port, or a plain URL without user name, "
             "query, escapes and dot segments."
         ) from None
-    if not any(each.holds(place) for each in _places(given.get(variable, ""), variable)):
+    if not any(each.holds(endpoint) for each in _endpoints(given.get(variable, ""), variable)):
         raise NotNamed(
-            f"Nothing was sent. Set {variable} in the environment of the process to allow {whose} at {place}: "
+            f"Nothing was sent. Set {variable} in the environment of the process to allow {whose} at {endpoint}: "
             "a secret is shown only to servers that are named there."
         )
-    return place
+    return endpoint
 
 
-def _places(text: str, variable: str) -> list[Place]:
+def _endpoints(text: str, variable: str) -> list[Endpoint]:
     entries = [entry.strip() for entry in text.split(",") if entry.strip()]
     found = []
     for number, entry in enumerate(entries, 1):
         try:
-            found.append(read_place(entry))
+            found.append(read_endpoint(entry))
         except Unreadable:
             # Never repeated: whoever mixed up two variables may have written a secret here.
             raise NotNamed(

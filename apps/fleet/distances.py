@@ -19,7 +19,7 @@ LEAST_MS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Coordinates:
     """Degrees; None where nobody said."""
 
     latitude: float | None = None
@@ -47,7 +47,7 @@ Table = dict[Pair, Latency]
 NOTHING = Known()
 
 
-def estimate_ms(first: Place, second: Place) -> float | None:
+def estimate_ms(first: Coordinates, second: Coordinates) -> float | None:
     """The round trip by great-circle distance, at least 1 ms; None without coordinates of both."""
     if None in (first.latitude, first.longitude, second.latitude, second.longitude):
         return None
@@ -70,15 +70,15 @@ def choose(there: Known, back: Known, estimated_ms: float | None) -> Latency:
     return next((Latency(ms, source) for source, ms in candidates if ms is not None), Latency())
 
 
-def table(places: Mapping[int, Place], known: Mapping[Pair, Known]) -> Table:
-    """Every ordered pair of the places."""
+def table(coordinates: Mapping[int, Coordinates], known: Mapping[Pair, Known]) -> Table:
+    """Every ordered pair of the regions."""
     return {
         (first, second): choose(
             known.get((first, second), NOTHING),
             known.get((second, first), NOTHING),
-            estimate_ms(places[first], places[second]),
+            estimate_ms(coordinates[first], coordinates[second]),
         )
-        for first, second in permutations(places, 2)
+        for first, second in permutations(coordinates, 2)
     }
 
 

@@ -1,4 +1,4 @@
-"""Places as rows: regions, fleets of HAProxy nodes, cloud accounts and their stacks, static IPs that listeners bind."""
+"""Topology: regions, fleets of HAProxy nodes, cloud accounts and their stacks, static IPs that listeners bind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.core.clock import now
 
 
 class Region(models.Model):
-    """A place: has fleets and client traffic; coordinates in degrees for distance to the others.
+    """A location: has fleets and client traffic; coordinates in degrees for distance to the others.
 
     A drained region takes no traffic, neither its own nor that of others: all of it goes to the next region.
     """

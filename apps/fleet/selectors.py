@@ -1,4 +1,4 @@
-"""Places: regions are known to everybody, fleets, nodes, clouds and pools of addresses to operators.
+"""The topology: regions are known to everybody, fleets, nodes, clouds and pools of addresses to operators.
 
 A static IP is known to operators and to the account that it was given to.
 """
@@ -15,17 +15,16 @@ from apps.fleet import distances
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, RegionLatency, Stack, StaticIP
 
 
-def regions(actor: Actor) -> QuerySet[Region]:
+def regions(_actor: Actor) -> QuerySet[Region]:
     """All regions with how far the others are: whoever defines a pool says in which regions it has servers."""
-    del actor
     known = RegionLatency.objects.select_related("to_region").order_by("to_region__name")
     return Region.objects.select_related("account").prefetch_related(Prefetch("latencies", known)).order_by("name")
 
 
 def latency_table() -> distances.Table:
     """Round trips in ms between every two regions by their ids, with where each number comes from; two queries."""
-    places = {
-        pk: distances.Place(latitude, longitude)
+    coordinates = {
+        pk: distances.Coordinates(latitude, longitude)
         for pk, latitude, longitude in Region.objects.values_list("pk", "latitude", "longitude")
     }
     fields = ("from_region_id", "to_region_id", "set_ms", "measured_ms")
@@ -33,7 +32,7 @@ def latency_table() -> distances.Table:
         (first, second): distances.Known(set_ms, measured_ms)
         for first, second, set_ms, measured_ms in RegionLatency.objects.values_list(*fields)
     }
-    return distances.table(places, known)
+    return distances.table(coordinates, known)
 
 
 def overflow_orders() -> dict[int, list[str]]:
@@ -89,7 +88,7 @@ def fleet_ids(names: Iterable[str]) -> list[int]:
     return list(Fleet.objects.filter(name__in=list(names)).values_list("pk", flat=True))
 
 
-def places_of_installation() -> set[str]:
+def addresses_of_installation() -> set[str]:
     """Where nodes, agents and static IPs are reached, and the networks of address pools; three queries."""
     found: set[str | None] = set()
     for address, url in Node.objects.values_list("address", "url"):
@@ -98,4 +97,4 @@ def places_of_installation() -> set[str]:
         found |= {given, *allotted}
     for blocks in AddressPool.objects.values_list("blocks", flat=True):
         found.update(blocks)
-    return {place for place in found if place}
+    return {address for address in found if address}

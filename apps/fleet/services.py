@@ -1,4 +1,4 @@
-"""Writes on places, the intent (raising a fleet's desired generation), and what nodes measured between regions."""
+"""Writes of the topology, intent (raising a fleet's desired generation), and what nodes measured between regions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def request_stack_push(stacks: Iterable[Stack]) -> None:
 def record_latency(*, from_region_id: int, to_region_id: int, ms: float) -> None:
     """Keep the round trip in ms that nodes of one region measured to another; called at every reading of a node.
 
-    Small changes are no news, so that two regions that are about as far do not change places every minute. Fleets are
+    Small changes are no news, so that two regions that are about as far do not change order every minute. Fleets are
     pushed to only when another region becomes the nearest. A region that is gone meanwhile is passed over.
     """
     if from_region_id == to_region_id:

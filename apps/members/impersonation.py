@@ -51,8 +51,7 @@ def listen() -> None:
     user_logged_out.connect(_at_sign_out, dispatch_uid="members")
 
 
-def _at_sign_out(sender: Any, request: HttpRequest, user: User | None, **_: Any) -> None:
-    del sender
+def _at_sign_out(request: HttpRequest, user: User | None, **_: Any) -> None:
     session = getattr(request, "session", None)
     if user is not None and session is not None and (found := session.get(IMPERSONATION)):
         end(name=user.get_username(), session=found)

@@ -149,8 +149,7 @@ def listen() -> None:
     invitations.accepted.connect(_record_acceptance, dispatch_uid="members")
 
 
-def _record_acceptance(sender: type[Membership], membership: Membership, invitation: Invitation, **_: Any) -> None:
-    del sender
+def _record_acceptance(membership: Membership, invitation: Invitation, **_: Any) -> None:
     user, account = membership.user, membership.account
     actor = Actor(user.get_username(), account, membership.role, user_id=user.pk)
     role = roles.word_of(account.kind, membership.role)

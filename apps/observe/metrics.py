@@ -38,7 +38,7 @@ def text() -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Labels of a node."""
 
     node: str
@@ -52,18 +52,18 @@ class Exposition(Collector):
     def collect(self) -> Iterator[Metric]:
         """All families."""
         nodes = list(Node.objects.select_related("report", "fleet__region"))
-        places = {node.pk: Place(node.name, node.fleet.name, node.fleet.region.name) for node in nodes}
-        yield from _node_families(nodes, places)
-        totals = live.read_totals(places)
+        locations = {node.pk: Location(node.name, node.fleet.name, node.fleet.region.name) for node in nodes}
+        yield from _node_families(nodes, locations)
+        totals = live.read_totals(locations)
         names = Pool.objects.order_by().values_list("pk", "account__name", "name")
         pools = {f"pool-{pk}": (account, name) for pk, account, name in names}
-        yield from _pool_families(totals, places, pools)
+        yield from _pool_families(totals, locations, pools)
         yield _queues()
         for families in METRICS.values():
             yield from families()
 
 
-def _node_families(nodes: Iterable[Node], places: Mapping[int, Place]) -> list[Metric]:
+def _node_families(nodes: Iterable[Node], locations: Mapping[int, Location]) -> list[Metric]:
     labels = ["node", "fleet", "region"]
     up = GaugeMetricFamily("spillway_node_up", "1 when the agent answered within ten seconds.", labels=labels)
     serving = GaugeMetricFamily("spillway_node_serving", "1 when a worker serves what it was given.", labels=labels)
@@ -76,9 +76,9 @@ def _node_families(nodes: Iterable[Node], places: Mapping[int, Place]) -> list[M
     limit = now() - timedelta(seconds=STALE)
     fleets = {}
     for node in nodes:
-        place, report = places[node.pk], getattr(node, "report", None)
-        values = [place.node, place.fleet, place.region]
-        fleets[place.fleet, place.region] = node.fleet.desired_generation
+        location, report = locations[node.pk], getattr(node, "report", None)
+        values = [location.node, location.fleet, location.region]
+        fleets[location.fleet, location.region] = node.fleet.desired_generation
         alive = report is not None and report.seen_at is not None and report.seen_at >= limit
         up.add_metric(values, alive)
         if report is not None and alive:
@@ -92,7 +92,7 @@ def _node_families(nodes: Iterable[Node], places: Mapping[int, Place]) -> list[M
 
 
 def _pool_families(
-    totals: Mapping[int, Mapping[Key, Counts]], places: Mapping[int, Place], pools: Mapping[str, tuple[str, str]]
+    totals: Mapping[int, Mapping[Key, Counts]], locations: Mapping[int, Location], pools: Mapping[str, tuple[str, str]]
 ) -> list[Metric]:
     labels = ["account", "pool", "region", "node"]
     requests = CounterMetricFamily("spillway_requests", "Requests given to a pool.", labels=labels)
@@ -109,7 +109,7 @@ def _pool_families(
         for (kind, name), counts in rows.items():
             if kind != "backend" or name not in pools:
                 continue
-            values = [*pools[name], places[node_id].region, places[node_id].node]
+            values = [*pools[name], locations[node_id].region, locations[node_id].node]
             requests.add_metric(values, counts.requests)
             for digit in "2345":
                 responses.add_metric([*values, f"{digit}xx"], getattr(counts, f"status_{digit}xx"))

@@ -66,7 +66,7 @@ def plan(question: Question) -> Plan:
     left: dict[str, float] = {}
     for region, offered in question.offered.items():
         own = min(offered, room.get(region, 0.0))
-        _place(lanes, room, region, region, own)
+        _put(lanes, room, region, region, own)
         left[region] = offered - own
     while knocking := _doors(question, room, left):
         for door, sources in knocking.items():
@@ -74,14 +74,14 @@ def plan(question: Question) -> Plan:
             share = min(1.0, room[door] / brought)
             for source in sources:
                 placed = left[source] * share
-                _place(lanes, room, source, door, placed)
+                _put(lanes, room, source, door, placed)
                 left[source] -= placed
             if share < 1.0:
                 room[door] = 0.0
     return _with_rest(question, lanes, {source: rest for source, rest in left.items() if rest > NOTHING})
 
 
-def _place(lanes: dict[tuple[str, str], float], room: dict[str, float], source: str, target: str, rate: float) -> None:
+def _put(lanes: dict[tuple[str, str], float], room: dict[str, float], source: str, target: str, rate: float) -> None:
     if rate > 0:
         lanes[source, target] += rate
         room[target] -= rate

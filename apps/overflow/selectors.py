@@ -252,8 +252,8 @@ def _planned_part(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Part:
     lanes: dict[tuple[str, str, str], float] = defaultdict(float)
     rows: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     _add_plan(plan(question), why, lanes, rows)
-    places = dict.fromkeys((*regions_of(_alone(facts, pool)), *rows))
-    uses = {key: _planned_use(facts, pool, key, rows[key], question.capacity.get(key), asked) for key in places}
+    regions = dict.fromkeys((*regions_of(_alone(facts, pool)), *rows))
+    uses = {key: _planned_use(facts, pool, key, rows[key], question.capacity.get(key), asked) for key in regions}
     return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses)
 
 

@@ -133,9 +133,9 @@ def fleet_syncs(actor: Actor) -> QuerySet[FleetSync]:
     return (rows.defer(*hidden) if actor.is_operator else rows.none()).order_by("fleet__name")
 
 
-def sync_words(actor: Actor) -> dict[int, str]:
+def sync_words(_actor: Actor) -> dict[int, str]:
     """How each fleet stands, by fleet id, for everybody: in_sync, behind, held or refused."""
-    del actor  # says nothing about anybody's definitions: whether what is stored is what runs
+    # Says nothing about anybody's definitions: whether what is stored is what runs.
     latest = Rollout.objects.filter(fleet=OuterRef("pk")).order_by("-id")
     rows = Fleet.objects.annotate(
         latest_state=Subquery(latest.values("state")[:1]),

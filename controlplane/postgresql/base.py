@@ -30,14 +30,14 @@ class Silence:
         self._until: dict[tuple[str, int], float] = {}
         self._lock = threading.Lock()
 
-    def note(self, place: tuple[str, int], now: float) -> None:
+    def note(self, address: tuple[str, int], now: float) -> None:
         """It has just said nothing for longer than anybody here waits."""
         with self._lock:
-            self._until[place] = now + REMEMBERED_S
+            self._until[address] = now + REMEMBERED_S
 
-    def holds(self, place: tuple[str, int], now: float) -> bool:
+    def holds(self, address: tuple[str, int], now: float) -> bool:
         """Whether to leave it alone."""
-        return now < self._until.get(place, 0.0)
+        return now < self._until.get(address, 0.0)
 
 
 silence = Silence()
@@ -48,9 +48,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """As Django does, where the host answers."""
-        place = _place(conn_params)
-        if place is not None:
-            self._knock(place)
+        address = _address(conn_params)
+        if address is not None:
+            self._knock(address)
         return super().get_new_connection(conn_params)
 
     def is_usable(self) -> bool:
@@ -58,26 +58,26 @@ class DatabaseWrapper(base.DatabaseWrapper):
         began = time.monotonic()
         usable = bool(super().is_usable())
         said_nothing = time.monotonic() - began >= _patience() / 2  # who is there says no at once
-        place = _place(self.get_connection_params())
-        if not usable and said_nothing and place is not None:
-            silence.note(place, time.monotonic())
+        address = _address(self.get_connection_params())
+        if not usable and said_nothing and address is not None:
+            silence.note(address, time.monotonic())
         return usable
 
-    def _knock(self, place: tuple[str, int]) -> None:
+    def _knock(self, address: tuple[str, int]) -> None:
         """Raise OperationalError where nobody takes a connection; one that is closed unused leaves no line in a log."""
-        if not silence.holds(place, time.monotonic()):
+        if not silence.holds(address, time.monotonic()):
             try:
-                socket.create_connection(place, _patience()).close()
+                socket.create_connection(address, _patience()).close()
             except TimeoutError:
-                silence.note(place, time.monotonic())
+                silence.note(address, time.monotonic())
             except OSError:
                 return  # somebody answered, or nobody can: libpq has the words for it
             else:
                 return
-        raise psycopg.OperationalError(f"{SILENT}: {place[0]} port {place[1]}")
+        raise psycopg.OperationalError(f"{SILENT}: {address[0]} port {address[1]}")
 
 
-def _place(params: dict[str, Any]) -> tuple[str, int] | None:
+def _address(params: dict[str, Any]) -> tuple[str, int] | None:
     """The host where it is one host that is reached by TCP."""
     host, port = str(params.get("host") or ""), str(params.get("port") or 5432)
     one_by_tcp = host and "," not in host and not host.startswith(("/", "@")) and "service" not in params

@@ -15,7 +15,7 @@ from functools import partial
 from types import FrameType
 
 from deploy.demo import ready
-from deploy.demo.place import PYTHON, ROOT, Place, remember, running
+from deploy.demo.config import PYTHON, ROOT, DemoConfig, remember, running
 from deploy.demo.programs import django_environment, write_configuration
 from deploy.demo.secrets_file import Secrets, read_or_create, write_private
 from deploy.demo.supervision import (
@@ -39,9 +39,9 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def manage(place: Place, secrets: Secrets, *command: str, stdin: str = "") -> str:
+def manage(config: DemoConfig, secrets: Secrets, *command: str, stdin: str = "") -> str:
     """Run a management command with the demo's environment; returns what it printed. Raises CannotStart."""
-    environment = os.environ | django_environment(place, secrets) | {MARK: str(place.demo)}
+    environment = os.environ | django_environment(config, secrets) | {MARK: str(config.demo)}
     line = [PYTHON, "manage.py", *command]
     done = subprocess.run(line, cwd=ROOT, env=environment, input=stdin, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -52,20 +52,20 @@ def manage(place: Place, secrets: Secrets, *command: str, stdin: str = "") -> st
 
 def prepare(world: World, secrets: Secrets) -> None:
     """Keys, database, operator: everything that must stand before the first process."""
-    place = world.place
+    config = world.config
     remote = [node.name for node in world.nodes() if node.url.startswith("https://")]
     say("Bringing keys and database up to date …")
-    manage(place, secrets, "issue_certificates", "--out", str(place.demo / "pki"), "--name", *remote)
-    manage(place, secrets, "migrate", "--no-input")
+    manage(config, secrets, "issue_certificates", "--out", str(config.demo / "pki"), "--name", *remote)
+    manage(config, secrets, "migrate", "--no-input")
     write_configuration(world, secrets)
 
 
 def fill(world: World, secrets: Secrets) -> dict[str, str]:
     """Load the tutorial where it is new or its ports moved; returns the two tokens."""
-    place = world.place
-    tokens = bootstrap(place, secrets)
+    config = world.config
+    tokens = bootstrap(config, secrets)
     text = json.dumps(world.document, sort_keys=True)
-    applied, digest = place.demo / "applied.sha256", hashlib.sha256(text.encode()).hexdigest()
+    applied, digest = config.demo / "applied.sha256", hashlib.sha256(text.encode()).hexdigest()
     # Applied once: a person's own changes to the tutorial's objects outlive a restart.
     if not applied.exists() or applied.read_text() != digest:
         say("Applying deploy/examples/tutorial.yaml …")
@@ -74,55 +74,55 @@ def fill(world: World, secrets: Secrets) -> dict[str, str]:
     return tokens
 
 
-def bootstrap(place: Place, secrets: Secrets) -> dict[str, str]:
+def bootstrap(config: DemoConfig, secrets: Secrets) -> dict[str, str]:
     """A token each for the operator and the first customer; those of an earlier start where they still work."""
-    kept = place.demo / "tokens.json"
+    kept = config.demo / "tokens.json"
     if kept.exists():
         tokens: dict[str, str] = json.loads(kept.read_text())
-        if ready.is_welcome(place, tokens["operator_token"]):
+        if ready.is_welcome(config, tokens["operator_token"]):
             return tokens
     command = ["bootstrap", "--username", secrets.username, "--tokens", "--customer", "acme"]
-    tokens = json.loads(manage(place, secrets, *command, stdin=secrets.password + "\n"))
+    tokens = json.loads(manage(config, secrets, *command, stdin=secrets.password + "\n"))
     write_private(kept, tokens)
-    (place.demo / "applied.sha256").unlink(missing_ok=True)
+    (config.demo / "applied.sha256").unlink(missing_ok=True)
     return tokens
 
 
 def come_up(world: World, secrets: Secrets, supervisor: subprocess.Popen[bytes]) -> None:
     """From the first process to traffic on every node; writes var/dev.json."""
-    place = world.place
+    config = world.config
 
     def alive() -> bool:
         return supervisor.poll() is None
 
-    ready.wait_for("The console", lambda: ready.call(f"{place.console_url}/healthz")[0] == 200, alive)
+    ready.wait_for("The console", lambda: ready.call(f"{config.console_url}/healthz")[0] == 200, alive)
     tokens = fill(world, secrets)
     for node in world.nodes():
         ready.wait_for(f"Node {node.name}", partial(ready.serves, world, node), alive)
-    ready.wait_for("/readyz", lambda: ready.call(f"{place.console_url}/readyz")[0] == 200, alive)
-    person = {"url": place.console_url, "username": secrets.username, "password": secrets.password}
-    place.env_sh.touch(mode=0o600)
-    place.env_sh.write_text(ready.shell(world, tokens))
-    write_private(place.dev_json, person | tokens | {"regions": ready.regions(world)})
+    ready.wait_for("/readyz", lambda: ready.call(f"{config.console_url}/readyz")[0] == 200, alive)
+    person = {"url": config.console_url, "username": secrets.username, "password": secrets.password}
+    config.env_sh.touch(mode=0o600)
+    config.env_sh.write_text(ready.shell(world, tokens))
+    write_private(config.dev_json, person | tokens | {"regions": ready.regions(world)})
 
 
 def up(*, detach: bool) -> int:
     """Start everything and stay with it, or leave it running."""
     started = time.monotonic()
-    place = Place()
+    config = DemoConfig()
     os.umask(0o077)  # database, logs, sockets: the owner's alone
-    place.make_directories()
+    config.make_directories()
     for sign in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(sign, _interrupt)
-    with only_one(place):
-        world, secrets = World(place), read_or_create(place.demo / "secrets.json")
+    with only_one(config):
+        world, secrets = World(config), read_or_create(config.demo / "secrets.json")
         check_tools()
         check_ports(world)
-        remember(place)
-        place.dev_json.unlink(missing_ok=True)  # who waits for it waits for this start
+        remember(config)
+        config.dev_json.unlink(missing_ok=True)  # who waits for it waits for this start
         prepare(world, secrets)
         say("Starting two regions …")
-        supervisor = start(place)
+        supervisor = start(config)
         try:
             come_up(world, secrets, supervisor)
             say(f"{ready.summary(world, secrets)}  Ready after {time.monotonic() - started:.0f} s.")
@@ -134,12 +134,12 @@ def up(*, detach: bool) -> int:
         except KeyboardInterrupt:
             say("\nStopping …")
         except (ready.NotReady, CannotStart) as fault:
-            say(f"\n{fault}\nLogs: {place.demo / 'logs'}")
-            stop(place)
+            say(f"\n{fault}\nLogs: {config.demo / 'logs'}")
+            stop(config)
             return 1
         for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(sign, signal.SIG_IGN)  # a second Ctrl-C must not leave half of it behind
-        stop(place)
+        stop(config)
         return 0
 
 
@@ -155,46 +155,46 @@ def down() -> int:
 
 def status() -> int:
     """Say whether it runs; exit code 0 when it does, 3 when not, as init scripts do."""
-    place = running()
-    pid = supervisor_pid(place)
-    say(f"Runs at {place.console_url}, {len(processes(place))} processes." if pid else "Spillway does not run here.")
+    config = running()
+    pid = supervisor_pid(config)
+    say(f"Runs at {config.console_url}, {len(processes(config))} processes." if pid else "Spillway does not run here.")
     return 0 if pid else 3
 
 
 def traffic(region: str, rate: float | None) -> int:
     """Set what the clients of one region send, and say what will happen; without a region say what they send now."""
-    place = running()
-    if not supervisor_pid(place):
+    config = running()
+    if not supervisor_pid(config):
         say("Spillway does not run here: `make up` starts it.")
         return 1
     try:
-        rates = traffic_of(place) if rate is None or not region else set_traffic(place, region, rate)
+        rates = traffic_of(config) if rate is None or not region else set_traffic(config, region, rate)
     except ValueError as fault:
         say(str(fault))
         return 1
-    for sentence in sentences(World(place), rates):
+    for sentence in sentences(World(config), rates):
         say(sentence)
-    say(f"Watch it: {place.console_url}/overflow")
+    say(f"Watch it: {config.console_url}/overflow")
     return 0
 
 
 def kill(node: str) -> int:
     """Kill one node's HAProxy, as a crash would; its agent starts it again."""
-    place = running()
-    found = haproxies_of(place, node)
+    config = running()
+    found = haproxies_of(config, node)
     for pid in found:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    names = ", ".join(each.name for each in World(place).nodes())
+    names = ", ".join(each.name for each in World(config).nodes())
     say(f"Killed HAProxy of {node}." if found else f"No HAProxy of {node} runs here; nodes are {names}.")
     return 0 if found else 1
 
 
 def run_manage(arguments: list[str]) -> int:
     """Become manage.py with the demo's database and secrets."""
-    place = running()
-    place.make_directories()
-    environment = os.environ | django_environment(place, read_or_create(place.demo / "secrets.json"))
+    config = running()
+    config.make_directories()
+    environment = os.environ | django_environment(config, read_or_create(config.demo / "secrets.json"))
     os.chdir(ROOT)
     os.execve(PYTHON, [PYTHON, "manage.py", *arguments], environment)  # noqa: S606 - no shell wanted
 

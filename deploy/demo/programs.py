@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.demo.place import PYTHON, ROOT, Place
+from deploy.demo.config import PYTHON, ROOT, DemoConfig
 from deploy.demo.secrets_file import Secrets
 from deploy.demo.world import REQUESTS, DemoNode, World
 
@@ -57,14 +57,14 @@ COMMON = (
 )
 
 
-def django_environment(place: Place, secrets: Secrets) -> dict[str, str]:
+def django_environment(config: DemoConfig, secrets: Secrets) -> dict[str, str]:
     """What every process that loads Django's settings gets."""
-    pki = place.demo / "pki"
+    pki = config.demo / "pki"
     return {
-        "SPILLWAY_VAR": str(place.var),
+        "SPILLWAY_VAR": str(config.var),
         "SPILLWAY_SECRET_KEY": secrets.secret_key,
         "SPILLWAY_TOKEN_PEPPERS": f"1:{secrets.token_pepper}",
-        "SPILLWAY_REDIS_URL": f"redis://:{secrets.redis_password}@127.0.0.1:{place.redis_port}/0",
+        "SPILLWAY_REDIS_URL": f"redis://:{secrets.redis_password}@127.0.0.1:{config.redis_port}/0",
         "SPILLWAY_AGENT_CA": str(pki / "ca.pem"),
         "SPILLWAY_AGENT_CERTIFICATE": str(pki / "control-plane.pem"),
         "SPILLWAY_AGENT_KEY": str(pki / "control-plane.key"),
@@ -75,16 +75,16 @@ def _tool(name: str) -> str:
     return str(Path(PYTHON).parent / name)
 
 
-def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Program]:
+def _control_plane(config: DemoConfig, environment: dict[str, str]) -> Iterator[Program]:
     manage = [PYTHON, "manage.py"]
-    gunicorn = [_tool("gunicorn"), "controlplane.wsgi:application", "--bind", f"unix:{place.run}/web.sock"]
+    gunicorn = [_tool("gunicorn"), "controlplane.wsgi:application", "--bind", f"unix:{config.run}/web.sock"]
     yield Program(
         "web",
         [*gunicorn, "--workers", "1", "--threads", str(WEB_THREADS), "--timeout", "60"],
         "control-plane",
         environment | {"SPILLWAY_WEB_THREADS": str(WEB_THREADS)},
     )
-    events = [_tool("uvicorn"), "controlplane.events:app", "--uds", f"{place.run}/events.sock", "--no-access-log"]
+    events = [_tool("uvicorn"), "controlplane.events:app", "--uds", f"{config.run}/events.sock", "--no-access-log"]
     yield Program("events", [*events, "--timeout-graceful-shutdown", "1"], "control-plane", environment)
     worker = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "8"]
     yield Program(
@@ -95,7 +95,7 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     yield Program("webhook-worker", webhooks, "control-plane", environment, stop_wait=15)
     # Terraform for stacks: two at a time on a machine, since a plan may need a gigabyte.
     terraform = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "2"]
-    state = {"SPILLWAY_STATE_URL": f"http://127.0.0.1:{place.console_port}"}
+    state = {"SPILLWAY_STATE_URL": f"http://127.0.0.1:{config.console_port}"}
     yield Program(
         "terraform", [*terraform, "-Q", "terraform", "--without-mingle"], "control-plane", environment | state
     )
@@ -103,19 +103,19 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     yield Program("loadgen", [*loadgen, "-Q", "capacity", "--without-mingle"], "control-plane", environment)
     yield Program("schedule", [*manage, "schedule"], "control-plane", environment)
     yield Program("collector", [*manage, "collect"], "control-plane", environment)
-    console = {"SPILLWAY_PORT": str(place.console_port), "SPILLWAY_RUN": str(place.run)}
+    console = {"SPILLWAY_PORT": str(config.console_port), "SPILLWAY_RUN": str(config.run)}
     yield Program("console", ["haproxy", "-W", "-db", "-f", "deploy/console/haproxy.cfg"], "control-plane", console)
 
 
-def agent(place: Place, node: DemoNode) -> Program:
+def agent(config: DemoConfig, node: DemoNode) -> Program:
     """The agent of one node: on a Unix socket as on one's own machine, or on HTTPS as far away."""
-    state_dir = place.run / node.name
+    state_dir = config.run / node.name
     command = [PYTHON, "-m", "apps.agent", "--name", node.name, "--state-dir", str(state_dir)]
     command += ["--address", node.address, "--port-offset", str(node.port_offset)]
     if node.url.startswith("unix://"):
         command += ["--unix", node.url.removeprefix("unix://")]
     else:
-        pki = place.demo / "pki"
+        pki = config.demo / "pki"
         command += ["--listen", node.url.removeprefix("https://"), "--ca", str(pki / "ca.pem")]
         command += ["--certificate", str(pki / f"{node.name}.pem"), "--key", str(pki / f"{node.name}.key")]
     return Program(f"agent-{node.name}", command, "nodes", stop_wait=15)
@@ -123,7 +123,7 @@ def agent(place: Place, node: DemoNode) -> Program:
 
 def clients(world: World) -> Program:
     """The steady traffic to every node of every region."""
-    command = [PYTHON, "-m", "deploy.demo.client", "--port", str(world.place.client_port)]
+    command = [PYTHON, "-m", "deploy.demo.client", "--port", str(world.config.client_port)]
     for node in world.nodes():
         command += [f"--node={node.region}={url}" for url in world.urls_of(node)]
     command += [f"--request={request}" for request in REQUESTS]
@@ -132,28 +132,28 @@ def clients(world: World) -> Program:
 
 def programs(world: World, secrets: Secrets) -> list[Program]:
     """Everything that the demo is made of."""
-    place = world.place
-    found = [Program("redis", ["redis-server", str(place.demo / "redis" / "redis.conf")], "machines")]
+    config = world.config
+    found = [Program("redis", ["redis-server", str(config.demo / "redis" / "redis.conf")], "machines")]
     for server in world.servers():
         command = [PYTHON, "-m", "deploy.demo.backend", "--port", str(server.port)]
         found.append(Program(server.name, [*command, "--name", server.name, "--region", server.region], "machines"))
-    found += [agent(place, node) for node in world.nodes()]
-    found += _control_plane(place, django_environment(place, secrets))
+    found += [agent(config, node) for node in world.nodes()]
+    found += _control_plane(config, django_environment(config, secrets))
     return [*found, clients(world)]
 
 
 def write_configuration(world: World, secrets: Secrets) -> None:
     """Write supervisord.conf from the template beside this file, and redis.conf; both hold secrets."""
-    place = world.place
-    redis = f"bind 127.0.0.1\nport {place.redis_port}\nrequirepass {secrets.redis_password}\n"
+    config = world.config
+    redis = f"bind 127.0.0.1\nport {config.redis_port}\nrequirepass {secrets.redis_password}\n"
     # Redis carries wake-ups and live samples only, so there is nothing in it to keep; a process that renames itself
     # overwrites the environment by which it is known as ours.
-    redis += f'dir "{place.demo / "redis"}"\nsave ""\nappendonly no\nset-proc-title no\n'
-    _private(place.demo / "redis" / "redis.conf", redis)
-    head = TEMPLATE.read_text().replace("{demo}", str(place.demo)).replace("{run}", str(place.run))
+    redis += f'dir "{config.demo / "redis"}"\nsave ""\nappendonly no\nset-proc-title no\n'
+    _private(config.demo / "redis" / "redis.conf", redis)
+    head = TEMPLATE.read_text().replace("{demo}", str(config.demo)).replace("{run}", str(config.run))
     members = programs(world, secrets)
-    sections = [program.section(place.demo / "logs") for program in members]
-    _private(place.supervisor_conf, "\n".join([head, *sections, *group_sections(members)]))
+    sections = [program.section(config.demo / "logs") for program in members]
+    _private(config.supervisor_conf, "\n".join([head, *sections, *group_sections(members)]))
 
 
 def group_sections(members: list[Program]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from deploy.demo.place import Place
+from deploy.demo.config import DemoConfig
 from deploy.demo.secrets_file import Secrets
 from deploy.demo.world import DemoNode, World
 
@@ -45,15 +45,15 @@ def wait_for(what: str, done: Callable[[], bool], alive: Callable[[], bool]) -> 
         time.sleep(0.1)
 
 
-def is_welcome(place: Place, token: str) -> bool:
+def is_welcome(config: DemoConfig, token: str) -> bool:
     """Whether the API knows the token: the database may have been thrown away since it was made."""
-    return call(f"{place.console_url}/api/v1/routes?limit=1", headers={"Authorization": f"Bearer {token}"})[0] == 200
+    return call(f"{config.console_url}/api/v1/routes?limit=1", headers={"Authorization": f"Bearer {token}"})[0] == 200
 
 
 def apply(world: World, token: str) -> None:
     """Send the document through the same API that users have. Raises NotReady with the answer when refused."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    url = f"{world.place.console_url}/api/v1/apply"
+    url = f"{world.config.console_url}/api/v1/apply"
     status, text = call(url, "PUT", headers=headers, body=json.dumps(world.document))
     if status not in {200, 201, 202}:
         raise NotReady(f"The tutorial was refused ({status}): {text[:2000]}")
@@ -78,25 +78,25 @@ def regions(world: World) -> dict[str, Any]:
 
 def shell(world: World, tokens: Mapping[str, str]) -> str:
     """What README's commands read: where this copy is, whatever its ports are."""
-    place = world.place
+    config = world.config
     nodes = world.nodes()
     values = {
-        "SPILLWAY_URL": place.console_url,
+        "SPILLWAY_URL": config.console_url,
         "SPILLWAY_TOKEN": tokens["operator_token"],
-        "SPILLWAY_VAR": str(place.var),
+        "SPILLWAY_VAR": str(config.var),
         "FIRST_NODE": world.urls_of(nodes[0])[0],
         "LAST_NODE": world.urls_of(nodes[-1])[0],
-        "FIRST_SERVER": place_url(world.servers()[0].port),
+        "FIRST_SERVER": local_url(world.servers()[0].port),
     }
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
 
 
 def summary(world: World, secrets: Secrets) -> str:
     """What a person who just typed `make up` wants to know."""
-    place: Place = world.place
+    config: DemoConfig = world.config
     lines = [
         "",
-        f"  Spillway is up:  {place.console_url}",
+        f"  Spillway is up:  {config.console_url}",
         f"  sign in as       {secrets.username}   {secrets.password}",
         "",
         "  Two regions, two HAProxy nodes each:",
@@ -107,15 +107,15 @@ def summary(world: World, secrets: Secrets) -> str:
         "",
         "  Try:",
         f"    curl -i -H 'Host: shop.acme.example' {world.urls_of(world.nodes()[0])[0]}/",
-        f"    curl -X PUT {place_url(place.client_port)}/rate -d '{{\"us-central1\": 12}}'      more traffic",
-        f'    curl -X PUT {place_url(world.servers()[0].port)}/control -d \'{{"mode": "failing"}}\'  a sick server',
-        f"  Keys and addresses for scripts: {place.dev_json}     Logs: {place.demo / 'logs'}",
-        f"  For a shell: . {place.env_sh}",
+        f"    curl -X PUT {local_url(config.client_port)}/rate -d '{{\"us-central1\": 12}}'      more traffic",
+        f'    curl -X PUT {local_url(world.servers()[0].port)}/control -d \'{{"mode": "failing"}}\'  a sick server',
+        f"  Keys and addresses for scripts: {config.dev_json}     Logs: {config.demo / 'logs'}",
+        f"  For a shell: . {config.env_sh}",
         "",
     ]
     return "\n".join(lines)
 
 
-def place_url(port: int) -> str:
+def local_url(port: int) -> str:
     """A URL of this machine."""
     return f"http://127.0.0.1:{port}"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.demo.place import PYTHON, ROOT, Place
+from deploy.demo.config import PYTHON, ROOT, DemoConfig
 from deploy.demo.world import World
 
 # Inherited by every process that the demo starts, whoever started it in between: how they are found again.
@@ -25,15 +25,15 @@ class CannotStart(Exception):
     """A sentence that says why, and what to do."""
 
 
-def processes(place: Place) -> list[int]:
+def processes(config: DemoConfig) -> list[int]:
     """Ids of the live processes of this demo: the mark in their environment, or a HAProxy that runs from its files."""
-    mark, files = f"{MARK}={place.demo}".encode(), f"{place.run}/".encode()
+    mark, files = f"{MARK}={config.demo}".encode(), f"{config.run}/".encode()
     return [pid for pid in _own_pids() if mark in _environment(pid) or _is_haproxy_of(pid, files)]
 
 
-def haproxies_of(place: Place, node: str) -> list[int]:
+def haproxies_of(config: DemoConfig, node: str) -> list[int]:
     """Ids of one node's HAProxy processes, of this copy alone."""
-    return [pid for pid in _own_pids() if _is_haproxy_of(pid, f"{place.run / node}/".encode())]
+    return [pid for pid in _own_pids() if _is_haproxy_of(pid, f"{config.run / node}/".encode())]
 
 
 def _is_haproxy_of(pid: int, files: bytes) -> bool:
@@ -60,26 +60,26 @@ def _environment(pid: int) -> list[bytes]:
         return []  # it ended meanwhile, or belongs to somebody else
 
 
-def supervisor_pid(place: Place) -> int | None:
+def supervisor_pid(config: DemoConfig) -> int | None:
     """Process id of the supervisord of this demo, None when it does not run."""
     try:
-        pid = int(place.supervisor_pid.read_text())
+        pid = int(config.supervisor_pid.read_text())
     except (OSError, ValueError):
         return None
-    return pid if f"{MARK}={place.demo}".encode() in _environment(pid) else None
+    return pid if f"{MARK}={config.demo}".encode() in _environment(pid) else None
 
 
 @contextmanager
-def only_one(place: Place) -> Iterator[None]:
+def only_one(config: DemoConfig) -> Iterator[None]:
     """Hold the lock of this var directory; raises CannotStart when the demo runs or is being started."""
-    with (place.demo / "lock").open("w") as lock:
+    with (config.demo / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CannotStart(f"Spillway already runs in {place.var}. Stop it with Ctrl-C where it runs.") from None
-        if (pid := supervisor_pid(place)) is not None:
-            raise CannotStart(f"Spillway already runs at {place.console_url} (process {pid}). `make down` stops it.")
-        if left := processes(place):
+            raise CannotStart(f"Spillway already runs in {config.var}. Stop it with Ctrl-C where it runs.") from None
+        if (pid := supervisor_pid(config)) is not None:
+            raise CannotStart(f"Spillway already runs at {config.console_url} (process {pid}). `make down` stops it.")
+        if left := processes(config):
             raise CannotStart(f"An earlier start left processes behind ({left}). `make down` ends them.")
         yield
 
@@ -112,29 +112,29 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def start(place: Place) -> subprocess.Popen[bytes]:
+def start(config: DemoConfig) -> subprocess.Popen[bytes]:
     """Run supervisord in a session of its own, so that Ctrl-C reaches it through us alone, once."""
-    command = [str(Path(PYTHON).parent / "supervisord"), "-c", str(place.supervisor_conf)]
-    environment = os.environ | {MARK: str(place.demo), "PYTHONUNBUFFERED": "1"}
-    with (place.demo / "logs" / "supervisord.out").open("wb") as output:
+    command = [str(Path(PYTHON).parent / "supervisord"), "-c", str(config.supervisor_conf)]
+    environment = os.environ | {MARK: str(config.demo), "PYTHONUNBUFFERED": "1"}
+    with (config.demo / "logs" / "supervisord.out").open("wb") as output:
         return subprocess.Popen(
             command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
             start_new_session=True,
         )  # fmt: skip
 
 
-def stop(place: Place) -> bool:
+def stop(config: DemoConfig) -> bool:
     """End the demo: politely through supervisord, then whatever is left. True when something ran."""
-    pid = supervisor_pid(place)
+    pid = supervisor_pid(config)
     found = pid is not None
     if pid is not None:
         os.kill(pid, signal.SIGTERM)
-        _wait_until_gone(place, STOP_SECONDS, only=pid)
+        _wait_until_gone(config, STOP_SECONDS, only=pid)
     for sign, seconds in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
-        for left in processes(place):
+        for left in processes(config):
             found = True
             _signal(left, sign)
-        _wait_until_gone(place, seconds)
+        _wait_until_gone(config, seconds)
     return found
 
 
@@ -145,10 +145,10 @@ def _signal(pid: int, sign: signal.Signals) -> None:
         return
 
 
-def _wait_until_gone(place: Place, seconds: float, only: int | None = None) -> None:
+def _wait_until_gone(config: DemoConfig, seconds: float, only: int | None = None) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        alive = processes(place)
+        alive = processes(config)
         if not alive or (only is not None and only not in alive):
             return
         time.sleep(0.1)

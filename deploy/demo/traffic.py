@@ -5,25 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from deploy.demo.place import Place
-from deploy.demo.ready import call, place_url
+from deploy.demo.config import DemoConfig
+from deploy.demo.ready import call, local_url
 from deploy.demo.world import World
 
 Rates = dict[str, float]
 
 
-def traffic_of(place: Place) -> Rates:
+def traffic_of(config: DemoConfig) -> Rates:
     """Requests/s that the clients of each region send. Raises ValueError when they do not answer."""
-    return _ask(place, "GET", "")
+    return _ask(config, "GET", "")
 
 
-def set_traffic(place: Place, region: str, rate: float) -> Rates:
+def set_traffic(config: DemoConfig, region: str, rate: float) -> Rates:
     """Change one region's rate; returns all. Raises ValueError with the reason of a refusal."""
-    return _ask(place, "PUT", json.dumps({region: rate}))
+    return _ask(config, "PUT", json.dumps({region: rate}))
 
 
-def _ask(place: Place, method: str, body: str) -> Rates:
-    status, text = call(f"{place_url(place.client_port)}/rate", method, body=body)
+def _ask(config: DemoConfig, method: str, body: str) -> Rates:
+    status, text = call(f"{local_url(config.client_port)}/rate", method, body=body)
     if status != 200:
         raise ValueError(text.strip() or f"The clients' control answered {status}.")
     found: Rates = json.loads(text)

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from deploy.demo.place import TUTORIAL, Place
+from deploy.demo.config import TUTORIAL, DemoConfig
 
 Document = dict[str, Any]
 DEFAULT_HTTP_PORT = 8080
@@ -52,19 +52,19 @@ class DemoServer:
 class World:
     """The document that is applied, and the nodes, servers and ports that it names."""
 
-    def __init__(self, place: Place, source: Path = TUTORIAL) -> None:
-        self.place = place
+    def __init__(self, config: DemoConfig, source: Path = TUTORIAL) -> None:
+        self.config = config
         self.document: Document = yaml.safe_load(source.read_text())
         for spec in self._specs("Node"):
             self._move_agent(spec)
         for spec in self._specs("LoadBalancer"):
             for listener in spec["listeners"]:
-                listener["port"] += place.http_port - DEFAULT_HTTP_PORT
+                listener["port"] += config.http_port - DEFAULT_HTTP_PORT
         for spec in self._specs("Fleet"):
             for name in AMONG_NODES:
-                spec[name] += place.overflow_port - DEFAULT_OVERFLOW_PORT
+                spec[name] += config.overflow_port - DEFAULT_OVERFLOW_PORT
         for _, server in self._servers():
-            server["port"] += place.backend_port - DEFAULT_BACKEND_PORT
+            server["port"] += config.backend_port - DEFAULT_BACKEND_PORT
 
     def objects(self, kind: str) -> Iterator[dict[str, Any]]:
         """The document's objects of one kind."""
@@ -83,10 +83,10 @@ class World:
         """Sockets go where this demo keeps them, HTTPS ports count from SPILLWAY_AGENT_PORT."""
         if spec["url"].startswith("unix://"):
             name = Path(spec["url"]).parent.name
-            spec["url"] = f"unix://{self.place.run / name / 'agent.sock'}"
+            spec["url"] = f"unix://{self.config.run / name / 'agent.sock'}"
         else:
             base, _, port = spec["url"].rpartition(":")
-            spec["url"] = f"{base}:{int(port) - 9440 + self.place.agent_port}"
+            spec["url"] = f"{base}:{int(port) - 9440 + self.config.agent_port}"
 
     def nodes(self) -> list[DemoNode]:
         """The nodes, in the order of the document."""
@@ -120,11 +120,11 @@ class World:
 
     def ports(self) -> dict[int, str]:
         """Every TCP port that the demo takes on 127.0.0.1, and for what."""
-        place = self.place
+        config = self.config
         taken = {
-            place.console_port: "the console",
-            place.redis_port: "Redis",
-            place.client_port: "the clients' control",
+            config.console_port: "the console",
+            config.redis_port: "Redis",
+            config.client_port: "the clients' control",
         }
         among = {fleet["name"]: fleet["spec"] for fleet in self.objects("Fleet")}
         for node in self.nodes():

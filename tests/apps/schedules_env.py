@@ -28,9 +28,8 @@ class Notes:
     seen: Counter[str] = field(default_factory=Counter)
     failures: list[TargetFailed] = field(default_factory=list)
 
-    def act(self, run: ScheduleRun, moment: datetime) -> Outcome:
+    def act(self, run: ScheduleRun, _moment: datetime) -> Outcome:
         """Count the run, or fail."""
-        del moment
         self.seen[run.key] += 1
         if self.failures:
             raise self.failures.pop(0)

@@ -24,8 +24,8 @@ def a_stack(operator: Actor, name: str = "frankfurt", **columns: Any) -> Stack:
     cloud, _ = CloudAccount.objects.get_or_create(
         name="main", defaults={"account": operator.account, "cloud": "aws", "credentials": "env:CLOUD_KEY"}
     )
-    place = {"account": operator.account, "title": "Frankfurt"}
-    region, _ = Region.objects.get_or_create(name="eu-central-1", defaults=place)
+    defaults = {"account": operator.account, "title": "Frankfurt"}
+    region, _ = Region.objects.get_or_create(name="eu-central-1", defaults=defaults)
     usual = {"account": operator.account, "cloud_account": cloud, "region": region, "cloud_region": name}
     return Stack.objects.create(name=name, **(usual | columns))
 

@@ -56,10 +56,10 @@ def taken(runs: list[Run]) -> list[Run]:
 
 
 def go_on(run: Run) -> Check | None:
-    """Why the run may not go on now; None when it may, and then it has its place."""
+    """Why the run may not go on now; None when it may, and then it has its slot."""
     test = run.test
     assert test is not None
-    return claims.take_place(run, lambda: refusal(among_others(test, run)))
+    return claims.take_slot(run, lambda: refusal(among_others(test, run)))
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -90,7 +90,7 @@ def test_of_six_that_ask_in_the_same_moment_one_goes_on(editor: Actor) -> None:
     assert [answer is None for answer in answers].count(True) == 1
 
 
-def test_one_that_lost_its_claim_takes_no_place(editor: Actor) -> None:
+def test_one_that_lost_its_claim_takes_no_slot(editor: Actor) -> None:
     held = taken(booked(editor, "here", "here", most=9))
     Run.objects.filter(pk=held[0].pk).update(attempt=held[0].attempt + 1)
     with pytest.raises(claims.ClaimLost):

@@ -50,8 +50,8 @@ def nodes(editor: Actor, monkeypatch: pytest.MonkeyPatch) -> Watched:
 @pytest.fixture
 def servers(nodes: Watched) -> Iterator[dict[str, MemoryBackend]]:
     """What stands at each address."""
-    places = [(PUBLIC, 19101), (OTHER, 19101), (PUBLIC, 22), ("127.0.0.1", 19101)]
-    yield {f"{host}:{port}": memory_backend(host, port, servers=4) for host, port in places}
+    endpoints = [(PUBLIC, 19101), (OTHER, 19101), (PUBLIC, 22), ("127.0.0.1", 19101)]
+    yield {f"{host}:{port}": memory_backend(host, port, servers=4) for host, port in endpoints}
     forget_memory_backends()
 
 
@@ -64,7 +64,7 @@ def carried_out(run: Run) -> Run:
 
 def received(servers: dict[str, MemoryBackend]) -> dict[str, int]:
     """How many requests came where any did."""
-    return {place: server.received for place, server in servers.items() if server.received}
+    return {endpoint: server.received for endpoint, server in servers.items() if server.received}
 
 
 def test_it_waits_and_says_why_until_an_operator_approves(

@@ -48,9 +48,9 @@ def test_carriage_returns_and_a_byte_order_mark_are_not_stored(acme: Actor) -> N
     assert Certificate.objects.get().chain_pem == chain
 
 
-@pytest.mark.parametrize("place", ["chain", "key"])
-def test_text_that_is_no_pem_is_refused(acme: Actor, place: str) -> None:
-    spec = dict(zip(("chain", "key"), made.below("P-256"), strict=True)) | {place: "nothing"}
+@pytest.mark.parametrize("field", ["chain", "key"])
+def test_text_that_is_no_pem_is_refused(acme: Actor, field: str) -> None:
+    spec = dict(zip(("chain", "key"), made.below("P-256"), strict=True)) | {field: "nothing"}
     assert [fault.code for fault in faults(acme, spec["chain"], spec["key"])] == ["pem"]
 
 

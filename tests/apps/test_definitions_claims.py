@@ -129,7 +129,6 @@ def test_with_a_look_at_claims_that_wait_they_would_keep_others_out(
     acme: Actor, globex: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kept(account: Account, name: str, *, verification: str = "") -> bool:
-        del verification
         return Hostname.objects.filter(name=name).exclude(account=account).exists()
 
     for patched in (False, True):

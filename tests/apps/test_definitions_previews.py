@@ -141,8 +141,8 @@ def test_at_google_routes_are_told_by_name_though_they_share_a_resource(cloud: A
     account = {"cloud": "google", "project": "acme-prod-1"}
     save_object(actor=cloud, kind="CloudAccount", name="google", spec=account)
     zones = {"europe-west1": "europe-west1-b", "us-central1": "us-central1-a"}
-    place = {"cloud_account": "google", "cloud_region": "global", "network": {"vpc": "default", "zones": zones}}
-    save_object(actor=cloud, kind="Stack", name="google", spec=place)
+    stack = {"cloud_account": "google", "cloud_region": "global", "network": {"vpc": "default", "zones": zones}}
+    save_object(actor=cloud, kind="Stack", name="google", spec=stack)
     save_object(actor=cloud, kind="LoadBalancer", name="cloud", spec=FRONT | {"stacks": ["google"]})
     (found,) = dry_run(cloud, shifting(acme, 50)).stacks
     assert (found.stack, found.to_change) == ("google", 1)
@@ -206,8 +206,8 @@ def test_customers_read_what_the_cloud_makes_of_their_own_objects_and_nothing_of
 ) -> None:
     """Each reads the same change, which is the operator's: it brings the whole load balancer into a stack."""
     save_object(actor=cloud, kind="CloudAccount", name="second", spec={"cloud": "aws", "credentials": ""})
-    place = STACK | {"cloud_account": "second"}
-    save_object(actor=cloud, kind="Stack", name="aws-two", spec=place)
+    stack = STACK | {"cloud_account": "second"}
+    save_object(actor=cloud, kind="Stack", name="aws-two", spec=stack)
     both = FRONT | {"stacks": ["aws-eu", "aws-two"]}
     change = partial(save_object, actor=cloud, kind="LoadBalancer", name="cloud", spec=both)
     told = {actor.account.name: dry_run(actor, change).stacks for actor in (cloud, acme, globex)}

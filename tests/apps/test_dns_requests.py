@@ -133,7 +133,7 @@ def test_who_waits_longest_is_asked_first(operator: Actor, zone: Zone, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("written", "place"),
+    ("written", "address"),
     [
         ("192.0.2.53", ("192.0.2.53", 53)),
         ("192.0.2.53:5353", ("192.0.2.53", 5353)),
@@ -141,5 +141,5 @@ def test_who_waits_longest_is_asked_first(operator: Actor, zone: Zone, monkeypat
         ("[2001:db8::53]:5353", ("2001:db8::53", 5353)),
     ],
 )
-def test_every_resolver_that_can_be_written_can_be_asked(written: str, place: tuple[str, int]) -> None:
-    assert asking._place(resolver(written)) == place
+def test_every_resolver_that_can_be_written_can_be_asked(written: str, address: tuple[str, int]) -> None:
+    assert asking._address(resolver(written)) == address

@@ -185,7 +185,7 @@ def nothing(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "rule", "without"),
+    ("owner", "rule", "without"),
     [
         (objects, "check_manager", "manager"),
         (objects, "_take_version", "version"),
@@ -195,7 +195,7 @@ def nothing(*_: object, **__: object) -> None:
 )
 @pytest.mark.parametrize("name", ["a replaced object", "a limit", "a drain"])
 def test_a_way_that_leaves_a_rule_out_is_seen(
-    actor: Actor, monkeypatch: pytest.MonkeyPatch, place: Any, rule: str, without: str, name: str
+    actor: Actor, monkeypatch: pytest.MonkeyPatch, owner: Any, rule: str, without: str, name: str
 ) -> None:
-    monkeypatch.setattr(place, rule, nothing)
+    monkeypatch.setattr(owner, rule, nothing)
     assert any(each.startswith(without) for each in missing(WAYS[name], actor))

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(live_redis: object) -> World:
     """us is asked 10/s for acme's pool and refuses 4/s of them, 3/s because there are too many at once."""
-    del live_redis
     made = make_env()
     start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - 2 * SHORT, UTC)
     _, us = made.regions

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(live_redis: object, still_clock: None) -> World:
     """us (limit 10) is offered 19.9/s of acme, eu serves 2 and what comes; globex rests, in both, without a limit."""
-    del live_redis, still_clock
     world = make_spilling()
     pool = world.pools["globex"]
     Backend.objects.filter(pool=pool).update(limit_kind="none", limit_value=0)
@@ -113,7 +112,6 @@ def test_down_is_said_since_the_last_server_failed(world: World) -> None:
 
 
 def test_control_the_start_of_overflow_is_another_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    del monkeypatch
     drain_region(actor=world.operator, region="us", drained=True, reason="new switches")
     began = now() - timedelta(hours=3)
     Region.objects.filter(name="us").update(drained_at=began)
@@ -125,7 +123,6 @@ def test_control_the_start_of_overflow_is_another_time(world: World, monkeypatch
 
 
 def test_a_time_of_another_day_is_said_with_its_day(world: World) -> None:
-    del world
     long_ago = now() - timedelta(days=3)
     assert reasons.clock(long_ago, now()) == f" since {long_ago:%d %b %H:%M}"
     assert reasons.clock(None, now()) == ""

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(live_redis: object, still_clock: None) -> World:
     """us (limit 10) is offered 19.9/s, eu (limit 10) serves 2 of its own and what comes."""
-    del live_redis, still_clock
     return make_spilling()
 
 

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def spilling(live_redis: object, still_clock: None) -> World:
     """us (limit 10) is offered 19.9/s and sends 9.9 to eu, which serves 2 of its own beside them."""
-    del live_redis, still_clock
     return make_spilling()
 
 

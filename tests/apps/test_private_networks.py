@@ -13,7 +13,7 @@ from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
 from apps.fleet.models import Fleet
-from tests.apps.test_own_places import save
+from tests.apps.test_own_addresses import save
 
 pytestmark = pytest.mark.django_db
 REGION = "us-central1"
@@ -69,7 +69,7 @@ def test_a_server_that_a_later_policy_refuses_is_left_out_and_named(tutorial_env
         ("10.0.0.0/8", "not_list"), ([f"10.{number}.0.0/16" for number in range(65)], "too_many"),
     ],
 )  # fmt: skip
-def test_a_policy_that_is_none_is_refused_with_its_place(tutorial_env: Actor, networks: Any, code: str) -> None:
+def test_a_policy_that_is_none_is_refused_with_its_pointer(tutorial_env: Actor, networks: Any, code: str) -> None:
     spec = {"region": REGION, "private_networks": networks}
     with pytest.raises(Invalid) as caught:
         save_object(actor=tutorial_env, kind="Fleet", name="other", spec=spec)

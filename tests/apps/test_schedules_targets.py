@@ -44,7 +44,6 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def streams(live_redis: str) -> Iterator[None]:
     """Topics in a Redis of this test's own."""
-    del live_redis
     topics.client.cache_clear()
     yield
     topics.client.cache_clear()

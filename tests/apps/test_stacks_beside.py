@@ -56,8 +56,8 @@ def test_an_account_may_have_several_stacks_in_a_region_each_with_a_network_of_i
     operator = operator_of(CLOUDS)
     network = {"vpc": "vpc-0f0f0f0f", "subnets": ["subnet-0f0f0f0a", "subnet-0f0f0f0b"]}
     save_object(actor=operator, kind="Stack", name="aws-eu-two", spec=STACK | {"network": network})
-    places = set(Stack.objects.values_list("cloud_account__name", "cloud_region"))
-    assert (places, Stack.objects.count()) == ({("prod", "eu-central-1")}, 2)
+    regions = set(Stack.objects.values_list("cloud_account__name", "cloud_region"))
+    assert (regions, Stack.objects.count()) == ({("prod", "eu-central-1")}, 2)
 
 
 @pytest.mark.parametrize("snapshot", [stack(front(route(1, "a.example"))), everything()], ids=["aws", "google"])

@@ -59,7 +59,7 @@ def test_the_map_names_modules_and_functions_that_exist() -> None:
         module = ROOT / "apps" / path
         return not module.is_file() or any(name not in module.read_text() for name in re.findall(r"\w+", names))
 
-    places = re.findall(r"`([\w/]+/\w+\.py)(?:: (\w+))?`", (ROOT / "docs" / "develop" / "map.md").read_text())
-    assert len(places) > 20
-    assert [place for place in places if lost(*place) and not place[0].startswith("tests/")] == []
+    files = re.findall(r"`([\w/]+/\w+\.py)(?:: (\w+))?`", (ROOT / "docs" / "develop" / "map.md").read_text())
+    assert len(files) > 20
+    assert [file for file in files if lost(*file) and not file[0].startswith("tests/")] == []
     assert lost("agent/push.py", "no_such_function")

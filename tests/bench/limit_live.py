@@ -25,14 +25,14 @@ def operate(demo: RunningDemo, method: str, path: str, body: object = None) -> s
     headers = {"Authorization": f"Bearer {demo.keys['operator_token']}", "If-Match": "*"}
     headers["Content-Type"] = "application/json"
     content = "" if body is None else json.dumps(body)
-    status, text = call(f"{demo.place.console_url}/api/v1/{path}", method, headers=headers, body=content)
+    status, text = call(f"{demo.config.console_url}/api/v1/{path}", method, headers=headers, body=content)
     assert status == 200, text
     return text
 
 
 def workers(demo: RunningDemo) -> dict[str, str]:
     """Node → the limits that its running worker counts against."""
-    sockets = {node.name: demo.place.run / node.name / "run" / "worker.sock" for node in demo.world.nodes()}
+    sockets = {node.name: demo.config.run / node.name / "run" / "worker.sock" for node in demo.world.nodes()}
     return {name: ask(path, "show map maps/limits.map") for name, path in sockets.items()}
 
 
@@ -54,7 +54,7 @@ def main() -> int:
     parser.add_argument("--changes", type=int, default=30)
     arguments = parser.parse_args()
     with running_demo() as demo:
-        call(f"http://127.0.0.1:{demo.place.client_port}/rate", "PUT", body='{"us-central1": 15}')
+        call(f"http://127.0.0.1:{demo.config.client_port}/rate", "PUT", body='{"us-central1": 15}')
         change(demo, 50)
         before = [pid for node in demo.world.nodes() for pid in demo.pids(f"{node.name}/", "haproxy")]
         assert before, "no HAProxy of the demo was found"

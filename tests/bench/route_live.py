@@ -79,7 +79,6 @@ def live_times(stage: Stage, changes: int, looker: Looker) -> list[float]:
         committed = timed_commit(change)
         found.append(looker.until_all_answer(path, pool) - committed)
         time.sleep(0.05)
-    del stage
     return found
 
 

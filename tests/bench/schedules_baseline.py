@@ -101,12 +101,12 @@ def kill_schedulers(keeper: Keeper, word: str, first: datetime, *, seconds: int,
 def _beats(scene: Stage, words: str, first: datetime, *, beats: int = 1) -> Iterator[Keeper]:
     """Beat and its workers from the first instant on; stops the bench when they were late or any of them complained."""
     _client(scene).flushall()
-    with tempfile.TemporaryDirectory(prefix="spillway-") as place:
-        log, names = Path(place) / "log", ["beat", *(f"beat-{number + 2}" for number in range(beats - 1))]
-        keeper = Keeper(scene.environment | {"SPILLWAY_BEAT": words, LOG: str(log), STORE: place})
+    with tempfile.TemporaryDirectory(prefix="spillway-") as directory:
+        log, names = Path(directory) / "log", ["beat", *(f"beat-{number + 2}" for number in range(beats - 1))]
+        keeper = Keeper(scene.environment | {"SPILLWAY_BEAT": words, LOG: str(log), STORE: directory})
         try:
             keeper.start(*names, *["beat-worker"] * WORKERS)
-            while scene.waiting() < WORKERS or not all(_stored(Path(place), name) for name in names):
+            while scene.waiting() < WORKERS or not all(_stored(Path(directory), name) for name in names):
                 if time.time() > first.timestamp() - 2:
                     raise SystemExit(f"Celery beat was not ready in {START_S - 2:.0f} s. {_said(log)}")
                 time.sleep(0.25)
@@ -118,9 +118,9 @@ def _beats(scene: Stage, words: str, first: datetime, *, beats: int = 1) -> Iter
             raise SystemExit(f"Celery beat or a worker complained:\n{_said(log)[-2000:]}")
 
 
-def _stored(place: Path, name: str) -> bool:
+def _stored(directory: Path, name: str) -> bool:
     """Whether this beat has its entries: it stores them once, in a file whose ending depends on the system."""
-    return any((place / f"{name}{ending}").exists() for ending in ("", ".db", ".dat"))
+    return any((directory / f"{name}{ending}").exists() for ending in ("", ".db", ".dat"))
 
 
 def _said(log: Path) -> str:
@@ -134,4 +134,4 @@ def _client(scene: Stage) -> redis.Redis:
 def _effects(scene: Stage) -> list[tuple[float, int]]:
     """When (Unix seconds, by Redis) and which entry."""
     rows: Any = _client(scene).xrange(STREAM)
-    return [(int(place.split(b"-")[0]) / 1000, int(fields[b"number"])) for place, fields in rows]
+    return [(int(directory.split(b"-")[0]) / 1000, int(fields[b"number"])) for directory, fields in rows]

@@ -113,7 +113,7 @@ def messages(url: str) -> list[tuple[float, dict[str, str]]]:
     found = []
     for stream in streams:
         rows: Any = client.xrange(stream)
-        found += [(int(place.split("-")[0]) / 1000, fields) for place, fields in rows]
+        found += [(int(message_id.split("-")[0]) / 1000, fields) for message_id, fields in rows]
     return found
 
 

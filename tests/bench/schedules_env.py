@@ -125,10 +125,10 @@ class Stage:
 def stage() -> Iterator[Stage]:
     """A database with its tables and an empty Redis; Django in this process uses both."""
     with ExitStack() as stack:
-        places = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
-        url = stack.enter_context(postgresql(places[0], durable=True))
-        redis_url = stack.enter_context(servers.redis(places[1]))
-        ours = {"SPILLWAY_DATABASE_URL": url, "SPILLWAY_REDIS_URL": redis_url, "SPILLWAY_VAR": str(places[2])}
+        directories = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
+        url = stack.enter_context(postgresql(directories[0], durable=True))
+        redis_url = stack.enter_context(servers.redis(directories[1]))
+        ours = {"SPILLWAY_DATABASE_URL": url, "SPILLWAY_REDIS_URL": redis_url, "SPILLWAY_VAR": str(directories[2])}
         os.environ |= ours | {"DJANGO_SETTINGS_MODULE": "controlplane.settings"}
         environment = dict(os.environ)
         migrate = [sys.executable, "manage.py", "migrate", "-v", "0"]
@@ -136,7 +136,7 @@ def stage() -> Iterator[Stage]:
         import django
 
         django.setup()
-        yield Stage(places[0], redis_url, environment)
+        yield Stage(directories[0], redis_url, environment)
 
 
 def kill_for(

@@ -83,10 +83,10 @@ class World:
 
     def add(self, collection: str, body: Block, zone: str = "") -> str:
         """One resource more; its URL."""
-        place = f"zones/{zone}" if zone else "global"
-        url = f"{API}/projects/{self.project}/{place}/{collection}/{body['name']}"
+        location = f"zones/{zone}" if zone else "global"
+        url = f"{API}/projects/{self.project}/{location}/{collection}/{body['name']}"
         words = {"zone": f"{API}/projects/{self.project}/zones/{zone}"} if zone else {}
-        self.resources[collection][f"{place}/{body['name']}"] = {**body, **words, "selfLink": url}
+        self.resources[collection][f"{location}/{body['name']}"] = {**body, **words, "selfLink": url}
         return url
 
     def apply(self, document: StackDocument) -> None:
@@ -135,8 +135,8 @@ class _Reader:
         body = self._document.resources[kind][name]
         if attribute == "name":
             return body["name"]
-        place = f"zones/{body['zone']}" if kind == "google_compute_network_endpoint_group" else "global"
-        return f"{API}/projects/{self._world.project}/{place}/{COLLECTIONS[kind]}/{body['name']}"
+        location = f"zones/{body['zone']}" if kind == "google_compute_network_endpoint_group" else "global"
+        return f"{API}/projects/{self._world.project}/{location}/{COLLECTIONS[kind]}/{body['name']}"
 
 
 def _word(key: str, value: Any, kind: str) -> str:
@@ -219,22 +219,22 @@ def _found(world: World, method: str, path: str, query: list[tuple[str, str]], b
         raise _Refusal(400, f"Invalid JSON payload received. Unknown name {min(words)!r}.")
     if found := _GLOBAL.fullmatch(path):
         project, collection, name, verb = found.groups()
-        place = "global"
+        location = "global"
     elif found := _ZONAL.fullmatch(path):
         project, zone, collection, name, verb = found.groups()
-        place = f"zones/{zone}"
+        location = f"zones/{zone}"
     else:
         raise _Refusal(404, "Not Found")
     _same_project(world, project)
     if name is None:
         return _page(world.resources.get(collection, {}), dict(query))
-    resource = world.resources.get(collection, {}).get(f"{place}/{name}")
+    resource = world.resources.get(collection, {}).get(f"{location}/{name}")
     if resource is None:
-        raise _Refusal(404, f"The resource 'projects/{project}/{place}/{collection}/{name}' was not found")
+        raise _Refusal(404, f"The resource 'projects/{project}/{location}/{collection}/{name}' was not found")
     if verb is None and method == "GET":
         return resource
     if method == "POST" and (collection, verb) == ("networkEndpointGroups", "listNetworkEndpoints"):
-        return _endpoints(world, f"{place}/{name}", dict(query))
+        return _endpoints(world, f"{location}/{name}", dict(query))
     if method == "POST" and (collection, verb) == ("backendServices", "getHealth"):
         return _health(world, resource, str(body.get("group", "")))
     raise _Refusal(404, "Not Found")
@@ -262,9 +262,9 @@ def _endpoints(world: World, group: str, query: Mapping[str, str]) -> Block:
 def _health(world: World, service: Block, group: str) -> Block:
     if group not in {backend["group"] for backend in service.get("backends", ())}:
         raise _Refusal(400, f"Invalid value for field 'resource.group': '{group}'. It is no backend of the service.")
-    place = "/".join(group.split("/")[-4:-2])
+    location = "/".join(group.split("/")[-4:-2])
     states = []
-    for each in world.endpoints.get(f"{place}/{group.rpartition('/')[2]}", []):
+    for each in world.endpoints.get(f"{location}/{group.rpartition('/')[2]}", []):
         bad = (each["ipAddress"], each["port"]) in world.unhealthy
         states.append({**each, "healthState": "UNHEALTHY" if bad else "HEALTHY"})
     return {"kind": "compute#backendServiceGroupHealth", "healthStatus": states}
@@ -282,10 +282,10 @@ def _time_series(world: World, query: list[tuple[str, str]]) -> Block:
     for each in world.measured:
         if each.metric == metric[1] and start < each.at <= end:
             kept[tuple(each.labels.get(name, "") for name in fields)][each.at] += each.values
-    place = int(words.get("pageToken") or 0)
+    location = int(words.get("pageToken") or 0)
     series = [_one(fields, key, kept[key], words["aggregation.crossSeriesReducer"]) for key in sorted(kept)]
-    following = {"nextPageToken": str(place + 1)} if place + 1 < len(series) else {}
-    return {"timeSeries": series[place : place + 1], **following, "unit": "1"}
+    following = {"nextPageToken": str(location + 1)} if location + 1 < len(series) else {}
+    return {"timeSeries": series[location : location + 1], **following, "unit": "1"}
 
 
 def _one(fields: list[str], key: tuple[str, ...], minutes: Mapping[datetime, list[float]], reducer: str) -> Block:

@@ -11,7 +11,7 @@ from apps.adoption import alb, elb
 from apps.adoption.contract import Adoption, Verdict, Wish
 from apps.compiler.grammar import METHODS
 from apps.definitions.reading.documents import read_object
-from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
+from apps.drivers.clouds.contract import CloudAccess, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
 from tests.conformance.aws_env import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 
@@ -33,7 +33,7 @@ def front(world: AwsWorld) -> FoundLoadBalancer:
 
 
 def described(world: AwsWorld, name: str) -> FoundLoadBalancer:
-    reader = open_reader(CloudPlace("aws", REGION, endpoint_url=world.endpoint))
+    reader = open_reader(CloudAccess("aws", REGION, endpoint_url=world.endpoint))
     (found,) = [each for each in reader.load_balancers() if each.name == name]
     return reader.describe(found.id)
 

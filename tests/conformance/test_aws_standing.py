@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apps.compiler.targets.terraform.aws.naming import MARK, RESOURCE
-from apps.drivers.clouds.contract import CloudPlace, Standing
+from apps.drivers.clouds.contract import CloudAccess, Standing
 from apps.drivers.clouds.registry import open_reader
 from tests.conformance.aws_env import KEYS, REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 from tests.ports import spare_port
@@ -37,7 +37,7 @@ def tags(address: str, mark: str = OURS) -> list[dict[str, str]]:
 
 
 def found(aws: AwsWorld, *kinds: str) -> list[Standing]:
-    reader = open_reader(CloudPlace("aws", REGION, endpoint_url=aws.endpoint, stack="stk-1"))
+    reader = open_reader(CloudAccess("aws", REGION, endpoint_url=aws.endpoint, stack="stk-1"))
     return list(reader.standing(OURS, kinds or KINDS))
 
 
@@ -192,7 +192,7 @@ def test_an_accelerator_is_found_by_mark_and_its_ports_by_it(monkeypatch: pytest
     for name, value in {**KEYS, "SPILLWAY_CLOUD_ENDPOINT": endpoint}.items():
         monkeypatch.setenv(name, value)
     try:
-        reader = open_reader(CloudPlace("aws", REGION, endpoint_url=endpoint, stack="stk-1"))
+        reader = open_reader(CloudAccess("aws", REGION, endpoint_url=endpoint, stack="stk-1"))
         accelerator, listener, group = reader.standing(OURS, ["aws_globalaccelerator_accelerator"])
     finally:
         server.shutdown()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.drivers.clouds.contract import CloudPlace, Stranger, target_id
+from apps.drivers.clouds.contract import CloudAccess, Stranger, target_id
 from apps.drivers.clouds.registry import open_reader
 from tests.conformance.aws_env import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 
@@ -21,7 +21,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> AwsWorld:
 
 
 def found(aws: AwsWorld, *known: str) -> list[Stranger]:
-    return list(open_reader(CloudPlace("aws", REGION, endpoint_url=aws.endpoint)).strangers(known))
+    return list(open_reader(CloudAccess("aws", REGION, endpoint_url=aws.endpoint)).strangers(known))
 
 
 def a_rule(aws: AwsWorld, listener: str, priority: int, group: str) -> str:

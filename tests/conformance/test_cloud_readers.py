@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, TargetHealth
+from apps.drivers.clouds.contract import CloudAccess, CloudError, FoundLoadBalancer, Numbers, TargetHealth
 from apps.drivers.clouds.memory import memory_cloud
 from apps.drivers.clouds.registry import open_reader
 from tests.conformance.aws_env import KEYS, REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
@@ -24,8 +24,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> AwsWorld:
     return found
 
 
-def place(world: AwsWorld, **changes: str) -> CloudPlace:
-    return CloudPlace("aws", REGION, endpoint_url=world.endpoint, stack=changes.get("stack", "stk-3"))
+def access(world: AwsWorld, **changes: str) -> CloudAccess:
+    return CloudAccess("aws", REGION, endpoint_url=world.endpoint, stack=changes.get("stack", "stk-3"))
 
 
 def test_the_health_of_our_targets_is_read_and_only_of_ours(world: AwsWorld) -> None:
@@ -33,13 +33,13 @@ def test_the_health_of_our_targets_is_read_and_only_of_ours(world: AwsWorld) -> 
     ours = make_group(world, "ours", ("10.0.0.10", 8080), ("10.0.0.11", 8080), **OURS)
     make_group(world, "theirs", ("10.0.0.99", 80))
     make_listener(world, balancer, ours)
-    found = open_reader(place(world)).target_health()
+    found = open_reader(access(world)).target_health()
     assert {(each.object_id, each.address, each.port) for each in found} == {
         ("bkd-4", "10.0.0.10", 8080),
         ("bkd-4", "10.0.0.11", 8080),
     }
     assert {each.state for each in found} <= {"healthy", "unused", "unknown"}
-    assert open_reader(place(world, stack="stk-9")).target_health() == []
+    assert open_reader(access(world, stack="stk-9")).target_health() == []
 
 
 def test_a_minute_of_cloudwatch_is_a_minute_here(world: AwsWorld) -> None:
@@ -56,10 +56,10 @@ def test_a_minute_of_cloudwatch_is_a_minute_here(world: AwsWorld) -> None:
         for name, value in counts.items()
     ]
     world.client("cloudwatch").put_metric_data(Namespace="AWS/ApplicationELB", MetricData=data)
-    (found,) = open_reader(place(world)).numbers(minute - timedelta(minutes=3))
+    (found,) = open_reader(access(world)).numbers(minute - timedelta(minutes=3))
     assert (found.object_id, found.at) == ("bkd-4", minute + timedelta(minutes=1))
     assert (found.requests, found.status_2xx, found.status_5xx, found.status_4xx) == (120, 118, 2, 0)
-    assert open_reader(place(world)).numbers(datetime.now(UTC)) == []
+    assert open_reader(access(world)).numbers(datetime.now(UTC)) == []
 
 
 def test_load_balancers_that_could_be_adopted_are_listed_and_described(world: AwsWorld) -> None:
@@ -76,7 +76,7 @@ def test_load_balancers_that_could_be_adopted_are_listed_and_described(world: Aw
         AvailabilityZones=[f"{REGION}a"],
         Listeners=[{"Protocol": "HTTP", "LoadBalancerPort": 80, "InstanceProtocol": "HTTP", "InstancePort": 8080}],
     )
-    reader = open_reader(place(world))
+    reader = open_reader(access(world))
     found = {each.name: each for each in reader.load_balancers()}
     assert {name: each.kind for name, each in found.items()} == {
         "front": "Application Load Balancer",
@@ -93,14 +93,14 @@ def test_load_balancers_that_could_be_adopted_are_listed_and_described(world: Aw
 
 @pytest.mark.usefixtures("world")
 def test_a_cloud_that_does_not_answer_says_so_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    away = CloudPlace("aws", REGION, endpoint_url=f"http://127.0.0.1:{spare_port()}", stack="stk-3")
+    away = CloudAccess("aws", REGION, endpoint_url=f"http://127.0.0.1:{spare_port()}", stack="stk-3")
     monkeypatch.setenv("SPILLWAY_CLOUD_ENDPOINT", away.endpoint_url)
     with pytest.raises(CloudError) as caught:
         open_reader(away).target_health()
     assert "AWS did not answer" in caught.value.message
     assert KEYS["AWS_SECRET_ACCESS_KEY"] not in caught.value.message
     with pytest.raises(CloudError):
-        open_reader(CloudPlace("elsewhere", "x"))
+        open_reader(CloudAccess("elsewhere", "x"))
 
 
 def test_the_fake_answers_like_a_cloud() -> None:
@@ -109,7 +109,7 @@ def test_the_fake_answers_like_a_cloud() -> None:
     cloud.health = [TargetHealth("g", "bkd-4", "10.0.0.1", 80, "healthy")]
     cloud.counted = [Numbers("g", "bkd-4", moment + timedelta(minutes=number)) for number in (2, 1, 0)]
     cloud.balancers = [FoundLoadBalancer("Application Load Balancer", "front", "front-1", {"listeners": []})]
-    reader = open_reader(CloudPlace("aws", REGION, endpoint_url=f"memory://{name}"))
+    reader = open_reader(CloudAccess("aws", REGION, endpoint_url=f"memory://{name}"))
     assert [each.at.minute for each in reader.numbers(moment)] == [1, 2]
     assert reader.load_balancers()[0].described == {}
     assert reader.describe("front-1").described == {"listeners": []}

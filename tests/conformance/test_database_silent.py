@@ -105,8 +105,8 @@ def test_a_host_that_refuses_is_no_silent_one(settings_of: dict[str, Any], djang
 
 
 @pytest.mark.parametrize(
-    ("host", "place"),
+    ("host", "address"),
     [("db.example", ("db.example", 5433)), ("/run/pg", None), ("a,b", None), ("", None), ("@abstract", None)],
 )
-def test_only_one_host_that_is_reached_by_tcp_is_knocked_at(host: str, place: object) -> None:
-    assert base._place({"host": host, "port": "5433"}) == place
+def test_only_one_host_that_is_reached_by_tcp_is_knocked_at(host: str, address: object) -> None:
+    assert base._address({"host": host, "port": "5433"}) == address

@@ -35,13 +35,13 @@ assert compile_snapshot(snapshot).bundle.files
 print("it starts")
 """
 ASKS_CLOUDS = """
-from apps.drivers.clouds.contract import CloudError, CloudPlace
+from apps.drivers.clouds.contract import CloudError, CloudAccess
 from apps.drivers.clouds.registry import open_reader
 from apps.drivers.infra.contract import InfraError
 from apps.drivers.infra.synthesis import synthesized
 for cloud in ("aws", "google"):
     try:
-        open_reader(CloudPlace(cloud, "eu-central-1"))
+        open_reader(CloudAccess(cloud, "eu-central-1"))
     except CloudError as error:
         print(error.message)
     try:

@@ -25,7 +25,7 @@ from apps.definitions.reading.documents import Object, read_object
 from apps.definitions.shapes.traffic.load_balancer import LoadBalancerSpec
 from apps.definitions.shapes.traffic.pool import PoolSpec
 from apps.definitions.shapes.traffic.route import RouteSpec
-from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
+from apps.drivers.clouds.contract import CloudAccess, FoundLoadBalancer
 from apps.drivers.clouds.google import GoogleReader
 from tests.conformance.fake_google import World, served
 from tests.pure.google_fixtures import cloud_pool, everything, google_fronts, stack
@@ -47,7 +47,7 @@ def ours() -> Iterator[GoogleReader]:
     for resource in world.resources["targetHttpsProxies"].values():
         resource["sslCertificates"] = ["projects/acme-prod/global/sslCertificates/theirs"]
     with served(world) as url:
-        yield GoogleReader(CloudPlace("google", "global", "acme-prod", url))
+        yield GoogleReader(CloudAccess("google", "global", "acme-prod", url))
 
 
 def _objects(adoption: Adoption) -> list[Object]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from apps.compiler.targets.terraform.google.render import render
-from apps.drivers.clouds.contract import CloudError, CloudPlace
+from apps.drivers.clouds.contract import CloudAccess, CloudError
 from apps.drivers.clouds.google import GoogleReader
 from apps.drivers.clouds.registry import open_reader
 from tests.conformance.fake_google import Measured, World, served
@@ -35,7 +35,7 @@ def url(world: World) -> Iterator[str]:
 
 
 def _reader(url: str, project: str = "acme-prod", **fields: str) -> GoogleReader:
-    return GoogleReader(CloudPlace("google", "global", project, url, **fields))
+    return GoogleReader(CloudAccess("google", "global", project, url, **fields))
 
 
 def test_every_endpoint_of_ours_is_told_with_what_the_check_says(world: World, url: str) -> None:
@@ -167,13 +167,13 @@ def test_a_cloud_that_is_not_there_is_said_so() -> None:
         _reader("http://127.0.0.1:9").load_balancers()
 
 
-def test_a_place_without_a_project_is_refused() -> None:
+def test_an_account_without_a_project_is_refused() -> None:
     with pytest.raises(CloudError, match="project"):
-        GoogleReader(CloudPlace("google", "global"))
+        GoogleReader(CloudAccess("google", "global"))
 
 
 def test_the_registry_opens_this_reader(url: str) -> None:
-    assert isinstance(open_reader(CloudPlace("google", "global", "acme-prod", url)), GoogleReader)
+    assert isinstance(open_reader(CloudAccess("google", "global", "acme-prod", url)), GoogleReader)
 
 
 def test_importing_the_reader_imports_none_of_googles_libraries() -> None:

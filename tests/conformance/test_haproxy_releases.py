@@ -19,7 +19,7 @@ SAYS = "#!/bin/sh\n" + 'shift 3\necho "started: $*"\n'
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A mirror that is a folder, with one package that holds a loader which says what it is to start."""
     tree = tmp_path / "tree"
     for path, text in {haproxy_releases.LOADER: SAYS, "usr/sbin/haproxy": ""}.items():
@@ -37,25 +37,25 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs_apt
-def test_a_package_with_its_hash_is_unpacked_and_started_by_its_own_loader(place: Path) -> None:
-    digest = hashlib.sha256((place / "x.deb").read_bytes()).hexdigest()
+def test_a_package_with_its_hash_is_unpacked_and_started_by_its_own_loader(folder: Path) -> None:
+    digest = hashlib.sha256((folder / "x.deb").read_bytes()).hexdigest()
     program = binary_of("9.9", [("x.deb", digest)])
     said = subprocess.run([program, "-v"], capture_output=True, text=True, check=True).stdout
-    root = place / "kept" / "9.9" / "root"
+    root = folder / "kept" / "9.9" / "root"
     assert said.endswith(f"{root}/usr/sbin/haproxy -v\n")
-    (place / "x.deb").unlink()
+    (folder / "x.deb").unlink()
     assert binary_of("9.9", [("x.deb", digest)]) == program, "what is there is not fetched again"
 
 
 @needs_apt
 def test_one_with_another_hash_is_not_and_leaves_nothing(
-    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock = place / "lock"
+    lock = folder / "lock"
     lock.write_text(f"9.9 {'0' * 64} x.deb\n")
     with pytest.raises(Unobtainable, match="apt-helper"):
         binary_of("9.9", [("x.deb", "0" * 64)])
-    assert list((place / "kept").iterdir()) == []
+    assert list((folder / "kept").iterdir()) == []
     monkeypatch.setattr(haproxy_releases, "LOCK", lock)
     main([])
     printed = capsys.readouterr()
@@ -67,9 +67,11 @@ def test_the_lock_names_every_package_of_each_release_and_no_host() -> None:
     assert all(version >= "3" for version in releases)
     assert len(releases) == len(haproxy_releases.SUITES)
     for files in releases.values():
-        names = [Path(place).name.partition("_")[0] for place, _ in files]
+        names = [Path(folder).name.partition("_")[0] for folder, _ in files]
         assert names == list(PACKAGES)
-        assert all(re.fullmatch(r"[0-9a-f]{64}", digest) and place.startswith("pool/main/") for place, digest in files)
+        assert all(
+            re.fullmatch(r"[0-9a-f]{64}", digest) and folder.startswith("pool/main/") for folder, digest in files
+        )
 
 
 def test_who_has_no_apt_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

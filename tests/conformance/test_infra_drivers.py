@@ -31,7 +31,7 @@ from apps.drivers.infra.credentials import environment, role_of
 from apps.drivers.infra.memory import memory_cloud
 from apps.drivers.infra.mirrors import cli_configuration, mirror
 from apps.drivers.infra.registry import open_driver
-from apps.drivers.pins import read_place
+from apps.drivers.pins import read_endpoint
 from apps.stacks.models import StackRun
 from apps.stacks.state import passwords
 from tests.apps.stacks_env import Terraform, a_run, a_stack, data
@@ -49,7 +49,7 @@ OF_BOTH = ["memory", pytest.param("terraform", marks=commits)]
 rarely_of_terraform = pytest.mark.parametrize(
     "world", ["memory", pytest.param("terraform", marks=[commits, pytest.mark.exhaustive])], indirect=True
 )
-# The same place of the state for every test, so that documents that are alike are synthesized once.
+# The same address of the state for every test, so that documents that are alike are synthesized once.
 STACK_ID = 4711
 
 
@@ -65,18 +65,18 @@ class World:
     heard: list[Progress] = field(default_factory=list)
     go_on: bool = True
 
-    def place(self, document: dict[str, Any], **more: Any) -> Workspace:
+    def workspace(self, document: dict[str, Any], **more: Any) -> Workspace:
         directory = self.root / str(next(self.numbers))
         directory.mkdir()
         return Workspace(directory, self.backend, document, **more)
 
     def plan(self, document: dict[str, Any], *, destroy: bool = False, **more: Any) -> Plan:
-        place = self.place(document, **more)
-        return self.driver.plan(place, destroy=destroy, heard=self.heard.append, may_go_on=lambda: self.go_on)
+        workspace = self.workspace(document, **more)
+        return self.driver.plan(workspace, destroy=destroy, heard=self.heard.append, may_go_on=lambda: self.go_on)
 
     def apply(self, document: dict[str, Any], plan: Plan, **more: Any) -> Any:
-        place = self.place(document, **more)
-        return self.driver.apply(place, plan.file, heard=self.heard.append, may_go_on=lambda: self.go_on)
+        workspace = self.workspace(document, **more)
+        return self.driver.apply(workspace, plan.file, heard=self.heard.append, may_go_on=lambda: self.go_on)
 
     def bring(self, document: dict[str, Any]) -> Any:
         return self.apply(document, self.plan(document))
@@ -343,7 +343,7 @@ def test_where_the_endpoint_is_named_terraform_asks_there_and_shows_a_session_to
         if compared:
             monkeypatch.setenv("SPILLWAY_CLOUD_PROD_ENDPOINT", stranger.url)
         else:
-            monkeypatch.setattr(credentials, "named_place", lambda server, **_: read_place(server))
+            monkeypatch.setattr(credentials, "named_endpoint", lambda server, **_: read_endpoint(server))
         with pytest.raises(InfraError):
             real.plan(asking_at("aws", stranger.url), credentials="env:PROD")
         said = b"".join(stranger.heard)

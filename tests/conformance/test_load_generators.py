@@ -148,7 +148,7 @@ def test_users_come_and_go(world: World) -> None:
             await generator.set_users(20 if number == 1 else 4)
 
     seconds = world.run(world.plan(endpoints=(world.slow,), users=10, max_connections=50, duration_s=5.0), act)
-    assert [seconds[place].in_flight for place in (0, 2, 4)] == pytest.approx([10, 20, 4], abs=2)
+    assert [seconds[index].in_flight for index in (0, 2, 4)] == pytest.approx([10, 20, 4], abs=2)
 
 
 def test_when_all_connections_are_busy_a_request_is_refused(world: World) -> None:

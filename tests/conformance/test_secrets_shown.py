@@ -18,13 +18,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from apps.definitions.models import Zone
 from apps.dns import targets
-from apps.drivers.clouds.contract import CloudError, CloudPlace
+from apps.drivers.clouds.contract import CloudAccess, CloudError
 from apps.drivers.clouds.google_session import GoogleSession
 from apps.drivers.clouds.registry import open_reader
 from apps.drivers.dns.contract import DnsError, Refused
 from apps.drivers.infra import credentials
 from apps.drivers.infra.contract import InfraError
-from apps.drivers.pins import read_place
+from apps.drivers.pins import read_endpoint
 from tests.conformance.listening import Stranger, listening
 
 KEY = base64.b64encode(b"whoever reads this has the zone").decode()
@@ -72,22 +72,22 @@ def driver(kind: str, server: str) -> Any:
     return targets.driver_of(zone)
 
 
-def place(cloud: str, stranger: Stranger, reference: str = "env:PROD") -> CloudPlace:
+def access(cloud: str, stranger: Stranger, reference: str = "env:PROD") -> CloudAccess:
     region = "global" if cloud == "google" else "eu-central-1"
     project = "acme-prod-1" if cloud == "google" else ""
-    return CloudPlace(cloud, region, project, stranger.url, reference)
+    return CloudAccess(cloud, region, project, stranger.url, reference)
 
 
 def ask_aws(stranger: Stranger) -> object:
-    return open_reader(place("aws", stranger)).load_balancers()
+    return open_reader(access("aws", stranger)).load_balancers()
 
 
 def ask_google(stranger: Stranger) -> object:
-    return open_reader(place("google", stranger)).load_balancers()
+    return open_reader(access("google", stranger)).load_balancers()
 
 
 def ask_monitoring(stranger: Stranger) -> object:
-    return GoogleSession(place("google", stranger)).get_json("/v3/projects/acme-prod-1/timeSeries", [])
+    return GoogleSession(access("google", stranger)).get_json("/v3/projects/acme-prod-1/timeSeries", [])
 
 
 class Way(NamedTuple):
@@ -162,7 +162,7 @@ def test_without_the_comparing_the_packet_arrives(
 ) -> None:
     """The negative control: the sockets above would have seen the secret."""
     for module in (targets, credentials):
-        monkeypatch.setattr(module, "named_place", lambda server, **_: read_place(server))
+        monkeypatch.setattr(module, "named_endpoint", lambda server, **_: read_endpoint(server))
     with pytest.raises(ERRORS):
         way.ask(stranger)
     assert way.shown in b"".join(stranger.heard)
@@ -190,7 +190,7 @@ def test_a_redirect_takes_no_secret_to_another_server(
 @pytest.mark.parametrize(
     ("kind", "server"),
     [
-        ("powerdns", "127.0.0.1:{port}"),  # as HTTP in the clear, to a place that was named for TSIG
+        ("powerdns", "127.0.0.1:{port}"),  # as HTTP in the clear, to an endpoint that was named for TSIG
         ("powerdns", "http://127.0.0.1:{port}@localhost:{port}"),
         ("powerdns", "http://127.0.0.1:{port}\\@localhost:{port}"),
         ("powerdns", "memory://127.0.0.1:{port}"),
@@ -228,7 +228,7 @@ def test_what_the_machine_itself_is_goes_nowhere_else_either(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", AWS_SECRET)
     monkeypatch.setenv("SPILLWAY_CLOUD_PROD_ENDPOINT", stranger.url)
     with pytest.raises(CloudError, match="Set SPILLWAY_CLOUD_ENDPOINT "):
-        open_reader(place("aws", stranger, reference)).load_balancers()
+        open_reader(access("aws", stranger, reference)).load_balancers()
     with pytest.raises(InfraError, match="Set SPILLWAY_CLOUD_ENDPOINT "):
         credentials.environment(reference, ["google"], [stranger.url], {"GOOGLE_CREDENTIALS": "{}"})
     assert stranger.connections == 0
@@ -236,7 +236,7 @@ def test_what_the_machine_itself_is_goes_nowhere_else_either(
 
 def test_an_endpoint_that_nobody_named_is_asked_as_nobody(stranger: Stranger) -> None:
     with pytest.raises(CloudError):
-        open_reader(place("google", stranger, "")).load_balancers()
+        open_reader(access("google", stranger, "")).load_balancers()
     assert stranger.connections
     assert b"uthorization" not in b"".join(stranger.heard)
 

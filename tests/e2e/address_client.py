@@ -22,9 +22,9 @@ PATIENCE = 15.0
 REQUEST = b"GET / HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\n\r\n"
 
 
-async def fetch(place: str) -> bytes:
+async def fetch(address: str) -> bytes:
     """All that comes back for one request on a new connection; raises OSError."""
-    host, _, port = place.rpartition(":")
+    host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
     try:
         writer.write(REQUEST)
@@ -33,30 +33,30 @@ async def fetch(place: str) -> bytes:
         writer.transport.abort()
 
 
-async def ask(place: str) -> bool:
+async def ask(address: str) -> bool:
     """Whether one request is answered with 200 and a body, however late within PATIENCE."""
     try:
         async with asyncio.timeout(PATIENCE):
-            head, _, body = (await fetch(place)).partition(b"\r\n\r\n")
+            head, _, body = (await fetch(address)).partition(b"\r\n\r\n")
     except OSError:  # refused, reset, out of time
         return False
     return head.startswith(b"HTTP/1.1 200 ") and bool(body)
 
 
-async def note(place: str, out: TextIO) -> None:
+async def note(address: str, out: TextIO) -> None:
     """Ask once and write a line."""
     began = time.monotonic()
-    ok = await ask(place)
+    ok = await ask(address)
     out.write(json.dumps([began, time.monotonic(), ok]) + "\n")
 
 
-async def keep_asking(place: str, out: TextIO) -> None:
+async def keep_asking(address: str, out: TextIO) -> None:
     """Until SIGTERM."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     async with asyncio.TaskGroup() as under_way:
         while not ended.is_set():
-            under_way.create_task(note(place, out))
+            under_way.create_task(note(address, out))
             await asyncio.sleep(EVERY)
 
 

@@ -200,11 +200,11 @@ class Asked:
 class Load:
     """A client in its own namespace that opens a connection every few milliseconds, whatever becomes of the others."""
 
-    def __init__(self, space: str, place: str, out: Path) -> None:
+    def __init__(self, space: str, address: str, out: Path) -> None:
         self._out = out
         self._read = 0
         self._asked: list[Asked] = []
-        command = ["ip", "netns", "exec", space, sys.executable, "-m", "tests.e2e.address_client", place]
+        command = ["ip", "netns", "exec", space, sys.executable, "-m", "tests.e2e.address_client", address]
         self._process = subprocess.Popen([*command, str(out)], cwd=ROOT)
         wait_until(lambda: bool(self.asked()), "the client has asked once")
 

@@ -11,7 +11,7 @@ from pytest_django import DjangoDbBlocker
 from apps.compiler.model.fleet import WhenFull
 from tests.conformance.real_agent import RealAgent, running_agent
 from tests.e2e import verdicts
-from tests.e2e.overflow_env import Place, Stage, rate, regions
+from tests.e2e.overflow_env import RegionSetup, Stage, rate, regions
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -46,7 +46,9 @@ def agent(both: tuple[RealAgent, RealAgent]) -> RealAgent:
 @pytest.fixture(scope="session")
 def three() -> Iterator[Stage]:
     """Three regions that refuse when all are full: the first two take 15 requests in ten seconds, the third 30."""
-    with regions(Place(rate(10), nodes=2), Place(rate(10)), Place(rate(20)), when_full=WhenFull.REFUSE) as stage:
+    with regions(
+        RegionSetup(rate(10), nodes=2), RegionSetup(rate(10)), RegionSetup(rate(20)), when_full=WhenFull.REFUSE
+    ) as stage:
         yield stage
 
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from deploy.demo.place import ROOT, Place
+from deploy.demo.config import ROOT, DemoConfig
 from deploy.demo.ready import call
 from deploy.demo.supervision import CannotStart, check_ports, processes, stop
 from deploy.demo.world import World
@@ -24,16 +24,16 @@ from deploy.demo.world import World
 PATIENCE_S = 180  # of a busy machine
 
 
-def free_place(var: Path) -> Place:
-    """A place whose ports are all free, below the range that the kernel gives to clients."""
+def free_config(var: Path) -> DemoConfig:
+    """A configuration whose ports are all free, below the range that the kernel gives to clients."""
     while True:
         base = random.randrange(10_000, 29_000, 10)
-        place = Place(var, base, base + 1, base + 400, base + 2, base + 4, base + 5, base + 6)
+        config = DemoConfig(var, base, base + 1, base + 400, base + 2, base + 4, base + 5, base + 6)
         try:
-            check_ports(World(place))
+            check_ports(World(config))
         except CannotStart:
             continue
-        return place
+        return config
 
 
 def until(done: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:
@@ -49,26 +49,26 @@ def until(done: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:
 class RunningDemo:
     """A demo with its world, its keys, and hands to change, watch and kill parts of it."""
 
-    def __init__(self, place: Place, settings: dict[str, str] | None = None) -> None:
-        self.place = place
+    def __init__(self, config: DemoConfig, settings: dict[str, str] | None = None) -> None:
+        self.config = config
         self.settings = settings or {}
-        self.world = World(place)
+        self.world = World(config)
         self.process: subprocess.Popen[str] | None = None
 
     def environment(self) -> dict[str, str]:
         """What `deploy.demo` reads."""
-        place = self.place
+        config = self.config
         ports = {
-            "SPILLWAY_PORT": place.console_port,
-            "SPILLWAY_HTTP_PORT": place.http_port,
-            "SPILLWAY_BACKEND_PORT": place.backend_port,
-            "SPILLWAY_AGENT_PORT": place.agent_port,
-            "SPILLWAY_REDIS_PORT": place.redis_port,
-            "SPILLWAY_CLIENT_PORT": place.client_port,
-            "SPILLWAY_OVERFLOW_PORT": place.overflow_port,
+            "SPILLWAY_PORT": config.console_port,
+            "SPILLWAY_HTTP_PORT": config.http_port,
+            "SPILLWAY_BACKEND_PORT": config.backend_port,
+            "SPILLWAY_AGENT_PORT": config.agent_port,
+            "SPILLWAY_REDIS_PORT": config.redis_port,
+            "SPILLWAY_CLIENT_PORT": config.client_port,
+            "SPILLWAY_OVERFLOW_PORT": config.overflow_port,
         }
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SPILLWAY_")}
-        own = {"SPILLWAY_VAR": str(place.var)} | {name: str(port) for name, port in ports.items()}
+        own = {"SPILLWAY_VAR": str(config.var)} | {name: str(port) for name, port in ports.items()}
         return kept | own | self.settings
 
     def command(self, *arguments: str) -> subprocess.Popen[str]:
@@ -81,9 +81,9 @@ class RunningDemo:
     def start(self) -> None:
         """Bring it up in the foreground and wait for its var/dev.json. Fails with its output and logs."""
         self.process = self.command("up")
-        ready = until(lambda: self.place.dev_json.exists() or self._ended(), 2 * PATIENCE_S)
+        ready = until(lambda: self.config.dev_json.exists() or self._ended(), 2 * PATIENCE_S)
         if not ready or self._ended():
-            stop(self.place)
+            stop(self.config)
             raise AssertionError(f"The demo did not come up:\n{self.process.communicate()[0]}\n{self.logs()}")
 
     def _ended(self) -> bool:
@@ -91,13 +91,13 @@ class RunningDemo:
 
     def logs(self) -> str:
         """The last lines of every log, for a failed test."""
-        files = sorted((self.place.demo / "logs").glob("*.log"))
+        files = sorted((self.config.demo / "logs").glob("*.log"))
         return "\n".join(f"--- {path.name}\n" + "\n".join(path.read_text().splitlines()[-15:]) for path in files)
 
     @property
     def keys(self) -> dict[str, Any]:
         """var/dev.json."""
-        found: dict[str, Any] = json.loads(self.place.dev_json.read_text())
+        found: dict[str, Any] = json.loads(self.config.dev_json.read_text())
         return found
 
     def node_urls(self) -> dict[str, str]:
@@ -110,7 +110,7 @@ class RunningDemo:
         spec = {"load_balancer": "front", "hostname": "probe.globex.example", "path": "/", "action": action}
         body = json.dumps({"objects": [{"kind": "Route", "name": "probe", "account": "globex", "spec": spec}]})
         headers = {"Authorization": f"Bearer {self.keys['operator_token']}", "Content-Type": "application/json"}
-        status, answer = call(f"{self.place.console_url}/api/v1/apply", "PUT", headers=headers, body=body)
+        status, answer = call(f"{self.config.console_url}/api/v1/apply", "PUT", headers=headers, body=body)
         assert status in {200, 202}, f"{status} {answer}"
 
     def answers(self, node: str, text: str) -> bool:
@@ -128,7 +128,7 @@ class RunningDemo:
 
     def pids(self, *words: str) -> list[int]:
         """Processes of this demo whose command line has all the words, oldest first."""
-        return [pid for pid in sorted(processes(self.place)) if all(word in command_line(pid) for word in words)]
+        return [pid for pid in sorted(processes(self.config)) if all(word in command_line(pid) for word in words)]
 
     def kill(self, *words: str) -> list[int]:
         """SIGKILL to every process of this demo whose command line has all the words."""
@@ -173,11 +173,11 @@ def command_line(pid: int) -> str:
 def running_demo(**settings: str) -> Iterator[RunningDemo]:
     """A demo that is up, with these settings of the product; ended with all its processes afterwards."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as directory:
-        demo = RunningDemo(free_place(Path(directory)), settings)
+        demo = RunningDemo(free_config(Path(directory)), settings)
         try:
             demo.start()
             yield demo
         finally:
-            stop(demo.place)
+            stop(demo.config)
             if demo.process is not None:
                 demo.process.communicate(timeout=PATIENCE_S)

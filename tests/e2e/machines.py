@@ -232,8 +232,8 @@ class Machines:
         """A statement, asked from outside."""
 
         def ask() -> list[tuple[Any, ...]]:
-            place = f"postgresql://spillway@{address('c')}/{database}"
-            with psycopg.connect(place, autocommit=True) as connection:
+            dsn = f"postgresql://spillway@{address('c')}/{database}"
+            with psycopg.connect(dsn, autocommit=True) as connection:
                 found = connection.execute(statement.encode())
                 return found.fetchall() if found.description else []
 

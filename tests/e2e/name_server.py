@@ -52,13 +52,13 @@ class NameServer:
             answer.answer.append(dns.rrset.from_text(asked.name, 1, "IN", "CNAME", owner.to_text()))
             name = self.aliases[name]
         texts = [f'"{text}"' for text in self.records.get(name, ())]
-        places = self.addresses.get(name, ())
+        addresses = self.addresses.get(name, ())
         found = {
             dns.rdatatype.TXT: texts,
-            dns.rdatatype.A: [place for place in places if ":" not in place],
-            dns.rdatatype.AAAA: [place for place in places if ":" in place],
+            dns.rdatatype.A: [address for address in addresses if ":" not in address],
+            dns.rdatatype.AAAA: [address for address in addresses if ":" in address],
         }.get(asked.rdtype, [])
-        if not texts and not places:
+        if not texts and not addresses:
             answer.set_rcode(dns.rcode.NXDOMAIN)
         elif found:
             answer.answer.append(dns.rrset.from_text(owner, 1, "IN", dns.rdatatype.to_text(asked.rdtype), *found))

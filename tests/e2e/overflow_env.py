@@ -65,7 +65,7 @@ def in_flight(value: int) -> Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RegionSetup:
     """What the tests say of one region: its limit, how many nodes and servers it has.
 
     Its servers answer after `delay_s`, or, with `held`, when all who ask together have been sent somewhere.
@@ -194,7 +194,7 @@ def wait_until(true: Any, what: str, patience: float = READY_S) -> None:
 class Stage:
     """All regions; `regions[0]` is `rgn-1` and so on, in the order in which they were described."""
 
-    places: list[Place]
+    setups: list[RegionSetup]
     when_full: WhenFull
     root: Path
     pool_changes: Mapping[str, Any] = field(default_factory=dict)
@@ -217,10 +217,10 @@ class Stage:
 
     def snapshot(self, index: int) -> Snapshot:
         """What the fleet of one region runs; the others follow in the order of their numbers."""
-        place = self.places[index]
+        setup = self.setups[index]
         others = tuple(
             RegionShare(f"rgn-{number}", other.limit, other.scaler, other.servers)
-            for number, other in enumerate(self.places, 1)
+            for number, other in enumerate(self.setups, 1)
             if number != index + 1
         )
         servers = tuple(
@@ -234,8 +234,8 @@ class Stage:
             protocol=Protocol.HTTP,
             servers=servers,
             health_check=CHECK,
-            limit=place.limit,
-            capacity_scaler=place.scaler,
+            limit=setup.limit,
+            capacity_scaler=setup.scaler,
             elsewhere=others,
             when_full=self.when_full,
         )
@@ -396,7 +396,7 @@ def _is_ready(node: Node, stage: Stage) -> bool:
 
 @contextmanager
 def regions(
-    *places: Place,
+    *setups: RegionSetup,
     when_full: WhenFull = WhenFull.SPREAD,
     without: str = "",
     real_windows: bool = False,
@@ -412,11 +412,11 @@ def regions(
     """
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
-        stage = Stage(list(places), when_full, root, pool_changes, without, real_windows, connections, rps)
-        stage.servers = _start_servers(stack, stage, places)
+        stage = Stage(list(setups), when_full, root, pool_changes, without, real_windows, connections, rps)
+        stage.servers = _start_servers(stack, stage, setups)
         number = 0
-        for place in places:
-            stage.nodes.append([_node(root, number := number + 1) for _ in range(place.nodes)])
+        for setup in setups:
+            stage.nodes.append([_node(root, number := number + 1) for _ in range(setup.nodes)])
         stack.callback(lambda: list(map(Node.kill, stage.all_nodes())))
         for index, nodes in enumerate(stage.nodes):
             bundle = stage.bundle(index)
@@ -433,19 +433,19 @@ def _node(root: Path, number: int) -> Node:
     return Node(facts, spare_port(), directory)
 
 
-def _start_servers(stack: ExitStack, stage: Stage, places: tuple[Place, ...]) -> list[list[int]]:
+def _start_servers(stack: ExitStack, stage: Stage, setups: tuple[RegionSetup, ...]) -> list[list[int]]:
     """One HAProxy whose listeners answer at once and say their region; slow ones are threads of ours."""
     root = stage.root
     ports: list[list[int]] = []
     lines = ["defaults", " mode http", " timeout client 60s", " timeout http-keep-alive 60s"]
-    for number, place in enumerate(places, 1):
-        if place.delay_s or place.held:
-            wait = stage.gate.pass_through if place.held else partial(time.sleep, place.delay_s)
-            slow = [slow_server(stack, f"rgn-{number}", wait) for _ in range(place.servers)]
+    for number, setup in enumerate(setups, 1):
+        if setup.delay_s or setup.held:
+            wait = stage.gate.pass_through if setup.held else partial(time.sleep, setup.delay_s)
+            slow = [slow_server(stack, f"rgn-{number}", wait) for _ in range(setup.servers)]
             ports.append([int(server.server_address[1]) for server in slow])
             stage.stop_servers.append(partial(stop, slow))
             continue
-        ports.append([spare_port() for _ in range(place.servers)])
+        ports.append([spare_port() for _ in range(setup.servers)])
         for port in ports[-1]:
             marks = f"hdr x-region rgn-{number} hdr x-marks %[req.hdr_names]"
             lines += [f"frontend f{port}", f" bind 127.0.0.1:{port}"]

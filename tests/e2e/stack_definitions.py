@@ -18,7 +18,7 @@ def shop_alone(cloud: Cloud, *, routes: int, weight: int = 90, approval: str = "
     """The web shop without a zone."""
     pools = [_kind("Pool", name, _pool(number)) for number, name in enumerate(POOLS)]
     web = _kind("LoadBalancer", "web", _balancer({"protocol": "http", "port": 80}))
-    return [*place(cloud, approval), *pools, web, *_routes(routes, weight)]
+    return [*stack_objects(cloud, approval), *pools, web, *_routes(routes, weight)]
 
 
 def mail(cloud: Cloud, approval: str = "by_hand") -> list[dict[str, Any]]:
@@ -32,16 +32,16 @@ def mail(cloud: Cloud, approval: str = "by_hand") -> list[dict[str, Any]]:
     web = _kind("LoadBalancer", "web", _balancer({"protocol": "http", "port": 80, "static_ip": "front"}))
     front = _kind("Record", "front", {"zone": "shop", "label": "front", "type": "A", "static_ip": "front"})
     balancers = [web, _kind("LoadBalancer", "smtp", _balancer(smtp))]
-    return [*place(cloud, approval), *addresses, *pools, *balancers, *_zone()[:1], front]
+    return [*stack_objects(cloud, approval), *addresses, *pools, *balancers, *_zone()[:1], front]
 
 
 def addresses(cloud: Cloud) -> list[dict[str, Any]]:
     """What AWS would make twice without a word: an address in two subnets, and a zone."""
     front = _kind("StaticIP", "front", {"kind": "elastic", "stack": "shop"})
-    return [*place(cloud, "automatic"), front, *_zone()[:1]]
+    return [*stack_objects(cloud, "automatic"), front, *_zone()[:1]]
 
 
-def place(cloud: Cloud, approval: str = "by_hand") -> list[dict[str, Any]]:
+def stack_objects(cloud: Cloud, approval: str = "by_hand") -> list[dict[str, Any]]:
     """The stack with nothing in it."""
     return [
         _kind("Region", "frankfurt", {"title": "Frankfurt"}),

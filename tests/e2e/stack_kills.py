@@ -14,7 +14,7 @@ from apps.fleet.models import Stack
 from apps.stacks import services
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock
 from apps.stacks.state import storage as state
-from tests.e2e.stack_definitions import place, shop
+from tests.e2e.stack_definitions import shop, stack_objects
 from tests.e2e.stack_env import LONGEST_S, Cloud, Stage, kill
 
 ROUTES = 12
@@ -31,7 +31,7 @@ class Kills:
     too_late: list[str] = field(default_factory=list)
     attempt: int = 0
     lock: str = ""
-    places: frozenset[Path] = frozenset()
+    workspaces: frozenset[Path] = frozenset()
 
     def run(self) -> StackRun:
         """The last run."""
@@ -39,7 +39,9 @@ class Kills:
 
     def file(self, pattern: str) -> bool:
         """Whether this worker's private directory has it; those of the dead do not count."""
-        return any(place not in self.places and (place / pattern).exists() for place in self._places())
+        return any(
+            workspace not in self.workspaces and (workspace / pattern).exists() for workspace in self._workspaces()
+        )
 
     def locked(self) -> bool:
         """Whether this worker's Terraform holds the lock."""
@@ -49,14 +51,14 @@ class Kills:
         """Whether this worker has the stack."""
         return StackSync.objects.filter(attempt__gt=self.attempt).exists()
 
-    def _places(self) -> frozenset[Path]:
+    def _workspaces(self) -> frozenset[Path]:
         return frozenset(self.stage.directory.glob("terraform/stack-*"))
 
     def _remember(self) -> None:
         """What the dead left behind, so that it is not taken for the next one's."""
         sync, lock = StackSync.objects.first(), StateLock.objects.first()
         self.attempt, self.lock = sync.attempt if sync else 0, lock.lock_id if lock else ""
-        self.places = self._places()
+        self.workspaces = self._workspaces()
 
     def completed(self) -> int:
         """Resources that Terraform said it had finished, in the last run."""
@@ -123,7 +125,7 @@ def rounds(aws: Cloud) -> dict[str, list[dict[str, Any]]]:
         "built": shop(aws, routes=ROUTES, approval="automatic"),
         "changed": shop(aws, routes=ROUTES + 5, weight=40, approval="automatic"),
         "shrunk": shop(aws, routes=5, weight=40, approval="automatic"),
-        "deleted": place(aws, "automatic"),
+        "deleted": stack_objects(aws, "automatic"),
     }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from apps.compiler.model.fleet import AccountShare, Limit, LimitKind, Protocol, RegionShare, WhenFull
-from tests.e2e.overflow_env import POOL, Place, Stage, rate, regions
+from tests.e2e.overflow_env import POOL, RegionSetup, Stage, rate, regions
 from tests.e2e.region_servers import HOST
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy
 from tests.e2e.test_ceilings import stage, wait_until
@@ -151,24 +151,26 @@ def sent_away(shown: Stage, reason: str) -> None:
 
 
 def test_what_goes_to_another_region_counts_where_it_came_in() -> None:
-    with regions(Place(rate(1)), Place(), rps=(RPS, MANY_RPS)) as shown:
+    with regions(RegionSetup(rate(1)), RegionSetup(), rps=(RPS, MANY_RPS)) as shown:
         sent_away(shown, "ceiling-rate-out")
 
 
 def test_what_comes_from_another_region_counts_where_it_is_served() -> None:
-    with regions(Place(rate(1)), Place(), rps=(MANY_RPS, RPS), when_full=WhenFull.REFUSE) as shown:
+    with regions(RegionSetup(rate(1)), RegionSetup(), rps=(MANY_RPS, RPS), when_full=WhenFull.REFUSE) as shown:
         sent_away(shown, "full")
         assert "acc-1/rate" in reasons(shown.nodes[1][0].command("show table st_accounts"))
 
 
 @pytest.mark.exhaustive  # the control of requests is asked above
 def test_without_rates_another_region_takes_all_of_it() -> None:
-    with regions(Place(rate(1)), Place(), when_full=WhenFull.REFUSE) as shown:
+    with regions(RegionSetup(rate(1)), RegionSetup(), when_full=WhenFull.REFUSE) as shown:
         assert flood(shown.nodes[0][0].port, MUCH) == {200: MUCH}
 
 
 def test_a_region_that_is_full_is_remembered_though_much_leaves() -> None:
-    with regions(Place(rate(1)), Place(rate(RPS)), rps=(MANY_RPS, MANY_RPS), when_full=WhenFull.REFUSE) as shown:
+    with regions(
+        RegionSetup(rate(1)), RegionSetup(rate(RPS)), rps=(MANY_RPS, MANY_RPS), when_full=WhenFull.REFUSE
+    ) as shown:
         home, other = shown.nodes[0][0], shown.nodes[1][0]
         refused = flood(home.port, 2 * MUCH)[503]
         asked = sum(count for key, count in other.flows().items() if "/bounce/" in key)
@@ -177,11 +179,11 @@ def test_a_region_that_is_full_is_remembered_though_much_leaves() -> None:
 
 
 def test_connections_that_leave_have_the_same_rate() -> None:
-    with regions(Place(rate(1)), Place(), rps=(FEW_RPS, MANY_RPS), protocol=Protocol.TCP) as shown:
+    with regions(RegionSetup(rate(1)), RegionSetup(), rps=(FEW_RPS, MANY_RPS), protocol=Protocol.TCP) as shown:
         wait_until(lambda: connected(shown.nodes[0][0].port, MUCH // 10) > 0)
 
 
 @pytest.mark.exhaustive  # the control of requests is asked above
 def test_without_a_rate_no_connection_that_leaves_is_refused() -> None:
-    with regions(Place(rate(1)), Place(), protocol=Protocol.TCP) as shown:
+    with regions(RegionSetup(rate(1)), RegionSetup(), protocol=Protocol.TCP) as shown:
         assert connected(shown.nodes[0][0].port, MUCH // 3) == 0

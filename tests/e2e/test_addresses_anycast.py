@@ -42,7 +42,7 @@ BOTH = (ANYCAST, ANYCAST_6)
 
 
 @dataclass
-class Place:
+class AnycastEnv:
     """Two nodes behind a router."""
 
     net: Net
@@ -58,7 +58,7 @@ class Place:
                 node.start()
         ways = ({node.address for node in self.nodes}, {node.address_6 for node in self.nodes})
         wait_until(lambda: (self.router.ways(ANYCAST), self.router.ways(ANYCAST_6)) == ways, "the router knows both")
-        wait_until(lambda: all(self.net.fetch(place) for place in (ANYCAST, f"[{ANYCAST_6}]")), "clients reach both")
+        wait_until(lambda: all(self.net.fetch(env) for env in (ANYCAST, f"[{ANYCAST_6}]")), "clients reach both")
 
     def withdrawn(self, node: NodeOnNet) -> float:
         """Wait until the router has no way to the node; the seconds that it took."""
@@ -69,7 +69,7 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Place]:
+def env() -> Iterator[AnycastEnv]:
     """Two nodes that announce two addresses."""
     with network() as net:
         nodes = [net.add_node(1, *FLAGS), net.add_node(2, *FLAGS)]
@@ -77,17 +77,17 @@ def place() -> Iterator[Place]:
         for node in nodes:
             node.start()
             node.push(bundle_of(*BOTH))
-        found = Place(net, nodes, router)
+        found = AnycastEnv(net, nodes, router)
         found.settle()
         yield found
         router.stop()
 
 
 @contextmanager
-def under_load(place: Place, address: str = ANYCAST) -> Iterator[Load]:
+def under_load(env: AnycastEnv, address: str = ANYCAST) -> Iterator[Load]:
     """Clients ask while both nodes announce the address."""
-    place.settle()
-    with place.net.load(address) as load:
+    env.settle()
+    with env.net.load(address) as load:
         yield load
 
 
@@ -116,81 +116,81 @@ class Left:
         )
 
 
-def left(place: Place, node: NodeOnNet, load: Load, began: float) -> Left:
+def left(env: AnycastEnv, node: NodeOnNet, load: Load, began: float) -> Left:
     """Wait until the router has forgotten the node, and until clients have asked a lot more."""
-    place.withdrawn(node)
+    env.withdrawn(node)
     found = Left(began, time.monotonic(), load)
     load.goes_on()
     return found
 
 
-def test_both_nodes_announce_both_families_and_say_so(place: Place) -> None:
-    place.settle()
-    for node in place.nodes:
+def test_both_nodes_announce_both_families_and_say_so(env: AnycastEnv) -> None:
+    env.settle()
+    for node in env.nodes:
         assert node.state().addresses == dict.fromkeys(BOTH, "announced")
         assert node.state().drift == ()
 
 
 @pytest.mark.exhaustive
-def test_a_reload_and_an_address_more_lose_no_request_and_no_session(place: Place) -> None:
-    with under_load(place) as load:
-        pids = [node.pids_of("bird") for node in place.nodes]
-        for node in place.nodes:
+def test_a_reload_and_an_address_more_lose_no_request_and_no_session(env: AnycastEnv) -> None:
+    with under_load(env) as load:
+        pids = [node.pids_of("bird") for node in env.nodes]
+        for node in env.nodes:
             node.push(bundle_of(*BOTH, body="two"))
         load.goes_on()
-        for node in place.nodes:
+        for node in env.nodes:
             node.push(bundle_of(ANYCAST))
-        wait_until(lambda: place.router.ways(ANYCAST_6) == set(), "one address is announced no more")
-        for node in place.nodes:
+        wait_until(lambda: env.router.ways(ANYCAST_6) == set(), "one address is announced no more")
+        for node in env.nodes:
             node.push(bundle_of(*BOTH))
-        place.settle()
+        env.settle()
         load.goes_on()
-        assert [node.pids_of("bird") for node in place.nodes] == pids
-    assert load.lost() == [], "".join((node.state_dir / "bird.log").read_text()[-2000:] for node in place.nodes)
+        assert [node.pids_of("bird") for node in env.nodes] == pids
+    assert load.lost() == [], "".join((node.state_dir / "bird.log").read_text()[-2000:] for node in env.nodes)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("address", [ANYCAST, f"[{ANYCAST_6}]"])
-def test_a_node_that_dies_is_forgotten_within_three_seconds(place: Place, address: str) -> None:
-    with under_load(place, address) as load:
-        node = place.nodes[0]
+def test_a_node_that_dies_is_forgotten_within_three_seconds(env: AnycastEnv, address: str) -> None:
+    with under_load(env, address) as load:
+        node = env.nodes[0]
         node.kill()
         began = time.monotonic()
-        found = left(place, node, load, began)
+        found = left(env, node, load, began)
     print(f"a node dies: {found}")
     assert found.took <= WITHDRAWN_WITHIN
     assert found.well_after()
 
 
 @pytest.mark.exhaustive
-def test_a_cable_that_is_pulled_is_noticed(place: Place) -> None:
-    with under_load(place) as load:
-        node = place.nodes[1]
+def test_a_cable_that_is_pulled_is_noticed(env: AnycastEnv) -> None:
+    with under_load(env) as load:
+        node = env.nodes[1]
         began = time.monotonic()
-        place.net.unplug(node)
-        found = left(place, node, load, began)
-    place.net.plug(node)
+        env.net.unplug(node)
+        found = left(env, node, load, began)
+    env.net.plug(node)
     print(f"a cable is pulled: {found}")
     assert found.took <= WITHDRAWN_WITHIN
     assert found.well_after()
 
 
-def test_haproxy_dies_and_nobody_starts_it_again(place: Place) -> None:
-    with under_load(place) as load:
-        node = place.nodes[0]
+def test_haproxy_dies_and_nobody_starts_it_again(env: AnycastEnv) -> None:
+    with under_load(env) as load:
+        node = env.nodes[0]
         node.kill_agent()
         node.kill("haproxy")
         began = time.monotonic()
-        found = left(place, node, load, began)
+        found = left(env, node, load, began)
     print(f"haproxy dies, nobody starts it again: {found}")
     assert found.took <= CHECKED_WITHIN
     assert found.well_after()
 
 
 @pytest.mark.exhaustive
-def test_an_agent_that_dies_changes_nothing_and_the_next_one_finds_bird(place: Place) -> None:
-    with under_load(place) as load:
-        node = place.nodes[0]
+def test_an_agent_that_dies_changes_nothing_and_the_next_one_finds_bird(env: AnycastEnv) -> None:
+    with under_load(env) as load:
+        node = env.nodes[0]
         pids = node.pids_of("bird")
         node.kill_agent()
         time.sleep(A_WHILE)
@@ -202,15 +202,15 @@ def test_an_agent_that_dies_changes_nothing_and_the_next_one_finds_bird(place: P
 
 
 @pytest.mark.exhaustive
-def test_bird_does_not_outlive_the_one_who_watches(place: Place) -> None:
-    place.settle()
-    node = place.nodes[0]
+def test_bird_does_not_outlive_the_one_who_watches(env: AnycastEnv) -> None:
+    env.settle()
+    node = env.nodes[0]
     node.kill_agent()
     for pid in node.pids_of("python"):
         run("kill", "-9", str(pid))
-    assert place.withdrawn(node) <= CHECKED_WITHIN
+    assert env.withdrawn(node) <= CHECKED_WITHIN
     assert node.pids_of("bird") == []
-    place.settle()
+    env.settle()
     assert node.pids_of("bird") != []
 
 
@@ -218,16 +218,16 @@ def test_bird_does_not_outlive_the_one_who_watches(place: Place) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_drained_node_is_left_and_serves_what_still_comes(place: Place) -> None:
-    with under_load(place) as load:
-        node = place.nodes[0]
+def test_a_drained_node_is_left_and_serves_what_still_comes(env: AnycastEnv) -> None:
+    with under_load(env) as load:
+        node = env.nodes[0]
         began = time.monotonic()
         subprocess.run(node.command("--drain"), check=True, timeout=PATIENCE)
-        found = left(place, node, load, began)
+        found = left(env, node, load, began)
         assert node.says(ANYCAST) == "withdrawn"
         again = time.monotonic()
         subprocess.run(node.command("--undrain"), check=True, timeout=PATIENCE)
-        place.settle()
+        env.settle()
         load.goes_on()
     print(f"a node is drained: {found}")
     assert at_one_moment(load.lost(until=found.known))
@@ -236,12 +236,12 @@ def test_a_drained_node_is_left_and_serves_what_still_comes(place: Place) -> Non
 
 
 @pytest.mark.exhaustive
-def test_an_agent_that_is_stopped_withdraws_before_its_haproxy_ends(place: Place) -> None:
-    with under_load(place) as load:
-        node = place.nodes[0]
+def test_an_agent_that_is_stopped_withdraws_before_its_haproxy_ends(env: AnycastEnv) -> None:
+    with under_load(env) as load:
+        node = env.nodes[0]
         began = time.monotonic()
         node.stop()
-        place.withdrawn(node)
+        env.withdrawn(node)
         known = time.monotonic()
         load.goes_on()
     print(f"an agent is stopped: {len(load.lost(began))} of {len(load.begun(began))} requests lost")
@@ -250,13 +250,13 @@ def test_an_agent_that_is_stopped_withdraws_before_its_haproxy_ends(place: Place
 
 
 @pytest.mark.exhaustive
-def test_control_without_the_check_the_way_stays_to_where_nobody_answers(place: Place) -> None:
-    place.settle()
-    node = place.nodes[0]
+def test_control_without_the_check_the_way_stays_to_where_nobody_answers(env: AnycastEnv) -> None:
+    env.settle()
+    node = env.nodes[0]
     node.kill_agent()
     facts = node.state_dir / "run" / "facts.json"
     facts.write_text(facts.read_text().replace('"worker": "', '"worker": "/nowhere'))
-    place.withdrawn(node)  # so far it is the check; now one that is always content
+    env.withdrawn(node)  # so far it is the check; now one that is always content
     node.kill()
     (node.state_dir / "health_watchdog.py").write_text(
         (node.state_dir / "health_watchdog.py").read_text().replace("    why = ask_once(path)\n", '    why = ""\n')
@@ -264,12 +264,12 @@ def test_control_without_the_check_the_way_stays_to_where_nobody_answers(place: 
     watch = ["python3", str(node.state_dir / "health_watchdog.py"), str(facts), "--watch"]
     with subprocess.Popen(["ip", "netns", "exec", node.space, *watch]) as content:
         try:
-            wait_until(lambda: node.address in place.router.ways(ANYCAST), "a node without haproxy is announced")
+            wait_until(lambda: node.address in env.router.ways(ANYCAST), "a node without haproxy is announced")
             time.sleep(CHECKED_WITHIN)
-            assert node.address in place.router.ways(ANYCAST)
+            assert node.address in env.router.ways(ANYCAST)
         finally:
             content.terminate()
-    place.settle()
+    env.settle()
 
 
 # What a node cannot do it refuses, and only when it would have to

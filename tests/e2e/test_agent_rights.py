@@ -15,7 +15,7 @@ from apps.agent.process.proxy import read_processes
 from apps.agent.process.sockets import ask
 from apps.agent.settings import can_enter, default_user, exists
 from apps.compiler.model.operations import SetMapEntry
-from deploy.demo.place import Place
+from deploy.demo.config import DemoConfig
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.inside import inside
 from tests.conformance.real_agent import RealAgent, running_agent, short_folder, wait_until
@@ -113,11 +113,11 @@ def test_where_the_user_cannot_reach_the_files_workers_still_lose_their_rights()
 def test_the_demos_directories_let_haproxy_pass_and_nobody_else() -> None:
     folder = short_folder()
     try:
-        place = Place(var=folder / "var")
+        config = DemoConfig(var=folder / "var")
         (folder / "var").mkdir()
-        place.make_directories()
-        assert can_enter("haproxy", place.run / "us-1")
-        assert not can_enter("nobody", place.run / "us-1")
-        assert not can_enter("haproxy", place.demo / "pki" / "ca.pem")
+        config.make_directories()
+        assert can_enter("haproxy", config.run / "us-1")
+        assert not can_enter("nobody", config.run / "us-1")
+        assert not can_enter("haproxy", config.demo / "pki" / "ca.pem")
     finally:
         shutil.rmtree(folder)

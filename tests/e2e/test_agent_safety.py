@@ -212,12 +212,12 @@ def test_an_agents_own_certificate_cannot_push_to_another_agent() -> None:
 
 def test_who_shows_no_certificate_is_not_heard() -> None:
     with running_agent("https") as agent:
-        target, place = agent.target, urlsplit(agent.target.url)
+        target, url = agent.target, urlsplit(agent.target.url)
         context = ssl.create_default_context(cafile=target.ca_file)
         context.check_hostname = False
 
         def asked() -> int:
-            connection = http.client.HTTPSConnection(place.hostname or "", place.port, context=context, timeout=5)
+            connection = http.client.HTTPSConnection(url.hostname or "", url.port, context=context, timeout=5)
             connection.request("GET", "/v1/state")
             return connection.getresponse().status
 

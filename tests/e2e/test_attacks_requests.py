@@ -48,7 +48,7 @@ def ask(demo: RunningDemo, method: str, path: str, body: Any = None, who: str = 
         **more,
     }
     text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
-    status, answer = call(f"{demo.place.console_url}/api/v1/{path}", method, headers=headers, body=text)
+    status, answer = call(f"{demo.config.console_url}/api/v1/{path}", method, headers=headers, body=text)
     try:
         return status, json.loads(answer)
     except ValueError:
@@ -186,10 +186,10 @@ def succeeded(demo: RunningDemo, schedule: int) -> int:
     return sum(each["state"] == "done" for each in answer["items"])
 
 
-def test_a_name_that_rebinds_leads_to_no_place_of_ours() -> None:
+def test_a_name_that_rebinds_leads_to_no_address_of_ours() -> None:
     """On a node of its own, whose name server is ours: the demo asks the machine's."""
     control = "tests/e2e/test_server_names.py::test_without_looking_at_addresses_a_name_leads_anywhere"
-    tried = "5: a server's name that leads to a place of the installation, later or at once"
+    tried = "5: a server's name that leads to an address of the installation, later or at once"
     with trial(tried, control) as seen, world() as (names, node, good, bad):
         names.addresses[RENAMED] = [GOOD]
         node.push(compiled(node, good), 1)

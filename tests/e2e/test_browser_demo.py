@@ -34,16 +34,16 @@ LOOKS = {"light": ("light", WIDE), "dark": ("dark", WIDE), "narrow": ("light", N
 @pytest.fixture(scope="module")
 def demo() -> Iterator[RunningDemo]:
     with running_demo() as running:
-        until(lambda: call(f"{running.place.console_url}/readyz")[0] == 200)
+        until(lambda: call(f"{running.config.console_url}/readyz")[0] == 200)
         headers = {"Authorization": f"Bearer {running.keys['operator_token']}", "Content-Type": "application/json"}
-        url = f"{running.place.console_url}/api/v1/apply"
+        url = f"{running.config.console_url}/api/v1/apply"
         assert call(url, "PUT", headers=headers, body=json.dumps({"objects": CLOUDS}))[0] == 200
         yield running
 
 
 def sign_in(page: Page, demo: RunningDemo) -> None:
     """As the operator of the demo."""
-    page.goto(f"{demo.place.console_url}/sign-in")
+    page.goto(f"{demo.config.console_url}/sign-in")
     page.get_by_label("Username").fill(demo.keys["username"])
     page.get_by_label("Password").fill(demo.keys["password"])
     page.get_by_role("button", name="Sign in", exact=True).click()
@@ -68,7 +68,7 @@ def page(demo: RunningDemo, chromium: Browser, sessions: list[Any]) -> Page:
 
 def first_id(demo: RunningDemo, noun: str) -> int:
     headers = {"Authorization": f"Bearer {demo.keys['operator_token']}"}
-    items = json.loads(call(f"{demo.place.console_url}/api/v1/{noun}?limit=1", headers=headers)[1])["items"]
+    items = json.loads(call(f"{demo.config.console_url}/api/v1/{noun}?limit=1", headers=headers)[1])["items"]
     return int(items[0]["id"])
 
 
@@ -76,7 +76,7 @@ def first_id(demo: RunningDemo, noun: str) -> int:
 def test_a_page_is_clean_and_fits(demo: RunningDemo, page: Page, name: str) -> None:
     complaints = listen(page)
     path, noun = PAGES[name]
-    answer = page.goto(demo.place.console_url + path.format(first_id(demo, noun) if noun else ""))
+    answer = page.goto(demo.config.console_url + path.format(first_id(demo, noun) if noun else ""))
     assert answer is not None
     assert answer.status == 200
     page.wait_for_selector("#live.good")
@@ -87,7 +87,7 @@ def test_a_page_is_clean_and_fits(demo: RunningDemo, page: Page, name: str) -> N
 
 def test_the_page_of_signing_in_is_clean_and_fits(demo: RunningDemo, chromium: Browser) -> None:
     page = context_with_axe(chromium).new_page()
-    page.goto(f"{demo.place.console_url}/sign-in")
+    page.goto(f"{demo.config.console_url}/sign-in")
     assert {each: _looked_at(page, "sign-in", each) for each in LOOKS} == {each: [] for each in LOOKS}
 
 
@@ -103,7 +103,7 @@ def test_a_fleet_is_rolled_back_and_resumed_by_hand(demo: RunningDemo, page: Pag
     assert demo.everywhere("before") == []
     demo.put_answer("after")
     assert demo.everywhere("after") == []
-    page.goto(f"{demo.place.console_url}/rollouts?fleet=us-central1")
+    page.goto(f"{demo.config.console_url}/rollouts?fleet=us-central1")
     page.get_by_role("table").get_by_role("link").first.click()
     revision = page.get_by_role("region", name="Revisions").get_by_role("row").nth(2)
     revision.get_by_role("button", name="Roll back").click()
@@ -124,7 +124,7 @@ def test_a_route_is_made_changed_and_deleted_by_hand(demo: RunningDemo, page: Pa
         return all(got == status and body in text for got, text in answers)
 
     assert answered(404, "")
-    page.goto(f"{demo.place.console_url}/routes/new")
+    page.goto(f"{demo.config.console_url}/routes/new")
     page.get_by_label("Hostname", exact=True).fill("hand.globex.example")
     page.get_by_label("Path", exact=True).fill("/")
     page.get_by_label("Return a fixed response").check()
@@ -149,7 +149,7 @@ def test_a_route_is_made_changed_and_deleted_by_hand(demo: RunningDemo, page: Pa
 
 
 def test_a_server_is_drained_and_made_ready_by_hand(demo: RunningDemo, page: Page) -> None:
-    page.goto(f"{demo.place.console_url}/pools/{first_id(demo, 'pools')}")
+    page.goto(f"{demo.config.console_url}/pools/{first_id(demo, 'pools')}")
     server = page.locator("tr[id^=server-]").first
     buttons = page.get_by_role("group", name="Admin state of the selected servers")
     for button, word in (("Drain", "drain"), ("Ready", "ready")):

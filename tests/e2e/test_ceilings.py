@@ -28,7 +28,7 @@ from apps.compiler.model.fleet import (
     WeightedPool,
     WhenFull,
 )
-from tests.e2e.overflow_env import KEY, POOL, Place, in_flight, regions
+from tests.e2e.overflow_env import KEY, POOL, RegionSetup, in_flight, regions
 from tests.e2e.overflow_env import Stage as OverflowStage
 from tests.e2e.region_servers import HOST, Gate, SlowServer
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, running
@@ -324,23 +324,23 @@ def flooded(stage: OverflowStage, count: int) -> tuple[int, int]:
 
 
 def test_what_goes_to_another_region_counts_where_it_came_in() -> None:
-    places = (Place(in_flight(1), held=True), Place(held=True))
-    with regions(*places, connections=(NODE, 100 * NODE)) as stage:
+    setups = (RegionSetup(in_flight(1), held=True), RegionSetup(held=True))
+    with regions(*setups, connections=(NODE, 100 * NODE)) as stage:
         held, _ = flooded(stage, NODE // 2)
         assert held <= CEILING
         assert stage.nodes[0][0].flows()[f"{POOL}/refuse/rgn-1/ceiling-out"] == NODE // 2 - held
 
 
 def test_what_comes_from_another_region_counts_where_it_is_served() -> None:
-    places = (Place(in_flight(1), held=True), Place(held=True))
-    with regions(*places, connections=(100 * NODE, NODE), when_full=WhenFull.REFUSE) as stage:
+    setups = (RegionSetup(in_flight(1), held=True), RegionSetup(held=True))
+    with regions(*setups, connections=(100 * NODE, NODE), when_full=WhenFull.REFUSE) as stage:
         held, _ = flooded(stage, NODE // 2)
         assert held <= CEILING + 2
         assert stage.nodes[0][0].flows()[f"{POOL}/refuse/rgn-1/full"] == NODE // 2 - held
 
 
 def test_a_region_is_not_full_because_an_account_is_above_its_own_part() -> None:
-    with regions(Place(), Place(held=True), connections=(NODE, NODE)) as stage:
+    with regions(RegionSetup(), RegionSetup(held=True), connections=(NODE, NODE)) as stage:
         port = stage.nodes[1][0].facts.overflow_port
         words = f"x-spillway-key: {KEY}\r\nx-spillway-pool: {POOL}\r\nx-spillway-from: rgn-1"
         clients = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) for _ in range(CEILING - AT_ONCE)]
@@ -355,5 +355,5 @@ def test_a_region_is_not_full_because_an_account_is_above_its_own_part() -> None
 
 @pytest.mark.exhaustive  # the control of requests is asked above
 def test_without_ceilings_another_region_takes_all_of_it() -> None:
-    with regions(Place(in_flight(1), held=True), Place(held=True)) as stage:
+    with regions(RegionSetup(in_flight(1), held=True), RegionSetup(held=True)) as stage:
         assert flooded(stage, NODE // 2) == (NODE // 2, 0)

@@ -41,8 +41,8 @@ PICTURES = Path(settings.BASE_DIR) / "docs" / "start" / "closed-loop"
 @pytest.fixture(scope="module")
 def demo() -> Iterator[RunningDemo]:
     with running_demo() as running:
-        set_traffic(running.place, REGION, 0)
-        set_traffic(running.place, OTHER, 0)
+        set_traffic(running.config, REGION, 0)
+        set_traffic(running.config, OTHER, 0)
         yield running
 
 
@@ -51,7 +51,7 @@ def page(demo: RunningDemo, chromium: Browser) -> Page:
     """The operator's browser, signed in."""
     page = chromium.new_context(color_scheme="light", viewport={"width": 1280, "height": 1000}).new_page()
     page.set_default_timeout(PATIENCE_MS)
-    page.goto(f"{demo.place.console_url}/sign-in")
+    page.goto(f"{demo.config.console_url}/sign-in")
     page.get_by_label("Username").fill(demo.keys["username"])
     page.get_by_label("Password").fill(demo.keys["password"])
     page.get_by_role("button", name="Sign in", exact=True).click()
@@ -64,7 +64,7 @@ def api(demo: RunningDemo, method: str, url: str, body: object = None) -> Any:
     headers = {"Authorization": f"Bearer {demo.keys['operator_token']}", "If-Match": "*"}
     headers["Content-Type"] = "application/json"
     content = "" if body is None else json.dumps(body)
-    status, text = call(f"{demo.place.console_url}/api/v1/{url}", method, headers=headers, body=content)
+    status, text = call(f"{demo.config.console_url}/api/v1/{url}", method, headers=headers, body=content)
     assert status in {200, 201, 202}, f"{method} {url}: {status} {text}"
     return json.loads(text)
 
@@ -72,7 +72,7 @@ def api(demo: RunningDemo, method: str, url: str, body: object = None) -> Any:
 def show(demo: RunningDemo, page: Page, path: str, name: str) -> None:
     """Open a page, see that it is sound, and keep a picture where pictures are wanted."""
     complaints = listen(page)
-    page.goto(f"{demo.place.console_url}{path}")
+    page.goto(f"{demo.config.console_url}{path}")
     page.wait_for_load_state("load")
     assert fits(page)
     assert complaints == []

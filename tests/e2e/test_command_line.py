@@ -49,18 +49,18 @@ class Console:
 @pytest.fixture(scope="module")
 def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`spillway` as pip installs it from the tree, in an environment that has nothing else."""
-    place = tmp_path_factory.mktemp("command")
-    tree = place / "tree"
+    folder = tmp_path_factory.mktemp("command")
+    tree = folder / "tree"
     shutil.copytree(ROOT / "apps" / "cli" / "client", tree / "apps" / "cli" / "client")
     shutil.copy(ROOT / "pyproject.toml", tree)
     # The build tools are those of the lock, so that nothing is fetched.
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-index", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*build, "-w", str(place), str(tree)], check=True)
-    (wheel,) = place.glob("spillway-*.whl")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place / "venv")], check=True)
-    into = [sys.executable, "-m", "pip", "--python", str(place / "venv" / "bin" / "python"), "install", "-q"]
+    subprocess.run([*build, "-w", str(folder), str(tree)], check=True)
+    (wheel,) = folder.glob("spillway-*.whl")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+    into = [sys.executable, "-m", "pip", "--python", str(folder / "venv" / "bin" / "python"), "install", "-q"]
     subprocess.run([*into, "--no-index", str(wheel)], check=True)
-    return place / "venv" / "bin" / "spillway"
+    return folder / "venv" / "bin" / "spillway"
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from deploy.demo.secrets_file import Secrets, read_or_create
 from deploy.demo.supervision import processes, start, stop
 from deploy.demo.traffic import traffic_of
 from deploy.demo.world import DemoNode, World
-from tests.e2e.demo import free_place, until
+from tests.e2e.demo import free_config, until
 
 pytestmark = pytest.mark.e2e
 # Each of these costs two seconds of a processor; one that serves pages stands for all.
@@ -36,29 +36,29 @@ LEFT_OUT = ("events", "worker", "webhook-worker", "terraform", "loadgen", "sched
 def world() -> Iterator[World]:
     """A demo with keys and nothing in its database."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as directory:
-        place = free_place(Path(directory))
-        place.make_directories()
-        found = World(place)
+        config = free_config(Path(directory))
+        config.make_directories()
+        found = World(config)
         try:
             yield found
         finally:
-            stop(place)
+            stop(config)
 
 
 def configure(world: World, secrets: Secrets) -> None:
     """As `up` does, with some programs that wait to be asked for."""
     remote = [node.name for node in world.nodes() if node.url.startswith("https://")]
-    call_command("issue_certificates", out=world.place.demo / "pki", name=remote, verbosity=0)
+    call_command("issue_certificates", out=world.config.demo / "pki", name=remote, verbosity=0)
     write_configuration(world, secrets)
-    text = world.place.supervisor_conf.read_text()
+    text = world.config.supervisor_conf.read_text()
     text, count = re.subn(rf"(\[program:(?:{'|'.join(LEFT_OUT)})\]\n)", r"\1autostart = false\n", text)
     assert count == len(LEFT_OUT)
-    world.place.supervisor_conf.write_text(text)
+    world.config.supervisor_conf.write_text(text)
 
 
 def states(world: World) -> dict[str, str]:
     """What supervisord says of each program; empty before it answers."""
-    transport = SupervisorTransport(serverurl=f"unix://{world.place.run}/supervisor.sock")
+    transport = SupervisorTransport(serverurl=f"unix://{world.config.run}/supervisor.sock")
     try:
         found = xmlrpc.client.ServerProxy("http://supervisor", transport).supervisor.getAllProcessInfo()
     except OSError:
@@ -69,7 +69,7 @@ def states(world: World) -> dict[str, str]:
 
 def answers(world: World, node: DemoNode) -> bool:
     """Whether the agent hears the control plane, over its socket or by its certificate."""
-    pki = world.place.demo / "pki"
+    pki = world.config.demo / "pki"
     keys = [str(pki / name) for name in ("ca.pem", "control-plane.pem", "control-plane.key")]
     try:
         open_driver(NodeTarget(node.name, node.url, *keys)).read_state()
@@ -79,18 +79,18 @@ def answers(world: World, node: DemoNode) -> bool:
 
 
 def test_every_program_starts_and_none_is_left_behind(world: World) -> None:
-    secrets = read_or_create(world.place.demo / "secrets.json")
+    secrets = read_or_create(world.config.demo / "secrets.json")
     configure(world, secrets)
     wanted = {each.name: "STOPPED" if each.name in LEFT_OUT else "RUNNING" for each in programs(world, secrets)}
-    supervisor = start(world.place)
+    supervisor = start(world.config)
     assert until(lambda: states(world) == wanted), states(world)
     for node in world.nodes():
         assert until(partial(answers, world, node)), node
     for server in world.servers():
         assert call(f"http://127.0.0.1:{server.port}/healthz")[0] == 200, server
-    assert set(traffic_of(world.place)) == {node.region for node in world.nodes()}
-    assert redis.Redis(port=world.place.redis_port, password=secrets.redis_password).ping()
-    assert until(lambda: call(f"{world.place.console_url}/healthz")[0] == 200)
-    assert stop(world.place)
-    assert processes(world.place) == []
+    assert set(traffic_of(world.config)) == {node.region for node in world.nodes()}
+    assert redis.Redis(port=world.config.redis_port, password=secrets.redis_password).ping()
+    assert until(lambda: call(f"{world.config.console_url}/healthz")[0] == 200)
+    assert stop(world.config)
+    assert processes(world.config) == []
     supervisor.wait(10)

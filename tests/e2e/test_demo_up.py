@@ -25,8 +25,8 @@ def demo() -> Iterator[RunningDemo]:
 
 
 def test_the_demo_is_ready_and_leaves_its_keys_to_the_owner_alone(demo: RunningDemo) -> None:
-    assert call(f"{demo.place.console_url}/readyz")[0] == 200
-    assert stat.S_IMODE(demo.place.dev_json.stat().st_mode) == 0o600
+    assert call(f"{demo.config.console_url}/readyz")[0] == 200
+    assert stat.S_IMODE(demo.config.dev_json.stat().st_mode) == 0o600
     assert {"url", "username", "password", "operator_token", "customer_token", "regions"} <= set(demo.keys)
     assert sorted(demo.keys["regions"]) == ["europe-west1", "us-central1"]
 
@@ -57,7 +57,7 @@ def operate(demo: RunningDemo, method: str, url: str, body: object = None) -> di
     headers = {"Authorization": f"Bearer {demo.keys['operator_token']}", "If-Match": "*"}
     headers["Content-Type"] = "application/json"
     content = "" if body is None else json.dumps(body)
-    status, text = call(f"{demo.place.console_url}/api/v1/{url}", method, headers=headers, body=content)
+    status, text = call(f"{demo.config.console_url}/api/v1/{url}", method, headers=headers, body=content)
     assert status in {200, 202}, text
     found: dict[str, Any] = json.loads(text)
     return found
@@ -132,14 +132,14 @@ def test_a_killed_redis_loses_no_change(demo: RunningDemo) -> None:
         demo.put_answer("redis killed")
         assert demo.everywhere("redis killed") == []
     assert failed == []
-    assert until(lambda: call(f"{demo.place.console_url}/readyz")[0] == 200)
+    assert until(lambda: call(f"{demo.config.console_url}/readyz")[0] == 200)
 
 
 def test_ctrl_c_leaves_no_process_behind() -> None:
     with running_demo() as demo:
         assert demo.process is not None
-        assert len(processes(demo.place)) > 18
+        assert len(processes(demo.config)) > 18
         demo.process.send_signal(signal.SIGINT)
         demo.process.communicate(timeout=PATIENCE_S)
         assert demo.process.returncode == 0
-        assert processes(demo.place) == []
+        assert processes(demo.config) == []

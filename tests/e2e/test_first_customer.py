@@ -38,7 +38,7 @@ HOST = "shop.initech.example"
 
 
 @dataclass(frozen=True)
-class Place:
+class ConsoleEnv:
     """Where a customer comes to: the operator's page there, ports of two servers, and what happens by itself.
 
     `happens` waits until all that was changed is pushed and measured, and tells the page; `is_live` says whether the
@@ -62,16 +62,16 @@ def zone() -> Iterator[NameServer]:
 @pytest.fixture
 def demo(zone: NameServer) -> Iterator[RunningDemo]:
     with running_demo(SPILLWAY_RESOLVERS=zone.address) as running:
-        assert until(lambda: call(f"{running.place.console_url}/readyz")[0] == 200)
+        assert until(lambda: call(f"{running.config.console_url}/readyz")[0] == 200)
         yield running
 
 
 @pytest.fixture
-def in_a_demo(demo: RunningDemo, chromium: Browser) -> Place:
+def in_a_demo(demo: RunningDemo, chromium: Browser) -> ConsoleEnv:
     """All of it is real."""
 
     def operator() -> Page:
-        page = context_with_axe(chromium, base_url=demo.place.console_url).new_page()
+        page = context_with_axe(chromium, base_url=demo.config.console_url).new_page()
         page.goto("/sign-in")
         page.get_by_label("Username").fill(demo.keys["username"])
         page.get_by_label("Password").fill(demo.keys["password"])
@@ -83,13 +83,13 @@ def in_a_demo(demo: RunningDemo, chromium: Browser) -> Place:
 
     ports = [server.port for server in demo.world.servers() if server.region == "us-central1"][:2]
     apart = hostnames.BETWEEN_ORDERS.total_seconds() + 0.2
-    return Place(operator, ports, apart, lambda _: None, is_live, has_pictures=True)
+    return ConsoleEnv(operator, ports, apart, lambda _: None, is_live, has_pictures=True)
 
 
 @pytest.fixture
 def in_memory(
     request: pytest.FixtureRequest, live_redis: str, zone: NameServer, monkeypatch: pytest.MonkeyPatch
-) -> Place:
+) -> ConsoleEnv:
     """The console in this process; a name may be looked at as often as somebody likes."""
     server, chromium = request.getfixturevalue("live_server"), request.getfixturevalue("chromium")
     settings: Any = request.getfixturevalue("settings")
@@ -103,7 +103,7 @@ def in_memory(
         page.goto("/")
         return page
 
-    return Place(
+    return ConsoleEnv(
         operator,
         [8001, 8002],
         0,
@@ -119,9 +119,9 @@ def in_memory(
         pytest.param("in_a_demo", marks=pytest.mark.exhaustive),
     ]
 )
-def place(request: pytest.FixtureRequest) -> Place:
+def env(request: pytest.FixtureRequest) -> ConsoleEnv:
     """Each in turn."""
-    found: Place = request.getfixturevalue(request.param)
+    found: ConsoleEnv = request.getfixturevalue(request.param)
     return found
 
 
@@ -145,9 +145,9 @@ class Album:
         assert self.complaints == []
 
 
-def invited(place: Place) -> str:
+def invited(env: ConsoleEnv) -> str:
     """The operator makes the customer and hands over a link."""
-    page = place.operator()
+    page = env.operator()
     page.get_by_role("link", name="Customers").click()
     page.get_by_role("link", name="New customer").first.click()
     page.get_by_label("Name", exact=True).fill("initech")
@@ -180,7 +180,7 @@ def step(page: Page, name: str) -> None:
     page.locator("#first-steps li.now").get_by_role("link", name=name).click()
 
 
-def claim(page: Page, place: Place, zone: NameServer, album: Album) -> None:
+def claim(page: Page, env: ConsoleEnv, zone: NameServer, album: Album) -> None:
     """Claim the name, set in DNS exactly what the page says, and see it found."""
     step(page, "Add hostname")
     page.get_by_label("Hostname").fill(HOST)
@@ -191,19 +191,19 @@ def claim(page: Page, place: Place, zone: NameServer, album: Album) -> None:
     expect(page.locator("#verification")).to_contain_text("There is no TXT record")
     album.take("what-to-set")
     zone.records[name] = [value]
-    page.wait_for_timeout(1000 * place.between_checks_s)
+    page.wait_for_timeout(1000 * env.between_checks_s)
     page.get_by_role("button", name="Check now").click()
     expect(page.locator("#verification")).to_contain_text("Verified by DNS")
     album.take("verified")
 
 
-def add_servers(page: Page, place: Place, album: Album) -> None:
+def add_servers(page: Page, env: ConsoleEnv, album: Album) -> None:
     """A pool with two servers in the first region; it turns green by itself."""
     step(page, "Add servers")
     page.get_by_label("Name", exact=True).first.fill("shop")
     page.get_by_label(re.compile("^Path")).fill("/healthz")
     group = page.locator("fieldset.group", has_text="Servers in us-central1")
-    for number, port in enumerate(place.ports):
+    for number, port in enumerate(env.ports):
         group.get_by_role("button", name="Add a server").click()
         row = group.locator(".rows > *:not(template)").nth(number)
         row.get_by_label("Name", exact=True).fill(f"vm-{number + 1}")
@@ -212,34 +212,34 @@ def add_servers(page: Page, place: Place, album: Album) -> None:
     album.take("servers")
     page.get_by_role("button", name="Save and roll out").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("shop")
-    place.happens(page)
+    env.happens(page)
     expect(page.locator("#numbers")).to_contain_text("Healthy")
 
 
-def make_route(page: Page, place: Place, album: Album) -> None:
+def make_route(page: Page, env: ConsoleEnv, album: Album) -> None:
     """The form knows hostname and pool already; only a name is missing."""
     step(page, "Create route")
     expect(page.get_by_label("Hostname", exact=True)).to_have_value(HOST)
     page.get_by_label("Name", exact=True).fill("shop")
     album.take("route-form")
     page.get_by_role("button", name="Save and go live").click()
-    place.happens(page)
+    env.happens(page)
     expect(page.locator("#live-on")).to_contain_text("Live on 2 of 2 fleets")
     album.take("live")
 
 
 def test_a_first_time_customer_gets_from_the_invitation_to_a_live_route(
-    place: Place, chromium: Browser, zone: NameServer
+    env: ConsoleEnv, chromium: Browser, zone: NameServer
 ) -> None:
     page = context_with_axe(chromium, viewport={"width": 1280, "height": 900}).new_page()
-    if not place.has_pictures:
+    if not env.has_pictures:
         page.add_init_script(console_in_memory.SILENT_EVENTS)
-    album = Album(page, has_pictures=place.has_pictures)
-    come_in(page, invited(place), album)
-    claim(page, place, zone, album)
-    add_servers(page, place, album)
-    make_route(page, place, album)
-    assert place.is_live()
+    album = Album(page, has_pictures=env.has_pictures)
+    come_in(page, invited(env), album)
+    claim(page, env, zone, album)
+    add_servers(page, env, album)
+    make_route(page, env, album)
+    assert env.is_live()
     page.get_by_role("link", name="Overview", exact=True).first.click()
     expect(page.get_by_role("heading", name="Traffic and overflow")).to_be_visible()
     expect(page.get_by_role("heading", name="First steps")).to_have_count(0)

@@ -33,7 +33,7 @@ async def answers(directory: Path, methods: tuple[str, ...], clients: int, times
         with running(compile_snapshot(world(closing.port)).bundle, directory) as proxy:
             asked = [ask(proxy.ports["lst-1"], each, times, NEAR_A_SECOND) for each in methods for _ in range(clients)]
             found = await asyncio.gather(*asked)
-    return {each: sum(found[place * clients : (place + 1) * clients], Counter()) for place, each in enumerate(methods)}
+    return {each: sum(found[index * clients : (index + 1) * clients], Counter()) for index, each in enumerate(methods)}
 
 
 async def statuses_and_readings(directory: Path, method: str, dies: int) -> tuple[Counter[str], int]:

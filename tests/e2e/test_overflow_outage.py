@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from apps.compiler.model.fleet import Limit, WhenFull
-from tests.e2e.overflow_env import POOL, Node, Place, rate, regions, wait_until
+from tests.e2e.overflow_env import POOL, Node, RegionSetup, rate, regions, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -98,9 +98,9 @@ def _go_on(seconds: float, answers: int, loads: Sequence[Load]) -> None:
     )
 
 
-def places(home: Limit) -> list[Place]:
+def setups(home: Limit) -> list[RegionSetup]:
     """Three regions: little room at home, then two that are slow enough to have requests in flight."""
-    return [Place(home), Place(rate(10_000), delay_s=DELAY_S), Place(rate(10_000), delay_s=DELAY_S)]
+    return [RegionSetup(home), RegionSetup(rate(10_000), delay_s=DELAY_S), RegionSetup(rate(10_000), delay_s=DELAY_S)]
 
 
 # So long there is load before and after: as long as it takes, and so long that a health check may come in between.
@@ -109,7 +109,7 @@ LASTING = pytest.mark.parametrize("seconds", [0.0, pytest.param(3.0, marks=pytes
 
 @LASTING
 def test_a_region_that_dies_fails_only_what_was_in_flight_and_may_not_be_repeated(seconds: float) -> None:
-    with regions(*places(rate(2)), when_full=WhenFull.REFUSE) as stage:
+    with regions(*setups(rate(2)), when_full=WhenFull.REFUSE) as stage:
         node, dying = stage.nodes[0][0], stage.nodes[1][0]
         gets, posts = Load(node, "GET"), Load(node, "POST")
         happened = during(dying.kill, seconds, gets, posts)
@@ -124,7 +124,7 @@ def test_a_region_that_dies_fails_only_what_was_in_flight_and_may_not_be_repeate
 
 @LASTING
 def test_a_region_without_servers_is_left_as_soon_as_that_is_known(seconds: float) -> None:
-    with regions(Place(servers=2, delay_s=DELAY_S), Place(rate(10_000), delay_s=DELAY_S)) as stage:
+    with regions(RegionSetup(servers=2, delay_s=DELAY_S), RegionSetup(rate(10_000), delay_s=DELAY_S)) as stage:
         node = stage.nodes[0][0]
         load = Load(node, "GET")
         known: list[float] = []

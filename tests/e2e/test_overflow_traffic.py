@@ -10,7 +10,19 @@ from collections import Counter
 import pytest
 
 from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Protocol, WhenFull
-from tests.e2e.overflow_env import KEY, POOL, Node, Place, Stage, ask, in_flight, rate, regions, served, wait_until
+from tests.e2e.overflow_env import (
+    KEY,
+    POOL,
+    Node,
+    RegionSetup,
+    Stage,
+    ask,
+    in_flight,
+    rate,
+    regions,
+    served,
+    wait_until,
+)
 
 pytestmark = pytest.mark.e2e
 
@@ -40,7 +52,7 @@ def test_below_its_limit_a_region_keeps_its_traffic(fresh: Stage) -> None:
 
 def test_in_one_second_half_as_much_again_is_let_through() -> None:
     """The windows as they are, so it must be asked fast enough."""
-    with regions(Place(rate(10)), Place(rate(1000)), real_windows=True) as stage:
+    with regions(RegionSetup(rate(10)), RegionSetup(rate(1000)), real_windows=True) as stage:
         for _ in range(10):
             stage.forget()
             begin = time.monotonic()
@@ -112,8 +124,8 @@ def test_a_refused_guest_comes_back_as_503_when_nobody_is_behind(fresh: Stage) -
 
 
 def test_without_repeating_refusals_the_client_sees_them() -> None:
-    places = (Place(rate(10), scaler=0.0), Place(rate(10)), Place(rate(20)))
-    with regions(*places, when_full=WhenFull.REFUSE, without=" 425\n") as stage:
+    setups = (RegionSetup(rate(10), scaler=0.0), RegionSetup(rate(10)), RegionSetup(rate(20)))
+    with regions(*setups, when_full=WhenFull.REFUSE, without=" 425\n") as stage:
         stage.set_limit(2, NOTHING, where=[1])
         assert stage.nodes[0][0].ask().status == 503
 
@@ -149,7 +161,7 @@ def test_clients_cannot_forge_the_marker(fresh: Stage) -> None:
 
 
 def test_without_dropping_the_marker_a_clients_word_reaches_the_server() -> None:
-    with regions(Place(rate(10)), Place(rate(10)), without=DROP) as stage:
+    with regions(RegionSetup(rate(10)), RegionSetup(rate(10)), without=DROP) as stage:
         assert "x-spillway-last" in stage.nodes[0][0].ask(headers=FORGED).headers["x-marks"]
 
 
@@ -161,13 +173,13 @@ def test_who_does_not_know_the_key_is_not_heard_as_a_guest(fresh: Stage) -> None
 
 
 def test_without_asking_for_the_key_anybody_is_a_guest() -> None:
-    with regions(Place(rate(10)), Place(rate(10)), without="http-request return status 403") as stage:
+    with regions(RegionSetup(rate(10)), RegionSetup(rate(10)), without="http-request return status 403") as stage:
         answer = ask(stage.nodes[1][0].facts.overflow_port, headers={**FORGED, "x-spillway-key": "wrong"})
         assert answer.status == 200
 
 
 def test_a_guest_is_never_sent_on() -> None:
-    with regions(Place(scaler=0.0), Place(scaler=0.0), when_full=WhenFull.REFUSE) as stage:
+    with regions(RegionSetup(scaler=0.0), RegionSetup(scaler=0.0), when_full=WhenFull.REFUSE) as stage:
         assert stage.nodes[0][0].ask().status == 503
         stage.set_limit(2, "|||backend", where=[0])  # both believe in the other
         stage.set_limit(1, "|||backend", where=[1])
@@ -177,7 +189,7 @@ def test_a_guest_is_never_sent_on() -> None:
 
 
 def test_a_pool_that_spreads_shares_the_rest_by_capacity() -> None:
-    with regions(Place(rate(10)), Place(rate(30))) as stage:
+    with regions(RegionSetup(rate(10)), RegionSetup(rate(30))) as stage:
         asked_at_once(stage, 61)
         for node in stage.all_nodes():
             node.command("clear table st_flow")
@@ -191,21 +203,21 @@ def test_a_pool_that_spreads_shares_the_rest_by_capacity() -> None:
 def test_the_last_region_that_is_asked_takes_one_too_many_unless_the_pool_refuses(
     when_full: WhenFull, statuses: set[int]
 ) -> None:
-    with regions(Place(rate(10), scaler=0.0), Place(rate(10)), when_full=when_full) as stage:
+    with regions(RegionSetup(rate(10), scaler=0.0), RegionSetup(rate(10)), when_full=when_full) as stage:
         stage.set_limit(2, "2|20||backend", where=[1])  # region 1 believes in 15
         assert {stage.nodes[0][0].ask().status for _ in range(8)} == statuses
 
 
 def test_a_limit_in_flight_counts_requests_that_are_under_way() -> None:
-    places = (Place(in_flight(4), held=True), Place(in_flight(4), held=True))
-    with regions(*places, when_full=WhenFull.REFUSE) as stage:
+    setups = (RegionSetup(in_flight(4), held=True), RegionSetup(in_flight(4), held=True))
+    with regions(*setups, when_full=WhenFull.REFUSE) as stage:
         assert stage.asked_together(10) == {"rgn-1": 4, "rgn-2": 4, "status 503": 2}
         assert stage.asked_together(3) == {"rgn-1": 3}
         assert stage.nodes[0][0].flows()[f"{POOL}/to/rgn-2/connections"] == 4
 
 
 def test_peers_know_what_is_in_flight_elsewhere() -> None:
-    with regions(Place(in_flight(4), nodes=2, held=True), Place(in_flight(100))) as stage:
+    with regions(RegionSetup(in_flight(4), nodes=2, held=True), RegionSetup(in_flight(100))) as stage:
         first, second = stage.nodes[0]
         asking = [threading.Thread(target=first.ask) for _ in range(3)]
         fourth = threading.Thread(target=second.ask)
@@ -221,14 +233,14 @@ def test_peers_know_what_is_in_flight_elsewhere() -> None:
 
 
 def test_a_pool_that_queues_lets_requests_wait_at_home() -> None:
-    with regions(Place(in_flight(2), held=True), when_full=WhenFull.QUEUE) as stage:
+    with regions(RegionSetup(in_flight(2), held=True), when_full=WhenFull.QUEUE) as stage:
         assert stage.asked_together(8) == {"rgn-1": 8}
         assert stage.nodes[0][0].flows() == {f"{POOL}/queue/rgn-1/full": 6}
 
 
 def test_a_limit_per_server_counts_the_servers_that_are_up() -> None:
     limit = Limit(LimitKind.RATE, 4, LimitScope.SERVER)
-    with regions(Place(limit, servers=3), Place(rate(100))) as stage:
+    with regions(RegionSetup(limit, servers=3), RegionSetup(rate(100))) as stage:
         assert asked_at_once(stage, 20) == {"rgn-1": 18, "rgn-2": 2}
         stage.forget()
         stage.nodes[0][0].command(f"set server {POOL}/srv-1 state maint")
@@ -236,7 +248,7 @@ def test_a_limit_per_server_counts_the_servers_that_are_up() -> None:
 
 
 def test_a_region_whose_servers_are_down_sends_everything_on() -> None:
-    with regions(Place(rate(10)), Place(rate(10)), Place(rate(100))) as stage:
+    with regions(RegionSetup(rate(10)), RegionSetup(rate(10)), RegionSetup(rate(100))) as stage:
         for index, number in ((0, 1), (1, 11)):
             stage.nodes[index][0].command(f"set server {POOL}/srv-{number} state maint")
         begin = time.monotonic()
@@ -253,7 +265,7 @@ def test_a_region_whose_servers_are_down_sends_everything_on() -> None:
 
 def test_a_region_that_turns_out_to_be_down_leaves_its_guests_to_one_that_is_full() -> None:
     """That the second has no server is news to home each time; that the third came over its limit is remembered."""
-    with regions(Place(rate(1), scaler=0.0), Place(rate(100)), Place(rate(2))) as stage:
+    with regions(RegionSetup(rate(1), scaler=0.0), RegionSetup(rate(100)), RegionSetup(rate(2))) as stage:
         home = stage.nodes[0][0]
         stage.nodes[1][0].command(f"set server {POOL}/srv-11 state maint")
         asked_at_once(stage, 10)
@@ -264,7 +276,7 @@ def test_a_region_that_turns_out_to_be_down_leaves_its_guests_to_one_that_is_ful
 
 @pytest.mark.exhaustive  # ten seconds have to pass
 def test_what_a_vanished_peer_had_admitted_ages_out_of_the_sum() -> None:
-    with regions(Place(rate(10), nodes=2), Place(rate(1000))) as stage:
+    with regions(RegionSetup(rate(10), nodes=2), RegionSetup(rate(1000))) as stage:
         first, second = stage.nodes[0]
         served(second, 15, 10_000)
         wait_until(lambda: first.admitted().get(f"{POOL}/node-2") == 15, "the peer was told")
@@ -275,7 +287,7 @@ def test_what_a_vanished_peer_had_admitted_ages_out_of_the_sum() -> None:
 
 @pytest.mark.exhaustive  # a worker that has just been started learns for five seconds before it teaches
 def test_counters_survive_a_reload() -> None:
-    with regions(Place(rate(10), nodes=2), Place(rate(1000))) as stage:
+    with regions(RegionSetup(rate(10), nodes=2), RegionSetup(rate(1000))) as stage:
         node = stage.nodes[0][0]
         # HAProxy teaches its successor only once it has learned from its own predecessor, at most 5 s after a start.
         wait_until(lambda: "last_status=ESTA" in node.command("show peers") and _has_learned(node), "peers agree")
@@ -297,8 +309,8 @@ def _has_learned(node: Node) -> bool:
 
 
 def test_connections_overflow_as_requests_do() -> None:
-    places = (Place(rate(10)), Place(rate(10)))
-    with regions(*places, when_full=WhenFull.REFUSE, protocol=Protocol.TCP) as stage:
+    setups = (RegionSetup(rate(10)), RegionSetup(rate(10)))
+    with regions(*setups, when_full=WhenFull.REFUSE, protocol=Protocol.TCP) as stage:
         node = stage.nodes[0][0]
         assert served(node, 28, 10_000) == {"rgn-1": 15, "rgn-2": 13}
         assert node.flows() == {f"{POOL}/to/rgn-2/rate": 13}

@@ -62,8 +62,8 @@ def serving(address: str, port: int = 0) -> Iterator[Counting]:
 def world(**taken_away: Any) -> Iterator[tuple[NameServer, Inside, Counting, Counting]]:
     """A name server that a node asks, and a server of the same port at either address."""
     with name_server() as names, serving(GOOD) as good, serving(BAD, good.server_port) as bad:
-        place = (GOOD, int(names.address.rpartition(":")[2]))
-        with inside({"resolvers": (place,)}, **taken_away) as node:
+        address = (GOOD, int(names.address.rpartition(":")[2]))
+        with inside({"resolvers": (address,)}, **taken_away) as node:
             yield names, node, good, bad
 
 
@@ -72,7 +72,7 @@ def compiled(node: Inside, to: Counting, more: int = 0, own: tuple[str, ...] = N
     pools = [pool(1, servers=(server(1, address=NAME, port=to.server_port),))]
     pools += [pool(number) for number in range(2, 2 + more)]
     balancer = front(route(1), listeners=(listener(1, port=node.port),))
-    done = compile_snapshot(snapshot(balancer, pools=tuple(pools), local_development=True, own_places=own))
+    done = compile_snapshot(snapshot(balancer, pools=tuple(pools), local_development=True, own_addresses=own))
     assert done.quarantined == ()
     return done.bundle
 

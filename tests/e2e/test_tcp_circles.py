@@ -72,18 +72,18 @@ def relay(source: str) -> Iterator[Relay]:
         thread.join(PATIENCE_S)
 
 
-def bundle_with(door: int, *places: str) -> Bundle:
+def bundle_with(door: int, *addresses: str) -> Bundle:
     """A tcp listener whose pool's only server is the relay."""
     pools = (pool(1, protocol=Protocol.TCP, servers=(server(1, address="127.0.0.1", port=door),)),)
     balancer = front(listeners=(listener(1, protocol=Protocol.TCP, default_pool_id="pool-1"),))
-    done = compile_snapshot(snapshot(balancer, pools=pools, local_development=True, own_places=places))
+    done = compile_snapshot(snapshot(balancer, pools=pools, local_development=True, own_addresses=addresses))
     assert done.quarantined == ()
     return done.bundle
 
 
-def round_trip(directory: Path, *places: str) -> tuple[int, bytes]:
+def round_trip(directory: Path, *addresses: str) -> tuple[int, bytes]:
     """One client's connection: how often the relay was reached, and what the client got."""
-    with relay(address_of_this_machine()) as made, running(bundle_with(made.port, *places), directory) as proxy:
+    with relay(address_of_this_machine()) as made, running(bundle_with(made.port, *addresses), directory) as proxy:
         before, made.target = made.came, proxy.ports["lst-1"]
         with socket.create_connection(("127.0.0.1", made.target), PATIENCE_S) as client:
             client.sendall(b"x")
@@ -91,9 +91,9 @@ def round_trip(directory: Path, *places: str) -> tuple[int, bytes]:
         return made.came - before, answer
 
 
-def refused_at_once(directory: Path, *places: str) -> bool:
+def refused_at_once(directory: Path, *addresses: str) -> bool:
     """Whether the client gets nothing, and the server one connection: or two, with the look whether it listens."""
-    came, answer = round_trip(directory, *places)
+    came, answer = round_trip(directory, *addresses)
     return came <= 2 and answer == b""
 
 
@@ -112,6 +112,6 @@ def test_without_knowing_its_own_addresses_one_connection_goes_round_and_round(t
     assert answer == b"enough"
 
 
-def test_more_places_than_a_line_holds_and_both_families_are_taken_by_haproxy(tmp_path: Path) -> None:
+def test_more_addresses_than_a_line_holds_and_both_families_are_taken_by_haproxy(tmp_path: Path) -> None:
     many = [f"198.51.100.{number}" for number in range(100)] + ["2001:db8::1", "fd12::/64", address_of_this_machine()]
     assert refused_at_once(tmp_path, *many)

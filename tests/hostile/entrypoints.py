@@ -38,7 +38,7 @@ NOUNS = PLATFORM | {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a entrypoint said: the status, the text, whether it names a place, and how long it worked.
+    """What a entrypoint said: the status, the text, whether it names a field, and how long it worked.
 
     `ms` is the processor's time of the whole request, which other work on the machine does not lengthen.
     """
@@ -140,10 +140,10 @@ def pool_form(field: Field, value: Any) -> dict[str, Any]:
     }
     data |= {f"/spec/health_check/{name}": typed(entry) for name, entry in check.items()}
     # Regions stand in the order of their names: europe-west1, us-central1.
-    place = "/spec/backends/1"
-    data |= {f"{place}/limit/{name}": typed(entry) for name, entry in backend["limit"].items()}
-    data[f"{place}/capacity_scaler"] = typed(backend["capacity_scaler"])
-    data |= {f"{place}/servers/0/{name}": typed(entry) for name, entry in backend["servers"][0].items()}
+    pointer = "/spec/backends/1"
+    data |= {f"{pointer}/limit/{name}": typed(entry) for name, entry in backend["limit"].items()}
+    data[f"{pointer}/capacity_scaler"] = typed(backend["capacity_scaler"])
+    data |= {f"{pointer}/servers/0/{name}": typed(entry) for name, entry in backend["servers"][0].items()}
     return data
 
 

@@ -299,10 +299,10 @@ def with_value(spec: Document, pointer: str, value: Any) -> Document:
     """A copy of the document with one value replaced."""
     changed = copy.deepcopy(spec)
     *parents, last = pointer.strip("/").split("/")
-    place: Any = changed
+    holder: Any = changed
     for part in parents:
-        place = place[int(part) if isinstance(place, list) else part]
-    place[int(last) if isinstance(place, list) else last] = value
+        holder = holder[int(part) if isinstance(holder, list) else part]
+    holder[int(last) if isinstance(holder, list) else last] = value
     return changed
 
 

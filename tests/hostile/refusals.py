@@ -39,6 +39,6 @@ def faults_with(field: Field, values: Iterable[Any]) -> tuple[list[Any], list[An
 
 def _names(fault: FieldError, pointer: str) -> bool:
     """Whether the fault is at the field or at a list or object that is it, and says what to do."""
-    place = f"/spec{pointer}"
-    near = fault.pointer.startswith(place) or place.startswith(f"{fault.pointer}/")
+    pointer = f"/spec{pointer}"
+    near = fault.pointer.startswith(pointer) or pointer.startswith(f"{fault.pointer}/")
     return near and bool(fault.code) and fault.detail.endswith((".", "?"))

@@ -45,7 +45,7 @@ def _counted(digest: str) -> Snapshot:
     """A region that counts, in which a capacity test runs."""
     region = Region("rgn-1", "here", (RegionNode("node-1", "n1", "192.0.2.1", 9700, 9800, 9900),))
     quiet = snapshot(front(route(1)), region_id="rgn-1", regions=(region,), overflow_key="7" * 64)
-    return replace(quiet, test_passes=(BypassToken(digest, "pool-1"),))
+    return replace(quiet, bypass_tokens=(BypassToken(digest, "pool-1"),))
 
 
 WORLDS: dict[str, tuple[str, World]] = {

@@ -89,8 +89,8 @@ def texts_of(value: Any) -> set[str]:
 def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
     """Strung wherever the product compiles."""
     strung = Wire()
-    for place in ("apps.definitions.previewing.preview", "apps.rollouts.push.compiling"):
-        monkeypatch.setattr(f"{place}.compile_snapshot", strung.compiled)
+    for module in ("apps.definitions.previewing.preview", "apps.rollouts.push.compiling"):
+        monkeypatch.setattr(f"{module}.compile_snapshot", strung.compiled)
     return strung
 
 

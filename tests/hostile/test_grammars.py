@@ -66,9 +66,9 @@ def noting(read: dict[str, Grammar]) -> Iterator[None]:
 def declared(shape: type[Shape], document: Any, pointer: str = "") -> Iterator[tuple[str, Grammar]]:
     """Pointer and grammar of every plain value of a document that a shape reads."""
     for field in fields_of(shape):
-        value, place = document.get(field.name), f"{pointer}/{field.name}"
+        value, below = document.get(field.name), f"{pointer}/{field.name}"
         entries = (
-            {f"{place}/{index}": entry for index, entry in enumerate(value or ())} if field.many else {place: value}
+            {f"{below}/{index}": entry for index, entry in enumerate(value or ())} if field.many else {below: value}
         )
         for at, each in entries.items():
             if field.child and each is not None:
@@ -84,8 +84,8 @@ def by_shapes(kind: str, spec: dict[str, Any]) -> dict[str, Grammar]:
     if kind in SHAPES:
         return dict(declared(SHAPES[kind], spec))
     changed = spec.get("target", {}).get("change", {}).get("object") if kind == "Schedule" else None
-    place = "/target/change/object/spec"
-    return dict(declared(SHAPES[changed["kind"]], changed["spec"], place)) if changed else {}
+    pointer = "/target/change/object/spec"
+    return dict(declared(SHAPES[changed["kind"]], changed["spec"], pointer)) if changed else {}
 
 
 def of_key(read: Grammar, key: str) -> Grammar:

@@ -50,7 +50,7 @@ def test_every_field_that_a_reader_asks_for_is_in_an_example(monkeypatch: pytest
     for kind, spec in EXAMPLES.values():
         faults_of(kind, spec)
     for kind, shape in SHAPES.items():
-        asked |= {f"{kind}/{place}" for place in places_of(shape)}
+        asked |= {f"{kind}/{path}" for path in paths_of(shape)}
     shown = {
         f"{kind}/{without_positions(pointer)}"
         for kind, spec in EXAMPLES.values()
@@ -61,12 +61,12 @@ def test_every_field_that_a_reader_asks_for_is_in_an_example(monkeypatch: pytest
     assert asked - shown - envelope == set()
 
 
-def places_of(shape: type[Shape], place: str = "") -> Iterator[str]:
+def paths_of(shape: type[Shape], path: str = "") -> Iterator[str]:
     """Where each field of a shape and of the objects in it stands."""
     for field in fields_of(shape):
-        yield f"{place}{field.name}"
+        yield f"{path}{field.name}"
         if field.child:
-            yield from places_of(field.child, f"{place}{field.name}/")
+            yield from paths_of(field.child, f"{path}{field.name}/")
 
 
 def _ways_to(leaf: str) -> list[str]:

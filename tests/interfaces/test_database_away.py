@@ -30,11 +30,11 @@ def away(transactional_db: None, operator: Actor) -> Iterator[str]:
     """Where the database was, nobody answers any more; the text of a token that was good before."""
     token = create_token(account=operator.account, name="pipeline", role="admin")
     connection.close()
-    place = dict(connection.settings_dict)
+    settings = dict(connection.settings_dict)
     connection.settings_dict |= {"NAME": "/nowhere/at/all"} if connection.vendor == "sqlite" else {"PORT": "1"}
     yield token
     connection.close()
-    connection.settings_dict.update(place)
+    connection.settings_dict.update(settings)
 
 
 @pytest.mark.both_engines

@@ -1,1 +1,1 @@
-"""CHECK, who may do what: one table of every URL, method and kind of caller, and foreign ids in every place."""
+"""CHECK, who may do what: one table of every URL, method and kind of caller, and foreign ids wherever one is read."""

@@ -132,7 +132,7 @@ def _faults_for(world: World, row: Row, caller: Caller, code: int) -> list[str]:
     return found + (foreign_faults(world, row, caller, got) if sees_nothing(row, caller, code) else [])
 
 
-def faults_in_place(world: World, row: Row, caller: Caller) -> list[str]:
+def foreign_id_errors(world: World, row: Row, caller: Caller) -> list[str]:
     """Whether another account's caller can tell or change by a foreign id what they may not, whatever they are told."""
     got, changed = ask(world, row, caller, watch=row.writes)
     found = [f"{row} as {caller}: wrote {', '.join(changed)}"] if changed else []

@@ -10,9 +10,9 @@ from tests.permissions.callers import Caller, callers_of, changes_nothing, main_
 from tests.permissions.capacity_rows import CAPACITY
 from tests.permissions.cloud_page_rows import CLOUD_PAGES
 from tests.permissions.cloud_rows import CLOUDS
+from tests.permissions.foreign_ids import FOREIGN_IDS
 from tests.permissions.kind_rows import OF_KINDS
 from tests.permissions.page_rows import PAGES
-from tests.permissions.places import PLACES
 from tests.permissions.rows import Row
 from tests.permissions.schedule_api_rows import SCHEDULES_API
 from tests.permissions.schedule_page_rows import SCHEDULE_PAGES
@@ -37,13 +37,13 @@ TABLE = (
 
 
 def counts(callers: Callable[[Row], Mapping[Caller, int]], strangers: int) -> dict[str, int]:
-    """Checks by what they look at: of these callers for each row, and of so many roles of strangers for each place."""
+    """Checks by what they look at: of these callers for each row, and of so many roles of strangers for each id."""
     asked = [(row, caller, code) for row in TABLE for caller, code in callers(row).items()]
     return {
         "answers compared with the table": len(asked),
         "foreign objects compared with missing ones": sum(sees_nothing(*each) for each in asked),
         "requests that must change nothing": sum(changes_nothing(*each) for each in asked),
-        "foreign ids in query, body, list, cursor and form": len(PLACES) * strangers,
+        "foreign ids in query, body, list, cursor and form": len(FOREIGN_IDS) * strangers,
     }
 
 

@@ -1,4 +1,4 @@
-"""Every row of the table for every caller, every foreign id in every place, and that nothing is left out."""
+"""Every row of the table for every caller, every foreign id, and that nothing is left out."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from apps.accounts.models import Account
 from apps.api.v1 import views
 from apps.definitions import selectors
 from apps.definitions.models import Backend, Pool
-from tests.permissions.asking import faults_in_place, faults_of, path_of, send, undone, writes
+from tests.permissions.asking import faults_of, foreign_id_errors, path_of, send, undone, writes
 from tests.permissions.callers import ADMIN, FOREIGN_OWNER, MEMBERS, Caller, callers_of, main_callers_of
 from tests.permissions.env import OWNERS, World
-from tests.permissions.places import PLACES
+from tests.permissions.foreign_ids import FOREIGN_IDS
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
 from tests.permissions.urls import METHODS, every_url
@@ -47,15 +47,15 @@ def test_every_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(w
     assert faults_at(world, url, callers_of) == []
 
 
-@pytest.mark.parametrize("at", range(len(PLACES)), ids=lambda at: f"{PLACES[at]} {at}")
+@pytest.mark.parametrize("at", range(len(FOREIGN_IDS)), ids=lambda at: f"{FOREIGN_IDS[at]} {at}")
 def test_a_foreign_id_in_query_body_list_cursor_or_form_is_as_good_as_a_missing_one(world: World, at: int) -> None:
-    assert faults_in_place(world, PLACES[at], FOREIGN_OWNER) == []
+    assert foreign_id_errors(world, FOREIGN_IDS[at], FOREIGN_OWNER) == []
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("at", range(len(PLACES)), ids=lambda at: f"{PLACES[at]} {at}")
+@pytest.mark.parametrize("at", range(len(FOREIGN_IDS)), ids=lambda at: f"{FOREIGN_IDS[at]} {at}")
 def test_a_foreign_id_is_as_good_as_a_missing_one_for_every_role(world: World, at: int) -> None:
-    assert [fault for caller in OTHERS for fault in faults_in_place(world, PLACES[at], caller)] == []
+    assert [fault for caller in OTHERS for fault in foreign_id_errors(world, FOREIGN_IDS[at], caller)] == []
 
 
 def taken(world: World, url: str) -> set[str]:
@@ -124,7 +124,6 @@ def test_a_statement_counts_as_a_change_unless_its_table_only_says_who_was_here(
 
 def everybodys(actor: Actor) -> Any:
     """A selector that forgot whose pools it was asked for."""
-    del actor
     backends = Prefetch("backends", Backend.objects.select_related("region").prefetch_related("servers"))
     rows = Pool.objects.select_related("account", "health_check").prefetch_related(backends)
     return rows.order_by("account__name", "name")

@@ -117,8 +117,8 @@ def pools(draw: st.DrawFn) -> tuple[CloudPool, ...]:
 
 def _in_regions(draw: st.DrawFn, one: CloudPool, number: int, regions: int) -> CloudPool:
     backends = []
-    for place, region in enumerate((HOME, AWAY, FAR)[:regions]):
-        key = number * 10 + place
+    for index, region in enumerate((HOME, AWAY, FAR)[:regions]):
+        key = number * 10 + index
         servers = tuple(
             server(key * 10 + each, state=draw(_STATES), weight=draw(st.sampled_from([0, 50, 100])))
             for each in range(draw(st.integers(0, 2)))
@@ -136,16 +136,16 @@ def stacks(draw: st.DrawFn) -> StackSnapshot:
         address(1, protected=draw(st.booleans())), address(2, AddressKind.ACCELERATOR), address(3),
         address(4, AddressKind.VIP),
     )  # fmt: skip
-    places = st.sampled_from([None, "ip-1", "ip-2", "ip-3", "ip-4", "ip-9"])
+    static_ips = st.sampled_from([None, "ip-1", "ip-2", "ip-3", "ip-4", "ip-9"])
     listeners = (
-        listener(1, port=80, address=draw(places), default_pool_id=draw(st.sampled_from([None, "pool-1"]))),
-        listener(2, port=443, protocol=Protocol.HTTPS, address=draw(places), certificate_ids=("crt-1", "crt-2")),
-        listener(3, port=draw(st.sampled_from([80, 5432])), protocol=Protocol.TCP, address=draw(places),
+        listener(1, port=80, address=draw(static_ips), default_pool_id=draw(st.sampled_from([None, "pool-1"]))),
+        listener(2, port=443, protocol=Protocol.HTTPS, address=draw(static_ips), certificate_ids=("crt-1", "crt-2")),
+        listener(3, port=draw(st.sampled_from([80, 5432])), protocol=Protocol.TCP, address=draw(static_ips),
                  default_pool_id="pool-5"),
     )  # fmt: skip
     crowded = draw(fronts()).routes
     first = front(*crowded, *_acting_routes(draw), listeners=draw(st.sampled_from([listeners, listeners[:1], ()])))
-    second = front(number=7, listeners=(listener(70, port=80, address=draw(places)),))
+    second = front(number=7, listeners=(listener(70, port=80, address=draw(static_ips)),))
     return stack(
         first, second,
         pools=draw(pools()),

@@ -15,7 +15,7 @@ from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, memory_backend
 
-PLACE = ("10.0.0.1", 80)
+ADDRESS = ("10.0.0.1", 80)
 
 
 @dataclass
@@ -39,7 +39,7 @@ def run(
     profile: LoadProfile, *, arrivals: str = "constant", connections: int = 1000, seed: int = 0, **model: Any
 ) -> tuple[Story, MemoryBackend]:
     """A whole run against a backend with this model (fields of MemoryBackend)."""
-    backend = memory_backend(*PLACE, seed=seed + 1000, **model)
+    backend = memory_backend(*ADDRESS, seed=seed + 1000, **model)
     return asyncio.run(_run(profile, Arrivals(arrivals), connections, seed)), backend
 
 
@@ -62,7 +62,7 @@ async def _run(profile: LoadProfile, arrivals: Arrivals, connections: int, seed:
 
 def _plan(step: StepPlan, arrivals: Arrivals, connections: int, seed: int) -> Plan:
     return Plan(
-        (Endpoint(*PLACE),),
+        (Endpoint(*ADDRESS),),
         Request("shop.test"),
         rate=step.rate,
         users=step.users,

@@ -198,7 +198,7 @@ def _pools(draw: st.DrawFn, number: int) -> CloudPool:
     limits = st.builds(Limit, st.sampled_from(LimitKind), st.integers(1, 9999), st.sampled_from(LimitScope))
     backends = tuple(
         CloudBackend(
-            f"bkd-{2 * number + place}",
+            f"bkd-{2 * number + index}",
             region,
             tuple(
                 server(10 * number + index, state=draw(st.sampled_from(ServerState)), weight=draw(st.integers(0, 256)))
@@ -207,7 +207,7 @@ def _pools(draw: st.DrawFn, number: int) -> CloudPool:
             draw(limits),
             draw(st.sampled_from((0.0, 0.1, 0.25, 1.0))),
         )
-        for place, region in enumerate(draw(st.sampled_from((("europe",), ("america", "europe"), ()))))
+        for index, region in enumerate(draw(st.sampled_from((("europe",), ("america", "europe"), ()))))
     )
     check = draw(st.sampled_from((None, HealthCheck(), HealthCheck(path="/up?x=1", interval_ms=500, rise=50))))
     protocol = draw(st.sampled_from((Protocol.HTTP, Protocol.HTTP, Protocol.TCP)))

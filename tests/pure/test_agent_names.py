@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from apps.agent.names import dns as names
 from apps.agent.names.resolver import refusal
-from apps.compiler.addresses import ALL_PRIVATE, PRIVATE_NETWORKS, own_places, refusal_of_address, refusal_of_private
+from apps.compiler.addresses import ALL_PRIVATE, PRIVATE_NETWORKS, own_addresses, refusal_of_address, refusal_of_private
 from apps.compiler.addresses import refused_networks as refused_by
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
@@ -113,7 +113,7 @@ def test_a_damaged_answer_is_refused_or_has_addresses_of_the_asked_kind(data: st
 def _refused(
     *, private: Iterable[str] = ALL_PRIVATE, own: Iterable[str] = (), local: bool = False
 ) -> list[tuple[names.Network, str]]:
-    networks = refused_by(own_places(own), map(ipaddress.ip_network, private), local_development=local)
+    networks = refused_by(own_addresses(own), map(ipaddress.ip_network, private), local_development=local)
     return names.read_refused("".join(f"{network} {word}\n" for network, word in networks.items()))
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from apps.cli.client import __version__, texts
 from apps.cli.client.api import Api, Failure
+from apps.cli.client.error_lines import line_of
 from apps.cli.client.main import main
-from apps.cli.client.places import line_of
 from tests.architecture.sources import ROOT
 
 TEXT = """\

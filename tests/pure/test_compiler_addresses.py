@@ -68,7 +68,7 @@ def test_no_two_nodes_have_one_priority_and_all_are_legal(router_id: int, count:
     assert all(1 <= priority <= 254 for priority in found.values())
 
 
-def test_an_address_keeps_its_places_when_another_one_goes() -> None:
+def test_an_address_keeps_its_positions_when_another_one_goes() -> None:
     text, fewer = (render_vrrp(each, BY_ID) for each in ((vip(3), vip(4), vip(5)), (vip(3), vip(5))))
     assert read_vrrp(text, "node-2")["ip-5"] == read_vrrp(fewer, "node-2")["ip-5"]
 

@@ -162,7 +162,7 @@ def test_a_host_name_stays_with_the_account_of_its_oldest_route() -> None:
 def test_a_bypass_token_that_opens_nothing_here_is_left_out_and_named(bypass_token: BypassToken, code: str) -> None:
     pools = (pool(1), pool(2, protocol=Protocol.TCP))
     honest = snapshot(front(route(1)), pools=pools)
-    done = compile_snapshot(replace(honest, test_passes=(bypass_token,)))
+    done = compile_snapshot(replace(honest, bypass_tokens=(bypass_token,)))
     assert [finding.code for finding in done.quarantined] == [code]
     assert done.bundle.digest == compile_snapshot(honest).bundle.digest
 
@@ -245,3 +245,9 @@ def test_the_version_is_read_from_what_the_node_reports() -> None:
 def test_a_fleet_is_as_old_as_the_oldest_of_its_nodes_that_can_take_a_bundle() -> None:
     assert oldest_of(["3.2.26-1", "2.8.30-0ubuntu1", "2.4.30", "who knows"]) == (2, 8)
     assert oldest_of(["2.4.30", ""]) == oldest_of([]) == (2, 6)
+
+
+def test_a_snapshot_that_was_stored_under_old_names_is_still_read() -> None:
+    stored = snapshot_to_json(snapshot(front(route(1)), own_addresses=("192.0.2.1",)))
+    stored["own_places"], stored["test_passes"] = stored.pop("own_addresses"), stored.pop("bypass_tokens")
+    assert snapshot_from_json(stored).own_addresses == ("192.0.2.1",)

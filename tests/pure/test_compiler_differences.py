@@ -54,7 +54,7 @@ def world() -> model.Snapshot:
     address = model.FleetAddress("vip-1", "public", "192.0.2.9", model.FleetAddressKind.VIP, 7, ("node-1",))
     return model.Snapshot(
         "front", "eu", (front,), (shop, api), certificates, region_id="rgn-1", regions=regions,
-        test_passes=(model.BypassToken("ab" * 32, "pool-1"),), addresses=(address,),
+        bypass_tokens=(model.BypassToken("ab" * 32, "pool-1"),), addresses=(address,),
     )  # fmt: skip
 
 
@@ -92,12 +92,12 @@ def other_members(value: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     # The order of objects and of weights says nothing.
     if not any(hasattr(member, "id") or isinstance(member, model.WeightedPool) for member in value):
         yield value[::-1]
-    for place, member in enumerate(value):
+    for index, member in enumerate(value):
         if is_dataclass(member):
             changed: list[Any] = [replace(member, **{name: each}) for name, each in variations(member)]  # type: ignore[type-var]
         else:
             changed = [f"{member[:-1]}2"] if isinstance(member, str) and re.fullmatch(r"\w+-\d", member) else []
-        yield from ((*value[:place], each, *value[place + 1 :]) for each in changed)
+        yield from ((*value[:index], each, *value[index + 1 :]) for each in changed)
 
 
 def variations(thing: Any) -> Iterator[tuple[str, Any]]:
@@ -115,7 +115,7 @@ def snapshots() -> list[tuple[str, model.Snapshot]]:
     return [(name, replace(whole, **{name: value})) for name, value in variations(whole)]
 
 
-SAID = {"load_balancers", "pools", "certificates", "test_passes", "addresses"}
+SAID = {"load_balancers", "pools", "certificates", "bypass_tokens", "addresses"}
 
 
 def sentences() -> list[str]:

@@ -112,7 +112,7 @@ def test_a_key_that_changed_is_a_reload() -> None:
 def test_a_capacity_test_begins_and_ends_without_a_reload() -> None:
     region = Region("rgn-1", "us", (RegionNode("node-1", "us-1", "192.0.2.1", 9700, 9800, 9900),))
     quiet = replace(snapshot(front(route(1)), pools=POOLS), region_id="rgn-1", regions=(region,), overflow_key="7" * 64)
-    tested = replace(quiet, test_passes=(BypassToken("a" * 64, "pool-1"),))
+    tested = replace(quiet, bypass_tokens=(BypassToken("a" * 64, "pool-1"),))
     before, during = compile_snapshot(quiet).bundle, compile_snapshot(tested).bundle
     assert plan(before, during) == Runtime((SetMapEntry("maps/tests.map", "a" * 64, "pool-1"),))
     assert plan(during, before) == Runtime((DeleteMapEntry("maps/tests.map", "a" * 64),))

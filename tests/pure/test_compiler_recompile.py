@@ -43,11 +43,11 @@ CHANGES: tuple[dict[str, object], ...] = (
 )
 
 
-def the_short_way_is_the_long_way(before: Snapshot, place: int, change: dict[str, object]) -> None:
+def the_short_way_is_the_long_way(before: Snapshot, index: int, change: dict[str, object]) -> None:
     """With this change of one route, both ways of the compiler give the same bytes."""
     balancer = before.load_balancers[0]
     routes = list(balancer.routes)
-    routes[place] = replace(routes[place], **change)  # type: ignore[arg-type]  # fields of a route
+    routes[index] = replace(routes[index], **change)  # type: ignore[arg-type]  # fields of a route
     after = replace(before, load_balancers=(replace(balancer, routes=tuple(routes)),))
     assert compile_change(compile_snapshot(before), before, after) == compile_snapshot(after)
 
@@ -62,15 +62,15 @@ BESIDE = route(90, ALL[1].hostname, ALL[1].path, methods=("GET",))
 def test_the_short_way_gives_the_bytes_of_the_long_way_where_routes_crowd(
     change: dict[str, object], routes: tuple[Route, ...]
 ) -> None:
-    for place in (0, 1, 17):
-        the_short_way_is_the_long_way(snapshot(front(*routes), pools=POOLS), place, change)
+    for index in (0, 1, 17):
+        the_short_way_is_the_long_way(snapshot(front(*routes), pools=POOLS), index, change)
 
 
 @pytest.mark.exhaustive
 def test_the_short_way_gives_the_bytes_of_the_long_way() -> None:
     def law(drawn: LoadBalancer, change: dict[str, object], data: st.DataObject) -> None:
-        place = data.draw(st.integers(0, len(drawn.routes) - 1))
-        the_short_way_is_the_long_way(_plain(drawn), place, change)
+        index = data.draw(st.integers(0, len(drawn.routes) - 1))
+        the_short_way_is_the_long_way(_plain(drawn), index, change)
 
     always(law, fronts(), st.sampled_from(CHANGES), st.data(), count=300, repeatable=False)
 

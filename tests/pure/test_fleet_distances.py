@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from apps.fleet.distances import (
+    Coordinates,
     Known,
     Latency,
-    Place,
     choose,
     estimate_ms,
     nearest_first,
@@ -16,7 +16,7 @@ from apps.fleet.distances import (
     table,
 )
 
-IOWA, BELGIUM, TOKYO = Place(41.26, -95.86), Place(50.47, 3.87), Place(35.68, 139.69)
+IOWA, BELGIUM, TOKYO = Coordinates(41.26, -95.86), Coordinates(50.47, 3.87), Coordinates(35.68, 139.69)
 NAMES = {1: "us", 2: "eu", 3: "asia"}
 
 
@@ -32,8 +32,8 @@ def test_two_regions_in_one_town_are_a_millisecond_apart() -> None:
 
 
 def test_without_coordinates_there_is_no_estimate() -> None:
-    assert estimate_ms(IOWA, Place()) is None
-    assert estimate_ms(Place(1.0, None), IOWA) is None
+    assert estimate_ms(IOWA, Coordinates()) is None
+    assert estimate_ms(Coordinates(1.0, None), IOWA) is None
 
 
 def test_set_counts_before_measured_before_estimated() -> None:
@@ -46,15 +46,15 @@ def test_set_counts_before_measured_before_estimated() -> None:
 
 
 def test_nearest_first_then_by_name_and_unknown_ones_last() -> None:
-    latencies = table({1: IOWA, 2: BELGIUM, 3: TOKYO, 4: Place()}, {})
+    latencies = table({1: IOWA, 2: BELGIUM, 3: TOKYO, 4: Coordinates()}, {})
     assert nearest_first(1, NAMES | {4: "a-moon"}, latencies) == ["eu", "asia", "a-moon"]
     assert nearest_first(1, {2: "eu", 3: "asia"}, {}) == ["asia", "eu"]
 
 
 def test_a_number_that_was_set_changes_who_is_nearest_for_both_sides() -> None:
-    places = {1: IOWA, 2: BELGIUM, 3: TOKYO}
-    assert orders(NAMES, table(places, {}))[3] == ["eu", "us"]
-    after = orders(NAMES, table(places, {(1, 3): Known(set_ms=5)}))
+    coordinates = {1: IOWA, 2: BELGIUM, 3: TOKYO}
+    assert orders(NAMES, table(coordinates, {}))[3] == ["eu", "us"]
+    after = orders(NAMES, table(coordinates, {(1, 3): Known(set_ms=5)}))
     assert (after[1], after[3]) == (["asia", "eu"], ["us", "eu"])
 
 

@@ -79,7 +79,7 @@ def test_nothing_is_ever_negative(history: list[tuple[str, float, list[tuple[int
     memory, at = None, 1000.0
     for epoch, step, numbers in history:
         at += step
-        rows = [row("backend", f"pool-{place}", count, errors=bad) for place, (count, bad) in enumerate(numbers)]
+        rows = [row("backend", f"pool-{index}", count, errors=bad) for index, (count, bad) in enumerate(numbers)]
         memory, found = take(memory, read(at, *rows, epoch=epoch, latency={10: numbers[0][0]} if numbers else None))
         for counts in found.values():
             assert min(counts.requests, counts.errors, counts.bytes_out, counts.seconds) >= 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.drivers.pins import NotNamed, Unreadable, named_place, read_place
+from apps.drivers.pins import NotNamed, Unreadable, named_endpoint, read_endpoint
 
 PIN = "SPILLWAY_DNS_EXAMPLE_SERVERS"
 PINS = (
@@ -17,7 +17,7 @@ PINS = (
 def may(server: str, pins: str = PINS) -> bool:
     """Whether the pins let a secret be used there."""
     try:
-        named_place(server, variable=PIN, whose="env:EXAMPLE", given={PIN: pins})
+        named_endpoint(server, variable=PIN, whose="env:EXAMPLE", given={PIN: pins})
     except NotNamed:
         return False
     return True
@@ -98,12 +98,12 @@ def test_without_a_pin_that_names_it_no_server_may_see_it(pins: str) -> None:
 
 def test_without_the_variable_no_server_may_see_it() -> None:
     with pytest.raises(NotNamed):
-        named_place("ns1.example.com:53", variable=PIN, whose="env:EXAMPLE", given={})
+        named_endpoint("ns1.example.com:53", variable=PIN, whose="env:EXAMPLE", given={})
 
 
 def test_a_refusal_names_the_variable_and_what_to_write_into_it() -> None:
     with pytest.raises(NotNamed) as caught:
-        named_place("NS9.example.com:53", variable=PIN, whose="env:EXAMPLE", given={PIN: PINS})
+        named_endpoint("NS9.example.com:53", variable=PIN, whose="env:EXAMPLE", given={PIN: PINS})
     assert f"Set {PIN} " in caught.value.message
     assert "env:EXAMPLE at ns9.example.com:53" in caught.value.message
     assert "ns1.example.com" not in caught.value.message
@@ -112,15 +112,15 @@ def test_a_refusal_names_the_variable_and_what_to_write_into_it() -> None:
 def test_an_entry_that_cannot_be_read_refuses_all_and_is_not_repeated() -> None:
     pins = "ns1.example.com:53, hush hush"
     with pytest.raises(NotNamed, match=f"Entry 2 of {PIN}") as caught:
-        named_place("ns1.example.com:53", variable=PIN, whose="env:EXAMPLE", given={PIN: pins})
+        named_endpoint("ns1.example.com:53", variable=PIN, whose="env:EXAMPLE", given={PIN: pins})
     assert "hush" not in caught.value.message
 
 
 @given(st.text(alphabet="aA1.:/[]@%\\-#?xh tps\n", max_size=40))
 def test_what_can_be_read_has_one_spelling_that_reads_the_same(text: str) -> None:
     try:
-        place = read_place(text)
+        endpoint = read_endpoint(text)
     except Unreadable:
         return
-    assert read_place(str(place)) == place
-    assert may(text, str(place))
+    assert read_endpoint(str(endpoint)) == endpoint
+    assert may(text, str(endpoint))

@@ -63,13 +63,13 @@ SILENT = {
 }
 
 
-def places_of(shape: type[Shape], place: str = "") -> Iterator[str]:
+def paths_of(shape: type[Shape], path: str = "") -> Iterator[str]:
     """Where each value of a shape and of the objects in it stands."""
     for field in fields_of(shape):
         if field.child and field.name != "assertions":
-            yield from places_of(field.child, f"{place}{field.name}.")
+            yield from paths_of(field.child, f"{path}{field.name}.")
         elif field.name != "assertions":
-            yield f"{place}{field.name}"
+            yield f"{path}{field.name}"
 
 
 @cache
@@ -85,14 +85,14 @@ def named_by(target: str, kind: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def short(place: str) -> str:
+def short(path: str) -> str:
     """The field as tables name it."""
-    return next((place.removeprefix(holder) for holder in HOLDERS if place.startswith(holder)), place)
+    return next((path.removeprefix(holder) for holder in HOLDERS if path.startswith(holder)), path)
 
 
 def silent(target: str, kind: str, shape: type[Shape]) -> set[str]:
     """The fields that the table of a target says nothing of."""
-    return {place for place in map(short, places_of(shape)) if place not in named_by(target, kind)}
+    return {path for path in map(short, paths_of(shape)) if path not in named_by(target, kind)}
 
 
 @pytest.mark.parametrize(("target", "kind"), SILENT)
@@ -102,7 +102,7 @@ def test_each_field_is_named_by_the_table_of_a_cloud_or_listed_as_one_that_is_no
 
 @pytest.mark.parametrize(("target", "kind"), SILENT)
 def test_a_table_names_only_fields_that_there_are(target: str, kind: str) -> None:
-    known = {".".join(place.split(".")[:depth]) for place in map(short, places_of(SHAPES[kind])) for depth in (1, 2, 3)}
+    known = {".".join(path.split(".")[:depth]) for path in map(short, paths_of(SHAPES[kind])) for depth in (1, 2, 3)}
     assert named_by(target, kind) - known == set()
 
 

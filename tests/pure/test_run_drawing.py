@@ -38,8 +38,8 @@ def test_a_logarithmic_scale_holds_every_value_and_has_few_ticks(values: list[fl
     assert scale.low <= min(values) * 1.00001
     assert scale.high >= max(values) * 0.99999
     assert 2 <= len(scale.ticks(4)) <= 12
-    places = [scale.at(value) for value in scale.ticks(4)]
-    assert places == sorted(places, reverse=True)
+    positions = [scale.at(value) for value in scale.ticks(4)]
+    assert positions == sorted(positions, reverse=True)
 
 
 @given(st.lists(st.tuples(RATES, RATES), min_size=2, max_size=12))

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.stacks.cloud.weights import SMALLEST_MOVE, WHOLE, Place, next_move, present_weights
+from apps.stacks.cloud.weights import SMALLEST_MOVE, WHOLE, RegionBackend, next_move, present_weights
 
-HOME = Place(1, "eu-central-1", 100.0)
-NEAR = Place(2, "eu-west-1", 100.0)
-FAR = Place(3, "us-east-1", None)
+HOME = RegionBackend(1, "eu-central-1", 100.0)
+NEAR = RegionBackend(2, "eu-west-1", 100.0)
+FAR = RegionBackend(3, "us-east-1", None)
 
 
-def weights(places: list[Place], demand: float) -> dict[int, int] | None:
-    move = next_move(places, demand)
+def weights(backends: list[RegionBackend], demand: float) -> dict[int, int] | None:
+    move = next_move(backends, demand)
     return move.weights if move else None
 
 
@@ -64,8 +64,8 @@ def test_it_goes_home_only_with_a_tenth_of_room() -> None:
     st.lists(st.tuples(st.none() | st.floats(0, 1000), st.floats(0, 500)), min_size=1, max_size=5),
     st.floats(0, 5000),
 )
-def test_weights_are_whole_and_sum_up(places: list[tuple[float | None, float]], demand: float) -> None:
-    made = [Place(index + 1, f"r-{index}", limit, busy) for index, (limit, busy) in enumerate(places)]
+def test_weights_are_whole_and_sum_up(backends: list[tuple[float | None, float]], demand: float) -> None:
+    made = [RegionBackend(index + 1, f"r-{index}", limit, busy) for index, (limit, busy) in enumerate(backends)]
     move = next_move(made, demand)
     if move is not None:
         assert sum(move.weights.values()) == WHOLE
@@ -76,12 +76,12 @@ def test_weights_are_whole_and_sum_up(places: list[tuple[float | None, float]], 
 
 def simulated(demands: Sequence[float], *, moving: bool = True) -> list[dict[int, int]]:
     """Minute by minute: demand arrives, is counted a minute late, weights move and are in force a minute later."""
-    places, seen, pending, history = [HOME, NEAR], demands[0], None, []
+    backends, seen, pending, history = [HOME, NEAR], demands[0], None, []
     for demand in demands:
         if pending is not None:
-            places = [replace(place, weight=pending[place.backend_id]) for place in places]
-        history.append(present_weights(places))
-        move = next_move(places, seen) if moving else None
+            backends = [replace(backend, weight=pending[backend.backend_id]) for backend in backends]
+        history.append(present_weights(backends))
+        move = next_move(backends, seen) if moving else None
         pending, seen = (move.weights if move else None), demand
     return history
 

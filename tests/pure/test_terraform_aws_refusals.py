@@ -208,10 +208,10 @@ def test_an_alb_needs_a_vpc_and_two_subnets(network: Network) -> None:
 
 
 def test_tcp_and_http_meet_at_a_static_ip_alone() -> None:
-    def both(place: str | None) -> StackSnapshot:
-        tcp = listener(2, port=5432, protocol=Protocol.TCP, default_pool_id="pool-2", address=place)
+    def both(static_ip: str | None) -> StackSnapshot:
+        tcp = listener(2, port=5432, protocol=Protocol.TCP, default_pool_id="pool-2", address=static_ip)
         pools = (pool(1), pool(2, protocol=Protocol.TCP))
-        listeners = (listener(1, port=80, address=place), tcp)
+        listeners = (listener(1, port=80, address=static_ip), tcp)
         return stack(front(route(1), listeners=listeners), pools=pools, addresses=(address(1),))
 
     assert ("lb-1", "two_names") in _said(both(None))[1]

@@ -25,7 +25,7 @@ from apps.compiler.model.fleet import (
 from apps.compiler.questions.trace import Question
 from apps.compiler.routing import winning_route
 from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of
-from apps.compiler.targets.terraform.aws.listener_rules.priorities import Place, allot, place_of
+from apps.compiler.targets.terraform.aws.listener_rules.priorities import Position, allot, position_of
 from apps.compiler.targets.terraform.aws.listener_rules.shares import weights_of
 from tests.conformance.alb_rules import evaluate, rules_of
 from tests.pure.aws_fixtures import certificate, stack
@@ -171,8 +171,8 @@ def _random_route(dice: random.Random, number: int, hosts: int) -> Route:
 
 
 def _numbers(routes: list[Route]) -> dict[str, int]:
-    placed = sorted((place_of(each), each.id) for each in routes)
-    return dict(zip((key for _, key in placed), allot([place for place, _ in placed]), strict=True))
+    placed = sorted((position_of(each), each.id) for each in routes)
+    return dict(zip((key for _, key in placed), allot([position for position, _ in placed]), strict=True))
 
 
 @pytest.mark.parametrize(("count", "hosts"), [(100, 1), (100, 10), (1000, 50)])
@@ -188,13 +188,13 @@ def test_a_new_route_moves_next_to_no_other(count: int, hosts: int) -> None:
     assert moved <= 5
 
 
-def test_priorities_rise_and_stay_within_what_aws_takes_however_crowded_the_place_is() -> None:
-    crowd = [Place((0,), 1, number=number) for number in range(25_000)]
-    crowd += [Place((1,), 50_000, number=number) for number in range(25_000)]
+def test_priorities_rise_and_stay_within_what_aws_takes_however_crowded_the_position_is() -> None:
+    crowd = [Position((0,), 1, number=number) for number in range(25_000)]
+    crowd += [Position((1,), 50_000, number=number) for number in range(25_000)]
     numbers = allot(crowd)
     assert numbers == list(range(1, 50_001))
     with pytest.raises(ValueError, match="50000 priorities"):
-        allot([*crowd, Place((2,), 1)])
+        allot([*crowd, Position((2,), 1)])
 
 
 def test_wildcards_of_any_depth_keep_their_order() -> None:

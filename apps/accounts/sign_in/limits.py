@@ -54,7 +54,7 @@ def _is_blocked(kind: FailedSignIn.Kind, tried: str, address: str) -> bool:
         Q(username=tried) | Q(address=address)
     )
     pairs = list(recent.values_list("username", "address")[: allowed.name + allowed.address])
-    from_here = [name for name, place in pairs if place == address]
+    from_here = [name for name, origin in pairs if origin == address]
     return (
         from_here.count(tried) >= allowed.name_and_address
         or len(from_here) >= allowed.address

@@ -35,7 +35,7 @@ AT_ONCE = 64  # what comes beyond is not answered, and HAProxy asks again
 KEPT = 1000  # names of which it is remembered why they lead nowhere
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
 
-Place = tuple[str, int]
+NameServer = tuple[str, int]
 Refused = list[tuple[names.Network, str]]
 Rule = Callable[[names.Address, Refused], str]
 
@@ -83,8 +83,10 @@ class Resolver:
 
     def why_unresolved(self, name: str) -> str:
         """Why a name has no address now, in words."""
-        place = self._why(name)
-        return f"{name} leads to {place}, where no server of this fleet may be" if place else f"{name} has no address"
+        refused = self._why(name)
+        return (
+            f"{name} leads to {refused}, where no server of this fleet may be" if refused else f"{name} has no address"
+        )
 
     def _why(self, name: str) -> str:
         return next(filter(None, (self._refused.get((name, kind)) for kind in names.FAMILIES)), "")
@@ -106,18 +108,18 @@ class Resolver:
     def _note(self, question: names.Question, found: list[names.Found]) -> None:
         """Remember where a name leads and may not; nothing where nothing was found there."""
         key = (question.name, question.kind)
-        place = f"{found[0].address} ({self._refusal(found[0].address)})" if found else ""
-        if place and self._refused.get(key) != place and len(self._refused) < KEPT:
-            self._refused[key] = place
+        refused = f"{found[0].address} ({self._refusal(found[0].address)})" if found else ""
+        if refused and self._refused.get(key) != refused and len(self._refused) < KEPT:
+            self._refused[key] = refused
             self._events.add("error", self.why_unresolved(question.name))
-        elif not place:
+        elif not refused:
             self._refused.pop(key, None)
 
     def _look_up(self, question: names.Question) -> tuple[int, list[names.Found]]:
         """Ask one name server after the other; the last one's failure counts."""
-        for place in self._asked or _name_servers():
+        for server in self._asked or _name_servers():
             with contextlib.suppress(OSError, names.NotDNS):
-                return _ask(place, question)
+                return _ask(server, question)
         return names.SERVFAIL, []
 
 
@@ -137,19 +139,19 @@ def refusal(address: names.Address, refused: Refused) -> str:
     return word
 
 
-def _name_servers() -> list[Place]:
+def _name_servers() -> list[NameServer]:
     try:
         return [(found, DNS_PORT) for found in NAMESERVER.findall(RESOLV_CONF.read_text())]
     except OSError:
         return []
 
 
-def _ask(place: Place, question: names.Question) -> tuple[int, list[names.Found]]:
+def _ask(server: NameServer, question: names.Question) -> tuple[int, list[names.Found]]:
     """From a port of its own, under a number that nobody can guess; raises OSError and NotDNS."""
     number = secrets.randbelow(1 << 16)
-    with socket.socket(_family(place[0]), socket.SOCK_DGRAM) as connection:
+    with socket.socket(_family(server[0]), socket.SOCK_DGRAM) as connection:
         connection.settimeout(PATIENCE)
-        connection.connect(place)
+        connection.connect(server)
         connection.send(names.query(question, number))
         return names.read_answer(connection.recv(names.LARGEST), question, number)
 
@@ -175,10 +177,10 @@ class _Server(socketserver.ThreadingUDPServer):
     daemon_threads = True
     max_packet_size = names.LARGEST
 
-    def __init__(self, place: Place, resolver: Resolver) -> None:
+    def __init__(self, address: tuple[str, int], resolver: Resolver) -> None:
         self.resolver = resolver
         self._seats = threading.BoundedSemaphore(AT_ONCE)
-        super().__init__(place, _Handler)
+        super().__init__(address, _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if self._seats.acquire(blocking=False):

@@ -128,12 +128,12 @@ def _explain(rows: list[dict[str, Any]], why_unresolved: Callable[[str, str], st
 
 def _add_queues(rows: list[dict[str, Any]], shown: list[dict[str, str]]) -> None:
     """What waited in a pool's twin and was then served is the pool's traffic."""
-    by_place = {(row["kind"], row["parent_id"], row["object_id"]): row for row in rows}
+    by_key = {(row["kind"], row["parent_id"], row["object_id"]): row for row in rows}
     for each in shown:
         if not QUEUE.fullmatch(each["pxname"]):
             continue
         twin = _row({**each, "pxname": each["pxname"].replace("queue-", "pool-")})
-        row = by_place.get((twin["kind"], twin["parent_id"], twin["object_id"])) if twin else None
+        row = by_key.get((twin["kind"], twin["parent_id"], twin["object_id"])) if twin else None
         if twin and row:
             row.update({name: row[name] + twin[name] for name in SUMMED})
 

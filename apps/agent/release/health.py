@@ -26,15 +26,15 @@ NONE = "-"
 
 @dataclass(frozen=True)
 class Server:
-    """What a file says of a server: `place` is `host:port`."""
+    """What a file says of a server: `address` is `host:port`."""
 
-    place: str
+    address: str
     checked: bool
 
     @property
     def host(self) -> str:
         """Its name or address."""
-        return self.place.rpartition(":")[0].strip("[]")
+        return self.address.rpartition(":")[0].strip("[]")
 
 
 def state_file(shown: str, config: str, may_stay: Callable[[str], bool] = bool) -> str:
@@ -62,9 +62,9 @@ def state_file(shown: str, config: str, may_stay: Callable[[str], bool] = bool) 
 
 def _is_handed_on(row: dict[str, str], server: Server, may_stay: Callable[[str], bool]) -> bool:
     port = row["srv_port"]
-    if server.place == f"{row['srv_fqdn']}:{port}":
+    if server.address == f"{row['srv_fqdn']}:{port}":
         return row["srv_addr"] != NONE and not int(row["srv_admin_state"]) & UNRESOLVED and may_stay(row["srv_addr"])
-    at_home = server.place in (f"{row['srv_addr']}:{port}", f"[{row['srv_addr']}]:{port}")
+    at_home = server.address in (f"{row['srv_addr']}:{port}", f"[{row['srv_addr']}]:{port}")
     return at_home and server.checked and _is_down(row)
 
 

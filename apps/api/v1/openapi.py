@@ -60,10 +60,9 @@ class Written(AutoSchema):
     """Writes an operation down from the table of operations; drf-spectacular makes components of the serializers."""
 
     def get_operation(
-        self, path: str, path_regex: str, path_prefix: str, method: str, registry: ComponentRegistry
+        self, path: str, path_regex: str, _path_prefix: str, method: str, registry: ComponentRegistry
     ) -> Document | None:
         """One operation, under the name of its URL; None for what nobody wrote down, which a test finds."""
-        del path_prefix
         self.registry, self.path, self.method = registry, path, method
         url_name = names_of_urls()[path_regex]
         operation = operation_of(url_name, method)
@@ -158,14 +157,19 @@ def document() -> Document:
 
 def _components() -> Document:
     """Parameters, headers and refusals, each written once."""
-    places = {"path": parameters.PATH, "query": parameters.QUERY, "header": parameters.REQUEST_HEADERS}
+    locations = {"path": parameters.PATH, "query": parameters.QUERY, "header": parameters.REQUEST_HEADERS}
     headers = parameters.RESPONSE_HEADERS | parameters.COMMON_HEADERS
     return {
         "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "`sw_<key id>_<secret>`"}},
         "parameters": {
-            f"{place}-{name}": {"name": name.partition("-word")[0], "in": place, "description": about, "schema": schema}
-            | ({"required": True} if place == "path" else {})
-            for place, known in places.items()
+            f"{location}-{name}": {
+                "name": name.partition("-word")[0],
+                "in": location,
+                "description": about,
+                "schema": schema,
+            }
+            | ({"required": True} if location == "path" else {})
+            for location, known in locations.items()
             for name, (schema, about) in known.items()
         },
         "headers": {name: {"description": about, "schema": schema} for name, (schema, about) in headers.items()},

@@ -19,7 +19,7 @@ from apps.api.v1.protocol import requests
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.filters import filter_routes
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.members import selectors as members
 from apps.rollouts.selectors import conditions_of
 
@@ -40,13 +40,13 @@ CONDITIONED = ("Certificate", "Pool", "Route")
 NAME, ACCOUNT = {"name": "name"}, {"account": "account__name"}
 NOUNS: dict[str, Noun] = {
     "accounts": Noun(accounts, shapes.definition, NAME),
-    "regions": Noun(places.regions, shapes.definition, NAME),
-    "fleets": Noun(places.fleets, shapes.definition, NAME | {"region": "region__name"}),
-    "nodes": Noun(places.nodes, shapes.definition, NAME | {"fleet": "fleet__name"}),
-    "cloud-accounts": Noun(places.cloud_accounts, shapes.definition, NAME),
-    "stacks": Noun(places.stacks, shapes.definition, NAME | {"region": "region__name"}),
-    "address-pools": Noun(places.address_pools, shapes.definition, NAME | {"region": "region__name"}),
-    "static-ips": Noun(places.static_ips_in_use, shapes.definition, NAME | {"region": "region__name"}),
+    "regions": Noun(topology.regions, shapes.definition, NAME),
+    "fleets": Noun(topology.fleets, shapes.definition, NAME | {"region": "region__name"}),
+    "nodes": Noun(topology.nodes, shapes.definition, NAME | {"fleet": "fleet__name"}),
+    "cloud-accounts": Noun(topology.cloud_accounts, shapes.definition, NAME),
+    "stacks": Noun(topology.stacks, shapes.definition, NAME | {"region": "region__name"}),
+    "address-pools": Noun(topology.address_pools, shapes.definition, NAME | {"region": "region__name"}),
+    "static-ips": Noun(topology.static_ips_in_use, shapes.definition, NAME | {"region": "region__name"}),
     "zones": Noun(selectors.zones, shapes.definition, NAME | ACCOUNT),
     "records": Noun(selectors.records, shapes.definition, NAME | ACCOUNT | {"zone": "zone__name"}),
     "certificates": Noun(selectors.certificates, shapes.definition, NAME | ACCOUNT),

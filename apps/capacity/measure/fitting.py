@@ -34,7 +34,7 @@ def crossing(
     """Where the share of slow requests crosses what is allowed, from all steps with some slow requests.
 
     The tail of a queue's waiting time is exponential and its logarithm nearly linear in the rate, so a weighted line
-    through the logarithms of the shares finds the place better than any single step. At the rate that a saturated
+    through the logarithms of the shares finds the knee better than any single step. At the rate that a saturated
     target answers (`saturated`), all requests are slow: one more point. None with too few steps that had some but not
     only slow requests, as at a cliff, or where the line does not rise.
     """

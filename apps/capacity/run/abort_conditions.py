@@ -77,7 +77,7 @@ def abort_for(samples: Sequence[SecondSample], before: Environment) -> Abort | N
     if not samples:
         return None
     last = samples[-1].environment
-    found = [*_of_place(last), *_of_nodes(samples), *_of_neighbours(before, last)]
+    found = [*_of_environment(last), *_of_nodes(samples), *_of_neighbours(before, last)]
     return next(iter([*found, *_of_errors(samples), *_of_latency(samples)]), None)
 
 
@@ -100,7 +100,7 @@ def baseline_ms(samples: Sequence[SecondSample]) -> float | None:
     return median(known[:BASELINE_S]) if known else None
 
 
-def _of_place(environment: Environment) -> Iterator[Abort]:
+def _of_environment(environment: Environment) -> Iterator[Abort]:
     for reason, message in (
         ("forbidden", environment.forbidden),
         ("region", environment.trouble),

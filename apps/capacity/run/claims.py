@@ -1,7 +1,7 @@
 """One at a time: a run is claimed with a lease by database time and an attempt number as a fence.
 
 Several that are due at one instant are all claimed at once, each by its worker; where only one of them may go on is
-decided afterwards, by who takes the place first.
+decided afterwards, by who takes the slot first.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def renew(run: Run, **changes: Any) -> bool:
     return not Run.objects.filter(pk=run.pk, stop_requested_at__isnull=False).exists()
 
 
-def take_place(run: Run, hindrance: Callable[[], T | None]) -> T | None:
+def take_slot(run: Run, hindrance: Callable[[], T | None]) -> T | None:
     """Let the run go on among others, for as long as it lasts; None then, else what `hindrance` says.
 
     One run at a time asks and takes, so of two that are due together one goes on and the other finds it there.
     Raises ClaimLost when it is not ours.
     """
     with transaction.atomic():
-        lock_words(["places of capacity tests"])
+        lock_words(["slots of capacity tests"])
         found = hindrance()
         if found is None:
             renew(run, placed_at=database_now())
@@ -65,7 +65,7 @@ def take_place(run: Run, hindrance: Callable[[], T | None]) -> T | None:
 
 
 def placed() -> QuerySet[Run]:
-    """The runs that have their places: those that load, and those that are about to."""
+    """The runs that have their slots: those that load, and those that are about to."""
     return Run.objects.filter(Q(state=Run.State.RUNNING) | Q(state=Run.State.STARTING, placed_at__isnull=False))
 
 

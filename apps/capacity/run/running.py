@@ -1,7 +1,7 @@
 """Carries out one run, from claim to result; the load profile decides the steps, abort conditions the end.
 
 1. Claim the run (claims.py). Somebody else has it, or its time has passed: leave.
-2. Ask every check, and take a place among the runs that may be at once. A no that passes is asked again until the
+2. Ask every check, and take a slot among the runs that may be at once. A no that passes is asked again until the
    run's time is over; any other no refuses the run. Ask the generator how much it can send (generator_capacity.py): a
    rate above it refuses the run, a search is bounded by it.
 3. Activate the bypass token and wait until the nodes know it. Ask every check once more, right before a packet.
@@ -129,9 +129,9 @@ def _may_begin(run: Run, test: CapacityTest | None) -> End | None:
 
 
 def _hindrance(run: Run, test: CapacityTest) -> Check | None:
-    """What keeps it from beginning; where nothing does, it has its place among the runs now."""
+    """What keeps it from beginning; where nothing does, it has its slot among the runs now."""
     found = refusal(_checks(run, test))
-    return found or claims.take_place(run, lambda: refusal(among_others(test, run)))
+    return found or claims.take_slot(run, lambda: refusal(among_others(test, run)))
 
 
 def _stopped(run: Run) -> End:

@@ -47,8 +47,8 @@ def target_of(test: CapacityTest, *, asked: str = "") -> Target:
     local = is_local(test.region)
     endpoints = _of_server(test, local=local, asked=asked) if test.server else _of_nodes(test, local=local)
     tls = Tls(server_name=test.hostname, verify=not local) if test.load.get("tls") else None
-    place = f"server {test.server}" if test.server else f"{len(endpoints)} addresses of the nodes"
-    words = f"{test.hostname}{test.path} at {place} in {test.region.name}"
+    destination = f"server {test.server}" if test.server else f"{len(endpoints)} addresses of the nodes"
+    words = f"{test.hostname}{test.path} at {destination} in {test.region.name}"
     return Target(
         endpoints, tls, words, _unverified(endpoints[0]) if test.server and not test.account.is_operator else ""
     )

@@ -165,10 +165,10 @@ def _proposal(run: Run, margin: float) -> Proposal:
             f"Less the margin, not even 1 {unit} is left, and a limit of 0 takes nothing: choose a smaller margin."
         )
         return Proposal(kind, scope, 0, before, margin, found, refusal, refusal)
-    place = f"{run.pool} in {run.region}"
+    label = f"{run.pool} in {run.region}"
     same = (backend.limit_kind, backend.limit_scope, backend.limit_value) == (str(kind), str(scope), value)
     becomes = f"is {value} {unit} already" if same else f"becomes {value} {unit} ({before} now)"
-    message = f"The limit of {place} {becomes}: {run.name} found {_number(found)}, less {margin:.0%}."
+    message = f"The limit of {label} {becomes}: {run.name} found {_number(found)}, less {margin:.0%}."
     return Proposal(kind, scope, value, before, margin, found, message)
 
 

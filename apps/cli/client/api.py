@@ -51,9 +51,8 @@ class _Stay(urllib.request.HTTPRedirectHandler):
     """A token goes to the server that it was meant for and nowhere else."""
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+        self, _req: urllib.request.Request, _fp: IO[bytes], code: int, _msg: str, _headers: HTTPMessage, newurl: str
     ) -> None:
-        del req, fp, msg, headers
         raise Failure(f"The server redirects to {newurl} ({code}). Set SPILLWAY_URL to that address.")
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from . import __version__
 from .api import Api, Failure, Problem
 from .commands import adopting, applying, changing, clouds, looking, managing, measuring, scheduling
-from .places import line_of
+from .error_lines import line_of
 from .texts import plain
 from .words import said
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from ipaddress import ip_network
 
-from apps.compiler.addresses import own_places
+from apps.compiler.addresses import own_addresses
 from apps.compiler.checks.addresses import accepted_addresses, check_addresses, check_listeners_of_addresses
 from apps.compiler.checks.advice import advise
 from apps.compiler.checks.bypass_tokens import accepted_bypass_tokens
@@ -59,7 +59,7 @@ def examine(snapshot: Snapshot) -> Examination:
         load_balancers=fronts,
         pools=tuple(pools.values()),
         certificates=tuple(certificates.values()),
-        test_passes=accepted_bypass_tokens(notes, snapshot.test_passes, pools),
+        bypass_tokens=accepted_bypass_tokens(notes, snapshot.bypass_tokens, pools),
         addresses=accepted_addresses(notes, snapshot),
     )
     advise(notes, accepted)
@@ -87,8 +87,8 @@ def _accepted_certificates(notes: Notes, snapshot: Snapshot) -> dict[str, Certif
 def _accepted_pools(notes: Notes, snapshot: Snapshot) -> dict[str, Pool]:
     walls = {
         "local_development": snapshot.local_development,
-        "own": own_places(
-            snapshot.own_places, {route.hostname for front in snapshot.load_balancers for route in front.routes}
+        "own": own_addresses(
+            snapshot.own_addresses, {route.hostname for front in snapshot.load_balancers for route in front.routes}
         ),
         "private": tuple(map(ip_network, snapshot.private_networks)),
     }

@@ -244,15 +244,15 @@ def _check_ports(notes: Notes, fronts: Iterable[LoadBalancer]) -> None:
 
 
 def _one_each(
-    notes: Notes, fronts: Iterable[LoadBalancer], place_of: Callable[[LoadBalancer, Listener], str | None]
+    notes: Notes, fronts: Iterable[LoadBalancer], address_of: Callable[[LoadBalancer, Listener], str | None]
 ) -> None:
     taken: dict[tuple[str, int], Listener] = {}
     pairs = [(front, listener) for front in fronts for listener in front.listeners if not notes.is_out(listener.id)]
     for front, listener in sorted(pairs, key=lambda pair: number_of(pair[1].id)):
-        place = place_of(front, listener)
-        if place is None:
+        address = address_of(front, listener)
+        if address is None:
             continue
-        first = taken.setdefault((place, listener.port), listener)
+        first = taken.setdefault((address, listener.port), listener)
         if first is not listener:
             message = f"Choose another port; {first.label} already listens on {listener.port}."
             notes.quarantine(listener, "port_twice", message, "port")

@@ -389,10 +389,10 @@ class Snapshot:
     `regions` are all regions that have nodes, the fleet's own (`region_id`) among them; `overflow_key` is the secret
     by which fleets know each other's overflow. Without them every limit is this fleet's alone and nothing overflows.
     `unreadable` are objects that could not even be frozen; they are left out and named like others that are refused.
-    `test_passes` are the bypass tokens of the capacity tests that run here now. `addresses` are the static IPs of
+    `bypass_tokens` are the bypass tokens of the capacity tests that run here now. `addresses` are the static IPs of
     listeners that are not simply there: the nodes hold or announce them only while they serve. `loop_mark` is the word
-    by which forwarded requests are known when they come back; `own_places` are addresses, networks and names at which
-    the installation itself is reached, where no server may be. Of private networks servers may only be in
+    by which forwarded requests are known when they come back; `own_addresses` are addresses, networks and names at
+    which the installation itself is reached, where no server may be. Of private networks servers may only be in
     `private_networks`. `shares` are those of the accounts that have a ceiling.
     """
 
@@ -408,10 +408,10 @@ class Snapshot:
     overflow_key: str = ""
     overflow_ports: OverflowPorts = OverflowPorts()
     unreadable: tuple[Unreadable, ...] = ()
-    test_passes: tuple[BypassToken, ...] = ()
+    bypass_tokens: tuple[BypassToken, ...] = ()
     addresses: tuple[FleetAddress, ...] = ()
     loop_mark: str = ""
-    own_places: tuple[str, ...] = ()
+    own_addresses: tuple[str, ...] = ()
     private_networks: tuple[str, ...] = ALL_PRIVATE
     shares: tuple[AccountShare, ...] = ()
 

@@ -80,7 +80,7 @@ def _as_stack(
 ) -> StackSnapshot:
     """The load balancer alone on a stack that has all that operators must prepare: only its own are left.
 
-    Static IPs of another place do not move along, which is said apart.
+    Static IPs of another location do not move along, which is said apart.
     """
     kept = {each.id: each for each in addresses if each.kind in OF_CLOUD[cloud]}
     regions = sorted({backend.region for pool in pools for backend in pool.backends})

@@ -16,7 +16,7 @@ def loop_of(route: Route, load_balancer: LoadBalancer) -> Protocol | None:
     """The protocol on whose listeners the route's redirect leads back to the route, None where there is none.
 
     A client that follows it sends what it sent before, so the route's own conditions hold again. A more specific route
-    at the place to which it leads ends the circle.
+    at the address to which it leads ends the circle.
     """
     return next((each for each in _at_risk(route, load_balancer) if _wins_again(route, load_balancer, each)), None)
 

@@ -32,7 +32,7 @@ from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server
 from apps.definitions.ports import PORTS
 from apps.fleet import distances
 from apps.fleet.models import Fleet, Node, Region, StaticIP
-from apps.fleet.selectors import latency_table, places_of_installation
+from apps.fleet.selectors import addresses_of_installation, latency_table
 
 OVERFLOW_KEY = "spillway overflow between fleets 1"
 LOOP_MARK = "spillway loops 1"
@@ -68,10 +68,10 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         overflow_key=derived_key(OVERFLOW_KEY),
         overflow_ports=model.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
         unreadable=tuple(unreadable),
-        test_passes=_bypass_tokens(fleet, pools),
+        bypass_tokens=_bypass_tokens(fleet, pools),
         addresses=_addresses(fleet),
         loop_mark=f"spillway-{derived_key(LOOP_MARK)[:32]}",
-        own_places=tuple(sorted(places_of_installation())),
+        own_addresses=tuple(sorted(addresses_of_installation())),
         private_networks=tuple(fleet.private_networks),
         shares=_shares(fleet),
     )

@@ -1,7 +1,7 @@
 """What nodes call things put into people's words: `certs/crt-19.pem` is the certificate acme/site.
 
 Nodes know files, sections and servers by ids of ours. Their sentences are translated where they are stored, so that
-they go on saying what was meant when the object is gone. A line of haproxy.cfg stays: it is a place.
+they go on saying what was meant when the object is gone. A line of haproxy.cfg stays: it says where.
 """
 
 from __future__ import annotations

@@ -163,9 +163,9 @@ def _served(row: LoadBalancer, pools: list[int], labels: Mapping[str, str]) -> l
     for pk, region in regions:
         for pool in pools:
             order = [region, *chosen.get(pool, ()), *nearest.get(pk, ())]
-            place = next((name for name in order if counted.get((pool, name))), None)
-            count = counted.get((pool, place), 0) if place else 0
-            found.append(Served(region, labels.get(f"pool-{pool}", f"pool-{pool}"), place, count))
+            serving = next((name for name in order if counted.get((pool, name))), None)
+            count = counted.get((pool, serving), 0) if serving else 0
+            found.append(Served(region, labels.get(f"pool-{pool}", f"pool-{pool}"), serving, count))
     return found
 
 

@@ -4,7 +4,7 @@ An object is `{kind, name, account?, spec}`. `read_object` turns it into a froze
 `Invalid` with every fault.
 
 References are names. `name` is an object of the same account, `account/name` one of another (operators, and what they
-share); a load balancer and a place (region, fleet, stack, static IP) belong to the operator and are named by `name`
+share); a load balancer, and a region, fleet, stack or static IP, belong to the operator and are named by `name`
 alone.
 """
 
@@ -82,7 +82,7 @@ def _kind(value: object) -> str:
 
 
 def read_object(data: object, *, pointer: str = "", kind: str | None = None) -> Object:
-    """One object with its envelope; `kind` says it where the place (a URL) already does. Raises Invalid."""
+    """One object with its envelope; `kind` says it where the URL already does. Raises Invalid."""
     faults: list[FieldError] = []
     reader = Reader(data, pointer, faults)
     found = reader.required("kind", _kind) if kind is None else reader.optional("kind", _kind, kind)

@@ -32,8 +32,8 @@ class Reader:
 
     def fault(self, field: str, code: str, detail: str) -> None:
         """Note a fault of a field; an empty field name means the object itself."""
-        place = f"{self.pointer}/{escaped(field)}" if field else self.pointer
-        self.faults.append(FieldError(place, code, detail))
+        pointer = f"{self.pointer}/{escaped(field)}" if field else self.pointer
+        self.faults.append(FieldError(pointer, code, detail))
 
     def has(self, field: str) -> bool:
         """Whether the field is there and not null."""

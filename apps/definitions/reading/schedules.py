@@ -97,8 +97,8 @@ def _timing(reader: Reader) -> Timing:
             cron=when.cron, every_s=when.every_s, at=when.at, zone=zone, starts_at=starts_at, ends_at=ends_at
         )
     except CalendarError as error:
-        place = f"when/{error.field}" if error.field in WHEN else error.field
-        reader.faults.append(FieldError(f"{reader.pointer}/{place}", error.code, error.detail))
+        pointer = f"when/{error.field}" if error.field in WHEN else error.field
+        reader.faults.append(FieldError(f"{reader.pointer}/{pointer}", error.code, error.detail))
         return Timing()
 
 

@@ -106,7 +106,7 @@ def _float(text: str) -> float:
     return found
 
 
-class _Place:
+class _Container:
     """A collection that is being read: a list, or an object with the name of the field that is next."""
 
     __slots__ = ("found", "name")
@@ -129,7 +129,7 @@ class _Place:
 
 def _built(events: Iterable[yaml.Event]) -> Any:
     """The value of one document. Raises Malformed for what is counted or refused while reading."""
-    whole = _Place([])
+    whole = _Container([])
     around, values, documents = [whole], 0, 0
     for event in events:
         if isinstance(event, yaml.CollectionEndEvent):
@@ -142,7 +142,7 @@ def _built(events: Iterable[yaml.Event]) -> Any:
             value = _value(event)
             around[-1].put(event, value)
             if isinstance(event, yaml.CollectionStartEvent):
-                around.append(_Place(value))
+                around.append(_Container(value))
         if values > MAX_YAML_VALUES:
             raise Malformed(f"The body has more than {MAX_YAML_VALUES} words; send JSON, or send it in parts.")
         if len(around) > MAX_DEPTH + 1 or documents > 1:

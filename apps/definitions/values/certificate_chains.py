@@ -34,8 +34,8 @@ def complaints_about(chain: Sequence[x509.Certificate], moment: datetime) -> lis
         return [("too_many", f"Give at most {MOST_CERTIFICATES} certificates; these are {len(chain)}.")]
     found = [
         complaint
-        for place, certificate in enumerate(chain)
-        for complaint in (_key(certificate, place), _signature(certificate, place), _time(certificate, place, moment))
+        for index, certificate in enumerate(chain)
+        for complaint in (_key(certificate, index), _signature(certificate, index), _time(certificate, index, moment))
         if complaint is not None
     ]
     return found or list(_order(chain))
@@ -54,34 +54,34 @@ def complaint_of_openssl(pem: str) -> Complaint | None:
     return None
 
 
-def _name(place: int) -> str:
-    return f"Certificate {place + 1} of the chain"
+def _name(index: int) -> str:
+    return f"Certificate {index + 1} of the chain"
 
 
-def _key(certificate: x509.Certificate, place: int) -> Complaint | None:
+def _key(certificate: x509.Certificate, index: int) -> Complaint | None:
     """The kind and size of the key, and that it is written down as usual: OpenSSL reads fewer forms than there are."""
-    least, most = AUTHORITY_BITS if place else RSA_BITS
+    least, most = AUTHORITY_BITS if index else RSA_BITS
     wanted = f"get one with {KEYS.format(least, most)}."
     try:
         key = certificate.public_key()
     except (ValueError, UnsupportedAlgorithm):
-        return "key_kind", f"{_name(place)} has a key that nodes do not take; {wanted}"
+        return "key_kind", f"{_name(index)} has a key that nodes do not take; {wanted}"
     if isinstance(key, rsa.RSAPublicKey):
         if not least <= key.key_size <= most:
-            return "key_size", f"{_name(place)} has an RSA key of {key.key_size} bits; {wanted}"
+            return "key_size", f"{_name(index)} has an RSA key of {key.key_size} bits; {wanted}"
     elif isinstance(key, ec.EllipticCurvePublicKey):
         if key.curve.name not in CURVES:
-            return "key_curve", f"{_name(place)} has a key on the curve {key.curve.name}; {wanted}"
+            return "key_curve", f"{_name(index)} has a key on the curve {key.curve.name}; {wanted}"
     elif not isinstance(key, ed25519.Ed25519PublicKey):
-        return "key_kind", f"{_name(place)} has a key that nodes do not take; {wanted}"
+        return "key_kind", f"{_name(index)} has a key that nodes do not take; {wanted}"
     if key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) not in certificate.tbs_certificate_bytes:
-        return "key_form", f"{_name(place)} writes its key in an unusual form; {wanted}"
+        return "key_form", f"{_name(index)} writes its key in an unusual form; {wanted}"
     return None
 
 
-def _signature(certificate: x509.Certificate, place: int) -> Complaint | None:
+def _signature(certificate: x509.Certificate, index: int) -> Complaint | None:
     """The digest that was signed; nobody looks at the signature of an authority over itself."""
-    if place and certificate.issuer == certificate.subject:
+    if index and certificate.issuer == certificate.subject:
         return None
     try:
         digest = certificate.signature_hash_algorithm
@@ -90,25 +90,25 @@ def _signature(certificate: x509.Certificate, place: int) -> Complaint | None:
         said = "an unknown digest"
     if said in ("", *DIGESTS):
         return None
-    message = f"{_name(place)} is signed with {said}; get one that is signed with SHA-256, SHA-384 or SHA-512."
+    message = f"{_name(index)} is signed with {said}; get one that is signed with SHA-256, SHA-384 or SHA-512."
     return "signature_digest", message
 
 
-def _time(certificate: x509.Certificate, place: int, moment: datetime) -> Complaint | None:
+def _time(certificate: x509.Certificate, index: int, moment: datetime) -> Complaint | None:
     if moment < certificate.not_valid_after_utc:
         return None
-    return "expired", f"{_name(place)} expired at {certificate.not_valid_after_utc:%Y-%m-%d}; get a new one."
+    return "expired", f"{_name(index)} expired at {certificate.not_valid_after_utc:%Y-%m-%d}; get a new one."
 
 
 def _order(chain: Sequence[x509.Certificate]) -> Iterator[Complaint]:
-    for place, (certificate, issuer) in enumerate(itertools.pairwise(chain)):
+    for index, (certificate, issuer) in enumerate(itertools.pairwise(chain)):
         try:
             if certificate.issuer == certificate.subject:
                 raise ValueError("the chain goes on after its root")
             certificate.verify_directly_issued_by(issuer)
         except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
             message = (
-                f"{_name(place + 1)} did not issue the one before it; give the certificate itself first, then who "
+                f"{_name(index + 1)} did not issue the one before it; give the certificate itself first, then who "
                 "issued it, and so on."
             )
             yield "chain_order", message

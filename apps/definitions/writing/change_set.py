@@ -41,9 +41,9 @@ class FieldErrors:
         """Whether anything is wrong."""
         return bool(self._noted)
 
-    def add(self, place: str, code: str, detail: str) -> None:
-        """Note a fault at `place`, a pointer within the object at hand."""
-        self._noted.append(FieldError(self.pointer + place, code, detail))
+    def add(self, pointer: str, code: str, detail: str) -> None:
+        """Note a fault at `pointer`, a pointer within the object at hand."""
+        self._noted.append(FieldError(self.pointer + pointer, code, detail))
 
     def raise_any(self) -> None:
         """Raise Invalid if anything is wrong."""
@@ -219,9 +219,9 @@ class ChangeSet:
         self.affected.add_stacks(stacks_of(row))
         self.affected.add_zones(zones_of(row))
 
-    def fault(self, place: str, code: str, detail: str) -> None:
-        """Note a fault at `place`, a pointer within the object at hand."""
-        self.faults.add(place, code, detail)
+    def fault(self, pointer: str, code: str, detail: str) -> None:
+        """Note a fault at `pointer`, a pointer within the object at hand."""
+        self.faults.add(pointer, code, detail)
 
     def lookup(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> Any:
         """What `look_up` answered the first time that the key was asked for."""
@@ -243,7 +243,7 @@ class ChangeSet:
             raise Invalid(self.faults.drain())
         return found
 
-    def named(self, model: type[T], name: str | None, place: str) -> T | None:
+    def named(self, model: type[T], name: str | None, pointer: str) -> T | None:
         """A region, fleet, stack, static IP or load balancer by name; None and a fault when there is none."""
         if name is None:
             return None
@@ -251,10 +251,10 @@ class ChangeSet:
         rows = model._default_manager.filter(name=name).order_by("pk")
         row: T | None = self.lookup((kind, name), rows.first)
         if row is None and (kind, name) not in self.faults.rejected:
-            self.fault(place, "unknown", f"There is no {WORDS[model]} {name}.")
+            self.fault(pointer, "unknown", f"There is no {WORDS[model]} {name}.")
         return row
 
-    def owned(self, model: type[T], owner: Account, reference: str | None, place: str) -> T | None:
+    def owned(self, model: type[T], owner: Account, reference: str | None, pointer: str) -> T | None:
         """A pool, zone or certificate by reference, as `owner` sees it; None and a fault when there is none.
 
         Customers name their own, and pools and zones that an operator shares with them; what else belongs to others
@@ -274,7 +274,7 @@ class ChangeSet:
             rows = model._default_manager.select_related("account").filter(account__name=account, name=name)
             row = self.lookup((model.__name__, account, name), rows.first)
         if row is None and (model.__name__, f"{account}/{name}") not in self.faults.rejected:
-            self.fault(place, "unknown", f"There is no {WORDS[model]} {reference}.")
+            self.fault(pointer, "unknown", f"There is no {WORDS[model]} {reference}.")
         found: T | None = row
         return found
 

@@ -68,8 +68,8 @@ def _try_scheduled_changes(changes: ChangeSet) -> None:
     """Make each change that a schedule of this transaction would make, as the schedule will, and undo it."""
     faults: list[FieldError] = []
     for booked in changes.deferred.scheduled_changes:
-        place = f"{booked.pointer}/spec/target/change/object"
-        wanted = read_object(booked.object, pointer=place)
+        pointer = f"{booked.pointer}/spec/target/change/object"
+        wanted = read_object(booked.object, pointer=pointer)
         KINDS[wanted.kind].may_change(changes.actor)
         try:
             with transaction.atomic():
@@ -78,7 +78,7 @@ def _try_scheduled_changes(changes: ChangeSet) -> None:
         except Invalid as invalid:
             faults.extend(invalid.faults)
         except (Conflict, Forbidden) as error:
-            faults.append(FieldError(place, "refused", error.detail))
+            faults.append(FieldError(pointer, "refused", error.detail))
     changes.deferred.scheduled_changes.clear()
     if faults:
         raise Invalid(faults)

@@ -12,8 +12,8 @@ from apps.drivers.clouds.aws_session import client, in_words
 from apps.drivers.clouds.aws_standing import standing_of
 from apps.drivers.clouds.aws_strangers import strangers_of
 from apps.drivers.clouds.contract import (
+    CloudAccess,
     CloudError,
-    CloudPlace,
     FoundLoadBalancer,
     Numbers,
     Standing,
@@ -31,9 +31,9 @@ STATES = {"initial": "unknown", "unused": "unused", "unavailable": "unknown"}
 class AwsReader:
     """One AWS account in one region."""
 
-    def __init__(self, place: CloudPlace) -> None:
-        self._place = place
-        self._balancing = client(place, "elbv2")
+    def __init__(self, access: CloudAccess) -> None:
+        self._access = access
+        self._balancing = client(access, "elbv2")
 
     def target_health(self) -> Sequence[TargetHealth]:
         """Every target of the groups that are ours; `state` healthy, unhealthy, draining, unused or unknown."""
@@ -49,7 +49,7 @@ class AwsReader:
         until = (datetime.now(UTC) - SETTLED).replace(second=0, microsecond=0)
         if since >= until:
             return []
-        cloudwatch = client(self._place, "cloudwatch")
+        cloudwatch = client(self._access, "cloudwatch")
         with in_words():
             return read_numbers(cloudwatch, list(self._counted()), since, until)
 
@@ -62,15 +62,15 @@ class AwsReader:
                 if each["Type"] in aws_describing.KINDS
             ]
             return sorted(
-                [*newer, *aws_describing.classic_ones(client(self._place, "elb"))], key=lambda each: each.name
+                [*newer, *aws_describing.classic_ones(client(self._access, "elb"))], key=lambda each: each.name
             )
 
     def describe(self, found_id: str) -> FoundLoadBalancer:
         """One of them with everything below it."""
-        machines = client(self._place, "ec2")
+        machines = client(self._access, "ec2")
         with in_words():
             if found_id.startswith(aws_describing.CLASSIC):
-                return aws_describing.describe_classic(client(self._place, "elb"), machines, found_id)
+                return aws_describing.describe_classic(client(self._access, "elb"), machines, found_id)
             for each in self._pages("describe_load_balancers", "LoadBalancers"):
                 if each["LoadBalancerArn"] == found_id:
                     return aws_describing.describe(self._balancing, machines, each)
@@ -78,11 +78,11 @@ class AwsReader:
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
         """By tags, and by what it belongs to; services are asked only where a kind of theirs is wanted."""
-        return standing_of(self._place, mark, kinds)
+        return standing_of(self._access, mark, kinds)
 
     def strangers(self, known: Collection[str]) -> Iterator[Stranger]:
         """Listeners and rules, ways through security groups, targets."""
-        return strangers_of(self._place, known)
+        return strangers_of(self._access, known)
 
     def _our_groups(self) -> Iterator[tuple[dict[str, Any], str]]:
         """Target groups that carry our tags, with the id of ours."""
@@ -90,7 +90,7 @@ class AwsReader:
         known = self._tags([group["TargetGroupArn"] for group in groups])
         for group in groups:
             tags = known.get(group["TargetGroupArn"], {})
-            if tags.get(STACK) == self._place.stack and OBJECT in tags:
+            if tags.get(STACK) == self._access.stack and OBJECT in tags:
                 yield group, tags[OBJECT]
 
     def _counted(self) -> Iterator[Counted]:
@@ -102,7 +102,7 @@ class AwsReader:
                     yield Counted(group["TargetGroupArn"], object_id, dimensions)
         balancers = [each["LoadBalancerArn"] for each in self._pages("describe_load_balancers", "LoadBalancers")]
         for arn, tags in self._tags(balancers).items():
-            if tags.get(STACK) == self._place.stack and OBJECT in tags and ":loadbalancer/net/" in arn:
+            if tags.get(STACK) == self._access.stack and OBJECT in tags and ":loadbalancer/net/" in arn:
                 yield Counted(arn, tags[OBJECT], (("LoadBalancer", _dimension(arn)),), is_tcp=True)
 
     def _tags(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:

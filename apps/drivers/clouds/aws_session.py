@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace, endpoints_of
+from apps.drivers.clouds.contract import CloudAccess, CloudError, endpoints_of
 from apps.drivers.infra import credentials
 from apps.drivers.infra.contract import InfraError
 
@@ -21,8 +21,8 @@ CONNECT_S, READ_S, ATTEMPTS = 5, 10, 3
 ROLE_SESSION = "spillway-reads"
 
 
-def client(place: CloudPlace, service: str) -> Any:
-    """A client of one service in the place's region. Raises CloudError where the reference leads nowhere."""
+def client(access: CloudAccess, service: str) -> Any:
+    """A client of one service in the account's region. Raises CloudError where the reference leads nowhere."""
     from botocore.config import Config
 
     config = Config(
@@ -32,17 +32,17 @@ def client(place: CloudPlace, service: str) -> Any:
         user_agent_extra="spillway",
     )
     with in_words():
-        options: dict[str, Any] = {"config": config, "endpoint_url": place.endpoint_url or None}
-        session: Any = _session(place)  # the stubs know every service by a literal name
-        return session.client(service, region_name=place.region, **options)
+        options: dict[str, Any] = {"config": config, "endpoint_url": access.endpoint_url or None}
+        session: Any = _session(access)  # the stubs know every service by a literal name
+        return session.client(service, region_name=access.region, **options)
 
 
-def _session(place: CloudPlace) -> Session:
+def _session(access: CloudAccess) -> Session:
     import boto3
 
-    reference = place.credentials
+    reference = access.credentials
     try:
-        found = credentials.environment(reference, ["aws"], endpoints_of(place), os.environ)
+        found = credentials.environment(reference, ["aws"], endpoints_of(access), os.environ)
     except InfraError as error:
         raise CloudError(error.message) from None
     if reference.startswith("profile:"):
@@ -53,13 +53,13 @@ def _session(place: CloudPlace) -> Session:
         aws_session_token=found.get("AWS_SESSION_TOKEN"),
     )
     role = credentials.role_of(reference)
-    return _as_role(own, role, place) if role else own
+    return _as_role(own, role, access) if role else own
 
 
-def _as_role(own: Session, role: str, place: CloudPlace) -> Session:
+def _as_role(own: Session, role: str, access: CloudAccess) -> Session:
     import boto3
 
-    service: Any = own.client("sts", region_name=place.region, endpoint_url=place.endpoint_url or None)
+    service: Any = own.client("sts", region_name=access.region, endpoint_url=access.endpoint_url or None)
     given = service.assume_role(RoleArn=role, RoleSessionName=ROLE_SESSION)["Credentials"]
     return boto3.Session(
         aws_access_key_id=given["AccessKeyId"],

@@ -16,7 +16,7 @@ from typing import Any
 
 from apps.compiler.targets.terraform.aws.naming import MARK, RESOURCE, ZONE_COMMENT
 from apps.drivers.clouds.aws_session import client, in_words
-from apps.drivers.clouds.contract import CloudPlace, Standing
+from apps.drivers.clouds.contract import CloudAccess, Standing
 
 # Global Accelerator is asked in one region alone, whatever the region of what stands behind it.
 ACCELERATORS_AT = "us-west-2"
@@ -30,11 +30,11 @@ Tags = Mapping[str, str]
 class _Search:
     """One look at an account for what carries the mark."""
 
-    place: CloudPlace
+    access: CloudAccess
     mark: str
 
     def client(self, service: str) -> Any:
-        return client(self.place, service)
+        return client(self.access, service)
 
     def filters(self) -> list[dict[str, Any]]:
         """EC2's words for what is ours."""
@@ -49,9 +49,9 @@ class _Search:
             yield Standing(kind, found_id, tags.get(RESOURCE, ""), parent)
 
 
-def standing_of(place: CloudPlace, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
+def standing_of(access: CloudAccess, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
     """What carries the mark, as far as it is of these kinds (of Terraform); parents come first. Raises CloudError."""
-    search = _Search(place, mark)
+    search = _Search(access, mark)
     for kind, read in _READERS.items():
         if kind in kinds:
             with in_words():
@@ -130,7 +130,7 @@ def _certificates(search: _Search) -> Iterator[Standing]:
 
 
 def _accelerators(search: _Search) -> Iterator[Standing]:
-    asked = client(replace(search.place, region=ACCELERATORS_AT), "globalaccelerator")
+    asked = client(replace(search.access, region=ACCELERATORS_AT), "globalaccelerator")
     for page in asked.get_paginator("list_accelerators").paginate():
         for each in page["Accelerators"]:
             arn = each["AcceleratorArn"]

@@ -10,19 +10,19 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from apps.drivers.clouds.aws_session import client, in_words
-from apps.drivers.clouds.contract import CloudPlace, Stranger, target_id
+from apps.drivers.clouds.contract import CloudAccess, Stranger, target_id
 
 GROUPS_IN_CALL = 100
 
 
-def strangers_of(place: CloudPlace, known: Collection[str]) -> Iterator[Stranger]:
+def strangers_of(access: CloudAccess, known: Collection[str]) -> Iterator[Stranger]:
     """What stands below a thing whose id is known, and is not known itself. Raises CloudError."""
     ids = frozenset(known)
     with in_words():
-        balancing = client(place, "elbv2")
+        balancing = client(access, "elbv2")
         yield from _listeners(balancing, ids)
         yield from _targets(balancing, ids)
-        yield from _ways_in(client(place, "ec2"), ids)
+        yield from _ways_in(client(access, "ec2"), ids)
 
 
 def _listeners(balancing: Any, known: frozenset[str]) -> Iterator[Stranger]:

@@ -21,7 +21,7 @@ class CloudError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class CloudPlace:
+class CloudAccess:
     """Where to ask: the cloud's region, its project (Google), another endpoint where it is not empty.
 
     `credentials` is a reference (`env:NAME`, `role:ARN`, `profile:NAME`, empty for the process's own). What is ours
@@ -36,9 +36,9 @@ class CloudPlace:
     stack: str = ""
 
 
-def endpoints_of(place: CloudPlace) -> list[str]:
+def endpoints_of(access: CloudAccess) -> list[str]:
     """The URLs that are asked instead of the cloud's own."""
-    return [place.endpoint_url] if place.endpoint_url else []
+    return [access.endpoint_url] if access.endpoint_url else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from apps.drivers.clouds.contract import (
+    CloudAccess,
     CloudError,
-    CloudPlace,
     FoundLoadBalancer,
     Numbers,
     Standing,
@@ -34,13 +34,13 @@ _HTTP_PROXIES = (("http", "TargetHttpProxiesClient"), ("https", "TargetHttpsProx
 class GoogleReader:
     """One project of Google. Every call may raise CloudError."""
 
-    def __init__(self, place: CloudPlace) -> None:
-        self._session = GoogleSession(place)
-        self._place = place
+    def __init__(self, access: CloudAccess) -> None:
+        self._session = GoogleSession(access)
+        self._access = access
 
     def target_health(self) -> Sequence[TargetHealth]:
         """Every endpoint of the groups behind our backend services, as Google's check sees it."""
-        with in_words(self._place):
+        with in_words(self._access):
             services = [each for each in self._listed("BackendServicesClient") if self._object_of(each.name)]
             return [
                 health
@@ -51,7 +51,7 @@ class GoogleReader:
 
     def numbers(self, since: datetime) -> Sequence[Numbers]:
         """Whole minutes since then, oldest first: of each group of endpoints, and of each listener of ours."""
-        with in_words(self._place):
+        with in_words(self._access):
             return read_numbers(self._session, since, self._object_of)
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:  # noqa: ARG002 - none is known
@@ -64,7 +64,7 @@ class GoogleReader:
 
     def load_balancers(self) -> Sequence[FoundLoadBalancer]:
         """URL maps and proxies of TCP."""
-        with in_words(self._place):
+        with in_words(self._access):
             maps = [
                 FoundLoadBalancer("URL map", each.name, f"urlMaps/{each.name}")
                 for each in self._listed("UrlMapsClient")
@@ -80,7 +80,7 @@ class GoogleReader:
         collection, _, name = found_id.partition("/")
         if collection not in ("urlMaps", "targetTcpProxies") or not _NAME.fullmatch(name):
             raise CloudError(f"{found_id!r} is no load balancer; write urlMaps/NAME or targetTcpProxies/NAME.")
-        with in_words(self._place):
+        with in_words(self._access):
             described = self._url_map(name) if collection == "urlMaps" else self._tcp_proxy(name)
         kind = "URL map" if collection == "urlMaps" else "TCP proxy"
         return FoundLoadBalancer(kind, name, found_id, described)
@@ -88,19 +88,19 @@ class GoogleReader:
     def _object_of(self, name: str) -> str:
         """The object of ours that a name tells: `sw-stk3-bkd-4-0a1b2` → `bkd-4`; empty for what is not the stack's."""
         found = _OURS.fullmatch(name)
-        if found is None or (self._place.stack and found["stack"] != self._place.stack.replace("-", "")):
+        if found is None or (self._access.stack and found["stack"] != self._access.stack.replace("-", "")):
             return ""
         return found["object"]
 
     def _listed(self, client: str) -> Iterator[Any]:
         """Everything of one kind; the client turns the pages itself."""
-        yield from self._session.client(client).list(project=self._place.project, **_CALL)
+        yield from self._session.client(client).list(project=self._access.project, **_CALL)
 
     def _health(self, service: Any, backend: Any) -> Iterator[TargetHealth]:
         from google.cloud.compute_v1.types import ResourceGroupReference
 
         answer = self._session.client("BackendServicesClient").get_health(
-            project=self._place.project,
+            project=self._access.project,
             backend_service=service.name,
             resource_group_reference_resource=ResourceGroupReference(group=backend.group),
             **_CALL,
@@ -113,7 +113,7 @@ class GoogleReader:
             )
 
     def _url_map(self, name: str) -> Block:
-        url_map = _plain(self._session.client("UrlMapsClient").get(project=self._place.project, url_map=name, **_CALL))
+        url_map = _plain(self._session.client("UrlMapsClient").get(project=self._access.project, url_map=name, **_CALL))
         proxies = [
             {**_plain(each), "protocol": protocol}
             for protocol, client in _HTTP_PROXIES
@@ -124,7 +124,7 @@ class GoogleReader:
 
     def _tcp_proxy(self, name: str) -> Block:
         client = self._session.client("TargetTcpProxiesClient")
-        proxy = _plain(client.get(project=self._place.project, target_tcp_proxy=name, **_CALL))
+        proxy = _plain(client.get(project=self._access.project, target_tcp_proxy=name, **_CALL))
         return self._around([{**proxy, "protocol": "tcp"}], {proxy.get("service", "")})
 
     def _around(self, proxies: list[Block], services: set[str]) -> Block:
@@ -157,7 +157,7 @@ class GoogleReader:
             }
         else:
             client, word, listed = self._session.client("GlobalNetworkEndpointGroupsClient"), {}, {}
-        where = {"project": self._place.project, "network_endpoint_group": name, **word}
+        where = {"project": self._access.project, "network_endpoint_group": name, **word}
         group = _plain(client.get(**where, **_CALL))
         endpoints = client.list_network_endpoints(**where, **listed, **_CALL)
         return {**group, "endpoints": [_plain(each.network_endpoint) for each in endpoints]}

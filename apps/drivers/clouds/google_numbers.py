@@ -90,7 +90,7 @@ def _series(session: GoogleSession, query: Query, start: datetime, until: dateti
         words.append(("aggregation.groupByFields", "metric.label.response_code_class"))
     token = ""
     while True:
-        path = f"/v3/projects/{session.place.project}/timeSeries"
+        path = f"/v3/projects/{session.access.project}/timeSeries"
         page = session.get_json(path, [*words, ("pageToken", token)] if token else words)
         answer = ListTimeSeriesResponse.from_json(json.dumps(page), ignore_unknown_fields=True)
         yield from answer.time_series

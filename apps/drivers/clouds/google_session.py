@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace, endpoints_of
+from apps.drivers.clouds.contract import CloudAccess, CloudError, endpoints_of
 from apps.drivers.infra import credentials as references
 from apps.drivers.infra.contract import InfraError
 
@@ -27,10 +27,10 @@ MONITORING = "https://monitoring.googleapis.com"
 class GoogleSession:
     """Clients of one project; `endpoint_url` replaces both of Google's endpoints."""
 
-    def __init__(self, place: CloudPlace) -> None:
-        if not place.project:
+    def __init__(self, access: CloudAccess) -> None:
+        if not access.project:
             raise CloudError("Say which project of Google the cloud account is for.")
-        self.place = place
+        self.access = access
         self._clients: dict[str, Any] = {}
 
     def client(self, name: str) -> Any:
@@ -39,14 +39,14 @@ class GoogleSession:
         from google.cloud import compute_v1
 
         if name not in self._clients:
-            endpoint = self.place.endpoint_url or COMPUTE
+            endpoint = self.access.endpoint_url or COMPUTE
             options = ClientOptions(api_endpoint=endpoint.rstrip("/"))
             self._clients[name] = getattr(compute_v1, name)(credentials=self._credentials, client_options=options)
         return self._clients[name]
 
     def get_json(self, path: str, query: list[tuple[str, str]]) -> dict[str, Any]:
         """An answer of the monitoring API, which its own client gives by gRPC alone; a fork does not survive that."""
-        address = (self.place.endpoint_url or MONITORING).rstrip("/") + path
+        address = (self.access.endpoint_url or MONITORING).rstrip("/") + path
         answer = self._http.get(address, params=query, timeout=TIMEOUT_S, allow_redirects=False)
         if answer.status_code >= 300:
             raise CloudError(f"Google's monitoring answered {answer.status_code}: {_reason(answer)}")
@@ -62,10 +62,10 @@ class GoogleSession:
 
     @cached_property
     def _credentials(self) -> Any:
-        return credentials_of(self.place)
+        return credentials_of(self.access)
 
 
-def credentials_of(place: CloudPlace) -> Any:
+def credentials_of(access: CloudAccess) -> Any:
     """What the reference stands for, as Terraform's provider would find it. Raises CloudError without any secret.
 
     A role is a service account that the process's own identity takes on. An endpoint that the environment does not
@@ -74,16 +74,16 @@ def credentials_of(place: CloudPlace) -> Any:
     from google.auth import credentials, default, impersonated_credentials
 
     try:
-        found = references.environment(place.credentials, ["google"], endpoints_of(place), os.environ)
+        found = references.environment(access.credentials, ["google"], endpoints_of(access), os.environ)
     except InfraError as error:
-        if not place.credentials:
+        if not access.credentials:
             nobody: Any = credentials.AnonymousCredentials
             return nobody()
         raise CloudError(error.message) from None
-    if place.credentials.startswith("env:"):
+    if access.credentials.startswith("env:"):
         return _of_key(found["GOOGLE_CREDENTIALS"])
     own, _project = default(scopes=SCOPES)
-    role = references.role_of(place.credentials)
+    role = references.role_of(access.credentials)
     taken_on: Any = impersonated_credentials.Credentials
     return taken_on(own, target_principal=role, target_scopes=list(SCOPES)) if role else own
 
@@ -103,20 +103,20 @@ def _of_key(text: str) -> Any:
 
 
 @contextmanager
-def in_words(place: CloudPlace) -> Iterator[None]:
+def in_words(access: CloudAccess) -> Iterator[None]:
     """Whatever Google's libraries raise becomes a CloudError."""
     import requests
     from google.api_core.exceptions import GoogleAPICallError, RetryError
     from google.auth.exceptions import GoogleAuthError
     from google.protobuf import json_format
 
-    host = urlsplit(place.endpoint_url or COMPUTE).netloc
+    host = urlsplit(access.endpoint_url or COMPUTE).netloc
     try:
         yield
     except GoogleAPICallError as error:
         raise CloudError(f"Google answered {error.code}: {str(error.message)[:300]}") from error
     except GoogleAuthError as error:
-        kind = place.credentials.partition(":")[0] or "own"
+        kind = access.credentials.partition(":")[0] or "own"
         raise CloudError(f"Google takes no credentials of kind {kind} here, or they have run out.") from error
     except (ValueError, json_format.Error) as error:
         raise CloudError(f"What {host} answered cannot be read.") from error

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from apps.drivers.clouds.contract import (
+    CloudAccess,
     CloudError,
-    CloudPlace,
     FoundLoadBalancer,
     Numbers,
     Standing,
@@ -49,8 +49,8 @@ def memory_cloud(name: str) -> MemoryCloud:
 class MemoryReader:
     """One account of a cloud in memory."""
 
-    def __init__(self, place: CloudPlace) -> None:
-        self._cloud = memory_cloud(place.endpoint_url.removeprefix(SCHEME))
+    def __init__(self, access: CloudAccess) -> None:
+        self._cloud = memory_cloud(access.endpoint_url.removeprefix(SCHEME))
 
     def target_health(self) -> Sequence[TargetHealth]:
         """As the test wrote it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader
+from apps.drivers.clouds.contract import CloudAccess, CloudError, CloudReader
 from apps.drivers.clouds.memory import SCHEME, MemoryReader
 from apps.drivers.extras import missing
 
@@ -15,17 +15,17 @@ READERS: Mapping[str, str] = {
 }
 
 
-def open_reader(place: CloudPlace) -> CloudReader:
-    """The reader of a place. Raises CloudError when nobody speaks its cloud, or its credentials lead nowhere.
+def open_reader(access: CloudAccess) -> CloudReader:
+    """The reader for an access. Raises CloudError when nobody speaks its cloud, or its credentials lead nowhere.
 
     So it does when the cloud's libraries are not installed.
     """
-    if place.endpoint_url.startswith(SCHEME):
-        return MemoryReader(place)
-    if place.cloud not in READERS:
-        raise CloudError(f"No reader speaks {place.cloud}.")
-    if what := missing(place.cloud):
+    if access.endpoint_url.startswith(SCHEME):
+        return MemoryReader(access)
+    if access.cloud not in READERS:
+        raise CloudError(f"No reader speaks {access.cloud}.")
+    if what := missing(access.cloud):
         raise CloudError(what)
-    module, _, name = READERS[place.cloud].partition(":")
-    reader: Callable[[CloudPlace], CloudReader] = getattr(import_module(module), name)
-    return reader(place)
+    module, _, name = READERS[access.cloud].partition(":")
+    reader: Callable[[CloudAccess], CloudReader] = getattr(import_module(module), name)
+    return reader(access)

@@ -109,7 +109,7 @@ class Rfc2136Driver:
     def _transfer(self) -> tuple[RecordSet, ...]:
         zone = dns.zone.Zone(self._origin, relativize=False)
         query, _ = dns.xfr.make_query(zone, **self._key())
-        host, port = self._place()
+        host, port = self._address()
         try:
             dns.query.inbound_xfr(host, zone, query, port=port, timeout=SECONDS, lifetime=4 * SECONDS)
         except dns.xfr.TransferError:
@@ -137,7 +137,7 @@ class Rfc2136Driver:
         return tuple(sorted(found))
 
     def _query(self, message: dns.message.Message) -> dns.message.Message:
-        host, port = self._place()
+        host, port = self._address()
         try:
             return dns.query.tcp(message, host, timeout=SECONDS, port=port)
         except dns.exception.TooBig:
@@ -147,7 +147,7 @@ class Rfc2136Driver:
         except (dns.exception.DNSException, OSError, EOFError) as error:
             raise self._silent(error) from None
 
-    def _place(self) -> tuple[str, int]:
+    def _address(self) -> tuple[str, int]:
         """The address and port to connect to; a name is resolved each time."""
         host, _, port = self._target.server.rpartition(":")
         host = host.strip("[]")

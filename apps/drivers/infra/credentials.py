@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 
 from apps.compiler.grammar import GrammarError, environment_name
 from apps.drivers.infra.contract import InfraError
-from apps.drivers.pins import NotNamed, named_place
+from apps.drivers.pins import NotNamed, named_endpoint
 
 # What the clouds' own tools find by themselves, where a reference names nothing else.
 OWN = {
@@ -89,6 +89,6 @@ def _refuse_unnamed(reference: str, endpoint: str, given: Mapping[str, str]) -> 
     if kind == "env":
         variable, whose = f"{PREFIX}{name}_{ENDPOINT}", reference
     try:
-        named_place(endpoint, variable=variable, whose=whose, given=given)
+        named_endpoint(endpoint, variable=variable, whose=whose, given=given)
     except NotNamed as refusal:
         raise InfraError(refusal.message) from None

@@ -83,7 +83,7 @@ def forget_memory_backends() -> None:
         _BACKENDS.clear()
 
 
-class _Place:
+class _SimulatedBackend:
     """A backend in simulated time: when each of its servers is free, and how many requests are in it."""
 
     def __init__(self, model: MemoryBackend, now: float) -> None:
@@ -121,9 +121,9 @@ class _Place:
         return instant + (model.stall_s - left if left >= 0 else 0.0)
 
 
-# Something that will happen: its instant and number, which order events; its place; an answer's status, an error or ""
-# (only a server is done); when the request was due; whether it leaves the place. A tuple: there are very many.
-_Event = tuple[float, int, _Place, int | str, float, bool]
+# Something that will happen: instant and number, which order events; its backend; an answer's status, an error or ""
+# (only a server is done); when the request was due; whether it leaves the backend. A tuple: there are very many.
+_Event = tuple[float, int, _SimulatedBackend, int | str, float, bool]
 
 
 class MemoryGenerator:
@@ -150,9 +150,9 @@ class MemoryGenerator:
             raise LoadError("There is no backend in memory at the endpoints of this plan.")
         self._plan = plan
         self.now = self._renewed_at = self._began = self._clock()
-        self._places = [_Place(_BACKENDS[endpoint], self.now) for endpoint in plan.endpoints]
-        for place in self._places:
-            place.model.generators.append(self)
+        self._backends = [_SimulatedBackend(_BACKENDS[endpoint], self.now) for endpoint in plan.endpoints]
+        for backend in self._backends:
+            backend.model.generators.append(self)
         self._events: list[_Event] = []
         self._ready: list[float] = []  # when a user of the closed loop asks again
         self._numbers, self._turn = count(), 0
@@ -211,7 +211,9 @@ class MemoryGenerator:
             await self._pace(end - self.now)
         plan, begin, counting = self._asked(), self.now, Counting()
         self._counting = counting
-        self._budget = min(model.generator_max for model in (place.model for place in self._places)) * (end - begin)
+        self._budget = min(model.generator_max for model in (backend.model for backend in self._backends)) * (
+            end - begin
+        )
         target = self._timetable.expected(begin, end) / (end - begin) if plan.rate else float(self._users)
         self._go_on(end)
         self.now = end
@@ -246,29 +248,31 @@ class MemoryGenerator:
         if self._budget < 0:
             return
         counting.left(0.0)
-        place = self._places[self._turn % len(self._places)]
+        backend = self._backends[self._turn % len(self._backends)]
         self._turn += 1
         self._in_flight += 1
         self._most_in_flight = max(self._most_in_flight, self._in_flight)
-        if place.model.down:
-            self._plan_event(due, place, "connect", due)
+        if backend.model.down:
+            self._plan_event(due, backend, "connect", due)
             return
-        before = place.inside
-        done, status = place.serve(due)
-        inside = place.inside > before
+        before = backend.inside
+        done, status = backend.serve(due)
+        inside = backend.inside > before
         if done - due <= plan.timeout_s:
-            self._plan_event(done, place, status, due, inside=inside)
+            self._plan_event(done, backend, status, due, inside=inside)
             return
-        self._plan_event(due + plan.timeout_s, place, "timeout", due)
+        self._plan_event(due + plan.timeout_s, backend, "timeout", due)
         if inside:
-            self._plan_event(done, place, "", due, inside=True)
+            self._plan_event(done, backend, "", due, inside=True)
 
-    def _plan_event(self, at: float, place: _Place, outcome: int | str, due: float, *, inside: bool = False) -> None:
-        heapq.heappush(self._events, (at, next(self._numbers), place, outcome, due, inside))
+    def _plan_event(
+        self, at: float, backend: _SimulatedBackend, outcome: int | str, due: float, *, inside: bool = False
+    ) -> None:
+        heapq.heappush(self._events, (at, next(self._numbers), backend, outcome, due, inside))
 
     def _happen(self, event: _Event) -> None:
-        at, _, place, outcome, due, inside = event
-        place.inside -= inside
+        at, _, backend, outcome, due, inside = event
+        backend.inside -= inside
         if outcome == "":
             return
         self._in_flight -= 1

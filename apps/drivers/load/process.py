@@ -21,7 +21,7 @@ clock = time.monotonic
 
 
 class ProcessGenerator:
-    """A Generator of HTTP/1.1; `phase` is its place among several (see Timetable)."""
+    """A Generator of HTTP/1.1; `phase` is its position among several (see Timetable)."""
 
     def __init__(self, phase: float = 1.0) -> None:
         self._phase = phase

@@ -114,7 +114,7 @@ def shares_of(plan: Plan, processes: int) -> list[Plan]:
 def parts(whole: int, number: int) -> list[int]:
     """A number as so many nearly equal ones."""
     each, more = divmod(whole, number)
-    return [each + (place < more) for place in range(number)]
+    return [each + (index < more) for index in range(number)]
 
 
 def sum_of(seconds: Sequence[Second]) -> Second:

@@ -83,7 +83,7 @@ class Hub:
 
     @contextlib.contextmanager
     def client(self, who: str, *, operator: bool, topics: Collection[str]) -> Iterator[Client]:
-        """A place in the hub for as long as the stream is open; raises TooMany."""
+        """A slot in the hub for as long as the stream is open; raises TooMany."""
         if self._users[who] >= self._per_user:
             raise TooMany
         client = Client(who, operator, topics)

@@ -39,7 +39,7 @@ HEADERS = [
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """One of the two URLs: for pages with a session, for programs with a token; `refuse` says no in its own way."""
 
     lookup: Lookup
@@ -47,15 +47,15 @@ class Place:
     refuse: Callable[[Send, int, str], Awaitable[None]]
 
 
-def place_of(scope: Scope) -> Place | None:
+def endpoint_of(scope: Scope) -> Endpoint | None:
     """What is asked for, None where nothing is."""
     headers, path = scope["headers"], scope["path"]
     if path == "/events":
         key = session_key_of(headers)
-        return Place(lambda: visitor_of(key) if key else None, "Sign in first.", _refuse)
+        return Endpoint(lambda: visitor_of(key) if key else None, "Sign in first.", _refuse)
     if path == API_PATH:
         peer = (scope.get("client") or ("",))[0]
-        return Place(lambda: program_of(headers, peer), "The token is unknown or no longer valid.", _problem)
+        return Endpoint(lambda: program_of(headers, peer), "The token is unknown or no longer valid.", _problem)
     return None
 
 
@@ -84,30 +84,30 @@ class EventStream:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        place = place_of(scope)
-        if place is None:
+        endpoint = endpoint_of(scope)
+        if endpoint is None:
             return await _refuse(send, 404, "Not found.")
         if scope["method"] != "GET":
-            return await place.refuse(send, 405, "Only GET.")
+            return await endpoint.refuse(send, 405, "Only GET.")
         topics = wanted_topics(scope["query_string"])
         if not topics:
-            return await place.refuse(send, 400, f"The topics are {', '.join(TOPICS)}.")
+            return await endpoint.refuse(send, 400, f"The topics are {', '.join(TOPICS)}.")
         try:
-            visitor = await sync_to_async(place.lookup)()
+            visitor = await sync_to_async(endpoint.lookup)()
         except Error:
-            return await place.refuse(send, 503, "The database does not answer.")
+            return await endpoint.refuse(send, 503, "The database does not answer.")
         except Forbidden as error:
-            return await place.refuse(send, 403, error.detail)
+            return await endpoint.refuse(send, 403, error.detail)
         if visitor is None:
-            return await place.refuse(send, 401, place.stranger)
+            return await endpoint.refuse(send, 401, endpoint.stranger)
         if self.hub.closed:
-            return await place.refuse(send, 503, "This process is ending.")
+            return await endpoint.refuse(send, 503, "This process is ending.")
         try:
             with self.hub.client(visitor.who, operator=visitor.operator, topics=topics) as client:
                 missed = self.hub.missed(client, value_of(scope["headers"], b"last-event-id"))
-                await self._stream(client, missed, self._gone_away(visitor, place.lookup), receive, send)
+                await self._stream(client, missed, self._gone_away(visitor, endpoint.lookup), receive, send)
         except TooMany:
-            await place.refuse(send, 429, "Too many open streams; close some.")
+            await endpoint.refuse(send, 429, "Too many open streams; close some.")
         return None
 
     async def _stream(

@@ -58,16 +58,16 @@ class _Cell:
     latency: list[dict[int, int]] = field(default_factory=list)
 
 
-def read_series(groups: Mapping[str, Collection[str]], kind: str, place: Grid, *, latency: bool) -> dict[str, Series]:
+def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *, latency: bool) -> dict[str, Series]:
     """Series per group of model ids; three queries, four with latency.
 
     At points where some node was looked at, an object without a row did nothing; elsewhere nothing is known.
     """
-    observed = _observed(place)
+    observed = _observed(grid)
     group_of = {name: group for group, names in groups.items() for name in names}
     cells: dict[tuple[str, int], _Cell] = defaultdict(_Cell)
     rows = (
-        _rows(kind, group_of, place)
+        _rows(kind, group_of, grid)
         .values("at", "object_id")
         .annotate(
             rate=Sum(F("requests") / F("seconds"), filter=Q(seconds__gt=0)),
@@ -77,41 +77,41 @@ def read_series(groups: Mapping[str, Collection[str]], kind: str, place: Grid, *
         )
     )
     for row in rows:
-        cell = cells[group_of[row["object_id"]], place.position(row["at"])]
+        cell = cells[group_of[row["object_id"]], grid.position(row["at"])]
         cell.rate += row["rate"] or 0.0
         cell.errors += row["bad"] or 0.0
         cell.connections = max(cell.connections, row["busy"])
         cell.queue = max(cell.queue, row["waiting"])
     if latency:
-        stored = _rows(kind, group_of, place).values_list("at", "object_id", "latency_buckets")
+        stored = _rows(kind, group_of, grid).values_list("at", "object_id", "latency_buckets")
         for at, name, buckets in stored:
-            cells[group_of[name], place.position(at)].latency.append(from_json(buckets))
-    return {group: _series(group, cells, place, observed, latency=latency) for group in groups}
+            cells[group_of[name], grid.position(at)].latency.append(from_json(buckets))
+    return {group: _series(group, cells, grid, observed, latency=latency) for group in groups}
 
 
-def _rows(kind: str, names: Iterable[str], place: Grid) -> QuerySet[Sample]:
+def _rows(kind: str, names: Iterable[str], grid: Grid) -> QuerySet[Sample]:
     return Sample.objects.filter(
         kind=kind,
         object_id__in=list(names),
-        resolution=place.resolution,
-        at__gte=datetime.fromtimestamp(place.begin, UTC),
-        at__lt=datetime.fromtimestamp(place.begin + place.width * place.points, UTC),
+        resolution=grid.resolution,
+        at__gte=datetime.fromtimestamp(grid.begin, UTC),
+        at__lt=datetime.fromtimestamp(grid.begin + grid.width * grid.points, UTC),
     ).order_by()
 
 
-def _observed(place: Grid) -> Counter[int]:
+def _observed(grid: Grid) -> Counter[int]:
     """How many buckets of each point some node was looked at."""
     nodes = [f"node-{pk}" for pk in Node.objects.values_list("pk", flat=True)]
-    instants = set(_rows("node", nodes, place).values_list("at", flat=True).distinct())
-    return Counter(place.position(at) for at in instants)
+    instants = set(_rows("node", nodes, grid).values_list("at", flat=True).distinct())
+    return Counter(grid.position(at) for at in instants)
 
 
 def _series(
-    group: str, cells: Mapping[tuple[str, int], _Cell], place: Grid, observed: Counter[int], *, latency: bool
+    group: str, cells: Mapping[tuple[str, int], _Cell], grid: Grid, observed: Counter[int], *, latency: bool
 ) -> Series:
-    found = [(cells.get((group, step), _Cell()), observed[step]) for step in range(place.points)]
+    found = [(cells.get((group, step), _Cell()), observed[step]) for step in range(grid.points)]
     return Series(
-        x=place.x,
+        x=grid.x,
         requests=tuple(cell.rate / seen if seen else None for cell, seen in found),
         errors=tuple(cell.errors / seen if seen else None for cell, seen in found),
         connections=tuple(cell.connections if seen else None for cell, seen in found),

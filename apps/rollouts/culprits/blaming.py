@@ -28,7 +28,7 @@ def owners_named(refusal: Refused, bundle: Bundle) -> dict[str, str]:
     for alert in alerts:
         for way in (_writers(alert, refusal, bundle), _files(alert, bundle), _OBJECT.findall(alert)):
             if owners := [key for key in way if kind_of(key) in KINDS]:
-                # Without the place: that is nobody's business but the operators'.
+                # Without the node: that is nobody's business but the operators'.
                 found = dict.fromkeys(owners, alert.rpartition(" : ")[2]) | found
                 break
     return found

@@ -4,7 +4,7 @@ An instant up to `ON_TIME` old is on time. Older ones are late: of those within 
 none, the latest, or all; every other is missed, and counted. A run that meets an open one of its schedule is skipped
 where the overlap says so. Runs that catch up are not: they run one after another.
 
-When a run may begin lies within the flexible window, always at the same place for one schedule, so that the beats
+When a run may begin lies within the flexible window, always at the same offset for one schedule, so that the beats
 stay even while schedules spread; jitter moves each instant by another, equally reproducible, amount. Whoever decides
 about the same instant comes to the same result.
 """
@@ -98,12 +98,12 @@ def why_skipped(overlap: str, opened: Open) -> str:
 
 
 def due_at(policy: Policy, instant: datetime) -> datetime:
-    """When the run of the instant may begin: later by its place in the window and by its jitter."""
+    """When the run of the instant may begin: later by its offset in the window and by its jitter."""
     if not policy.window_s and not policy.jitter_s:
         return instant
-    place = policy.window_s * _share(f"{policy.schedule_id}")
+    offset = policy.window_s * _share(f"{policy.schedule_id}")
     shift = policy.jitter_s * _share(f"{policy.schedule_id} {instant.isoformat()}")
-    return instant + timedelta(milliseconds=round((place + shift) * 1000))
+    return instant + timedelta(milliseconds=round((offset + shift) * 1000))
 
 
 def _instants(timing: Timing, first: datetime, moment: datetime) -> tuple[list[datetime], datetime | None]:

@@ -13,9 +13,8 @@ from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed
 
 
-def act(schedule_run: ScheduleRun, now: datetime) -> Outcome:
+def act(schedule_run: ScheduleRun, _now: datetime) -> Outcome:
     """Ask for the run. Raises TargetFailed, for good, when it is refused."""
-    del now
     schedule = schedule_run.schedule
     name = schedule.target["name"]
     test = CapacityTest.objects.filter(account=schedule.account, name=name).first()

@@ -12,9 +12,8 @@ from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed
 
 
-def act(run: ScheduleRun, now: datetime) -> Outcome:
+def act(run: ScheduleRun, _now: datetime) -> Outcome:
     """Want the push; the work goes on by itself. Raises TargetFailed for a fleet that is gone."""
-    del now
     schedule = run.schedule
     name = schedule.target["fleet"]
     fleet = Fleet.objects.filter(name=name).first()

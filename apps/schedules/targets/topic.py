@@ -14,9 +14,8 @@ from apps.schedules.triggers import topics
 AWAY = "Redis, which stores topics, did not answer."
 
 
-def act(run: ScheduleRun, now: datetime) -> Outcome:
+def act(run: ScheduleRun, _now: datetime) -> Outcome:
     """Send one message. Raises TargetFailed while Redis is away."""
-    del now
     try:
         topics.send([run])
     except redis.RedisError as error:
@@ -24,9 +23,8 @@ def act(run: ScheduleRun, now: datetime) -> Outcome:
     return _outcome(run)
 
 
-def act_on_many(runs: Sequence[ScheduleRun], now: datetime) -> list[Outcome | TargetFailed]:
+def act_on_many(runs: Sequence[ScheduleRun], _now: datetime) -> list[Outcome | TargetFailed]:
     """The same for many in one trip; when it breaks, a second attempt looks what came through."""
-    del now
     try:
         topics.send(runs)
     except redis.RedisError:
@@ -35,6 +33,6 @@ def act_on_many(runs: Sequence[ScheduleRun], now: datetime) -> list[Outcome | Ta
 
 
 def _outcome(run: ScheduleRun) -> Outcome:
-    """Without the place of the message: alike outcomes are stored together."""
+    """Without the id of the message: alike outcomes are stored together."""
     topic = run.schedule.target["topic"]
     return Outcome(f"Sent to topic {topic}.", {"topic": topic})

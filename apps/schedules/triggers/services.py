@@ -28,7 +28,7 @@ from apps.definitions.shapes.base.words import instant_text
 from apps.schedules import selectors
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.schedules.services import run_by_trigger
-from apps.schedules.triggers.proof import Headers, delivery_of, make_secret, proves
+from apps.schedules.triggers.authentication import Headers, authenticates, delivery_of, make_secret
 
 NOUN = "triggers"
 MOST_PER_MINUTE = 600
@@ -192,7 +192,7 @@ def _proved(row: Trigger | None, call: Call) -> tuple[bool, bool]:
     present = row.sealed_secret if row else _decoy(sender)
     before = row.previous_secret if row and row.old_secret_until else None
     new, old = (
-        proves(sender, unseal(sealed).decode(), call.headers, call.body, moment)
+        authenticates(sender, unseal(sealed).decode(), call.headers, call.body, moment)
         for sealed in (present, before or _decoy(sender))
     )
     return new, old

@@ -72,25 +72,25 @@ def backends_of_pool(actor: Actor, pool_id: int) -> list[BackendHealth]:
 def _backends(actor: Actor, of_rows: Q, of_backends: Q) -> list[BackendHealth]:
     targets = list(CloudTarget.objects.filter(of_rows).exclude(object_id=""))
     samples = list(CloudSample.objects.filter(of_rows, at__gt=now() - SHOWN).exclude(object_id="").order_by("at"))
-    places = {(row.stack_id, _number(row.object_id)) for row in targets}
-    places |= {(row.stack_id, _number(row.object_id)) for row in samples}
-    stacks = Stack.objects.select_related("cloud_account").in_bulk({stack for stack, _ in places})
+    pairs = {(row.stack_id, _number(row.object_id)) for row in targets}
+    pairs |= {(row.stack_id, _number(row.object_id)) for row in samples}
+    stacks = Stack.objects.select_related("cloud_account").in_bulk({stack for stack, _ in pairs})
     weights = {(row.stack_id, row.backend_id): row for row in BackendWeight.objects.filter(stack__in=stacks)}
-    rows = Backend.objects.filter(of_backends, pk__in={number for _, number in places})
+    rows = Backend.objects.filter(of_backends, pk__in={number for _, number in pairs})
     backends = actor.visible(rows).select_related("pool__account", "region").in_bulk()
     found = {
         (stack, number): BackendHealth(backends[number], stacks[stack], weight=weights.get((stack, number)))
-        for stack, number in places
+        for stack, number in pairs
         if number in backends
     }
     for target in targets:
         if (health := found.get((target.stack_id, _number(target.object_id)))) is not None:
             health.targets.append(target)
-    by_place: dict[tuple[int, int], list[CloudSample]] = defaultdict(list)
+    by_pair: dict[tuple[int, int], list[CloudSample]] = defaultdict(list)
     for sample in samples:
-        by_place[sample.stack_id, _number(sample.object_id)].append(sample)
-    for place, health in found.items():
-        _count(health, by_place[place])
+        by_pair[sample.stack_id, _number(sample.object_id)].append(sample)
+    for pair, health in found.items():
+        _count(health, by_pair[pair])
     return sorted(found.values(), key=_order)
 
 

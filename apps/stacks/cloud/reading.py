@@ -20,7 +20,7 @@ from apps.core.clock import database_now, now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.concurrency.leases import Lease, LeaseLost, take
 from apps.core.events import publish_after_commit
-from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader, Numbers, TargetHealth
+from apps.drivers.clouds.contract import CloudAccess, CloudError, CloudReader, Numbers, TargetHealth
 from apps.drivers.clouds.registry import open_reader
 from apps.fleet.models import Stack
 from apps.stacks.cloud import judging
@@ -61,10 +61,10 @@ def read_in_turns() -> int:
     return in_turns(SEATS, choose, lambda stack_id: read_stack(stack_id=stack_id))
 
 
-def place_of(stack: Stack) -> CloudPlace:
+def access_of(stack: Stack) -> CloudAccess:
     """Where the stack's cloud is asked; needs its cloud account."""
     account = stack.cloud_account
-    return CloudPlace(
+    return CloudAccess(
         cloud=account.cloud,
         region=stack.cloud_region,
         project=account.project,
@@ -95,7 +95,7 @@ def read_stack(*, stack_id: int) -> bool:
 
 
 def _read(stack: Stack, lease: Lease[StackReading]) -> None:
-    reader = open_reader(place_of(stack))
+    reader = open_reader(access_of(stack))
     targets = reader.target_health()
     lease.renew()
     counted = _numbers(reader, lease)

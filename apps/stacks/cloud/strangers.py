@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from apps.drivers.clouds.contract import CloudError, Stranger, target_id
 from apps.drivers.clouds.registry import open_reader
-from apps.stacks.cloud.reading import place_of
+from apps.stacks.cloud.reading import access_of
 from apps.stacks.models import StackRun
 from apps.stacks.review.differences import Words
 from apps.stacks.run import orphans as finding
@@ -38,7 +38,7 @@ def look(run: StackRun, words: Words) -> Additions:
         return Additions()
     addresses = finding.known_to(kept)
     try:
-        strangers = list(open_reader(place_of(run.stack)).strangers({*addresses, *_targets(kept)}))
+        strangers = list(open_reader(access_of(run.stack)).strangers({*addresses, *_targets(kept)}))
     except CloudError as error:
         return Additions(error=f"It is unknown what was added manually. {error.message}")
     return Additions(tuple(_told(each, words.label_of(addresses.get(each.parent, ""))) for each in strangers))

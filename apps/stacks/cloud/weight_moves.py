@@ -23,7 +23,7 @@ from apps.definitions.freezing.stack_snapshot import freeze_stack
 from apps.fleet.models import Node, Stack
 from apps.fleet.services import request_stack_push
 from apps.observe.live.windows import numbers_of, read_windows
-from apps.stacks.cloud.weights import Move, Place, next_move
+from apps.stacks.cloud.weights import Move, RegionBackend, next_move
 from apps.stacks.models import BackendWeight, CloudSample, StackReading
 
 # Two whole minutes, of which the newest is complete a minute after it ended.
@@ -42,7 +42,7 @@ def move_weights(stack: Stack, moment: datetime | None = None) -> list[Move]:
     for pool in snapshot.pools:
         counted = [rates[backend.id] for backend in pool.backends if backend.id in rates]
         if len(pool.backends) > 1 and counted:
-            move = next_move(_places(pool), sum(counted))
+            move = next_move(_backends(pool), sum(counted))
             if move is not None:
                 moves.append((pool, move))
     if moves:
@@ -62,10 +62,12 @@ def _rates(stack: Stack, moment: datetime) -> dict[str, float]:
     return {row["object_id"]: row["whole"] / (60 * len(minutes)) for row in rows} if minutes else {}
 
 
-def _places(pool: CloudPool) -> list[Place]:
+def _backends(pool: CloudPool) -> list[RegionBackend]:
     busy = _busy(pool)
     return [
-        Place(int(each.id.removeprefix("bkd-")), each.region, _limit(each), busy.get(each.region, 0.0), each.weight)
+        RegionBackend(
+            int(each.id.removeprefix("bkd-")), each.region, _limit(each), busy.get(each.region, 0.0), each.weight
+        )
         for each in pool.backends
     ]
 

@@ -23,7 +23,7 @@ HOMEWARD_ROOM = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RegionBackend:
     """One backend of a pool: the own region's first, then in the order in which overflow tries them.
 
     `limit` is in requests/s after the capacity scaler, None for none; a drained region has a limit of 0. `busy` are
@@ -50,70 +50,72 @@ class Move:
     reason: str
 
 
-def present_weights(places: Sequence[Place]) -> dict[int, int]:
+def present_weights(backends: Sequence[RegionBackend]) -> dict[int, int]:
     """The weights that are in force: all on the own region as long as nobody moved any."""
-    if any(place.weight for place in places):
-        return {place.backend_id: place.weight for place in places}
-    return {place.backend_id: WHOLE if index == 0 else 0 for index, place in enumerate(places)}
+    if any(backend.weight for backend in backends):
+        return {backend.backend_id: backend.weight for backend in backends}
+    return {backend.backend_id: WHOLE if index == 0 else 0 for index, backend in enumerate(backends)}
 
 
-def next_move(places: Sequence[Place], demand: float) -> Move | None:
-    """The weights for this demand (requests/s), None when they shall stay. `places` must not be empty."""
-    now = present_weights(places)
-    wish = _weights(places, _fill(places, demand))
+def next_move(backends: Sequence[RegionBackend], demand: float) -> Move | None:
+    """The weights for this demand (requests/s), None when they shall stay. `backends` must not be empty."""
+    now = present_weights(backends)
+    wish = _weights(backends, _fill(backends, demand))
     if _distance(now, wish) < SMALLEST_MOVE:
         return None
-    if _is_homeward(places, now, wish):
-        calm = _weights(places, _fill(places, demand / HOMEWARD_ROOM))
-        if not _is_homeward(places, now, calm) or _distance(now, calm) < SMALLEST_MOVE:
+    if _is_homeward(backends, now, wish):
+        calm = _weights(backends, _fill(backends, demand / HOMEWARD_ROOM))
+        if not _is_homeward(backends, now, calm) or _distance(now, calm) < SMALLEST_MOVE:
             return None
         wish = calm
-    return Move(wish, _reason(places, demand, wish))
+    return Move(wish, _reason(backends, demand, wish))
 
 
-def _fill(places: Sequence[Place], demand: float) -> list[float]:
-    """Requests/s for each place."""
+def _fill(backends: Sequence[RegionBackend], demand: float) -> list[float]:
+    """Requests/s for each backend."""
     left, found = max(demand, 0.0), []
-    for place in places:
-        taken = min(left, place.room)
+    for backend in backends:
+        taken = min(left, backend.room)
         found.append(taken)
         left -= taken
     if left <= 0:
         return found
-    open_to = [place.limit or 0.0 for place in places]
+    open_to = [backend.limit or 0.0 for backend in backends]
     if not any(open_to):
-        return [demand if index == 0 else 0.0 for index in range(len(places))]
+        return [demand if index == 0 else 0.0 for index in range(len(backends))]
     return [demand * each / sum(open_to) for each in open_to]
 
 
-def _weights(places: Sequence[Place], shares: Sequence[float]) -> dict[int, int]:
+def _weights(backends: Sequence[RegionBackend], shares: Sequence[float]) -> dict[int, int]:
     """Shares as whole weights that sum up to 1000: the largest remainders get what rounding left."""
     total = sum(shares)
     if total <= 0:
-        takes = next((index for index, place in enumerate(places) if place.room > 0), 0)
-        return {place.backend_id: WHOLE if index == takes else 0 for index, place in enumerate(places)}
+        takes = next((index for index, backend in enumerate(backends) if backend.room > 0), 0)
+        return {backend.backend_id: WHOLE if index == takes else 0 for index, backend in enumerate(backends)}
     exact = [WHOLE * share / total for share in shares]
     found = [int(each) for each in exact]
     for index in sorted(range(len(exact)), key=lambda at: found[at] - exact[at])[: WHOLE - sum(found)]:
         found[index] += 1
-    return {place.backend_id: weight for place, weight in zip(places, found, strict=True)}
+    return {backend.backend_id: weight for backend, weight in zip(backends, found, strict=True)}
 
 
 def _distance(now: dict[int, int], wish: dict[int, int]) -> int:
     return max(abs(now.get(key, 0) - weight) for key, weight in wish.items())
 
 
-def _is_homeward(places: Sequence[Place], now: dict[int, int], wish: dict[int, int]) -> bool:
-    own = places[0].backend_id
+def _is_homeward(backends: Sequence[RegionBackend], now: dict[int, int], wish: dict[int, int]) -> bool:
+    own = backends[0].backend_id
     return wish[own] > now[own]
 
 
-def _reason(places: Sequence[Place], demand: float, wish: dict[int, int]) -> str:
-    own = places[0]
+def _reason(backends: Sequence[RegionBackend], demand: float, wish: dict[int, int]) -> str:
+    own = backends[0]
     if wish[own.backend_id] == WHOLE:
         return f"{demand:.0f} requests/s fit in {own.region}."
     limit = "no traffic" if own.limit == 0 else f"{own.limit or 0:.0f} requests/s"
     elsewhere = ", ".join(
-        f"{wish[place.backend_id] / 10:.1f} % to {place.region}" for place in places[1:] if wish[place.backend_id]
+        f"{wish[backend.backend_id] / 10:.1f} % to {backend.region}"
+        for backend in backends[1:]
+        if wish[backend.backend_id]
     )
     return f"{demand:.0f} requests/s arrive, {own.region} takes {limit}: {elsewhere or 'it serves them all'}."

@@ -186,9 +186,9 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
         known_by = _identity(value)
         for index, entry in enumerate(value):
-            place = f"{known_by}={entry[known_by]}" if known_by else str(index)
+            step = f"{known_by}={entry[known_by]}" if known_by else str(index)
             rest = {key: each for key, each in entry.items() if key != known_by}
-            yield from _leaves(rest, f"{path}[{place}]")
+            yield from _leaves(rest, f"{path}[{step}]")
     else:
         yield path, value
 

@@ -26,7 +26,7 @@ from apps.core.concurrency.leases import Lease
 from apps.drivers.clouds.contract import CloudError, Standing
 from apps.drivers.clouds.registry import open_reader
 from apps.drivers.infra.contract import Import, InfraError, Stopped
-from apps.stacks.cloud.reading import place_of
+from apps.stacks.cloud.reading import access_of
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.review.differences import Words
 from apps.stacks.run.heartbeat import Heartbeat
@@ -75,7 +75,7 @@ def _found(run: StackRun, sync: StackSync, wanted: Resources, heartbeat: Heartbe
     earlier: Resources = revision_store.open_revision(sync.doubted).document["resources"] if sync.doubted else {}
     kinds = {address.partition(".")[0] for address in (*known.values(), *listed.values())} | set(wanted) | set(earlier)
     try:
-        standing = open_reader(place_of(run.stack)).standing(sync.mark, kinds)
+        standing = open_reader(access_of(run.stack)).standing(sync.mark, kinds)
         return compare(_while_it_may(standing, heartbeat), wanted, earlier, known, listed)
     except CloudError as error:
         raise InfraError(f"It is unknown what an earlier run left in the cloud. {error.message}") from None

@@ -44,20 +44,20 @@ def _hide(instance: dict[str, Any], path: Sequence[Any]) -> Any:
 
     A path that cannot be followed to its end (into a set) hides all from there on: rather too much than a secret.
     """
-    place: Any = instance
+    holder: Any = instance
     last: Any = "attributes"
     for step in path:
-        inner = place[last]
+        inner = holder[last]
         if isinstance(inner, dict) and inner.keys() == {"value", "type"} and step not in inner:
-            place, last, inner = inner, "value", inner["value"]  # how a state keeps what may be of any type
+            holder, last, inner = inner, "value", inner["value"]  # how a state keeps what may be of any type
         known = isinstance(inner, dict) and isinstance(step, str) and step in inner
         listed = isinstance(inner, list) and type(step) is int and 0 <= step < len(inner)
         if not (known or listed):
             break
-        place, last = inner, step
-    gone = place.get(last) if isinstance(place, dict) else place[last]
+        holder, last = inner, step
+    gone = holder.get(last) if isinstance(holder, dict) else holder[last]
     if gone is not None:
-        place[last] = SENSITIVE
+        holder[last] = SENSITIVE
     return gone
 
 

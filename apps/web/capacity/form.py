@@ -113,13 +113,13 @@ def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str,
     by_name = {_reference(pool, owner.pk): pool for pool in own[:POOLS_SHOWN]}
     names = [(name, f"{pool.account.name}/{pool.name}") for name, pool in by_name.items()]
     pool = by_name.get(chosen) or next(iter(by_name.values()), None)
-    places = list(Backend.objects.filter(pool=pool).values_list("region__name", flat=True).order_by("region__name"))
+    regions = list(Backend.objects.filter(pool=pool).values_list("region__name", flat=True).order_by("region__name"))
     hosts = [(name, name) for name in _leading_to(testable_hostnames(actor.account), pool)]
     if stored and stored.hostname not in dict(hosts):
         hosts.append((stored.hostname, f"{stored.hostname} (load tests not allowed now)"))
     return {
         "/spec/target/pool": _choice("Pool", names, "The servers of this pool receive the load."),
-        "/spec/target/region": _choice("Region", [(name, name) for name in places]),
+        "/spec/target/region": _choice("Region", [(name, name) for name in regions]),
         "/spec/target/hostname": _choice(
             "Hostname", hosts, "Only verified names that may be load-tested; a route of it has to lead to the pool."
         ),

@@ -14,7 +14,7 @@ from apps.capacity.models import Run
 from apps.web.capacity.result import capacity_of, confidence_of
 from apps.web.drawing.runs import short
 
-Place = tuple[int, int]  # ids of a pool and of a region
+BackendKey = tuple[int, int]  # ids of a pool and of a region
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,16 @@ class Measured:
     at: datetime | None
 
 
-def measured(actor: Actor, *, pools: Iterable[int] | None = None, region: int | None = None) -> dict[Place, Measured]:
+def measured(
+    actor: Actor, *, pools: Iterable[int] | None = None, region: int | None = None
+) -> dict[BackendKey, Measured]:
     """The newest capacity through the load balancer by pool and region, of what the actor sees. Two queries."""
     rows = selectors.runs(actor).filter(state=Run.State.DONE, plan__target__server="", pool__isnull=False)
     rows = rows.exclude(result=None).exclude(result__capacity=None).order_by()
     rows = rows if pools is None else rows.filter(pool__in=list(pools))
     rows = rows if region is None else rows.filter(region=region)
     newest = rows.values("pool", "region").annotate(newest=Max("pk")).values_list("newest", flat=True)
-    found: dict[Place, Measured] = {}
+    found: dict[BackendKey, Measured] = {}
     for run in Run.objects.filter(pk__in=list(newest)):
         value = capacity_of(run)
         if value is not None and run.pool_id and run.region_id:

@@ -16,7 +16,7 @@ from apps.adoption.import_options import read_order
 from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.selectors import only
 from apps.definitions.services import plan_document
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import deleted
@@ -37,7 +37,7 @@ class AdoptForm(forms.Form):
     def __init__(self, *args: Any, request: PageRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         actor = request.actor
-        rows = [(str(row.pk), f"{row.name} ({row.cloud})") for row in places.cloud_accounts(actor)]
+        rows = [(str(row.pk), f"{row.name} ({row.cloud})") for row in topology.cloud_accounts(actor)]
         self.fields["cloud"] = forms.ChoiceField(label="Cloud account", choices=rows)
         self.fields["/region"] = forms.CharField(
             label="The cloud's region", help_text="eu-central-1; global on Google."
@@ -48,9 +48,9 @@ class AdoptForm(forms.Form):
         self.fields["/account"] = forms.CharField(
             label="Account", required=False, help_text="The account that owns the routes and pools."
         )
-        regions = [("", "none"), *((row.name, row.name) for row in places.regions(actor))]
+        regions = [("", "none"), *((row.name, row.name) for row in topology.regions(actor))]
         self.fields["ours"] = forms.ChoiceField(label="Spillway region", choices=regions, required=False)
-        stacks = [("", "none"), *((row.name, row.name) for row in places.stacks(actor))]
+        stacks = [("", "none"), *((row.name, row.name) for row in topology.stacks(actor))]
         self.fields["/stack"] = forms.ChoiceField(label="Stack", choices=stacks, required=False)
         self._lines("regions", "More regions and zones", "europe-west3-a=frankfurt, one per line. Zones on Google.")
         self._lines(
@@ -96,7 +96,7 @@ def pairs(text: str, pointer: str) -> dict[str, str]:
 def index(request: PageRequest) -> HttpResponse:
     """Every account at a cloud with the stacks in it."""
     operators_only(request.actor, "cloud accounts")
-    rows = places.cloud_accounts(request.actor).prefetch_related("stacks")
+    rows = topology.cloud_accounts(request.actor).prefetch_related("stacks")
     return show(request, "pages/clouds/accounts.html", {"rows": rows})
 
 
@@ -105,7 +105,7 @@ def index(request: PageRequest) -> HttpResponse:
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Forget a cloud account that has no stack."""
     operators_only(request.actor, "cloud accounts")
-    row = only(places.cloud_accounts(request.actor), pk)
+    row = only(topology.cloud_accounts(request.actor), pk)
     deleted(request, "CloudAccount", row, f"Cloud account {row.name} is deleted.")
     return redirect("web:cloud-accounts")
 

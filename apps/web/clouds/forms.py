@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
 from apps.definitions.selectors import only
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
@@ -21,16 +21,16 @@ BACK = {"web:stacks": "Stacks", "web:cloud-accounts": "Cloud accounts", "web:sta
 
 
 class ObjectForm(ShapeForm):
-    """What the forms here share: places are chosen by name, and the network stands in a group of its own."""
+    """What the forms here share: locations are chosen by name, and the network stands in a group of its own."""
 
     noun = ""
 
     def __init__(self, data: QueryDict | None, *, actor: Actor, stored: Any) -> None:
         names = {
-            "cloud_account": places.cloud_accounts(actor),
-            "region": places.regions(actor),
-            "pool": places.address_pools(actor),
-            "stack": places.stacks(actor),
+            "cloud_account": topology.cloud_accounts(actor),
+            "region": topology.regions(actor),
+            "pool": topology.address_pools(actor),
+            "stack": topology.stacks(actor),
             "owner": accounts(actor),
         }
         super().__init__(data, stored=stored, names=names)
@@ -105,7 +105,7 @@ def new_cloud_account(request: PageRequest) -> HttpResponse:
 def edit_cloud_account(request: PageRequest, pk: int) -> HttpResponse:
     """Change how an account at a cloud is reached."""
     operators_only(request.actor, "cloud accounts")
-    stored = only(places.cloud_accounts(request.actor), pk)
+    stored = only(topology.cloud_accounts(request.actor), pk)
     return _edit(request, CloudAccountForm, stored, "web:cloud-accounts", "web:cloud-accounts")
 
 
@@ -120,7 +120,7 @@ def new_stack(request: PageRequest) -> HttpResponse:
 def edit_stack(request: PageRequest, pk: int) -> HttpResponse:
     """Change the network of a stack, and who approves its plans."""
     operators_only(request.actor, "stacks")
-    return _edit(request, StackForm, only(places.stacks(request.actor), pk), "web:stacks", "web:stack")
+    return _edit(request, StackForm, only(topology.stacks(request.actor), pk), "web:stacks", "web:stack")
 
 
 @page
@@ -134,7 +134,7 @@ def new_address_pool(request: PageRequest) -> HttpResponse:
 def edit_address_pool(request: PageRequest, pk: int) -> HttpResponse:
     """Change the blocks of a pool."""
     operators_only(request.actor, "address pools")
-    stored = only(places.address_pools(request.actor), pk)
+    stored = only(topology.address_pools(request.actor), pk)
     return _edit(request, AddressPoolForm, stored, "web:static-ips", "web:static-ips")
 
 
@@ -149,4 +149,4 @@ def new_static_ip(request: PageRequest) -> HttpResponse:
 def edit_static_ip(request: PageRequest, pk: int) -> HttpResponse:
     """Change whom an address was given to, and its protection."""
     operators_only(request.actor, "static IPs")
-    return _edit(request, StaticIPForm, only(places.static_ips(request.actor), pk), "web:static-ips", "web:static-ip")
+    return _edit(request, StaticIPForm, only(topology.static_ips(request.actor), pk), "web:static-ips", "web:static-ip")

@@ -125,13 +125,13 @@ def _failed_at(run: StackRun) -> str:
 
 def _step(name: str, failed: str, reached: int) -> str:
     """done, now, failed or nothing, for components/steps.html; `failed` is the step that did."""
-    place = ORDER.index(name)
+    index = ORDER.index(name)
     if failed:
         end = ORDER.index(failed)
-        return "failed" if name == failed else "done" if place < end else ""
+        return "failed" if name == failed else "done" if index < end else ""
     if reached == len(ORDER):
         return ""
-    return "done" if reached > place else "now" if reached == place else ""
+    return "done" if reached > index else "now" if reached == index else ""
 
 
 @page

@@ -14,7 +14,7 @@ from apps.definitions.models import LoadBalancer
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.services import move_static_ip, release_static_ip
 from apps.definitions.shapes.clouds.static_ip import KINDS
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.observe.show.address_locations import address_locations
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import deleted
@@ -35,13 +35,13 @@ WORDS: dict[str, str] = {kind: words.partition(":")[2].strip() or words for kind
 def index(request: PageRequest) -> HttpResponse:
     """Every static IP by name; operators have few, so there is one page, which says when there are more."""
     operators_only(request.actor, "static IPs")
-    rows = places.static_ips(request.actor).select_related("pool", "stack", "owner")
+    rows = topology.static_ips(request.actor).select_related("pool", "stack", "owner")
     found = list(rows.prefetch_related("listeners__load_balancer", "records__zone")[: SHOWN + 1])
     context = {
         "rows": [(row, WORDS[row.kind]) for row in found[:SHOWN]],
         "more": len(found) > SHOWN,
         "shown": SHOWN,
-        "pools": places.address_pools(request.actor),
+        "pools": topology.address_pools(request.actor),
     }
     return show(request, "pages/static_ips/list.html", context)
 
@@ -50,7 +50,7 @@ def index(request: PageRequest) -> HttpResponse:
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One address: where it stands, who follows it, and where it may go."""
     operators_only(request.actor, "static IPs")
-    row = only(places.static_ips(request.actor).select_related("pool", "stack", "owner"), pk)
+    row = only(topology.static_ips(request.actor).select_related("pool", "stack", "owner"), pk)
     listeners, targets = list(row.listeners.select_related("load_balancer").order_by("name")), _targets(request, pk)
     concerned = [*(each.load_balancer for each in listeners), *targets]
     context: dict[str, Any] = {
@@ -77,7 +77,7 @@ def move(request: PageRequest, pk: int) -> HttpResponse:
     """Attach the address to another load balancer, as one change."""
     operators_only(request.actor, "static IPs")
     request.actor.may_write()
-    row = only(places.static_ips(request.actor), pk)
+    row = only(topology.static_ips(request.actor), pk)
     try:
         move_static_ip(
             actor=request.actor,
@@ -98,7 +98,7 @@ def release(request: PageRequest, pk: int) -> HttpResponse:
     """Detach the address from whatever binds it; it stays ours."""
     operators_only(request.actor, "static IPs")
     request.actor.may_write()
-    row = only(places.static_ips(request.actor), pk)
+    row = only(topology.static_ips(request.actor), pk)
     try:
         release_static_ip(actor=request.actor, name=row.name, reason=request.POST.get("reason", "").strip()[:400])
     except (Conflict, Invalid) as error:
@@ -114,7 +114,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Give the address back, once its name was typed; a protected one stays."""
     operators_only(request.actor, "static IPs")
     request.actor.may_write()
-    row = only(places.static_ips(request.actor), pk)
+    row = only(topology.static_ips(request.actor), pk)
     if request.POST.get("confirm") != row.name:
         messages.error(request, f"Type {row.name} to release it.")
         return redirect("web:static-ip", pk)
@@ -128,6 +128,6 @@ def delete_pool(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a pool of addresses from which no static IP comes."""
     operators_only(request.actor, "address pools")
     request.actor.may_write()
-    row = only(places.address_pools(request.actor), pk)
+    row = only(topology.address_pools(request.actor), pk)
     deleted(request, "AddressPool", row, f"Address pool {row.name} is deleted.")
     return redirect("web:static-ips")

@@ -1,4 +1,4 @@
-"""Scales of server-made charts: a value's place on the sheet, and where the ticks stand."""
+"""Scales of server-made charts: a value's position on the sheet, and where the ticks stand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Maps `low` … `high` to the places `begin` … `end` in user units; `log` for magnitudes apart (both ends > 0)."""
+    """Maps `low` … `high` to positions `begin` … `end` in user units; `log` for magnitudes apart (both ends > 0)."""
 
     low: float
     high: float
@@ -20,7 +20,7 @@ class Scale:
     log: bool = False
 
     def at(self, value: float) -> float:
-        """The place of a value; what is outside stands at the edge."""
+        """The position of a value; what is outside stands at the edge."""
         value = min(max(value, self.low), self.high)
         if self.log:
             share = math.log(value / self.low) / math.log(self.high / self.low)

@@ -16,7 +16,7 @@ from apps.web.overflow.words import flow_sentence, lane_title, rate, use_kind, u
 BAR = 8.0  # width of the posts at which bands end
 THINNEST = 1.5  # what little flows must still be seen
 GAP = 22.0
-Places = dict[str, tuple[float, float]]
+Points = dict[str, tuple[float, float]]
 CHARACTER = 6.4  # mean width of a character of a label
 # Where on its band a label may stand; in the narrow drawing the middle belongs to the texts of the next row.
 PARTS = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)
@@ -67,7 +67,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The drawing for one width of its place: wide, medium or narrow."""
+    """The drawing for one width of the page: wide, medium or narrow."""
 
     kind: str
     id: str
@@ -159,9 +159,9 @@ def _key(lane: Lane) -> str:
 
 def _shape(flow: Flow, sheet: Sheet, prefix: str) -> Shape:
     rows = _rows(flow)
-    scale, height = _place(rows, sheet)
-    starts: Places = {}
-    ends: Places = {}
+    scale, height = _lay_out(rows, sheet)
+    starts: Points = {}
+    ends: Points = {}
     for row in rows:
         starts |= _stack(row, row.leaving, sheet, scale)
         ends |= _stack(row, row.arriving, sheet, scale)
@@ -191,8 +191,8 @@ def nice(amount: float) -> float:
     return next(step * power for step in steps if step * power >= amount * 0.999999)
 
 
-def _place(rows: Sequence[_Row], sheet: Sheet) -> tuple[float, float]:
-    """Give every row its place; returns the scale (units per request/s) and the height, which traffic does not move."""
+def _lay_out(rows: Sequence[_Row], sheet: Sheet) -> tuple[float, float]:
+    """Position every row; returns the scale (units per request/s) and the height, which traffic does not move."""
     room = min(340.0, 80.0 + 45.0 * len(rows))
     scale = room / nice(sum(row.most for row in rows))
     pad = GAP + sheet.head
@@ -234,7 +234,7 @@ def _stack(row: _Row, pieces: list[tuple[str, float]], sheet: Sheet, scale: floa
 
 
 def _bands(
-    rows: Sequence[_Row], lanes: Sequence[Lane], sheet: Sheet, prefix: str, starts: Places, ends: Places
+    rows: Sequence[_Row], lanes: Sequence[Lane], sheet: Sheet, prefix: str, starts: Points, ends: Points
 ) -> list[Band]:
     found = []
     for row in rows:
@@ -327,7 +327,7 @@ def _meter_y(row: _Row, sheet: Sheet) -> float:
     return middle - 3 if sheet.kind == "wide" else middle + 18
 
 
-def _texts(row: _Row, sheet: Sheet, prefix: str, starts: Places) -> list[Text]:
+def _texts(row: _Row, sheet: Sheet, prefix: str, starts: Points) -> list[Text]:
     use, name = row.use, row.use.region_id
     title = use.name if len(use.name) <= sheet.letters else use.name[: sheet.letters - 1] + "…"
     wanted = f"{rate(use.demand_rps)}/s"
@@ -355,7 +355,7 @@ def _texts(row: _Row, sheet: Sheet, prefix: str, starts: Places) -> list[Text]:
     return texts
 
 
-def _crosses(rows: Sequence[_Row], sheet: Sheet, prefix: str, starts: Places) -> list[Band]:
+def _crosses(rows: Sequence[_Row], sheet: Sheet, prefix: str, starts: Points) -> list[Band]:
     """The sign at the end of every band of refused traffic."""
     found = []
     for row in rows:
@@ -367,7 +367,7 @@ def _crosses(rows: Sequence[_Row], sheet: Sheet, prefix: str, starts: Places) ->
     return found
 
 
-def _labels(lanes: Sequence[Lane], sheet: Sheet, prefix: str, starts: Places, ends: Places) -> list[Label]:
+def _labels(lanes: Sequence[Lane], sheet: Sheet, prefix: str, starts: Points, ends: Points) -> list[Label]:
     """A pill on every crossing band, moved along it until it covers no other one."""
     found: list[Label] = []
     taken: list[tuple[float, float, float]] = []
@@ -377,14 +377,14 @@ def _labels(lanes: Sequence[Lane], sheet: Sheet, prefix: str, starts: Places, en
             continue
         said = f"{rate(lane.rps)}/s" + (f" +{lane.added_ms:.0f} ms" if lane.added_ms is not None else "")
         half = len(said) * CHARACTER / 2 + 7
-        x, y = _free_place(sheet, starts[key], ends[key], half, taken)
+        x, y = _free_position(sheet, starts[key], ends[key], half, taken)
         taken.append((x, y, half))
         pill = Box(f"{prefix}-pill-{key}", _n(x - half), _n(y - 9), _n(2 * half), "18", "pill")
         found.append(Label(pill, Text(f"{prefix}-said-{key}", _n(x), _n(y + 4), "middle", "said", said)))
     return found
 
 
-def _free_place(
+def _free_position(
     sheet: Sheet,
     start: tuple[float, float],
     end: tuple[float, float],

@@ -1,6 +1,6 @@
 """A capacity test as the geometry of charts: second by second, and latency against rate.
 
-Each chart is drawn for two widths of its place, the style sheet shows the one that fits. Latencies stand on a
+Each chart is drawn for two widths of the page, the style sheet shows the one that fits. Latencies stand on a
 logarithmic scale: the interesting part is around the objective, and an overload is a hundred times above it.
 """
 
@@ -64,7 +64,7 @@ class Words:
 
 @dataclass(slots=True)
 class Plot:
-    """A chart for one width of its place."""
+    """A chart for one width of the page."""
 
     kind: str
     id: str
@@ -198,11 +198,11 @@ def _timeline(
         path = _path((along.at(moment.at), upper.at(getattr(moment, name))) for moment in moments)
         plot.strokes.append(Stroke(f"{prefix}-{name}", name, path))
     for name in reversed(PERCENTILES):
-        places = [
+        positions = [
             (along.at(moment.at), None if (value := getattr(moment, name)) is None else lower.at(value))
             for moment in moments
         ]
-        plot.strokes.append(Stroke(f"{prefix}-{name}", name, _broken(places)))
+        plot.strokes.append(Stroke(f"{prefix}-{name}", name, _broken(positions)))
     return plot
 
 
@@ -252,20 +252,20 @@ def _curve(
         _knee(plot, knee, along, sheet, prefix)
     _grid(plot, scale, sheet, f"{prefix}-latency", "ms")
     for number, value in enumerate(along.ticks(sheet.ticks)):
-        place = _n(along.at(value))
-        words = Words(f"{prefix}-rate-{number}", "tick", place, _n(sheet.height - 22), "middle", short(value))
+        x_text = _n(along.at(value))
+        words = Words(f"{prefix}-rate-{number}", "tick", x_text, _n(sheet.height - 22), "middle", short(value))
         plot.words.append(words)
     plot.words.append(Words(f"{prefix}-along", "unit", _n(sheet.right), _n(sheet.height - 4), "end", "requests/s"))
     _objective(plot, scale, max_latency_ms, sheet, prefix)
     for name in reversed(PERCENTILES):
-        places = [
+        positions = [
             (along.at(point.rate), None if (value := latency(point, name)) is None else scale.at(value))
             for point in points
         ]
-        plot.strokes.append(Stroke(f"{prefix}-{name}", name, _broken(places)))
+        plot.strokes.append(Stroke(f"{prefix}-{name}", name, _broken(positions)))
         plot.marks += [
             Mark(f"{prefix}-{name}-{at}", f"{name} {point.status}", _n(x), _n(y), point_words(point))
-            for at, (point, (x, y)) in enumerate(zip(points, places, strict=True))
+            for at, (point, (x, y)) in enumerate(zip(points, positions, strict=True))
             if y is not None
         ]
     return plot
@@ -282,8 +282,8 @@ def _knee(plot: Plot, knee: tuple[float, float, float], along: Scale, sheet: She
     plot.strokes.append(Stroke(f"{prefix}-knee", "knee", f"M{_n(x)} {_n(top)}V{_n(bottom)}"))
     right = x > sheet.left + (sheet.right - sheet.left) * 0.7
     text = f"capacity {short(capacity)}/s"
-    place = _n(min(x, begin) - 6 if right else max(x, end) + 6)
-    plot.words.append(Words(f"{prefix}-knee-words", "found", place, _n(top + 10), "end" if right else "start", text))
+    x_text = _n(min(x, begin) - 6 if right else max(x, end) + 6)
+    plot.words.append(Words(f"{prefix}-knee-words", "found", x_text, _n(top + 10), "end" if right else "start", text))
 
 
 def latency(point: Point, name: str) -> float | None:
@@ -310,23 +310,23 @@ def _n(value: float) -> str:
     return f"{value:.1f}"
 
 
-def _path(places: Iterable[tuple[float, float]]) -> str:
-    return " ".join(f"{'L' if number else 'M'}{_n(x)} {_n(y)}" for number, (x, y) in enumerate(places))
+def _path(positions: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{'L' if number else 'M'}{_n(x)} {_n(y)}" for number, (x, y) in enumerate(positions))
 
 
-def _broken(places: Iterable[tuple[float, float | None]]) -> str:
+def _broken(positions: Iterable[tuple[float, float | None]]) -> str:
     """A path that stops where nothing was measured."""
     parts, open_ = [], False
-    for x, y in places:
+    for x, y in positions:
         if y is not None:
             parts.append(f"{'L' if open_ else 'M'}{_n(x)} {_n(y)}")
         open_ = y is not None
     return " ".join(parts)
 
 
-def _stairs(places: Sequence[tuple[float, float]]) -> str:
+def _stairs(positions: Sequence[tuple[float, float]]) -> str:
     """A path that goes level until the next value."""
-    if not places:
+    if not positions:
         return ""
-    first = f"M{_n(places[0][0])} {_n(places[0][1])}"
-    return first + "".join(f"H{_n(x)}V{_n(y)}" for _, (x, y) in pairwise(places))
+    first = f"M{_n(positions[0][0])} {_n(positions[0][1])}"
+    return first + "".join(f"H{_n(x)}V{_n(y)}" for _, (x, y) in pairwise(positions))

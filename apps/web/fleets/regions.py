@@ -19,14 +19,14 @@ from apps.core.errors import Conflict, Invalid, NotFound
 from apps.definitions import selectors as definitions
 from apps.definitions.services import drain_region
 from apps.fleet import distances
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.fleet.models import Region
 from apps.observe import selectors as observe
 from apps.observe.models import NodeReport
 from apps.overflow import selectors
 from apps.overflow.flows import FULL, Flow, Lane, RegionUse, WhatIf
 from apps.overflow.reasons import misfits, overloads
-from apps.web.capacity.measured import Measured, Place, measured
+from apps.web.capacity.measured import BackendKey, Measured, measured
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.worst_first import by_word
 from apps.web.overflow.parts import lanes_in, lanes_out, shown
@@ -64,7 +64,7 @@ def index(request: PageRequest) -> HttpResponse:
     flow = selectors.flow_overall(request.actor)
     nodes = _nodes_of(request)
     tested = measured(request.actor)
-    rows = [_row(region, flow, nodes.get(region.pk, []), tested) for region in places.regions(request.actor)]
+    rows = [_row(region, flow, nodes.get(region.pk, []), tested) for region in topology.regions(request.actor)]
     rows = by_word([(row["state"][0], row) for row in rows], ("bad", "warn", "idle", "good"))
     return show(request, "pages/regions/list.html", {"rows": rows})
 
@@ -84,13 +84,15 @@ def detail(request: PageRequest, name: str) -> HttpResponse:
 
 
 def _region(request: PageRequest, name: str) -> Region:
-    region = places.regions(request.actor).filter(name=name).first()
+    region = topology.regions(request.actor).filter(name=name).first()
     if region is None:
         raise NotFound("There is no such region.")
     return region
 
 
-def _row(region: Region, flow: Flow, nodes: list[dict[str, Any]], tested: Mapping[Place, Measured]) -> dict[str, Any]:
+def _row(
+    region: Region, flow: Flow, nodes: list[dict[str, Any]], tested: Mapping[BackendKey, Measured]
+) -> dict[str, Any]:
     """What lists and pages print of a region; empty where nothing was measured."""
     use = next((use for use in flow.regions if use.region_id == f"rgn-{region.pk}"), None)
     known = use is not None and flow.at is not None
@@ -109,9 +111,9 @@ def _row(region: Region, flow: Flow, nodes: list[dict[str, Any]], tested: Mappin
     return row | _numbers(use, known=known) if use else row
 
 
-def _measured(region: Region, tested: Mapping[Place, Measured]) -> dict[str, Any]:
+def _measured(region: Region, tested: Mapping[BackendKey, Measured]) -> dict[str, Any]:
     """How many pools of a region were measured, with the number where it is one, and how old the oldest number is."""
-    here = [each for (_, place), each in tested.items() if place == region.pk]
+    here = [each for (_, region_id), each in tested.items() if region_id == region.pk]
     if not here:
         return {"measured": NOT_MEASURED, "measured_one": "", "measured_at": None}
     oldest = min((each.at for each in here if each.at), default=None)
@@ -179,7 +181,7 @@ def _lane(lane: Lane, other_id: str, other: str) -> LaneWords:
 def _nodes_of(request: PageRequest) -> Mapping[int, list[dict[str, Any]]]:
     """Nodes by region with what they last said."""
     numbers = observe.node_numbers(request.actor)
-    rows = list(places.nodes(request.actor))
+    rows = list(topology.nodes(request.actor))
     names = {f"node-{node.pk}": node.name for node in rows}
     reports = {report.node_id: report for report in NodeReport.objects.all()}
     found: dict[int, list[dict[str, Any]]] = {}
@@ -209,8 +211,8 @@ def _peers(report: NodeReport | None, names: Mapping[str, str]) -> dict[str, Any
 
 def _order(request: PageRequest, region: Region) -> list[dict[str, str]]:
     """The other regions in the order in which overflow tries them, nearest first."""
-    names = {row.pk: row.name for row in places.regions(request.actor)}
-    table = places.latency_table()
+    names = {row.pk: row.name for row in topology.regions(request.actor)}
+    table = topology.latency_table()
     ids = {name: pk for pk, name in names.items()}
     steps = [(name, table[region.pk, ids[name]]) for name in distances.nearest_first(region.pk, names, table)]
     return [{"name": name, "ms": _ms(step), "source": SOURCES[step.source]} for name, step in steps]

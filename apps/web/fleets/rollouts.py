@@ -105,10 +105,10 @@ def stages_of(rollout: Rollout) -> list[tuple[str, str]]:
         return [("done", "Compiled"), ("done", "Checked"), ("failed", "Pushed to nodes"), (last, word)]
     if state == RolloutState.SUPERSEDED:
         return [("done", "Compiled"), ("done", "Checked"), ("", "Pushed to nodes"), ("failed", "Superseded")]
-    place = STAGES.index(state) if state in STAGES else STAGES.index(RolloutState.PUSHING)
-    marks = ["done" if at < place or state == RolloutState.DONE else "" for at in range(len(STAGES))]
+    index = STAGES.index(state) if state in STAGES else STAGES.index(RolloutState.PUSHING)
+    marks = ["done" if at < index or state == RolloutState.DONE else "" for at in range(len(STAGES))]
     if state != RolloutState.DONE:
-        marks[place] = "now"
+        marks[index] = "now"
     return [(mark, WORDS[stage]) for mark, stage in zip(marks, STAGES, strict=True)]
 
 

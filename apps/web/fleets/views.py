@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict
 from apps.definitions.selectors import only
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.observe import selectors as observe
 from apps.rollouts import selectors, services
 from apps.rollouts.models import Step
@@ -39,7 +39,7 @@ def index(request: PageRequest) -> HttpResponse:
             "word": words.get(fleet.pk, "unknown"),
             "nodes": [(node, numbers.get(node.node_id)) for node in nodes if node.fleet_id == fleet.pk],
         }
-        for fleet in places.fleets(actor)
+        for fleet in topology.fleets(actor)
     ]
     fleets = by_word([(_worst(fleet), fleet) for fleet in fleets], WORST)
     quarantined = 0 if request.GET.get("partial") else selectors.quarantined(actor).count()
@@ -78,7 +78,7 @@ def resume(request: PageRequest, pk: int) -> HttpResponse:
 def node(request: PageRequest, pk: int) -> HttpResponse:
     """One node: facts, what it runs against what it should, its last pushes."""
     operators_only(request.actor, "node")
-    row = only(places.nodes(request.actor), pk)
+    row = only(topology.nodes(request.actor), pk)
     sync = next(each for each in selectors.node_sync(request.actor) if each.node_id == pk)
     context = {
         "node": row,

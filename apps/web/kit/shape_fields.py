@@ -28,10 +28,10 @@ class Text(forms.CharField):
         """Nothing here."""
 
 
-def plain_fields(shape: type[Shape], place: str) -> dict[str, forms.Field]:
+def plain_fields(shape: type[Shape], pointer: str) -> dict[str, forms.Field]:
     """A field for each plain value of the shape that people set, under its JSON pointer."""
     shown = [field for field in fields_of(shape) if field.plain and field.about.label]
-    return {f"{place}/{field.name}": form_field(field) for field in shown}
+    return {f"{pointer}/{field.name}": form_field(field) for field in shown}
 
 
 def form_field(field: Field, widget: forms.Widget | None = None) -> forms.Field:

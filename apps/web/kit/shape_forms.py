@@ -38,19 +38,19 @@ class ShapeForm(forms.Form):
         found: dict[str, Any] = {}
         for name in self.shown:
             *parents, field = name.removeprefix("/spec/").split("/")
-            place = found
+            target = found
             for parent in parents:
-                place = place.setdefault(parent, {})
+                target = target.setdefault(parent, {})
             if name in self.fields:
-                place[field] = typed(self.fields[name], self.cleaned_data[name])
+                target[field] = typed(self.fields[name], self.cleaned_data[name])
         return found
 
 
-def _shown(shape: type[Shape], document: Any, place: str) -> Iterator[tuple[str, tuple[Field, Any]]]:
+def _shown(shape: type[Shape], document: Any, pointer: str) -> Iterator[tuple[str, tuple[Field, Any]]]:
     """Every field that people set, with what stands in it."""
     for field in fields_of(shape):
         value = (document or {}).get(field.name)
         if field.child and not field.many:
-            yield from _shown(field.child, value, f"{place}/{field.name}")
+            yield from _shown(field.child, value, f"{pointer}/{field.name}")
         elif field.about.label and not field.child:
-            yield f"{place}/{field.name}", (field, value)
+            yield f"{pointer}/{field.name}", (field, value)

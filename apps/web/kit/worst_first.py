@@ -30,7 +30,7 @@ def keyset_page(
     if len(texts) == len(by) and after.isprintable() and worst.isascii() and worst.isdecimal() and len(worst) == 1:
         ranked = ranked.filter(_behind(int(worst), dict(zip(by, texts, strict=True))))
     found = list(ranked[: size + 1])
-    return found[:size], _place(found[size - 1], by) if len(found) > size else None
+    return found[:size], _cursor(found[size - 1], by) if len(found) > size else None
 
 
 def _behind(rank: int, texts: Mapping[str, str]) -> Q:
@@ -41,7 +41,7 @@ def _behind(rank: int, texts: Mapping[str, str]) -> Q:
     return found
 
 
-def _place(row: Any, by: tuple[str, ...]) -> str:
+def _cursor(row: Any, by: tuple[str, ...]) -> str:
     texts = []
     for path in by:
         value = row
@@ -52,6 +52,6 @@ def _place(row: Any, by: tuple[str, ...]) -> str:
 
 
 def by_word(rows: Iterable[tuple[str, T]], order: Collection[str]) -> list[T]:
-    """Rows with the word of their state, sorted by its place in `order`; a word that is not there is last."""
-    places = {word: place for place, word in enumerate(order)}
-    return [row for _, row in sorted(rows, key=lambda each: places.get(each[0], len(places)))]
+    """Rows with the word of their state, sorted by its rank in `order`; a word that is not there is last."""
+    ranks = {word: rank for rank, word in enumerate(order)}
+    return [row for _, row in sorted(rows, key=lambda each: ranks.get(each[0], len(ranks)))]

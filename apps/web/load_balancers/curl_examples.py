@@ -16,7 +16,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """One listener as clients reach it: on a static IP, or on one node."""
 
     listener: Listener
@@ -34,36 +34,38 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A command that tries a route at one place."""
+    """A command that tries a route at one endpoint."""
 
-    place: Place
+    endpoint: Endpoint
     command: str
 
 
-def places_of(actor: Actor, balancer: LoadBalancer) -> list[Place]:
-    """Every place of every listener; nodes' own addresses are shown to operators. One query besides the balancer's."""
+def endpoints_of(actor: Actor, balancer: LoadBalancer) -> list[Endpoint]:
+    """All endpoints of all listeners; nodes' own addresses are shown to operators. One query besides the balancer's."""
     fleets = [fleet.pk for fleet in balancer.fleets.all()]
     own = list(nodes(actor).filter(fleet__in=fleets)) if actor.is_operator else []
-    return [place for listener in balancer.listeners.all() for place in _places(listener, own)]
+    return [endpoint for listener in balancer.listeners.all() for endpoint in _endpoints(listener, own)]
 
 
-def _places(listener: Listener, own: Iterable[Node]) -> list[Place]:
+def _endpoints(listener: Listener, own: Iterable[Node]) -> list[Endpoint]:
     if listener.static_ip:
         address = listener.static_ip.address
-        return [Place(listener, None, address, listener.port)] if address else []  # a cloud has not chosen it yet
-    return [Place(listener, node, node.address, listener.port + node.port_offset) for node in own]
+        return [Endpoint(listener, None, address, listener.port)] if address else []  # a cloud has not chosen it yet
+    return [Endpoint(listener, node, node.address, listener.port + node.port_offset) for node in own]
 
 
 def ways_to_try(actor: Actor, route: Route) -> list[Way]:
-    """One command per place that serves the route."""
+    """One command per endpoint that serves the route."""
     balancer = load_balancers(actor).filter(pk=route.load_balancer_id).first()
-    places = places_of(actor, balancer) if balancer else []
+    endpoints = endpoints_of(actor, balancer) if balancer else []
     schemes = (route.scheme,) if route.scheme else ("http", "https")
-    return [Way(place, command_for(route, place)) for place in places if place.listener.protocol in schemes]
+    return [
+        Way(endpoint, command_for(route, endpoint)) for endpoint in endpoints if endpoint.listener.protocol in schemes
+    ]
 
 
-def command_for(route: Route, place: Place) -> str:
-    """A curl that this route answers at this place; a wildcard is tried with one name below it."""
+def command_for(route: Route, endpoint: Endpoint) -> str:
+    """A curl that this route answers at this endpoint; a wildcard is tried with one name below it."""
     host = route.hostname.name.replace("*", "any", 1)
     parts = ["curl", "-i"]
     if route.methods and "GET" not in route.methods:
@@ -71,9 +73,9 @@ def command_for(route: Route, place: Place) -> str:
     for header in route.headers:
         if header["match"] != "absent":
             parts += ["-H", f"{header['name']}: {header['value'] or '1'}"]
-    if place.listener.protocol == "https":
-        address = f"[{place.address}]" if ":" in place.address else place.address
-        parts += ["--resolve", f"{host}:{place.port}:{address}", f"https://{host}:{place.port}{route.path}"]
+    if endpoint.listener.protocol == "https":
+        address = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
+        parts += ["--resolve", f"{host}:{endpoint.port}:{address}", f"https://{host}:{endpoint.port}{route.path}"]
     else:
-        parts += ["-H", f"Host: {host}", f"{place.url}{route.path}"]
+        parts += ["-H", f"Host: {host}", f"{endpoint.url}{route.path}"]
     return shlex.join(parts)

@@ -19,7 +19,7 @@ from apps.web.clouds.stacks import STACKS
 from apps.web.kit.figures import Figures, figures_of, spark
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.worst_first import by_word
-from apps.web.load_balancers.curl_examples import Place, places_of
+from apps.web.load_balancers.curl_examples import Endpoint, endpoints_of
 from apps.web.routes.rows import SYNC_ORDER, sync_of
 
 
@@ -30,7 +30,7 @@ class ListenerRow:
     listener: Listener
     certificates: tuple[Any, ...]
     default_pool: Any
-    places: tuple[Place, ...]
+    endpoints: tuple[Endpoint, ...]
     figures: Figures
     points: str = ""
 
@@ -90,7 +90,7 @@ def _stacks(actor: Actor, balancer: LoadBalancer) -> list[tuple[StackState, tupl
 
 def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:
     own = list(balancer.listeners.all())
-    places = places_of(actor, balancer)
+    endpoints = endpoints_of(actor, balancer)
     numbers = listener_numbers(actor, [listener.pk for listener in own])
     lines = series(actor, "frontend", [f"lst-{listener.pk}" for listener in own]) if actor.is_operator else {}
     return [
@@ -98,7 +98,7 @@ def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:
             listener=listener,
             certificates=tuple(each for each in listener.certificates.all() if _may_see(actor, each)),
             default_pool=listener.default_pool if _may_see(actor, listener.default_pool) else None,
-            places=tuple(place for place in places if place.listener.pk == listener.pk),
+            endpoints=tuple(endpoint for endpoint in endpoints if endpoint.listener.pk == listener.pk),
             figures=figures_of(numbers.get(listener.pk)),
             points=spark(lines[f"lst-{listener.pk}"].requests) if f"lst-{listener.pk}" in lines else "",
         )

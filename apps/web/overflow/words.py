@@ -80,7 +80,7 @@ def _pools_words(use: RegionUse) -> str:
 
 
 def use_note(use: RegionUse) -> str:
-    """The same for a place where a name of a pool has no room."""
+    """The same for a spot where a name of a pool has no room."""
     if not use.pools or not use.usable:
         return use_words(use)
     if use.pools_down:

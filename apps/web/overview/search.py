@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from apps.definitions import selectors as definitions
 from apps.definitions.filters import filter_routes
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.web.kit.pages import PageRequest, page, show
 
 OF_EACH = 6
@@ -40,6 +40,6 @@ def _found(request: PageRequest, text: str) -> list[tuple[str, list[Link]]]:
     links = [(reverse("web:capacity-test", args=[row.pk]), f"{row.account.name}/{row.name}") for row in tests]
     found.append(("Capacity tests", links))
     if actor.is_operator:
-        nodes = places.nodes(actor).filter(named)[:OF_EACH]
+        nodes = topology.nodes(actor).filter(named)[:OF_EACH]
         found.append(("Nodes", [(reverse("web:node", args=[row.pk]), row.name) for row in nodes]))
     return found

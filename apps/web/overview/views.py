@@ -9,7 +9,7 @@ from django.http import HttpResponse
 
 from apps.accounts.actors import Actor
 from apps.definitions import selectors as definitions
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
 from apps.overflow.flows import Flow
@@ -52,7 +52,7 @@ def overview(request: PageRequest) -> HttpResponse:
         "expiring": expiring_soon(actor),
         **tests_now(actor),
         "troubled": troubled(actor),
-        "first_run": not places.fleets(actor).exists(),
+        "first_run": not topology.fleets(actor).exists(),
     }
     return show(request, "pages/overview/overview.html", context)
 

@@ -32,8 +32,8 @@ def _pool_fields() -> dict[str, forms.Field]:
     return plain_fields(PoolSpec, "/spec")
 
 
-def _backend_fields(place: str) -> dict[str, forms.Field]:
-    return plain_fields(LimitSpec, f"{place}/limit") | plain_fields(BackendSpec, place)
+def _backend_fields(pointer: str) -> dict[str, forms.Field]:
+    return plain_fields(LimitSpec, f"{pointer}/limit") | plain_fields(BackendSpec, pointer)
 
 
 def _overflow_fields() -> dict[str, forms.Field]:
@@ -75,7 +75,7 @@ class PoolForm(forms.Form):
             for number in (*numbers, SPARE):
                 self.fields.update(plain_fields(ServerSpec, f"/spec/backends/{index}/servers/{number}"))
         self.fields["reason"] = Text(label="Reason", required=False, help_text="Recorded in the audit log.")
-        self._places: list[tuple[str, str]] = []
+        self._pointers: list[tuple[str, str]] = []
 
     @staticmethod
     def _row_numbers(data: QueryDict | None, texts: Texts, region: int) -> list[str]:
@@ -104,37 +104,39 @@ class PoolForm(forms.Form):
             spec["health_check"] = {name.rpartition("/")[2]: self._value(name) for name in names}
         spec["backends"] = []
         for index, region in enumerate(self.regions):
-            place = f"/spec/backends/{index}"
-            servers = list(self._servers(place, self.rows[index], len(spec["backends"])))
-            if servers or self._value(f"{place}/limit/kind") != "none":
-                self._places.append((f"/spec/backends/{len(spec['backends'])}", place))
-                spec["backends"].append(self._backend(place, region) | {"servers": servers})
+            pointer = f"/spec/backends/{index}"
+            servers = list(self._servers(pointer, self.rows[index], len(spec["backends"])))
+            if servers or self._value(f"{pointer}/limit/kind") != "none":
+                self._pointers.append((f"/spec/backends/{len(spec['backends'])}", pointer))
+                spec["backends"].append(self._backend(pointer, region) | {"servers": servers})
         return spec
 
-    def _backend(self, place: str, region: Region) -> dict[str, Any]:
-        limit = {name: self._value(f"{place}/limit/{name}") for name in ("kind", "value", "scope")}
+    def _backend(self, pointer: str, region: Region) -> dict[str, Any]:
+        limit = {name: self._value(f"{pointer}/limit/{name}") for name in ("kind", "value", "scope")}
         if limit["kind"] == "none":
             limit = {"kind": "none"}
-        scaler: Any = self.text(f"{place}/capacity_scaler")
+        scaler: Any = self.text(f"{pointer}/capacity_scaler")
         if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?", scaler):
             scaler = float(scaler)
         return {"region": region.name, "limit": limit, "capacity_scaler": scaler or None}
 
-    def _servers(self, place: str, numbers: list[str], backend: int) -> Iterator[dict[str, Any]]:
+    def _servers(self, pointer: str, numbers: list[str], backend: int) -> Iterator[dict[str, Any]]:
         position = 0
         for number in numbers:
-            row = f"{place}/servers/{number}"
+            row = f"{pointer}/servers/{number}"
             server = {field: self._value(f"{row}/{field}") for field in SERVER}
             if any(server[field] for field in ("name", "address", "port")):
-                self._places.append((f"/spec/backends/{backend}/servers/{position}", row))
+                self._pointers.append((f"/spec/backends/{backend}/servers/{position}", row))
                 position += 1
                 yield server
 
     def attach_errors(self, error: Invalid) -> None:
         """Put every fault beside its field; one without a field stands at the form's top."""
-        places = sorted(self._places, key=lambda place: len(place[0]), reverse=True)
+        pointers = sorted(self._pointers, key=lambda pointer: len(pointer[0]), reverse=True)
         for fault in error.faults:
-            sent, shown = next((place for place in places if f"{fault.pointer}/".startswith(f"{place[0]}/")), ("", ""))
+            sent, shown = next(
+                (pointer for pointer in pointers if f"{fault.pointer}/".startswith(f"{pointer[0]}/")), ("", "")
+            )
             name = shown + fault.pointer.removeprefix(sent)
             name = next((field for field in (ORDER, TAGS) if name.startswith(f"{field}/")), name)
             error_at = name if name in self.fields else None
@@ -170,22 +172,22 @@ class PoolForm(forms.Form):
         return [self._group(index, region) for index, region in enumerate(self.regions)]
 
     def _group(self, index: int, region: Region) -> dict[str, Any]:
-        place = f"/spec/backends/{index}"
-        rows = [self._row(f"{place}/servers/{number}") for number in self.rows[index]]
-        fields = [self[name] for name in _backend_fields(place)]
+        pointer = f"/spec/backends/{index}"
+        rows = [self._row(f"{pointer}/servers/{number}") for number in self.rows[index]]
+        fields = [self[name] for name in _backend_fields(pointer)]
         return {
             "region": region,
             "index": index,
             "fields": fields,
             "note": self.notes.get(region.name, ""),
             "rows": rows,
-            "spare": self._row(f"{place}/servers/{SPARE}"),
+            "spare": self._row(f"{pointer}/servers/{SPARE}"),
             "next": int(self.rows[index][-1]) + 1 if rows else 0,
             "open": bool(rows) or len(self.regions) <= 3 or any(field.errors for field in fields),
         }
 
-    def _row(self, place: str) -> list[forms.BoundField]:
-        return [self[f"{place}/{field}"] for field in SERVER]
+    def _row(self, pointer: str) -> list[forms.BoundField]:
+        return [self[f"{pointer}/{field}"] for field in SERVER]
 
 
 def texts_of_pool(pool: Pool, regions: list[Region], spec: dict[str, Any] | None = None) -> Texts:
@@ -203,12 +205,12 @@ def texts_of_pool(pool: Pool, regions: list[Region], spec: dict[str, Any] | None
     return texts
 
 
-def _texts_of_backend(place: str, backend: dict[str, Any]) -> Texts:
+def _texts_of_backend(pointer: str, backend: dict[str, Any]) -> Texts:
     limit = backend["limit"]
-    texts = {f"{place}/limit/{name}": written(value) for name, value in limit.items()}
+    texts = {f"{pointer}/limit/{name}": written(value) for name, value in limit.items()}
     if limit["kind"] == "none":
-        texts[f"{place}/limit/value"] = ""
-    texts[f"{place}/capacity_scaler"] = written(backend["capacity_scaler"])
+        texts[f"{pointer}/limit/value"] = ""
+    texts[f"{pointer}/capacity_scaler"] = written(backend["capacity_scaler"])
     for number, server in enumerate(backend["servers"]):
-        texts |= {f"{place}/servers/{number}/{field}": written(server[field]) for field in SERVER}
+        texts |= {f"{pointer}/servers/{number}/{field}": written(server[field]) for field in SERVER}
     return texts

@@ -10,7 +10,7 @@ from apps.accounts.actors import Actor
 from apps.capacity.use import staleness
 from apps.definitions.models import Backend, Pool, Server
 from apps.observe.numbers import Numbers, Series, ServerRow
-from apps.web.capacity.measured import Measured, Place
+from apps.web.capacity.measured import BackendKey, Measured
 from apps.web.kit.charts import latency_chart, traffic_chart
 from apps.web.kit.figures import amount, figures_of
 from apps.web.pools.limits import limit_choices, limit_words
@@ -35,7 +35,7 @@ def number_cells(numbers: Numbers) -> dict[str, Any]:
 
 
 def backends_table(
-    pool: Pool, rows: Iterable[ServerRow], found: Mapping[Place, Measured] | None = None
+    pool: Pool, rows: Iterable[ServerRow], found: Mapping[BackendKey, Measured] | None = None
 ) -> list[dict[str, Any]]:
     """The pool's backends with their servers, each beside what every node says; `found` is what was measured."""
     seen: dict[int, list[ServerRow]] = defaultdict(list)

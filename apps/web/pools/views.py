@@ -141,16 +141,16 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     """The filled form, and saving; an older version than the stored one is refused."""
     request.actor.may_write()
     pool = _own(request, pk)
-    places = _regions(request)
-    texts = texts_of_pool(pool, places)
-    form = PoolForm(request.POST or None, actor=request.actor, regions=places, texts=texts)
+    regions = _regions(request)
+    texts = texts_of_pool(pool, regions)
+    form = PoolForm(request.POST or None, actor=request.actor, regions=regions, texts=texts)
     form.notes = limit_notes(pool)
     if request.method == "POST" and form.is_valid():
         typed = _typed(request, form, pool)
         try:
             return _saved(request, typed, "is saved and is being rolled out")
         except Stale:
-            return _two_edits(request, form, typed, places)
+            return _two_edits(request, form, typed, regions)
         except Invalid as error:
             form.attach_errors(error)
     return _form_page(request, form, pool)
@@ -174,12 +174,12 @@ def _saved(request: PageRequest, typed: Typed, done: str) -> HttpResponse:
     return redirect("web:pool", pk=saved.pk)
 
 
-def _two_edits(request: PageRequest, form: PoolForm, typed: Typed, places: list[Region]) -> HttpResponse:
+def _two_edits(request: PageRequest, form: PoolForm, typed: Typed, regions: list[Region]) -> HttpResponse:
     live = selectors.only(selectors.pools(request.actor), typed.row.pk)
 
     def again(spec: dict[str, Any]) -> dict[str, Any]:
-        texts = texts_of_pool(live, places, spec) | {"reason": typed.reason}
-        both = PoolForm(actor=request.actor, regions=places, texts=texts)
+        texts = texts_of_pool(live, regions, spec) | {"reason": typed.reason}
+        both = PoolForm(actor=request.actor, regions=regions, texts=texts)
         both.notes = limit_notes(live)
         return {"form": both, "pool": live}
 

@@ -224,13 +224,13 @@ class RouteEntry:
     def add_faults(self, faults: Iterable[FieldError]) -> None:
         """Put each fault beside the field that it names; what no field shows goes to the top of the form."""
         for fault in faults:
-            form, field = self._place(fault.pointer)
+            form, field = self._form_field(fault.pointer)
             if field is None or field not in form.fields:
                 self.head.add_error(None, fault.detail)
             elif not form.has_error(field):
                 form.add_error(field, fault.detail)
 
-    def _place(self, pointer: str) -> tuple[forms.Form, str | None]:
+    def _form_field(self, pointer: str) -> tuple[forms.Form, str | None]:
         if pointer.startswith("/spec/methods/"):
             return self.head, "methods"
         found = ROW.fullmatch(pointer)

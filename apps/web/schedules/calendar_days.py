@@ -191,9 +191,9 @@ def _quiet_days(page: Span, dense: Sequence[Plan], noisy: set[tuple[int, date]],
 def _to_come(page: Span, plans: Sequence[Plan], moment: datetime) -> int:
     """Put what is to come on the days as long as the budget lasts; returns how many schedules it did not reach."""
     budget = BUDGET
-    for place, plan in enumerate(plans):
+    for index, plan in enumerate(plans):
         if budget <= 0:
-            return len(plans) - place
+            return len(plans) - index
         if plan.row.paused or not is_timed(plan.timing):
             continue
         try:

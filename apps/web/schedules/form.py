@@ -31,7 +31,7 @@ OVERLAPS = (
     ("allow", "Run both"),
 )
 CATCH_UPS = (("once", "Run once"), ("all", "Run each missed run"), ("skip", "Skip missed runs"))
-# Names that people look for: places, and UTC.
+# Names that people look for: cities, and UTC.
 HIDDEN_ZONES = ("Etc/", "SystemV/", "US/", "Canada/", "Brazil/", "Chile/", "Mexico/", "posix", "right/")
 NEEDED_WHEN = {"cron": "cron", "every_s": "every", "at": "at"}
 NEEDED_TARGET = {"webhook": "url", "topic": "topic", "capacity_test": "test", "rollout": "fleet", "change": "object"}

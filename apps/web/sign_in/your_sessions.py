@@ -29,7 +29,7 @@ SYSTEMS = ("Windows", "Android", "iPhone", "iPad", "Macintosh", "CrOS", "Linux")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SignedInBrowser:
     """One browser in which somebody is signed in."""
 
     pk: int
@@ -51,13 +51,13 @@ def device_of(agent: str) -> str:
     return f"{browser} on {words}" if words else browser
 
 
-def sessions_of(user: User, *, current: str) -> list[Place]:
+def sessions_of(user: User, *, current: str) -> list[SignedInBrowser]:
     """Where the person is signed in now, this browser first, then the last seen first."""
-    return sorted((_place(row, current) for row in living_sessions(user)), key=lambda place: not place.is_this)
+    return sorted((_browser(row, current) for row in living_sessions(user)), key=lambda browser: not browser.is_this)
 
 
-def _place(row: Any, current: str) -> Place:
-    return Place(
+def _browser(row: Any, current: str) -> SignedInBrowser:
+    return SignedInBrowser(
         pk=row.pk,
         device=device_of(row.user_agent),
         agent=row.user_agent,
@@ -72,8 +72,8 @@ def _place(row: Any, current: str) -> Place:
 def index(request: PageRequest) -> HttpResponse:
     """The list, and an end for each that is not this one."""
     person: Any = request.user
-    places = sessions_of(person, current=request.session.session_key or "")
-    return show(request, "pages/account/sessions.html", {"places": places})
+    browsers = sessions_of(person, current=request.session.session_key or "")
+    return show(request, "pages/account/sessions.html", {"browsers": browsers})
 
 
 @page

@@ -159,7 +159,7 @@ WRONG: tuple[tuple[dict[str, Any], dict[str, str]], ...] = (
     ({"account": "Acme", "stack": "a/b"}, {"/account": "name", "/stack": "name"}),
     ({"regions": ["eu-central-1"]}, {"/regions": "not_object"}),
     ({"regions": {"eu-central-1": 7}}, {"/regions/eu-central-1": "not_text"}),
-    ({"regions": {"Up/Down": "europe-west1"}}, {"/regions/Up~1Down": "cloud_place"}),
+    ({"regions": {"Up/Down": "europe-west1"}}, {"/regions/Up~1Down": "cloud_location"}),
     ({"certificates": {"a\nb": "shop"}}, {"/certificates/a�b": "cloud_id"}),
     ({"addresses": {"010.0.0.1": "front"}}, {"/addresses/010.0.0.1": "address"}),
     ({"addresses": {f"10.0.{each // 256}.{each % 256}": "a" for each in range(1001)}}, {"/addresses": "too_many"}),

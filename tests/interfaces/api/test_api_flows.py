@@ -18,7 +18,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(live_redis: object, still_clock: None) -> World:
     """us is over its limit and sends 9.9/s to eu."""
-    del live_redis, still_clock
     return make_spilling()
 
 
@@ -91,7 +90,7 @@ NO_QUESTIONS: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-def test_a_question_that_makes_no_sense_is_refused_at_its_place(house: Api) -> None:
+def test_a_question_that_makes_no_sense_is_refused_at_its_pointer(house: Api) -> None:
     for question, pointer in NO_QUESTIONS:
         problem = assert_problem(house("POST", "overflow/what-if", question), 422)
         assert pointer in [fault["pointer"] for fault in problem["errors"]], question

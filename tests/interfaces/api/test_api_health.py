@@ -23,7 +23,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(live_redis: object, still_clock: None) -> World:
     """Traffic on us-1 and eu-1, and a collector that looks."""
-    del live_redis, still_clock
     found = make_spilling()
     CollectorLease.objects.create(shard=0, holder="collector", until=now() + timedelta(hours=1))
     return found
@@ -48,8 +47,8 @@ def test_the_owner_of_a_pool_reads_its_status_its_traffic_and_each_server_on_eac
     assert body == health(world.acme, f"pools/{pool.pk}/health") | {"traffic": body["traffic"]}
     assert (body["pool"], body["status"], body["message"]) == ("acme/acme-web", "degraded", "server us-1 is down")
     assert (body["servers_total"], body["traffic"]["requests_rps"] > 10) == (4, True)
-    places = {(server["region"], server["node"]) for server in body["servers"]}
-    assert places == {(region, f"node {number}") for region in ("eu", "us") for number in (1, 2)}
+    servers = {(server["region"], server["node"]) for server in body["servers"]}
+    assert servers == {(region, f"node {number}") for region in ("eu", "us") for number in (1, 2)}
     assert_problem(Api(world.globex)("GET", f"pools/{pool.pk}/health"), 404)
 
 

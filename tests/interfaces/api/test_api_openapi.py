@@ -125,14 +125,14 @@ def objects_within(value: Any, pointer: str = "") -> Iterator[tuple[str, dict[st
 
 
 def known_to_readers(kind: str, spec: dict[str, Any]) -> dict[str, set[str]]:
-    """The fields that the readers of a kind know, by the place of the object: they name them when asked for another."""
+    """The fields that the readers of a kind know, by the object's pointer: they name them when asked for another."""
     for _, found in [*objects_within(spec)]:
         if found:  # else a map with any keys
             found["?"] = 0
     with pytest.raises(Invalid) as refused:
         read_spec(kind, spec, pointer="")
     asked = {fault.pointer.removesuffix("/?"): fault.detail for fault in refused.value.faults if "/?" in fault.pointer}
-    return {place: set(re.split(r"known are |, |\.$", detail)[1:-1]) for place, detail in asked.items()}
+    return {path: set(re.split(r"known are |, |\.$", detail)[1:-1]) for path, detail in asked.items()}
 
 
 # Where exactly one of several fields says what happens.
@@ -146,15 +146,15 @@ def test_the_fields_that_readers_know_are_those_that_are_written_down(kind: str)
         pytest.skip(f"{kind} is only written by apply")
     spec = sample(COMPONENTS["schemas"][name])
     if field := ONE_AT_A_TIME.get(kind):
-        places: dict[str, set[str]] = {}
+        known: dict[str, set[str]] = {}
         for choice in spec[field]:
             chosen = spec | {field: {choice: spec[field][choice]}}
-            places |= known_to_readers(kind, json.loads(json.dumps(chosen)))
-        places[f"/{field}"] = set(spec[field])
+            known |= known_to_readers(kind, json.loads(json.dumps(chosen)))
+        known[f"/{field}"] = set(spec[field])
     else:
-        places = known_to_readers(kind, json.loads(json.dumps(spec)))
-    written = {place: set(found) for place, found in objects_within(spec) if found}
-    assert places == written
+        known = known_to_readers(kind, json.loads(json.dumps(spec)))
+    written = {path: set(found) for path, found in objects_within(spec) if found}
+    assert known == written
 
 
 def closed(schema: Any) -> Any:
@@ -243,10 +243,10 @@ def test_head_is_get_without_a_body_and_options_names_the_methods(api: Api) -> N
 
 def test_every_parameter_that_is_written_down_is_used() -> None:
     used = {reference["$ref"] for reference in every(WRITTEN["paths"]) if isinstance(reference.get("$ref"), str)}
-    for place, known in (
+    for location, known in (
         ("path", parameters.PATH),
         ("query", parameters.QUERY),
         ("header", parameters.REQUEST_HEADERS),
     ):
         for name in known:
-            assert f"#/components/parameters/{place}-{name}" in used, name
+            assert f"#/components/parameters/{location}-{name}" in used, name

@@ -28,7 +28,6 @@ def api(db: None, acme: Actor) -> Api:
 @pytest.fixture
 def redis_topics(live_redis: str) -> Iterator[None]:
     """Topics in a Redis of this test's own."""
-    del live_redis
     topics.client.cache_clear()
     yield
     topics.client.cache_clear()
@@ -112,7 +111,7 @@ def test_pause_and_resume_say_how_the_schedule_is_then(api: Api) -> None:
 
 
 @pytest.mark.slow(reason="It waits a second for a message that does not come.")
-def test_messages_of_a_topic_are_read_from_a_place_on(api: Api, redis_topics: object, globex: Actor) -> None:
+def test_messages_of_a_topic_are_read_from_an_id_on(api: Api, redis_topics: object, globex: Actor) -> None:
     made = booked(api, overlap="allow")
     runs = [api("POST", f"schedules/{made['id']}/run").json() for _ in range(3)]
     work_off(seconds=5)

@@ -53,7 +53,7 @@ def test_every_kind_is_replaced_patched_and_read_by_id_and_by_name(db: None, kin
     assert house("PUT", by_id, body, If_Match=tag)["ETag"] == tag
 
 
-def test_a_place_is_made_patched_and_deleted(house: Api) -> None:
+def test_a_region_is_made_patched_and_deleted(house: Api) -> None:
     made = house("PUT", "regions/mars", {"spec": {"title": "Mars"}}, If_None_Match="*")
     assert made.status_code == 201
     patched = house("PATCH", "regions/mars", {"spec": {"latitude": 1, "title": "Red"}}, If_Match=made["ETag"])

@@ -39,13 +39,13 @@ def cloud() -> tuple[str, MemoryCloud]:
 
 
 SERVER = {"name": "one", "address": "10.0.0.10", "port": 80}
-PLACE = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "frankfurt", "network": NETWORK}
+STACK = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "frankfurt", "network": NETWORK}
 LISTENER = {"name": "web", "protocol": "http", "port": 80, "default_pool": "shop"}
 BOUND = {"stacks": ["aws-frankfurt"], "listeners": [LISTENER | {"static_ip": "front"}]}
 OBJECTS: tuple[dict[str, Any], ...] = (
     {"kind": "Region", "name": "frankfurt", "spec": {"title": "Frankfurt"}},
     {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}},
-    {"kind": "Stack", "name": "aws-frankfurt", "spec": PLACE},
+    {"kind": "Stack", "name": "aws-frankfurt", "spec": STACK},
     {"kind": "StaticIP", "name": "front", "spec": {"kind": "elastic", "stack": "aws-frankfurt", "protected": True}},
     {"kind": "Pool", "name": "shop", "spec": {"backends": [{"region": "frankfurt", "servers": [SERVER]}]}},
     {"kind": "LoadBalancer", "name": "front", "spec": BOUND},
@@ -193,8 +193,8 @@ def test_a_stack_is_deleted_from_its_page_once_nothing_of_it_stands(operator: Ac
     client, page = client_of(operator), f"/stacks/{stack.pk}"
     refused = client.post(f"{page}/delete", {"confirm": stack.name}, follow=True).content.decode()
     assert "is in use by load balancer front" in refused
-    place = {"cloud_account": "prod", "cloud_region": "eu-west-1", "region": "frankfurt", "network": NETWORK}
-    apply_document(actor=operator, objects=[{"kind": "Stack", "name": "aws-dublin", "spec": place}])
+    dublin = {"cloud_account": "prod", "cloud_region": "eu-west-1", "region": "frankfurt", "network": NETWORK}
+    apply_document(actor=operator, objects=[{"kind": "Stack", "name": "aws-dublin", "spec": dublin}])
     other = Stack.objects.get(name="aws-dublin")
     page, lock = f"/stacks/{other.pk}", StateLock.objects.create(stack=other, lock_id="one", held_by="pia")
     assert f'action="{page}/delete"' in text_of(client, page)

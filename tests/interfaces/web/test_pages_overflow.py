@@ -24,7 +24,6 @@ OPERATORS_PAGES = ["/regions", "/regions/us", "/regions/us/drain"]
 @pytest.fixture
 def world(live_redis: object, still_clock: None) -> World:
     """us is over its limit and sends 9.9/s to eu."""
-    del live_redis, still_clock
     return make_spilling()
 
 

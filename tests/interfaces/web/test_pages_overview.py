@@ -32,7 +32,6 @@ NOTHING = Flow((), (), 0.0, None, None, stale=False)
 @pytest.fixture
 def world(live_redis: object, still_clock: None) -> World:
     """us is at its limit and sends 9.9/s to eu; a collector looks."""
-    del live_redis, still_clock
     lease.hold(0, "a test")
     return make_spilling()
 

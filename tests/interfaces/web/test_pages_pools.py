@@ -151,8 +151,8 @@ def test_a_form_that_lost_its_version_overwrites_nothing(shop: Pool, tutorial_en
 def test_the_form_stores_what_was_typed_and_drops_removed_servers(shop: Pool, tutorial_env: Actor) -> None:
     client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     data = form_data(client, url) | {"/spec/balance": "roundrobin", "/spec/server_keepalive_ms": "5000"}
-    place = next(name for name in data if data[name] == "us-vm-2").removesuffix("name")
-    data = {name: value for name, value in data.items() if not name.startswith(place)}
+    prefix = next(name for name in data if data[name] == "us-vm-2").removesuffix("name")
+    data = {name: value for name, value in data.items() if not name.startswith(prefix)}
     assert client.post(url, data).status_code == 302
     stored = Pool.objects.get(pk=shop.pk)
     assert (stored.balance, stored.server_keepalive_ms) == ("roundrobin", 5000)
@@ -162,15 +162,15 @@ def test_the_form_stores_what_was_typed_and_drops_removed_servers(shop: Pool, tu
 def test_every_fault_stands_beside_its_field_and_nothing_typed_is_lost(shop: Pool, tutorial_env: Actor) -> None:
     client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     data = form_data(client, url)
-    place = next(name for name in data if data[name] == "us-vm-2").removesuffix("name")
+    prefix = next(name for name in data if data[name] == "us-vm-2").removesuffix("name")
     first = next(name for name in data if data[name] == "us-vm-1").removesuffix("name")
     # The first row is emptied: the faults of the second must not move to its place.
     data |= {f"{first}name": "", f"{first}address": "", f"{first}port": ""}
-    data |= {f"{place}port": "abc", "/spec/connect_timeout_ms": "soon", "/spec/health_check/path": "no-slash"}
+    data |= {f"{prefix}port": "abc", "/spec/connect_timeout_ms": "soon", "/spec/health_check/path": "no-slash"}
     answer = client.post(url, data)
     assert answer.status_code == 422
     form = answer.context["form"]
-    assert set(form.errors) == {f"{place}port", "/spec/connect_timeout_ms", "/spec/health_check/path"}
+    assert set(form.errors) == {f"{prefix}port", "/spec/connect_timeout_ms", "/spec/health_check/path"}
     page = answer.content.decode()
     assert 'value="abc"' in page
     assert 'value="soon"' in page

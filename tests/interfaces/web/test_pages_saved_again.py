@@ -28,13 +28,13 @@ SECURE: dict[str, Any] = {
     "tags": {"customer": "acme", "team": "web"},
 }
 WIDE = NETWORK | {"client_networks": ["198.51.100.0/24"], "vpc_networks": ["10.0.0.0/16"], "log_bucket": "logs"}
-PLACE = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "frankfurt", "approval": "automatic_safe"}
+STACK = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "frankfurt", "approval": "automatic_safe"}
 GIVEN = {"kind": "vip", "region": "frankfurt", "pool": "front", "owner": "acme", "protected": True}
 NAMED = {"label": "www", "type": "A", "ttl": 60, "tags": {"team": "web", "stage": "live"}}
 OBJECTS: tuple[dict[str, Any], ...] = (
     {"kind": "Region", "name": "frankfurt", "spec": {"title": "Frankfurt"}},
     {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}},
-    {"kind": "Stack", "name": "aws", "spec": PLACE | {"network": WIDE}},
+    {"kind": "Stack", "name": "aws", "spec": STACK | {"network": WIDE}},
     {"kind": "AddressPool", "name": "front", "spec": {"blocks": ["203.0.113.0/29"], "region": "frankfurt"}},
     {"kind": "StaticIP", "name": "front", "spec": GIVEN},
     {"kind": "Zone", "name": "secure", "spec": SECURE},

@@ -26,7 +26,7 @@ def person(db: None) -> User:
 
 
 def attempt(password: str, username: str = "ada", **query: str) -> tuple[int, str]:
-    """Status and place that a try leads to."""
+    """Status and URL that a try leads to."""
     answer = Client().post(URL, {"username": username, "password": password, **query})
     return answer.status_code, answer.headers.get("Location", "")
 
@@ -73,7 +73,7 @@ def test_others_are_not_kept_out_by_somebody_who_guesses(person: User) -> None:
     assert attempt(PASSWORD)[0] == 302
 
 
-def test_trying_many_names_from_one_place_is_stopped(person: User) -> None:
+def test_trying_many_names_from_one_address_is_stopped(person: User) -> None:
     for number in range(limits.PER_ADDRESS):
         attempt("wrong", username=f"name{number}")
     assert attempt(PASSWORD)[0] == 429

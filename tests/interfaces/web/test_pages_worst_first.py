@@ -79,7 +79,7 @@ def test_every_page_of_pools_goes_on_where_the_last_one_ended(
 
 
 @pytest.mark.parametrize("after", ["", "x", "operator/a", "99/a/b", "9/a", "²/a/b", "9/\x00/b", "-1/a/b"])
-def test_an_odd_place_is_the_first_page(operator: Actor, pools: dict[str, Pool], after: str) -> None:
+def test_an_odd_cursor_is_the_first_page(operator: Actor, pools: dict[str, Pool], after: str) -> None:
     answer = client_of(operator).get("/pools", {"after": after})
     assert answer.status_code == 200
     assert answer.context["rows"][0]["pool"].name == "z"

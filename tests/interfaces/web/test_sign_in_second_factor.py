@@ -61,7 +61,7 @@ def app(db: None) -> App:
 
 
 def second_step(given: str, browser: Client | None = None) -> tuple[int, str]:
-    """Status and place after the right password and this code."""
+    """Status and URL after the right password and this code."""
     browser = browser or Client()
     first = browser.post("/sign-in", {"username": "ada", "password": PASSWORD})
     assert first.headers["Location"] == "/sign-in/code"

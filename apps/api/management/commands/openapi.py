@@ -15,9 +15,8 @@ class Command(BaseCommand):
 
     help = __doc__ or ""
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **_options: Any) -> None:
         """Write it."""
-        del args, options
         made = document()
         CHECKED_IN.write_text(text_of(made))
         self.stdout.write(

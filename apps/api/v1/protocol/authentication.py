@@ -44,9 +44,8 @@ class BearerToken(BaseAuthentication):
         """The caller, None without a header. Raises AuthenticationFailed."""
         return recognised(request._request)
 
-    def authenticate_header(self, request: Request) -> str:
+    def authenticate_header(self, _request: Request) -> str:
         """What a 401 asks for."""
-        del request
         return 'Bearer realm="spillway"'
 
 

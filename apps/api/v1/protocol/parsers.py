@@ -23,10 +23,9 @@ class StrictJSONParser(BaseParser):
     media_type = "application/json"
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self, stream: IO[Any], _media_type: str | None = None, _parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         """The value. Raises Malformed."""
-        del media_type, parser_context
         content = _content(stream)
         if not content.strip():
             raise Malformed("The body is empty; send one JSON object.")
@@ -45,10 +44,9 @@ class StrictYAMLParser(BaseParser):
     media_type = "application/yaml"
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self, stream: IO[Any], _media_type: str | None = None, _parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         """The value. Raises Malformed."""
-        del media_type, parser_context
         return read_yaml(_content(stream))
 
 

@@ -59,7 +59,7 @@ def text(longest: int, **options: Any) -> serializers.Field[Any, Any, Any, Any]:
 
 
 def title(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
-    """What people call a place or an account."""
+    """What people call a region, fleet or account."""
     return serializers.CharField(max_length=120, **options)
 
 

@@ -16,7 +16,7 @@ from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.overflow import selectors
 from apps.overflow.comparison import prediction_error
 from apps.overflow.flows import FULL, Flow, PoolUse, RegionUse, WhatIf
@@ -163,7 +163,7 @@ class WhatIfAnswer(APIView):
     def post(self, request: Request) -> Response:
         """`pool?` (`account/name`), `factor?`, `failed_regions?`, `drained_regions?`, `limits?` (requests/s)."""
         data = requests.envelope(request)
-        question = Reader(data, {row.name: f"rgn-{row.pk}" for row in places.regions(requests.actor_of(request))})
+        question = Reader(data, {row.name: f"rgn-{row.pk}" for row in topology.regions(requests.actor_of(request))})
         asked = question.read()
         account, _, name = str(data.get("pool") or "").partition("/")
         pool = named_pool(request, account, name) if account else None

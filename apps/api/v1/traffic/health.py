@@ -14,7 +14,7 @@ from apps.api.v1.traffic.flows import named_pool
 from apps.api.v1.views import one, only
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool, Server
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.fleet.models import Node
 from apps.observe import selectors as observe
 from apps.observe.collect.consoles import heard_of
@@ -116,9 +116,9 @@ class OfFleet(APIView):
     def get(self, request: Request, name: str) -> Response:
         """By its name; for operators."""
         actor = requests.actor_of(request)
-        fleet = only(places.fleets(actor).filter(name=name))
+        fleet = only(topology.fleets(actor).filter(name=name))
         seen = observe.node_numbers(actor)
-        nodes = list(places.nodes(actor).filter(fleet=fleet).order_by("name"))
+        nodes = list(topology.nodes(actor).filter(fleet=fleet).order_by("name"))
         said = observe.conditions_of("node", [node.pk for node in nodes])
         shown = [node_health(node, seen[node.pk], said[node.pk]) for node in nodes]
         return Response({"fleet": fleet.name, "nodes": shown})
@@ -130,7 +130,7 @@ class OfNode(APIView):
     def get(self, request: Request, name: str) -> Response:
         """By its name; for operators."""
         actor = requests.actor_of(request)
-        node = only(places.nodes(actor).filter(name=name))
+        node = only(topology.nodes(actor).filter(name=name))
         said = observe.conditions_of("node", [node.pk])
         return Response(node_health(node, observe.node_numbers(actor)[node.pk], said[node.pk]))
 

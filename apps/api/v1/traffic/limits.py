@@ -18,7 +18,7 @@ from apps.capacity.use import staleness
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors, services
 from apps.definitions.models import Backend
-from apps.fleet import selectors as places
+from apps.fleet import selectors as topology
 from apps.overflow.preview import overloads
 
 LIMIT_FIELDS = ("kind", "value", "scope", "capacity_scaler", "measured_by")
@@ -85,9 +85,9 @@ def _backend(row: Backend, actor: Actor) -> shapes.Shape:
 def _region(request: Request, name: str) -> Response:
     """The region as it is now, after a change of it."""
     actor = requests.actor_of(request)
-    fresh = places.regions(actor).get(name=name)
+    fresh = topology.regions(actor).get(name=name)
     response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})
-    return written(response, places.fleets(actor))
+    return written(response, topology.fleets(actor))
 
 
 class RegionDrain(APIView):

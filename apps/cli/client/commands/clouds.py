@@ -91,9 +91,8 @@ def _zones(commands: Any, every: argparse.ArgumentParser) -> None:
     repair.add_argument("--reason", help="why, for the audit log")
 
 
-def list_addresses(api: Api, asked: argparse.Namespace) -> Done:
+def list_addresses(api: Api, _asked: argparse.Namespace) -> Done:
     """A line per static IP."""
-    del asked
     items = every(api, "static-ips", {})
     rows = [
         (each["name"], each["spec"]["kind"], " ".join(each["addresses"]) or "none yet", each["load_balancer"] or "")
@@ -117,9 +116,8 @@ def release_address(api: Api, asked: argparse.Namespace) -> Done:
     return body, texts.plain(f"{body['name']} is detached; you keep it."), 0
 
 
-def list_stacks(api: Api, asked: argparse.Namespace) -> Done:
+def list_stacks(api: Api, _asked: argparse.Namespace) -> Done:
     """A line per stack with its last run."""
-    del asked
     items = every(api, "stacks", {})
     last: dict[str, Any] = {}
     for run in reversed(api("GET", "stack-runs", query={"limit": "500"})["items"]):
@@ -186,9 +184,8 @@ def unlock_stack(api: Api, asked: argparse.Namespace) -> Done:
     return lock, texts.plain(f"The lock of {lock['held_by']} was removed."), 0
 
 
-def list_zones(api: Api, asked: argparse.Namespace) -> Done:
+def list_zones(api: Api, _asked: argparse.Namespace) -> Done:
     """A line per zone."""
-    del asked
     items = every(api, "zones", {})
     rows = [(each["id"], f"{each['account']}/{each['name']}", each["spec"]["domain"]) for each in items]
     return items, texts.table(rows, ("ID", "ZONE", "DOMAIN")), 0

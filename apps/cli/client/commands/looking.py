@@ -41,9 +41,8 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     logs.set_defaults(run=show_logs)
 
 
-def show_status(api: Api, asked: argparse.Namespace) -> Done:
+def show_status(api: Api, _asked: argparse.Namespace) -> Done:
     """Fleets with the generation that they should have, rollouts that are not over; customers see their routes."""
-    del asked
     fleets = api("GET", "fleets", query={"limit": "500"})["items"]
     rollouts = api("GET", "rollouts", query={"limit": "50"})["items"]
     last = {

@@ -35,9 +35,8 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     revoke.set_defaults(run=revoke_token)
 
 
-def list_tokens(api: Api, asked: argparse.Namespace) -> Done:
+def list_tokens(api: Api, _asked: argparse.Namespace) -> Done:
     """A line per token."""
-    del asked
     items = api("GET", "tokens", query={"limit": "500"})["items"]
     fields = ("id", "name", "role", "scopes", "networks", "expires_at", "last_used_at")
     rows = [[_words(item.get(name)) for name in fields] for item in items]

@@ -40,13 +40,13 @@ class Command(BaseCommand):
         try:
             keys.must_fit()
             actor = platform_actor()
-            front, places = self._world(actor, options["load_balancer"])
+            front, region_names = self._world(actor, options["load_balancer"])
             apply_document(actor=actor, objects=seeding.account_documents(accounts), reason="seed")
             names = seeding.account_names(accounts)
             documents: list[dict[str, Any]] = []
             for name, count in zip(names, seeding.shares(options["routes"], accounts), strict=True):
                 documents += seeding.documents_of(
-                    name, count, load_balancer=front, regions=places, port=options["port"]
+                    name, count, load_balancer=front, regions=region_names, port=options["port"]
                 )
             self._apply_in_parts(actor, documents)
         except Invalid as invalid:
@@ -68,10 +68,12 @@ class Command(BaseCommand):
     def _world(self, actor: Actor, wanted: str) -> tuple[str, list[str]]:
         rows = load_balancers(actor)
         front = (rows.filter(name=wanted) if wanted else rows).first()
-        places = list(regions(actor).filter(fleets__local_development=True).values_list("name", flat=True).distinct())
-        if front is None or not places:
+        region_names = list(
+            regions(actor).filter(fleets__local_development=True).values_list("name", flat=True).distinct()
+        )
+        if front is None or not region_names:
             raise CommandError("Apply a document first: a load balancer and fleets for local development.")
-        return front.name, places
+        return front.name, region_names
 
 
 def next_part(part: int, held_s: float) -> int:

@@ -1,4 +1,4 @@
-"""The proof: `manage.py verify_audit` computes the chain of the record again and says whether it is whole."""
+"""`manage.py verify_audit` computes the chain of the record again and says whether it is whole."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def add_listener(
     section.add("description", f"{listener.address or '*'}:{listener.port}")
     _add_binds(section, snapshot, listener)
     if listener.protocol is Protocol.TCP:
-        add_circle_guard(section, snapshot.own_places)
+        add_circle_guard(section, snapshot.own_addresses)
     own = own_region(snapshot)
     if listener.protocol is not Protocol.TCP:
         served = as_served_by(load_balancer, listener.protocol)
@@ -247,16 +247,18 @@ def _add_action(section: Section, load_balancer: LoadBalancer, maps: RouteMaps) 
     section.add("http-request", "set-var(txn.action)", action)
     is_split = ("if", "{", "var(txn.action)", "-m", "beg", SPLIT, "}")
     section.add("http-request", "set-var(txn.drawn)", "rand(1000)", *is_split)
-    for place in range(1, _places(maps) + 1):
-        above = ("{", f"var(txn.action),field({2 * place},|),sub(txn.drawn)", "-m", "int", "gt", "0", "}")
+    for position in range(1, _positions(maps) + 1):
+        above = ("{", f"var(txn.action),field({2 * position},|),sub(txn.drawn)", "-m", "int", "gt", "0", "}")
         drawn = ("if", "{", "var(txn.drawn)", "-m", "found", "}")
-        section.add("http-request", "set-var(txn.action)", f"var(txn.action),field({2 * place + 1},|)", *drawn, *above)
+        section.add(
+            "http-request", "set-var(txn.action)", f"var(txn.action),field({2 * position + 1},|)", *drawn, *above
+        )
 
 
-def _places(maps: RouteMaps) -> int:
+def _positions(maps: RouteMaps) -> int:
     """How many pools a split may have before a reload: 2, 4 or 8, whichever the widest split of today needs."""
     widest = max((action.count("|") // 2 for action in maps.action.values() if action.startswith(SPLIT)), default=2)
-    return next(places for places in (2, 4, MAX_POOLS) if widest <= places)
+    return next(count for count in (2, 4, MAX_POOLS) if widest <= count)
 
 
 def _add_rewrites(section: Section, load_balancer: LoadBalancer) -> None:

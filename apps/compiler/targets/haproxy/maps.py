@@ -65,7 +65,7 @@ def map_path(load_balancer_id: str, name: str) -> str:
 def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
     """Turn the routes of one load balancer into map entries.
 
-    1. Routes without conditions of their own key's best place go straight into the map.
+    1. Routes without conditions of their own key's best rank go straight into the map.
     2. Every key with a conditional route gets a group of its candidates, filled up with shorter prefixes.
     """
     by_key: dict[str, dict[str, list[Route]]] = {"exact": defaultdict(list), "prefix": defaultdict(list)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
-from apps.compiler.addresses import is_literal, own_places, refused_networks
+from apps.compiler.addresses import is_literal, own_addresses, refused_networks
 from apps.compiler.bundle import REFUSED_ADDRESSES
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.targets.haproxy.maps import Entries
@@ -20,5 +20,5 @@ def refused_map(snapshot: Snapshot) -> dict[str, Entries]:
     if all(is_literal(server.address) for pool in snapshot.pools for server in pool.servers):
         return {}
     private = tuple(map(ip_network, snapshot.private_networks))
-    own = own_places(snapshot.own_places)
+    own = own_addresses(snapshot.own_addresses)
     return {REFUSED_ADDRESSES: refused_networks(own, private, local_development=snapshot.local_development)}

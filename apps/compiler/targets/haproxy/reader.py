@@ -25,8 +25,8 @@ class Statement:
         words = [word for word in self.words if word != "disabled"]
         for changeable in ("weight", "maxconn"):
             if changeable in words:
-                place = words.index(changeable)
-                words[place : place + 2] = [changeable]
+                index = words.index(changeable)
+                words[index : index + 2] = [changeable]
         return tuple(words)
 
     @property

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from apps.compiler.addresses import is_literal, own_places
+from apps.compiler.addresses import is_literal, own_addresses
 from apps.compiler.routing import (
     BAD_HOST,
     BAD_HOST_STATUS,
@@ -36,9 +36,9 @@ _ALLOWED = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 _TEXT = ("content-type", "text/plain; charset=utf-8", "string")
 
 
-def add_circle_guard(section: Section, places: Iterable[str]) -> None:
-    """Refuse connections from where the installation itself is; loopback is none of these places."""
-    own = own_places(places)
+def add_circle_guard(section: Section, addresses: Iterable[str]) -> None:
+    """Refuse connections from where the installation itself is; loopback is not among these addresses."""
+    own = own_addresses(addresses)
     sources = sorted(name for name in own.names if is_literal(name)) + sorted(map(str, own.networks))
     for first in range(0, len(sources), SOURCES_IN_LINE):
         some = sources[first : first + SOURCES_IN_LINE]

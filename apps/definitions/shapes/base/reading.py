@@ -48,22 +48,22 @@ def _adapter(shape: Any) -> TypeAdapter[Any]:
 
 def _faults(shape: type[Shape], line: ErrorDetails, pointer: str) -> Iterator[FieldError]:
     kind, loc = line["type"], line["loc"]
-    place = pointer + "".join(f"/{escaped(str(part))}" for part in loc)
+    pointer = pointer + "".join(f"/{escaped(str(part))}" for part in loc)
     if kind == "value_error":
         error = line["ctx"]["error"]
         if isinstance(error, Wrong):
-            yield from (FieldError(place + fault.pointer, fault.code, fault.detail) for fault in error.faults)
+            yield from (FieldError(pointer + fault.pointer, fault.code, fault.detail) for fault in error.faults)
         else:  # a GrammarError
-            yield FieldError(place, error.code, error.message)
+            yield FieldError(pointer, error.code, error.message)
     elif kind == "unexpected_keyword_argument":
         yield FieldError(
-            place, "unknown_field", unknown(str(loc[-1]), [each.name for each in fields_of(_at(shape, loc))])
+            pointer, "unknown_field", unknown(str(loc[-1]), [each.name for each in fields_of(_at(shape, loc))])
         )
     else:
         code, sentence = _SENTENCES[kind]
         field = next((part for part in reversed(loc) if isinstance(part, str)), "")
         own = field_at(_at(shape, loc), field).about.missing if kind == "missing" else ""
-        yield FieldError(place, code, own or sentence.format(field=field, **line.get("ctx", {})))
+        yield FieldError(pointer, code, own or sentence.format(field=field, **line.get("ctx", {})))
 
 
 def _at(shape: type[Shape], loc: Sequence[int | str]) -> type[Shape]:

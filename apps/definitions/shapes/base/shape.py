@@ -44,12 +44,11 @@ class Shape:
     may_be_absent: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def together(cls, sent: Data) -> Iterable[FieldError]:
+    def together(cls, _sent: Data) -> Iterable[FieldError]:
         """What is wrong with the fields as they were sent, taken together: asked also where some of them are wrong.
 
         A field that is wrong by itself is not blamed again.
         """
-        del sent
         return ()
 
     @classmethod
@@ -169,7 +168,7 @@ def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, 
 
 
 def _of_right_fields(faults: Iterable[FieldError], wrong: set[tuple[Any, ...]]) -> list[FieldError]:
-    known = {str(place[0]) for place in wrong if place}
+    known = {str(path[0]) for path in wrong if path}
     return [fault for fault in faults if not known & set(fault.pointer.split("/")[1:2])]
 
 

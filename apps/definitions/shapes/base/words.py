@@ -122,7 +122,7 @@ def read_boolean(value: object) -> bool:
 
 
 def read_title(value: object) -> str:
-    """What people call a place or an account: printable, no markup, no template signs, at most 120 characters."""
+    """What people call a region, fleet or account: printable, no markup, no template signs, at most 120 characters."""
     if not isinstance(value, str):
         raise GrammarError("not_text", "Write this value as text.")
     if not value or value != value.strip():
@@ -170,14 +170,14 @@ def read_pairs(
         *((read_key, key, key) for key in value),
         *((read_value, key, entry) for key, entry in sorted(value.items())),
     ]:
-        place = f"/{escaped(key)}"
+        pointer = f"/{escaped(key)}"
         try:
             if entry is None:
-                faults.append(FieldError(place, "missing", f"Fill in {key}."))
+                faults.append(FieldError(pointer, "missing", f"Fill in {key}."))
             else:
                 read(entry)
         except GrammarError as error:
-            faults.append(FieldError(place, error.code, error.message))
+            faults.append(FieldError(pointer, error.code, error.message))
     if faults:
         raise Wrong(*faults)
     return tuple(sorted(value.items()))
@@ -224,7 +224,7 @@ def _server_address(value: object) -> str:
 LISTED = Field(max_length=MAX_LIST)
 Name = Annotated[str, text(grammar.name, "a name", pattern=NAME)]
 # The name of an object of the operator's, which needs no account in front of it; or of one that others may have.
-PlaceName = Annotated[str, replace(text(grammar.name, "a name", pattern=NAME), refers=True)]
+ByName = Annotated[str, replace(text(grammar.name, "a name", pattern=NAME), refers=True)]
 Reference = Annotated[
     str, replace(text(read_reference, "a name, or account/name", pattern=REFERENCE), refers=True, with_account=True)
 ]

@@ -10,7 +10,7 @@ from apps.compiler.addresses import overlap
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.networks import PoolBlock
 from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape, Wrong
-from apps.definitions.shapes.base.words import LISTED, PlaceName, at_most
+from apps.definitions.shapes.base.words import LISTED, ByName, at_most
 
 MISSING = "Name at least one network, such as 203.0.113.0/27."
 
@@ -41,4 +41,4 @@ class AddressPoolSpec(Shape):
         SORTED,
         About("CIDR blocks, apart from each other.", "Networks", None, "203.0.113.0/27", missing=MISSING),
     ]
-    region: Annotated[PlaceName | None, About("Leave empty for addresses in any region.", "Region")] = None
+    region: Annotated[ByName | None, About("Leave empty for addresses in any region.", "Region")] = None

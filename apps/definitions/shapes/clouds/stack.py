@@ -12,7 +12,16 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.model.stack import Network, PlanApproval
 from apps.definitions.shapes.base.networks import NetworkBlock
 from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Grammar, Shape
-from apps.definitions.shapes.base.words import LISTED, Pairs, PlaceName, matching, read_pairs, sorted_pairs, text, word
+from apps.definitions.shapes.base.words import (
+    LISTED,
+    ByName,
+    Pairs,
+    matching,
+    read_pairs,
+    sorted_pairs,
+    text,
+    word,
+)
 
 GLOBAL = "global"
 EVERYBODY = Network().client_networks
@@ -121,7 +130,7 @@ NO_NETWORK = NetworkSpec()
 class StackSpec(Shape):
     """One cloud account in one of its regions, kept as one Terraform state."""
 
-    cloud_account: Annotated[PlaceName, About("Where it stands; it stays there.", "Cloud account", "", "prod")]
+    cloud_account: Annotated[ByName, About("Where it stands; it stays there.", "Cloud account", "", "prod")]
     cloud_region: Annotated[
         str,
         text(region_of_cloud, "the cloud's word", 40),
@@ -133,7 +142,7 @@ class StackSpec(Shape):
         ),
     ]
     region: Annotated[
-        PlaceName | None,
+        ByName | None,
         About("The Spillway region. Leave empty if the stack serves all regions.", "Region", None, "frankfurt"),
     ] = None
     network: Annotated[NetworkSpec, About("Where its load balancers stand.")] = NO_NETWORK

@@ -9,7 +9,7 @@ from apps.compiler.model.stack import ON_FLEETS, AddressKind
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.networks import StaticAddress
 from apps.definitions.shapes.base.shape import About, Data, Shape
-from apps.definitions.shapes.base.words import Boolean, PlaceName, whole, word
+from apps.definitions.shapes.base.words import Boolean, ByName, whole, word
 
 KINDS = {
     AddressKind.NODE: "Routed: bound on each node of a fleet",
@@ -35,13 +35,11 @@ class StaticIPSpec(Shape):
             "Address",
         ),
     ] = None
-    region: Annotated[PlaceName | None, About("Leave empty for an address that is announced everywhere.", "Region")] = (
-        None
-    )
-    pool: Annotated[PlaceName | None, About("The pool that it comes from.", "Address pool", "", "front")] = None
-    stack: Annotated[PlaceName | None, About("For cloud addresses only.", "Stack")] = None
+    region: Annotated[ByName | None, About("Leave empty for an address that is announced everywhere.", "Region")] = None
+    pool: Annotated[ByName | None, About("The pool that it comes from.", "Address pool", "", "front")] = None
+    stack: Annotated[ByName | None, About("For cloud addresses only.", "Stack")] = None
     owner: Annotated[
-        PlaceName | None,
+        ByName | None,
         About("The account that it was given to.", "Assigned to", "", note="The account that it was given to."),
     ] = None
     protected: Annotated[

@@ -17,9 +17,9 @@ from apps.definitions.shapes.base.shape import ALWAYS, SORTED, About, Check, Dat
 from apps.definitions.shapes.base.words import (
     LISTED,
     Boolean,
+    ByName,
     Hostname,
     Instant,
-    PlaceName,
     Port,
     Title,
     at_most,
@@ -41,13 +41,13 @@ _HTTPS = re.compile(r"https://(?P<host>[a-z0-9.-]{1,253}|\[[0-9a-f:]{2,39}\]):(?
 class LatencySpec(Shape):
     """The round trip to another region, as somebody set it."""
 
-    to: Annotated[PlaceName, About("The other region.", example="us-central1")]
+    to: Annotated[ByName, About("The other region.", example="us-central1")]
     ms: Annotated[float, LATENCY_MS, About("There and back, in ms.", example=98)]
 
 
 @dataclass(frozen=True, slots=True)
 class RegionSpec(Shape):
-    """A place; degrees. `drained` and `latency` stay as they are where they are left out."""
+    """Where fleets and clients are; degrees. `drained` and `latency` stay as they are where they are left out."""
 
     title: Annotated[Title, About("What people call it.", "Title", "", "Iowa")]
     latitude: Annotated[float | None, real(-90, 90), About("For the distance to other regions.", "Latitude")] = None
@@ -71,14 +71,14 @@ def _private_network(value: object) -> str:
 
 def _own(port: int, data: Data) -> None:
     if port in [data.get(name) for name in FLEET_PORTS]:
-        raise GrammarError("twice", f"Port {port} is another one of this fleet's own ports; use three different.")
+        raise GrammarError("twice", f"This fleet already uses port {port} internally. Use three different ports.")
 
 
 @dataclass(frozen=True, slots=True)
 class FleetSpec(Shape):
     """The nodes of a region that run the same."""
 
-    region: Annotated[PlaceName, About("Where its nodes are.", "Region", "", "europe-west1")]
+    region: Annotated[ByName, About("Where its nodes are.", "Region", "", "europe-west1")]
     local_development: Annotated[Boolean, About("Allows servers at loopback.", "Local development")] = False
     private_networks: Annotated[
         tuple[Annotated[str, text(_private_network, "a private network in CIDR", pattern=CIDR)], ...],
@@ -117,7 +117,7 @@ def agent_url(value: object) -> str:
 class NodeSpec(Shape):
     """One HAProxy with its agent."""
 
-    fleet: Annotated[PlaceName, About("What it runs.", "Fleet", "", "europe-west1")]
+    fleet: Annotated[ByName, About("What it runs.", "Fleet", "", "europe-west1")]
     url: Annotated[
         str,
         text(agent_url, "`unix:///path/agent.sock` or `https://host:port`", 320),
@@ -138,7 +138,7 @@ class NodeSpec(Shape):
 class GrantSpec(Shape):
     """What an operator lets an account use: exactly one of a hostname and a tag."""
 
-    account: Annotated[PlaceName, About("To whom.", "Account", "", "acme")]
+    account: Annotated[ByName, About("To whom.", "Account", "", "acme")]
     hostname: Annotated[
         Hostname | None, About("`*.` for every name below.", "Hostname", example="*.apps.example.net")
     ] = None

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.fleet import Protocol
 from apps.definitions.shapes.base.shape import ALWAYS, UNORDERED, About, Check, Data, Distinct, Shape
-from apps.definitions.shapes.base.words import LISTED, Name, PlaceName, Port, Reference, word
+from apps.definitions.shapes.base.words import LISTED, ByName, Name, Port, Reference, word
 
 
 def _of_https(certificates: tuple[str, ...], data: Data) -> None:
@@ -33,7 +33,7 @@ class ListenerSpec(Shape):
     name: Annotated[Name, About("What people call it.", "Name", "", "web")]
     protocol: Annotated[Protocol, word(Protocol), About("What clients speak.", "Protocol", "", "http")]
     port: Annotated[Port, About("Of the static IP, or of each node's own address.", "Port", "", 80)]
-    static_ip: Annotated[PlaceName | None, About("None for each node's own address.", "Static IP")] = None
+    static_ip: Annotated[ByName | None, About("None for each node's own address.", "Static IP")] = None
     certificates: Annotated[
         tuple[Reference, ...],
         LISTED,
@@ -53,14 +53,14 @@ class LoadBalancerSpec(Shape):
     """A front: the fleets that run it, the stacks that it stands in, and its ports."""
 
     fleets: Annotated[
-        tuple[PlaceName, ...],
+        tuple[ByName, ...],
         LISTED,
         Distinct(),
         UNORDERED,
         About("Those that run it.", "Fleets", example="europe-west1"),
     ] = ()
     stacks: Annotated[
-        tuple[PlaceName, ...], LISTED, Distinct(), UNORDERED, About("Those that it stands in.", "Stacks")
+        tuple[ByName, ...], LISTED, Distinct(), UNORDERED, About("Those that it stands in.", "Stacks")
     ] = ()
     listeners: Annotated[
         tuple[ListenerSpec, ...], LISTED, Distinct(("name",), ("port", "static_ip")), About("Its ports.")

@@ -14,8 +14,8 @@ from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Disti
 from apps.definitions.shapes.base.words import (
     LISTED,
     METHODS,
+    ByName,
     Name,
-    PlaceName,
     Port,
     ServerAddress,
     Tags,
@@ -132,7 +132,7 @@ NO_LIMIT = LimitSpec(LimitKind.NONE)
 class BackendSpec(Shape):
     """A pool's share in one region."""
 
-    region: Annotated[PlaceName, About("Whose clients it serves first.", example="europe-west1")]
+    region: Annotated[ByName, About("Whose clients it serves first.", example="europe-west1")]
     limit: Annotated[LimitSpec, About("What it takes; what is over goes to the next region with room.")] = NO_LIMIT
     capacity_scaler: Annotated[
         float,
@@ -187,7 +187,7 @@ class Overflow(Shape):
         ),
     ] = WhenFull.SPREAD
     order: Annotated[
-        tuple[PlaceName, ...],
+        tuple[ByName, ...],
         LISTED,
         Distinct(),
         About("Regions that are tried first.", "Overflow order", "Region names in order. Default: nearest first."),

@@ -9,7 +9,7 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.model.stack import RecordType
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape, Wrong
-from apps.definitions.shapes.base.words import LISTED, Pairs, PlaceName, Reference, at_most, text, whole, word
+from apps.definitions.shapes.base.words import LISTED, ByName, Pairs, Reference, at_most, text, whole, word
 from apps.definitions.shapes.traffic.zone import LABELS
 from apps.definitions.values import record_values
 from apps.definitions.values.record_values import MAX_NAME, MAX_VALUE, MAX_VALUES, TTLS, plain_value
@@ -66,9 +66,9 @@ class RecordSpec(Shape):
         SORTED,
         About("What is served, as in a zone file.", "Values", None, "192.0.2.1", note="As in a zone file."),
     ] = ()
-    static_ip: Annotated[PlaceName | None, About("The address that is served instead.", "Static IP", "")] = None
+    static_ip: Annotated[ByName | None, About("The address that is served instead.", "Static IP", "")] = None
     load_balancer: Annotated[
-        PlaceName | None,
+        ByName | None,
         About("The load balancer whose addresses are served instead; an alias on Route 53.", "Load balancer", ""),
     ] = None
     tags: Annotated[Pairs, LABELS, About("Your own labels.", "Tags")] = ()

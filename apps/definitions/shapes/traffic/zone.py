@@ -11,7 +11,7 @@ from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.outside import environment_reference, resolver, server, web_server
 from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape
-from apps.definitions.shapes.base.words import LISTED, TAGS, Pairs, PlaceName, at_most, matching, text, word
+from apps.definitions.shapes.base.words import LISTED, TAGS, ByName, Pairs, at_most, matching, text, word
 from apps.definitions.values import record_values
 
 
@@ -110,7 +110,7 @@ class ZoneSpec(Shape):
         text(environment_reference, "`env:NAME`", 2048, blank=True),
         About(REFERENCE, "Secret", None, "env:EXAMPLE", note="env:NAME"),
     ] = ""
-    stack: Annotated[PlaceName | None, About("The stack that keeps a zone of Route 53; it stays.", "Stack", "")] = None
+    stack: Annotated[ByName | None, About("The stack that keeps a zone of Route 53; it stays.", "Stack", "")] = None
     resolvers: Annotated[
         tuple[Annotated[str, text(resolver, "an address, with a port where that is not 53", 80)], ...],
         LISTED,

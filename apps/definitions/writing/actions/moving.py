@@ -71,11 +71,11 @@ def _names(load_balancer: object, listeners: object) -> Sequence[str] | None:
     given = listeners if isinstance(listeners, list) else []
     if listeners is not None and not given:
         faults.append(FieldError("/listeners", "not_list", "Write listeners as a list of names, or leave it out."))
-    for place, value in [("/load_balancer", load_balancer), *((f"/listeners/{at}", x) for at, x in enumerate(given))]:
+    for pointer, value in [("/load_balancer", load_balancer), *((f"/listeners/{at}", x) for at, x in enumerate(given))]:
         try:
             grammar.name(value)
         except grammar.GrammarError as error:
-            faults.append(FieldError(place, error.code, error.message))
+            faults.append(FieldError(pointer, error.code, error.message))
     if faults:
         raise Invalid(faults)
     return None if listeners is None else [str(each) for each in given]

@@ -72,13 +72,13 @@ def _steps(entries: Iterable[Entry]) -> list[Step]:
 def _in_order(steps: list[Step]) -> list[Step]:
     """Routes that were made go first: they free their match; then saves in order, then deletes backwards."""
 
-    def place(step: Step) -> tuple[int, int]:
+    def position(step: Step) -> tuple[int, int]:
         at = ORDER.index(step.kind)
         if step.before is not None:
             return 1, at
         return (0, at) if step.kind == "Route" else (2, -at)
 
-    return sorted(steps, key=place)
+    return sorted(steps, key=position)
 
 
 def _take_back(changes: ChangeSet, step: Step, at: int) -> Change | None:

@@ -25,9 +25,8 @@ from apps.definitions.writing.change_set import ChangeSet
 SHOWN = 5
 
 
-def store_grant(changes: ChangeSet, owner: Account, row: Grant, spec: GrantSpec) -> None:
+def store_grant(changes: ChangeSet, _owner: Account, row: Grant, spec: GrantSpec) -> None:
     """The grant; it verifies waiting claims that it covers, and uses that a former one allowed must stay allowed."""
-    del owner
     account = _grantee(changes, row, spec)
     if spec.hostname and account:
         _reject_taken(changes, row, account, spec.hostname)

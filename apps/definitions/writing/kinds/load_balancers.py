@@ -1,4 +1,4 @@
-"""Writes of load balancers: where they stand, their listeners, and which static IP fits which place."""
+"""Writes of load balancers: where they stand, their listeners, and which static IP fits which location."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def store_load_balancer(changes: ChangeSet, owner: Account, row: LoadBalancer, s
             expect_fit(changes, address, fleets, stacks, f"/spec/listeners/{index}/static_ip")
     changes.faults.raise_any()
     if row.pk is not None:
-        changes.mark_affected(row)  # a place that it leaves loses it
+        changes.mark_affected(row)  # a location that it leaves loses it
     row.account = owner
     row.save()
     changes.lookups.remember(row, "LoadBalancer", row.name)
@@ -48,10 +48,10 @@ def store_load_balancer(changes: ChangeSet, owner: Account, row: LoadBalancer, s
 
 def _stack(changes: ChangeSet, name: str, index: int) -> Stack | None:
     """A stack that load balancers can stand in."""
-    place = f"/spec/stacks/{index}"
-    found = changes.named(Stack, name, place)
+    pointer = f"/spec/stacks/{index}"
+    found = changes.named(Stack, name, pointer)
     if found and (missing := missing_network(found)):
-        changes.fault(place, "network", f"Stack {name} {missing} first; load balancers need this.")
+        changes.fault(pointer, "network", f"Stack {name} {missing} first; load balancers need this.")
     return found
 
 
@@ -70,17 +70,17 @@ Parts = tuple[StaticIP | None, list[Certificate], Pool | None]
 
 def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -> Parts:
     """What a listener names: its address, certificates and pool."""
-    place = f"/spec/listeners/{index}"
-    address = changes.named(StaticIP, spec.static_ip, f"{place}/static_ip")
+    pointer = f"/spec/listeners/{index}"
+    address = changes.named(StaticIP, spec.static_ip, f"{pointer}/static_ip")
     certificates = [
         found
         for position, reference in enumerate(spec.certificates)
-        if (found := changes.owned(Certificate, owner, reference, f"{place}/certificates/{position}"))
+        if (found := changes.owned(Certificate, owner, reference, f"{pointer}/certificates/{position}"))
     ]
-    pool = changes.owned(Pool, owner, spec.default_pool, f"{place}/default_pool")
+    pool = changes.owned(Pool, owner, spec.default_pool, f"{pointer}/default_pool")
     if pool and (pool.protocol == Protocol.TCP) != (spec.protocol is Protocol.TCP):
         changes.fault(
-            f"{place}/default_pool", "protocol", f"A {spec.protocol} listener cannot use a {pool.protocol} pool."
+            f"{pointer}/default_pool", "protocol", f"A {spec.protocol} listener cannot use a {pool.protocol} pool."
         )
     return address, certificates, pool
 
@@ -103,13 +103,13 @@ def _reject_taken_ports(
             changes.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
 
 
-def expect_fit(changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str) -> None:
-    """Note a fault where the static IP cannot be in every place of a load balancer, or in the end serves two."""
-    changes.deferred.add(partial(_reject_two_users, address, changes.faults.pointer + place))
+def expect_fit(changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], pointer: str) -> None:
+    """Note a fault where the static IP cannot be in every location of a load balancer, or in the end serves two."""
+    changes.deferred.add(partial(_reject_two_users, address, changes.faults.pointer + pointer))
     if address.kind in ON_FLEETS:
-        _expect_fit_on_fleets(changes, address, fleets, stacks, place)
+        _expect_fit_on_fleets(changes, address, fleets, stacks, pointer)
     else:
-        _expect_fit_in_stacks(changes, address, fleets, stacks, place)
+        _expect_fit_in_stacks(changes, address, fleets, stacks, pointer)
 
 
 def _reject_two_users(address: StaticIP, pointer: str) -> None:
@@ -125,32 +125,32 @@ def _reject_two_users(address: StaticIP, pointer: str) -> None:
 
 
 def _expect_fit_on_fleets(
-    changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str
+    changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], pointer: str
 ) -> None:
     if stacks:
         names = ", ".join(stack.name for stack in stacks)
         detail = (
             f"{address.name} ({address.kind}) works on fleets only, but the load balancer is also in stack {names}."
         )
-        changes.fault(place, "kind", f"{detail} Leave it out, or create a load balancer for each.")
+        changes.fault(pointer, "kind", f"{detail} Leave it out, or create a load balancer for each.")
     if address.region_id and any(fleet.region_id != address.region_id for fleet in fleets):
         detail = f"{address.name} belongs to one region, but the load balancer has fleets elsewhere."
-        changes.fault(place, "region", detail)
+        changes.fault(pointer, "region", detail)
 
 
 def _expect_fit_in_stacks(
-    changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str
+    changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], pointer: str
 ) -> None:
     if fleets:
         detail = (
             f"{address.name} ({address.kind}) belongs to a cloud, but the load "
             f"balancer also runs on fleet {fleets[0].name}."
         )
-        changes.fault(place, "kind", f"{detail} Leave it out, or create a load balancer for each.")
+        changes.fault(pointer, "kind", f"{detail} Leave it out, or create a load balancer for each.")
     elsewhere = next((stack for stack in stacks if stack.pk != address.stack_id), None)
     if elsewhere:
         own = address.stack.name if address.stack else "another stack"
-        changes.fault(place, "stack", f"{address.name} is in {own}, but the load balancer is in {elsewhere.name}.")
+        changes.fault(pointer, "stack", f"{address.name} is in {own}, but the load balancer is in {elsewhere.name}.")
 
 
 def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) -> None:

@@ -50,12 +50,12 @@ def leave_hostname(changes: ChangeSet, row: Route) -> None:
 
 def _pool(changes: ChangeSet, owner: Account, reference: str, index: int, present: Mapping[str, Pool]) -> Pool | None:
     """The pool of a share. One of another account that the route leads to already stays, also after its grant."""
-    place = f"/spec/action/pools/{index}/pool"
+    pointer = f"/spec/action/pools/{index}/pool"
     pool = present.get(reference if "/" in reference else f"{owner.name}/{reference}") or changes.owned(
-        Pool, owner, reference, place
+        Pool, owner, reference, pointer
     )
     if pool and pool.protocol == Protocol.TCP:
-        changes.fault(place, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
+        changes.fault(pointer, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
     return pool
 
 

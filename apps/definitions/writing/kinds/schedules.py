@@ -56,22 +56,22 @@ def owed_by(row: Schedule) -> datetime | None:
 
 def _check_target(changes: ChangeSet, owner: Account, row: Schedule, target: TargetSpec) -> None:
     """Whether the author may have this done, and the account may do it."""
-    place, document = f"/spec/target/{target.kind}", target.document
+    pointer, document = f"/spec/target/{target.kind}", target.document
     if target.kind == Schedule.TargetKind.CAPACITY_TEST:
         changes.actor.may_write("capacity-tests")
         there = CapacityTest.objects.filter(account=owner, name=document["name"]).exists()
         if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in changes.faults.rejected:
-            changes.fault(f"{place}/name", "unknown", f"There is no capacity test {document['name']}.")
+            changes.fault(f"{pointer}/name", "unknown", f"There is no capacity test {document['name']}.")
     elif target.kind == Schedule.TargetKind.ROLLOUT:
         changes.actor.may_write("fleets")
         changes.actor.must_operate("what fleets run")
         if not owner.is_operator:
             changes.fault(
-                place,
+                pointer,
                 "operators",
                 "Only schedules of the operator account can push fleets; create it in the operator account.",
             )
-        changes.named(Fleet, document["fleet"], f"{place}/fleet")
+        changes.named(Fleet, document["fleet"], f"{pointer}/fleet")
     elif target.kind == Schedule.TargetKind.CHANGE:
         pointer, wanted = changes.faults.pointer, document["object"]
         change = ScheduledChange(pointer, owner, row.name, wanted, row.manager)

@@ -16,12 +16,11 @@ from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import Fleet, Node, Region, RegionLatency, Stack
 
 
-def store_account(changes: ChangeSet, owner: Account, row: Account, spec: AccountSpec) -> None:
+def store_account(changes: ChangeSet, _owner: Account, row: Account, spec: AccountSpec) -> None:
     """Title, kind, quotas, whether it is suspended.
 
     A customer never becomes an operator by an edit, there is one operator, and nobody suspends it.
     """
-    del owner
     changed = row.pk is not None and row.kind != spec.kind
     second = spec.kind == Account.Kind.OPERATOR and row.kind != spec.kind
     if changed or (second and Account.objects.filter(kind=Account.Kind.OPERATOR).exists()):
@@ -60,10 +59,10 @@ def _store_latencies(changes: ChangeSet, row: Region, wanted: dict[str, float]) 
     """What was set; regions that the same document makes further down are waited for. Measurements stay."""
     found: dict[str, Region] = {}
     for index, name in enumerate(wanted):
-        place = f"/spec/latency/{index}/to"
+        pointer = f"/spec/latency/{index}/to"
         if name == row.name:
-            changes.fault(place, "self", "A region has no round trip to itself; leave this entry out.")
-        elif ("Region", name) not in changes.deferred.expected and (region := changes.named(Region, name, place)):
+            changes.fault(pointer, "self", "A region has no round trip to itself; leave this entry out.")
+        elif ("Region", name) not in changes.deferred.expected and (region := changes.named(Region, name, pointer)):
             found[name] = region
     changes.faults.raise_any()
     RegionLatency.objects.filter(from_region=row).exclude(to_region__name__in=list(wanted)).update(set_ms=None)

@@ -9,7 +9,7 @@ from ipaddress import ip_network
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
 from apps.compiler import grammar
-from apps.compiler.addresses import PRIVATE_NETWORKS, Network, OwnPlaces, is_literal, own_places
+from apps.compiler.addresses import PRIVATE_NETWORKS, Network, OwnAddresses, is_literal, own_addresses
 from apps.compiler.model.fleet import Limit
 from apps.core.clock import now
 from apps.core.errors import Invalid
@@ -23,7 +23,7 @@ from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
 from apps.definitions.writing.rules.usage import users_of
 from apps.fleet.models import Fleet, Region
-from apps.fleet.selectors import places_of_installation
+from apps.fleet.selectors import addresses_of_installation
 
 
 def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec: CertificateSpec) -> None:
@@ -71,30 +71,30 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
 
 
 def _region_of_backend(changes: ChangeSet, backend: BackendSpec, index: int) -> Region | None:
-    place = f"/spec/backends/{index}"
-    region = changes.named(Region, backend.region, f"{place}/region")
+    pointer = f"/spec/backends/{index}"
+    region = changes.named(Region, backend.region, f"{pointer}/region")
     if region is None or not backend.servers:
         return region
-    own = _own_places(changes, backend)
+    own = _own_addresses(changes, backend)
     loopback, private = _allowed_in(changes, region)
     for position, server in enumerate(backend.servers):
         try:
             for networks in private:
                 grammar.server_address(server.address, local_development=loopback, own=own, private=networks)
         except grammar.GrammarError as error:
-            changes.fault(f"{place}/servers/{position}/address", error.code, error.message)
+            changes.fault(f"{pointer}/servers/{position}/address", error.code, error.message)
     return region
 
 
-def _own_places(changes: ChangeSet, backend: BackendSpec) -> OwnPlaces:
+def _own_addresses(changes: ChangeSet, backend: BackendSpec) -> OwnAddresses:
     """Where the installation is reached, and those of the servers' names whose routes it serves.
 
-    What this transaction stored before counts: places come before pools in every document (KINDS of objects.py).
+    What this transaction stored before counts: locations come before pools in every document (KINDS of objects.py).
     """
-    places: set[str] = changes.lookup(("own places",), places_of_installation)
+    own: set[str] = changes.lookup(("own addresses",), addresses_of_installation)
     names = [server.address for server in backend.servers if not is_literal(server.address)]
     served = Hostname.objects.filter(name__in=names, routes__isnull=False).exclude(verification="")
-    return own_places(places, set(served.values_list("name", flat=True)) if names else ())
+    return own_addresses(own, set(served.values_list("name", flat=True)) if names else ())
 
 
 def _allowed_in(changes: ChangeSet, region: Region) -> tuple[bool, set[tuple[Network, ...]]]:
@@ -138,12 +138,12 @@ def note_limit(row: Backend, limit: Limit, measured_by: str, actor: Actor) -> No
 def _store_servers(backend: Backend, wanted: tuple[ServerSpec, ...]) -> None:
     found = {server.name: server for server in backend.servers.all()}
     names = {spec.name for spec in wanted}
-    places = {(spec.name, spec.address, spec.port) for spec in wanted}
+    kept = {(spec.name, spec.address, spec.port) for spec in wanted}
     # Those that go or move make room first: an address may pass from one name to another.
     for name, server in found.items():
         if name not in names:
             server.delete()
-        elif (name, server.address, server.port) not in places:
+        elif (name, server.address, server.port) not in kept:
             Server.objects.filter(pk=server.pk).update(address=f"moving-{server.pk}")
     for spec in wanted:
         server = found.get(spec.name) or Server(backend=backend, name=spec.name)

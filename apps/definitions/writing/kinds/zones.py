@@ -104,10 +104,10 @@ def _zone(changes: ChangeSet, owner: Account, row: Record, spec: RecordSpec) -> 
 
 def _static_ip(changes: ChangeSet, owner: Account, spec: RecordSpec) -> StaticIP | None:
     """The static IP that is followed; customers follow those that were given to them, others do not exist for them."""
-    place, name = "/spec/static_ip", spec.static_ip
-    found = changes.named(StaticIP, name, place)
+    pointer, name = "/spec/static_ip", spec.static_ip
+    found = changes.named(StaticIP, name, pointer)
     if found and not changes.actor.is_operator and found.owner_id != owner.pk:
-        changes.fault(place, "unknown", f"There is no static IP {name}.")
+        changes.fault(pointer, "unknown", f"There is no static IP {name}.")
         return None
     if found and found.address and (":" in found.address) != (spec.type is RecordType.AAAA):
         kind = "AAAA" if ":" in found.address else "A"
@@ -120,15 +120,15 @@ def _static_ip(changes: ChangeSet, owner: Account, spec: RecordSpec) -> StaticIP
 def _expect_followable(changes: ChangeSet, balancer: LoadBalancer, zone: Zone, spec: RecordSpec) -> None:
     """Faults where a load balancer has nothing that a record of this type could say."""
     on_fleets, in_stacks = changes.lookup(("stands", balancer.pk), lambda: _stands(balancer))
-    place = "/spec/load_balancer"
+    pointer = "/spec/load_balancer"
     if not on_fleets and not in_stacks:
-        changes.fault(place, "nowhere", f"{balancer.name} is not deployed yet; add a fleet or a stack first.")
+        changes.fault(pointer, "nowhere", f"{balancer.name} is not deployed yet; add a fleet or a stack first.")
     elif spec.type is RecordType.CNAME and on_fleets:
         detail = f"{balancer.name} is on fleets, which have addresses: use type A or AAAA."
         changes.fault("/spec/type", "source", detail)
     elif spec.type is not RecordType.CNAME and zone.stack_id and in_stacks and zone.stack_id not in in_stacks:
         detail = f"{balancer.name} is in another stack than the zone; follow its static IP, or use a CNAME."
-        changes.fault(place, "stack", detail)
+        changes.fault(pointer, "stack", detail)
 
 
 def _stands(balancer: LoadBalancer) -> tuple[bool, list[int]]:

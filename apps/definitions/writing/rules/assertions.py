@@ -32,12 +32,12 @@ def _fault(changes: ChangeSet, found: Broken) -> FieldError:
     pointer = changes.deferred.saved["Route"].get(number_of(found.route.id))
     if pointer is not None:
         return FieldError(f"{pointer}/spec/assertions/{found.index}", "assertion", found.sentence)
-    place = "/objects" if any(changes.deferred.saved["Route"].values()) else "/spec"
+    pointer = "/objects" if any(changes.deferred.saved["Route"].values()) else "/spec"
     actor = changes.actor
     if not actor.is_operator and found.route.account != actor.account.name:
-        return FieldError(place, "assertion", "An assertion of another account would fail; ask an operator.")
+        return FieldError(pointer, "assertion", "An assertion of another account would fail; ask an operator.")
     detail = f"Assertion {found.index} of route {found.route.label} would fail: {found.sentence}"
-    return FieldError(place, "assertion", detail)
+    return FieldError(pointer, "assertion", detail)
 
 
 def _broken(balancer: int, hosts: set[str]) -> list[Broken]:

@@ -60,18 +60,18 @@ def _faults(balancer: LoadBalancer, saved: Saved) -> Iterator[FieldError]:
 
 def _pointer(balancer: LoadBalancer, saved: Saved, incompatibility: Incompatibility) -> str | None:
     """Where in what was sent the incompatibility is to blame on, None where it was so before."""
-    place = _place(saved, incompatibility)
-    if place is not None:
+    pointer = _pointer_of_object(saved, incompatibility)
+    if pointer is not None:
         parts = incompatibility.field.split(".") if incompatibility.field else []
         below = ["action", *parts] if parts[:1] and parts[0] in _OF_ACTION else parts
         if incompatibility.object_id.startswith("srv-"):
             below = ["backends"]
-        return "/".join([f"{place}/spec", *below])
+        return "/".join([f"{pointer}/spec", *below])
     whole = saved["LoadBalancer"].get(balancer.pk)
     return None if whole is None else f"{whole}/spec/stacks"
 
 
-def _place(saved: Saved, incompatibility: Incompatibility) -> str | None:
+def _pointer_of_object(saved: Saved, incompatibility: Incompatibility) -> str | None:
     prefix, _, number = incompatibility.object_id.partition("-")
     if prefix == "srv":
         pool = Server.objects.values_list("backend__pool", flat=True).get(pk=int(number))
@@ -82,6 +82,6 @@ def _place(saved: Saved, incompatibility: Incompatibility) -> str | None:
 
 def _named(incompatibility: Incompatibility, balancer: LoadBalancer, saved: Saved) -> str:
     """Which object it is, where the pointer does not say so."""
-    return (
-        "" if _place(saved, incompatibility) is not None else f"{incompatibility.label} in a stack of {balancer.name}: "
-    )
+    if _pointer_of_object(saved, incompatibility) is not None:
+        return ""
+    return f"{incompatibility.label} in a stack of {balancer.name}: "

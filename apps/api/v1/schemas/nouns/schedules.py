@@ -215,7 +215,7 @@ class TriggerPatch(words.Sent):
 
 
 class Message(words.Shown):
-    """One message of a topic: `id` is its place, `key` the same for every attempt of the schedule run that sent it."""
+    """One message of a topic: `id` is its position, `key` is the same for every attempt of the run that sent it."""
 
     id = serializers.CharField()
     key = serializers.CharField()

@@ -136,8 +136,8 @@ def add_counts(rules: Rules, region: Region, *, local: bool, remote: bool, given
     """
     sums = _SUMS if rules.flight else _SUMS[:2]
     names = ("long", "short", "slots")[: len(sums)]
-    for place, name in enumerate(names, 1):
-        rules.let(variable(name, region), f"var(txn.{variable('limit', region)}),field({place},|),add(0)", given)
+    for position, name in enumerate(names, 1):
+        rules.let(variable(name, region), f"var(txn.{variable('limit', region)}),field({position},|),add(0)", given)
     if local and rules.per_server:
         _multiply_by_servers(rules, region, names)
     keys = [node.id for node in region.nodes]

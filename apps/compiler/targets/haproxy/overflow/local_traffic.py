@@ -131,10 +131,10 @@ def _add_choice(rules: Rules, others: list[Region]) -> None:
         rules.let(full, "str(down)", ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "eq", "0", "}"))
     rules.let("order", f"var(txn.pool),map_str({ORDER_MAP})")
     for target in ("to", "next"):
-        for place in range(2, len(others) + 2):
-            rules.let("place", f"var(txn.order),field({place},|)", no(found(target)))
+        for position in range(2, len(others) + 2):
+            rules.let("candidate", f"var(txn.order),field({position},|)", no(found(target)))
             for region in others:
-                free = (*equals("place", region.id), *no(found(variable("full", region))))
+                free = (*equals("candidate", region.id), *no(found(variable("full", region))))
                 behind = no(equals("to", region.id)) if target == "next" else ()
                 rules.let(target, f"str({region.id})", (*no(found(target)), *free, *behind))
 
@@ -149,9 +149,9 @@ def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
     spread = (*equals("when_full", WhenFull.SPREAD), *no(found("to")))
     rules.let("shares", f"var(txn.pool),map_str({SPREAD_MAP})", spread)
     rules.let("drawn", "rand(1000)", found("shares"))
-    for place in range(1, len(others) + 2):
-        above = ("{", f"var(txn.shares),field({2 * place - 1},|),sub(txn.drawn)", "-m", "int", "gt", "0", "}")
-        rules.let("to", f"var(txn.shares),field({2 * place},|)", (*found("shares"), *no(found("to")), *above))
+    for position in range(1, len(others) + 2):
+        above = ("{", f"var(txn.shares),field({2 * position - 1},|),sub(txn.drawn)", "-m", "int", "gt", "0", "}")
+        rules.let("to", f"var(txn.shares),field({2 * position},|)", (*found("shares"), *no(found("to")), *above))
     for region in others:
         gone = ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "eq", "0", "}")
         rules.let("to", f"str({own.id})", (*found("shares"), *equals("to", region.id), *gone))

@@ -83,8 +83,8 @@ def add_tcp_remote_traffic(document: Document, snapshot: Snapshot, own: Region) 
     rules.let("key", KEY)
     ours = ("{", "fc_pp_unique_id,field(4,|),secure_memcmp(txn.key)", "}")
     rules.add("reject", given=no(ours))
-    for place, name in enumerate(("pool", "from", "last"), 1):
-        rules.let(name, f"fc_pp_unique_id,field({place},|)")
+    for position, name in enumerate(("pool", "from", "last"), 1):
+        rules.let(name, f"fc_pp_unique_id,field({position},|)")
     _add_verdict(rules, own)
     rules.add("reject", given=found("verdict"))
     add_admission(rules, own, OWN_KEY + REMOTE_SUFFIX, no(found("verdict")))

@@ -41,7 +41,7 @@ def priorities(address: FleetAddress) -> dict[str, int]:
     start = address.router_id % count
     step = max(1, min(STEP, HIGHEST // count))
     turned = address.nodes[start:] + address.nodes[:start]
-    return {node: max(1, HIGHEST - step * place) for place, node in enumerate(turned)}
+    return {node: max(1, HIGHEST - step * index) for index, node in enumerate(turned)}
 
 
 def render_vrrp(addresses: Sequence[FleetAddress], nodes: Mapping[str, RegionNode]) -> str:

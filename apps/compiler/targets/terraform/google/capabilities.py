@@ -272,11 +272,11 @@ def unsupported_in_stack(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
                 "Google's global load balancers are open to all clients; the stack names those that alone may connect.",
                 "Put the load balancer on a fleet or on AWS, or open the stack to 0.0.0.0/0.",
             )  # fmt: skip
-    yield from _of_places(snapshot)
+    yield from _of_locations(snapshot)
     yield from _of_addresses(snapshot)
 
 
-def _of_places(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
+def _of_locations(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
     """Groups of endpoints stand in a zone, in a network."""
     zones = dict(snapshot.network.zones)
     for pool in snapshot.pools:

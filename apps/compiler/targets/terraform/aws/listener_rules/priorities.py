@@ -1,7 +1,7 @@
 """The priorities of rules for AWS: our precedence, with gaps, so that a new rule moves next to no other.
 
-Priorities are a pure function of the rules, since no memory may decide what is compiled. Each rule computes its place
-in 1 to 50 000 from itself alone, as an arithmetic code: what the precedence looks at first cuts the whole stretch into
+Priorities are a pure function of the rules, since no memory may decide what is compiled. Each rule computes its own,
+1 to 50 000, from itself alone, as an arithmetic code: what the precedence looks at first cuts the whole stretch into
 bands, what it looks at next cuts a band, and a digest of host and path says where in the last band. Rules that can meet
 in one request are in the right order by that, all others stand anywhere. Of rules that want one number the older one
 has it and the younger one the next; only where that is taken too does a rule that was there move on by one.
@@ -33,7 +33,7 @@ _EXACT_HOSTS, _EXACT_PATHS, _NAME_METHODS, _GUARDS = 600, 250, 300, 100
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Position:
     """Where a rule stands among the others: what the precedence looks at, the number that it wants, scheme and age."""
 
     rank: tuple[int, ...]
@@ -43,8 +43,8 @@ class Place:
     rule: int = 0
 
 
-def place_of(route: Route, rule: int = 0) -> Place:
-    """The place of a route's first, second … rule."""
+def position_of(route: Route, rule: int = 0) -> Position:
+    """The position of a route's first, second … rule."""
     segments = route.path.rstrip("/").count("/")
     is_prefix = route.path_kind is PathKind.PREFIX
     rank = (is_prefix, -segments if is_prefix else 0, -len(route.headers), not route.methods)
@@ -53,22 +53,22 @@ def place_of(route: Route, rule: int = 0) -> Place:
     band = _from_the_end(band, len(route.headers), _HEADERS)
     band = _before(band, _NAME_METHODS) if route.methods else _after(band, _NAME_METHODS)
     wanted = _somewhere(band, f"{route.hostname} {route.path}")
-    return Place((*_host_rank(route.hostname), 1, *rank), wanted, route.scheme is None, number_of(route.id), rule)
+    return Position((*_host_rank(route.hostname), 1, *rank), wanted, route.scheme is None, number_of(route.id), rule)
 
 
-def place_of_guard(wildcard: str) -> Place:
-    """The place of the rule that takes what ALB's `*` would add to the wildcard."""
-    return Place((*_host_rank(wildcard), 0), _somewhere(_before(_host_band(wildcard), _GUARDS), wildcard))
+def position_of_guard(wildcard: str) -> Position:
+    """The position of the rule that takes what ALB's `*` would add to the wildcard."""
+    return Position((*_host_rank(wildcard), 0), _somewhere(_before(_host_band(wildcard), _GUARDS), wildcard))
 
 
-def allot(places: Sequence[Place]) -> list[int]:
-    """A priority for each of these places, which rise. Raises ValueError for more of them than there are numbers."""
-    if len(places) > MAX_PRIORITY:
-        raise ValueError(f"A listener has {MAX_PRIORITY} priorities; these are {len(places)} rules.")
+def allot(positions: Sequence[Position]) -> list[int]:
+    """A priority for each of these positions, which rise. Raises ValueError for more of them than there are numbers."""
+    if len(positions) > MAX_PRIORITY:
+        raise ValueError(f"A listener has {MAX_PRIORITY} priorities; these are {len(positions)} rules.")
     priorities: list[int] = []
     last = 0
-    for index, place in enumerate(places):
-        last = min(max(place.wanted, last + 1), MAX_PRIORITY - (len(places) - 1 - index))
+    for index, position in enumerate(positions):
+        last = min(max(position.wanted, last + 1), MAX_PRIORITY - (len(positions) - 1 - index))
         priorities.append(last)
     return priorities
 
@@ -115,5 +115,5 @@ def _from_the_end(band: _Band, steps: int, part: int) -> _Band:
 def _somewhere(band: _Band, key: str) -> int:
     """A number of the band, which one the key says."""
     drawn = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8])
-    place = band[0] + ((band[1] - band[0]) * drawn >> 64)
-    return 1 + place * MAX_PRIORITY // _WHOLE
+    position = band[0] + ((band[1] - band[0]) * drawn >> 64)
+    return 1 + position * MAX_PRIORITY // _WHOLE

@@ -12,7 +12,12 @@ from apps.compiler.model.stack import CloudPool
 from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.terraform.aws.groups import STICKY_S, Groups
 from apps.compiler.targets.terraform.aws.listener_rules.patterns import Condition, beyond, conditions_of
-from apps.compiler.targets.terraform.aws.listener_rules.priorities import Place, allot, place_of, place_of_guard
+from apps.compiler.targets.terraform.aws.listener_rules.priorities import (
+    Position,
+    allot,
+    position_of,
+    position_of_guard,
+)
 from apps.compiler.targets.terraform.aws.listener_rules.shares import (
     Share,
     fitting,
@@ -31,7 +36,7 @@ _DEFAULT_PORTS = {"HTTP": "80", "HTTPS": "443"}
 class Rule:
     """A rule before it has a number; the guard of a wildcard has no route."""
 
-    place: Place
+    position: Position
     name: str
     owner: str
     account: str
@@ -43,7 +48,7 @@ def rules_of(load_balancer: LoadBalancer, protocol: Protocol) -> list[Rule]:
     """The rules that every listener of this protocol gets, in their order."""
     routes = as_served_by(load_balancer, protocol).routes
     found = [*_routes(routes), *_guards(load_balancer, routes)]
-    return sorted(found, key=lambda rule: rule.place)
+    return sorted(found, key=lambda rule: rule.position)
 
 
 def add_rules(
@@ -57,7 +62,7 @@ def add_rules(
 ) -> None:
     """The rules (`rules_of`) of one listener, `standing` its resource."""
     actions = _Actions(groups, pools, load_balancer, listener)
-    for rule, priority in zip(rules, allot([rule.place for rule in rules]), strict=True):
+    for rule, priority in zip(rules, allot([rule.position for rule in rules]), strict=True):
         body = {
             "listener_arn": standing["arn"],
             "priority": priority,
@@ -79,15 +84,15 @@ def _routes(routes: Sequence[Route]) -> Iterator[Rule]:
     for route in routes:
         for number, conditions in enumerate(conditions_of(route)):
             name = route.id if number == 0 else f"{route.id}-{number + 1}"
-            yield Rule(place_of(route, number), name, route.id, route.account, conditions, route)
+            yield Rule(position_of(route, number), name, route.id, route.account, conditions, route)
 
 
 def _guards(load_balancer: LoadBalancer, routes: Sequence[Route]) -> Iterator[Rule]:
     """Our wildcards stand for one label, ALB's `*` for any: what it would take beyond is sent where nothing matched."""
     for wildcard in sorted({route.hostname for route in routes if route.hostname.startswith("*.")}):
         name = "beyond-" + hashlib.sha256(wildcard.encode()).hexdigest()[:12]
-        place = place_of_guard(wildcard)
-        yield Rule(place, name, load_balancer.id, load_balancer.account, beyond(wildcard))
+        position = position_of_guard(wildcard)
+        yield Rule(position, name, load_balancer.id, load_balancer.account, beyond(wildcard))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from apps.compiler.addresses import own_places
+from apps.compiler.addresses import own_addresses
 from apps.compiler.compile import compile_snapshot
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
-PLACES = ("10.0.0.5", "192.0.2.64/26", "2001:db8::1", "fd12::/64", "agent.example", "127.0.0.1", "::1")
+OWN = ("10.0.0.5", "192.0.2.64/26", "2001:db8::1", "fd12::/64", "agent.example", "127.0.0.1", "::1")
 
 
-def left_out(address: str, places: tuple[str, ...] = PLACES) -> list[str]:
+def left_out(address: str, own: tuple[str, ...] = OWN) -> list[str]:
     """Codes of what is left out of a fleet whose only server has this address."""
     pools = (pool(1, servers=(server(1, address=address),)),)
-    world = snapshot(front(route(1, "shop.example"), route(2, "*.wild.example")), pools=pools, own_places=places)
+    world = snapshot(front(route(1, "shop.example"), route(2, "*.wild.example")), pools=pools, own_addresses=own)
     done = compile_snapshot(world)
     assert (b"server srv-1" in done.bundle.files["haproxy.cfg"]) == (not done.quarantined)
     return [finding.code for finding in done.quarantined]
@@ -34,10 +34,10 @@ def test_its_neighbours_are_not(address: str) -> None:
     assert left_out(address) == []
 
 
-def test_without_those_places_it_would_be_carried() -> None:
+def test_without_those_addresses_it_would_be_carried() -> None:
     assert left_out("10.0.0.5", ()) == []
 
 
 def test_loopback_has_a_rule_of_its_own_so_that_a_machine_may_serve_itself_in_development() -> None:
-    assert own_places(PLACES).refusal("127.0.0.1") is None
-    assert own_places(PLACES).refusal("::1") is None
+    assert own_addresses(OWN).refusal("127.0.0.1") is None
+    assert own_addresses(OWN).refusal("::1") is None

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def places(tutorial_env: Actor) -> None:
+def own_addresses(tutorial_env: Actor) -> None:
     """A node and its agent, a static IP of each kind, and a pool of addresses."""
     owner = Account.objects.get(kind="operator")
     node = Node.objects.order_by("id")[0]
@@ -39,7 +39,7 @@ OWN = ("10.9.0.5", "agent-5.example", "10.9.0.7", "198.51.100.7", "198.51.100.8"
 
 
 @pytest.mark.parametrize("address", OWN)
-def test_a_server_where_we_are_reached_ourselves_is_refused(places: None, acme: Actor, address: str) -> None:
+def test_a_server_where_we_are_reached_ourselves_is_refused(own_addresses: None, acme: Actor, address: str) -> None:
     Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
     with pytest.raises(Invalid) as caught:
         save(acme, address)
@@ -49,16 +49,18 @@ def test_a_server_where_we_are_reached_ourselves_is_refused(places: None, acme: 
 
 
 @pytest.mark.parametrize("address", ["10.9.0.6", "198.51.100.9", "origin.acme.example", "127.0.0.1"])
-def test_other_addresses_are_stored(places: None, acme: Actor, address: str) -> None:
+def test_other_addresses_are_stored(own_addresses: None, acme: Actor, address: str) -> None:
     save(acme, address)
 
 
-def test_a_name_that_somebody_only_claimed_may_be_a_server_of_others(places: None, acme: Actor, globex: Actor) -> None:
+def test_a_name_that_somebody_only_claimed_may_be_a_server_of_others(
+    own_addresses: None, acme: Actor, globex: Actor
+) -> None:
     Hostname.objects.create(account=globex.account, name="origin.acme.example", explicit=True)
     save(acme, "origin.acme.example")
 
 
-def test_an_address_that_becomes_ours_later_is_left_out_when_compiled(places: None, acme: Actor) -> None:
+def test_an_address_that_becomes_ours_later_is_left_out_when_compiled(own_addresses: None, acme: Actor) -> None:
     save(acme, "10.9.0.99")
     fleet = Fleet.objects.get(name="us-central1")
     assert not any(each.code == "address_refused" for each in compile_snapshot(snapshot_of(fleet)).quarantined)

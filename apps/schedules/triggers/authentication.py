@@ -1,6 +1,6 @@
 """Triggers: does a request come from somebody who knows the secret? Pure; every comparison in constant time.
 
-Four ways of proving it: the secret itself in a header, a signature of Standard Webhooks, of GitHub, and GitLab's token.
+Four ways to show it: the secret itself in a header, a signature of Standard Webhooks, of GitHub, and GitLab's token.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def make_secret(sender: str) -> str:
     return new_secret() if sender == Trigger.Sender.STANDARD_WEBHOOKS else f"swt_{secrets.token_urlsafe(32)}"
 
 
-def proves(sender: str, secret: str, headers: Headers, body: bytes, now: datetime) -> bool:
+def authenticates(sender: str, secret: str, headers: Headers, body: bytes, now: datetime) -> bool:
     """Whether the request shows that its sender knows the secret, in the way that this kind of sender does."""
-    return _PROOFS[sender](secret, headers, body, now)
+    return _CHECKS[sender](secret, headers, body, now)
 
 
 def delivery_of(sender: str, headers: Headers) -> str:
@@ -43,8 +43,7 @@ def delivery_of(sender: str, headers: Headers) -> str:
     return ""
 
 
-def _secret(secret: str, headers: Headers, body: bytes, now: datetime) -> bool:
-    del body, now
+def _secret(secret: str, headers: Headers, _body: bytes, _now: datetime) -> bool:
     scheme, _, bearer = headers.get("Authorization", "").partition(" ")
     sent = bearer if scheme.lower() == "bearer" else headers.get("X-Trigger-Secret", "")
     return _same(sent, secret)
@@ -59,13 +58,11 @@ def _standard_webhooks(secret: str, headers: Headers, body: bytes, now: datetime
     return any([_same(each, wanted) for each in given]) and fresh  # noqa: C419 - every one is compared
 
 
-def _github(secret: str, headers: Headers, body: bytes, now: datetime) -> bool:
-    del now
+def _github(secret: str, headers: Headers, body: bytes, _now: datetime) -> bool:
     return _same(headers.get("X-Hub-Signature-256", ""), "sha256=" + _mac(secret.encode(), body).hex())
 
 
-def _gitlab(secret: str, headers: Headers, body: bytes, now: datetime) -> bool:
-    del body, now
+def _gitlab(secret: str, headers: Headers, _body: bytes, _now: datetime) -> bool:
     return _same(headers.get("X-Gitlab-Token", ""), secret)
 
 
@@ -77,7 +74,7 @@ def _same(sent: str, wanted: str) -> bool:
     return hmac.compare_digest(sent.encode(errors="replace"), wanted.encode())
 
 
-_PROOFS: dict[str, Callable[[str, Headers, bytes, datetime], bool]] = {
+_CHECKS: dict[str, Callable[[str, Headers, bytes, datetime], bool]] = {
     Trigger.Sender.SECRET: _secret,
     Trigger.Sender.STANDARD_WEBHOOKS: _standard_webhooks,
     Trigger.Sender.GITHUB: _github,

@@ -56,9 +56,9 @@ def test_a_bypass_token_is_pushed_and_taken_back_and_only_its_digest_is_stored(w
 def test_a_run_that_is_over_opens_nothing_even_if_nobody_took_its_bypass_token_back(world: World) -> None:
     run = started(world)
     bypass_tokens.activate(run)
-    assert len(snapshot_of(world.fleet).test_passes) == 1
+    assert len(snapshot_of(world.fleet).bypass_tokens) == 1
     Run.objects.filter(pk=run.pk).update(state=Run.State.FAILED)
-    assert snapshot_of(world.fleet).test_passes == ()
+    assert snapshot_of(world.fleet).bypass_tokens == ()
 
 
 def test_taking_a_bypass_token_back_twice_pushes_once(world: World) -> None:
@@ -91,9 +91,9 @@ def test_another_region_is_told_nothing(world: World) -> None:
     run = started(world)
     bypass_tokens.activate(run)
     digest = Run.objects.get(pk=run.pk).bypass_digest
-    assert snapshot_of(world.fleet).test_passes == (BypassToken(digest, f"pool-{run.pool_id}"),)
+    assert snapshot_of(world.fleet).bypass_tokens == (BypassToken(digest, f"pool-{run.pool_id}"),)
     save_object(
         actor=world.operator, kind="Region", name="there", spec={"title": "There", "latitude": None, "longitude": None}
     )
     there = save_object(actor=world.operator, kind="Fleet", name="there", spec={"region": "there"})
-    assert snapshot_of(there).test_passes == ()
+    assert snapshot_of(there).bypass_tokens == ()

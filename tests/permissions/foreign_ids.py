@@ -1,4 +1,4 @@
-"""Foreign ids in every other place: query, filter, body, nested body, bulk list, cursor and form field."""
+"""Foreign ids outside of paths: query, filter, body, nested body, bulk list, cursor and form field."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def routed(pool: str, holds: str) -> dict[str, Any]:
 
 
 FOREIGN_POOL = {"kind": "Pool", "name": "spare", "account": "acme", "spec": {"protocol": "http", "backends": []}}
-PLACES: tuple[Row, ...] = (
+FOREIGN_IDS: tuple[Row, ...] = (
     listed("routes", "all", account="acme"),
     listed("routes", "pool", pool="acme/shop"),
     listed("routes", "pool", pool="shop"),

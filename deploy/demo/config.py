@@ -1,4 +1,4 @@
-"""The demo's place: which directories and ports it uses, read from the environment in one go."""
+"""The demo's configuration: which directories and ports it uses, read from the environment in one go."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _short(var: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Place:
+class DemoConfig:
     """Directories (absolute) and ports (on 127.0.0.1) of one running demo."""
 
     var: Path = field(default_factory=lambda: Path(os.environ.get("SPILLWAY_VAR", ROOT / "var")).resolve())
@@ -110,21 +110,21 @@ class Place:
                 directory.chmod(0o710)
 
 
-def running() -> Place:
-    """The place of this copy as it was started; what the environment says goes first, as for `up`."""
-    place = Place()
+def running() -> DemoConfig:
+    """The configuration of this copy as it was started; what the environment says goes first, as for `up`."""
+    config = DemoConfig()
     try:
-        known = json.loads(place.ports_json.read_text())
+        known = json.loads(config.ports_json.read_text())
     except (OSError, ValueError):
-        return place
+        return config
     said = {name for name, variable in PORTS.items() if os.environ.get(variable)}
     kept: dict[str, Any] = {name: int(port) for name, port in known.items() if name in PORTS.keys() - said}
-    return replace(place, **kept)
+    return replace(config, **kept)
 
 
-def remember(place: Place) -> None:
+def remember(config: DemoConfig) -> None:
     """Keep the ports for `running`."""
-    place.ports_json.write_text(json.dumps({name: getattr(place, name) for name in PORTS}))
+    config.ports_json.write_text(json.dumps({name: getattr(config, name) for name in PORTS}))
 
 
 PORTS = {

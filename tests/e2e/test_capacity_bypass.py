@@ -21,7 +21,7 @@ from tests.e2e.overflow_env import (
     KEY,
     POOL,
     TESTS_MAP,
-    Place,
+    RegionSetup,
     Stage,
     in_flight,
     in_ten_seconds,
@@ -34,7 +34,7 @@ from tests.pure.compiler_fixtures import certificate_pem
 pytestmark = pytest.mark.e2e
 
 PATIENCE_S = 60.0  # of a busy machine
-EXEMPTION = "http-request unset-var(txn.why) if { var(txn.pass),strcmp(txn.pool)"
+EXEMPTION = "http-request unset-var(txn.why) if { var(txn.bypass),strcmp(txn.pool)"
 
 
 def digest_of(word: str) -> str:
@@ -70,7 +70,7 @@ def test_twice_the_limit_stays_at_home_with_a_bypass_token_and_spills_without(st
     let_in(stage, word)
     assert asked(stage, 30, marked(word)) == {"rgn-1": 30}
     assert stage.nodes[0][0].flows() == {}
-    assert asked(stage, 10, {}) == {"rgn-2": 10}  # those with a pass took their place in the limit
+    assert asked(stage, 10, {}) == {"rgn-2": 10}  # those with a bypass token counted in the limit
 
 
 def test_a_wrong_word_opens_nothing(stage: Stage) -> None:
@@ -130,14 +130,14 @@ def status_of_guest(port: int, headers: Mapping[str, str]) -> int:
 
 
 def test_without_the_exemption_a_bypass_token_is_worth_nothing() -> None:
-    with regions(Place(rate(10)), Place(rate(1000)), without=EXEMPTION) as stage:
+    with regions(RegionSetup(rate(10)), RegionSetup(rate(1000)), without=EXEMPTION) as stage:
         word = secrets.token_urlsafe(24)
         let_in(stage, word)
         assert asked(stage, 30, marked(word)) == {"rgn-1": 15, "rgn-2": 15}
 
 
 def test_a_limit_in_flight_is_exempt_as_well() -> None:
-    with regions(Place(in_flight(1), held=True), Place(rate(1000))) as stage:
+    with regions(RegionSetup(in_flight(1), held=True), RegionSetup(rate(1000))) as stage:
         word = secrets.token_urlsafe(24)
         let_in(stage, word)
         assert stage.asked_together(4, marked(word)) == {"rgn-1": 4}
@@ -147,13 +147,13 @@ def test_a_limit_in_flight_is_exempt_as_well() -> None:
 def test_bypass_tokens_work_behind_tls(tmp_path: Path) -> None:
     """One region that refuses what is over: with a pass nothing is."""
     word = secrets.token_urlsafe(24)
-    with regions(Place(rate(10)), when_full=WhenFull.REFUSE) as stage:
+    with regions(RegionSetup(rate(10)), when_full=WhenFull.REFUSE) as stage:
         honest = stage.snapshot(0)
         pem = Certificate("crt-1", "acme/shop", "acme", certificate_pem(HOST), (HOST,))
         listener = Listener("lst-1", "web", Protocol.HTTPS, 443, certificate_ids=("crt-1",))
         fronts = tuple(replace(front, listeners=(listener,)) for front in honest.load_balancers)
         world = replace(
-            honest, load_balancers=fronts, certificates=(pem,), test_passes=(BypassToken(digest_of(word), POOL),)
+            honest, load_balancers=fronts, certificates=(pem,), bypass_tokens=(BypassToken(digest_of(word), POOL),)
         )
         with rendered_proxy.running(in_ten_seconds(compile_snapshot(world).bundle), tmp_path) as proxy:
             statuses = [
