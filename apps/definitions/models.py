@@ -316,7 +316,7 @@ class CapacityTest(Definition):
     """What to load and how: a pool in a region through its load balancer, or one of its servers directly.
 
     `hostname` and `path` are what the generators ask for; an empty `server` means through the load balancer. `load`,
-    `objective`, `guards` and `policy` are documents (reading/specs.py).
+    `objective`, `guards` and `policy` are documents (shapes/operations/capacity_test.py).
     """
 
     pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="capacity_tests")
@@ -328,6 +328,11 @@ class CapacityTest(Definition):
     objective = models.JSONField(default=dict)
     guards = models.JSONField(default=dict)
     policy = models.JSONField(default=dict)
+
+    @property
+    def target(self) -> CapacityTest:
+        """What is loaded, as documents have it: pool, region, hostname, path, server."""
+        return self
 
 
 class Zone(Definition):

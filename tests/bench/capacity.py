@@ -28,7 +28,7 @@ from apps.capacity.run.search.tuning import TUNING
 from apps.capacity.run.steps import LoadProfile, Status, StepPlan, Verdict
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Limit, Region, RegionNode
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.registry import open_generator
 from tests.bench.capacity_backends import Model, backends, truth

@@ -20,7 +20,7 @@ from typing import cast
 
 import uvloop
 
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from tests.bench.backends import stop
 from tests.ports import spare_port
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from apps.capacity.measure.comparing import Observation, compare
 from apps.capacity.measure.measuring import measure
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Endpoint, Plan, Request, Second, Tls
 from apps.drivers.load.registry import open_generator
 from tests.bench.backends import instant_backends, stop

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,8 +10,15 @@ from apps.capacity.models import Run, Second, Step
 from apps.capacity.use.staleness import build_of
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool, Server
-from apps.definitions.reading.capacity_tests import capacity_test_document
-from apps.definitions.reading.specs import CapacityTestSpec, GuardSpec, LoadSpec, ObjectiveSpec, PolicySpec
+from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.operations.capacity_test import (
+    CapacityTestSpec,
+    GuardSpec,
+    LoadSpec,
+    ObjectiveSpec,
+    PolicySpec,
+    TargetSpec,
+)
 from apps.fleet.models import Node, Region
 from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
@@ -34,21 +40,20 @@ STEPS: tuple[tuple[str, float, int, float, float, float, float, str], ...] = (
 def make_test(pool: Pool, region: str = "us-central1", name: str = "", **load: Any) -> CapacityTest:
     """A stored test of the pool's account, without asking whether it might be run."""
     spec = CapacityTestSpec(
-        pool=pool.name,
-        region=region,
-        hostname="shop.acme.example",
+        TargetSpec(pool.name, region, "shop.acme.example"),
         load=_load(load),
         objective=ObjectiveSpec(),
         guards=GuardSpec(max_rate=40, max_connections=100, max_duration_s=240, headroom=0.5),
         policy=PolicySpec(),
     )
-    parts = {part: asdict(getattr(spec, part)) for part in ("load", "objective", "guards", "policy")}
+    parts = write(CapacityTestSpec, spec)
+    del parts["target"]
     return CapacityTest.objects.create(
         account=pool.account,
         name=name or f"{pool.name}-{region}",
         pool=pool,
         region=Region.objects.get(name=region),
-        hostname=spec.hostname,
+        hostname=spec.target.hostname,
         **parts,
     )
 
@@ -60,16 +65,7 @@ def _load(given: dict[str, Any]) -> LoadSpec:
 
 def plan_of(test: CapacityTest) -> dict[str, Any]:
     """The document that a run of the test keeps."""
-    spec = CapacityTestSpec(
-        pool=test.pool.name,
-        region=test.region.name,
-        hostname=test.hostname,
-        load=LoadSpec(**test.load),
-        objective=ObjectiveSpec(**test.objective),
-        guards=GuardSpec(**test.guards),
-        policy=PolicySpec(**test.policy),
-    )
-    return capacity_test_document(spec)
+    return write(CapacityTestSpec, test, test.account_id)
 
 
 def make_run(test: CapacityTest, *, steps: int | None = None, ago: timedelta = timedelta(0), **fields: Any) -> Run:

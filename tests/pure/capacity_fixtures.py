@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.capacity.measure.results import Result
 from apps.capacity.run.steps import LoadProfile, Outcome, Purpose, Status, StepPlan, Verdict
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, memory_backend
 

@@ -12,7 +12,7 @@ from apps.capacity.measure.measuring import Measured
 from apps.capacity.run.search.profile import Search
 from apps.capacity.run.search.tuning import TUNING
 from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from tests.pure.capacity_fixtures import Story, poisson_truth, run
 
 FAST = ObjectiveSpec(percentile=95, max_latency_ms=100, max_error_rate=0.01)

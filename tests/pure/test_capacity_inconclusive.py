@@ -11,7 +11,7 @@ from apps.capacity.measure.results import Result
 from apps.capacity.measure.summing import RESOLUTION, Ending, result_of_search
 from apps.capacity.run.search.profile import Search
 from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from tests.pure.capacity_fixtures import run
 
 FAST = ObjectiveSpec(percentile=95, max_latency_ms=50, max_error_rate=0.01)

@@ -15,7 +15,7 @@ from apps.capacity.run.profiles import load_profile_of
 from apps.capacity.run.steps import Purpose
 from apps.capacity.use.balance import Work, judge_balance
 from apps.capacity.use.sizing import Measurement, size
-from apps.definitions.reading.specs import CapacityTestSpec, GuardSpec, LoadSpec
+from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec, GuardSpec, LoadSpec, TargetSpec
 from tests.pure.capacity_fixtures import run
 
 
@@ -128,7 +128,7 @@ def test_the_scalability_law_is_found_again() -> None:
 
 def spec(kind: str, **load: float) -> CapacityTestSpec:
     guards = GuardSpec(max_rate=1000, max_connections=100, max_duration_s=300)
-    return CapacityTestSpec("shop", "eu", "shop.test", load=LoadSpec(kind=kind, **load), guards=guards)  # type: ignore[arg-type]
+    return CapacityTestSpec(TargetSpec("shop", "eu", "shop.test"), load=LoadSpec(kind=kind, **load), guards=guards)  # type: ignore[arg-type]
 
 
 def test_a_constant_rate_is_held_and_judged() -> None:

@@ -14,7 +14,7 @@ from apps.capacity.measure.judging import judge_step
 from apps.capacity.run.search.profile import Search
 from apps.capacity.run.search.tuning import TUNING
 from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Second
 from tests.pure.capacity_fixtures import poisson_truth, run
 

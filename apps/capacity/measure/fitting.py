@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 
 from apps.capacity.run.steps import Outcome, Status
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 
 LEAST_SHARE, MOST_SHARE = 0.002, 0.6
 BUNCH = 5

@@ -22,7 +22,7 @@ from statistics import fmean, median
 
 from apps.capacity.measure.measuring import Tally, latencies_of, tally, tally_all
 from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Second
 
 UNDECIDED = Verdict(Status.UNDECIDED)

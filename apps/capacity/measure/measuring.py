@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from math import ceil
 
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Second
 from apps.drivers.load.histogram import Histogram, merged, middle_of
 

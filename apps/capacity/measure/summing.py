@@ -10,7 +10,7 @@ from apps.capacity.measure.fitting import Crossing, crossing
 from apps.capacity.measure.measuring import Measured
 from apps.capacity.measure.results import Point, Result
 from apps.capacity.run.steps import Outcome, Purpose, Status
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 
 NEAR = 0.08
 # Nobody measures a rate more sharply than this: an interval is at least so wide, as a part of the rate.

@@ -25,9 +25,9 @@ from apps.compiler.questions.trace import Question
 from apps.core.clock import now
 from apps.core.concurrency.fairness import of_one
 from apps.core.errors import Conflict
+from apps.definitions.load_targets import hostname_may_be_tested, routes_to
 from apps.definitions.models import Backend, CapacityTest
 from apps.definitions.previewing.tracing import trace_request
-from apps.definitions.reading.capacity_tests import hostname_may_be_tested, routes_to
 from apps.definitions.selectors import capacity_tests, only
 from apps.fleet.models import Fleet
 from apps.overflow.selectors import predicted

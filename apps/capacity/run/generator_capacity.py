@@ -16,8 +16,8 @@ from apps.capacity.measure.results import Result
 from apps.capacity.measure.summing import REASONS, Ending
 from apps.capacity.run.targets import target_of
 from apps.definitions.models import CapacityTest
-from apps.definitions.reading.capacity_tests import spec_of
-from apps.definitions.reading.specs import CapacityTestSpec
+from apps.definitions.shapes.base.reading import read_or_raise
+from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.drivers.load.contract import LoadError, Plan, Request
 from apps.drivers.load.registry import open_generator
 
@@ -34,10 +34,10 @@ def advertised_max(document: Mapping[str, Any], test: CapacityTest) -> dict[str,
 
     Raises Conflict when the target has no address any more.
     """
-    spec, target = spec_of(dict(document)), target_of(test)
+    spec, target = read_or_raise(CapacityTestSpec, dict(document)), target_of(test)
     plan = Plan(
         endpoints=target.endpoints,
-        request=Request(spec.hostname, spec.path, spec.load.method),
+        request=Request(spec.target.hostname, spec.target.path, spec.load.method),
         rate=1.0,
         max_connections=spec.guards.max_connections,
         keep_alive=spec.load.keep_alive,

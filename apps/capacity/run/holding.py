@@ -10,7 +10,7 @@ from apps.capacity.measure.measuring import measure
 from apps.capacity.measure.results import Point, Result
 from apps.capacity.measure.summing import curve_of, objective_sentence, point_of
 from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Second
 
 WARM_UP_S = 5.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apps.capacity.run.holding import SOAK_WINDOW_S, WARM_UP_S, StepSchedule, held_steps, ramp_steps
 from apps.capacity.run.search.profile import Search
 from apps.capacity.run.steps import LoadProfile, StepPlan
-from apps.definitions.reading.specs import CapacityTestSpec
+from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 
 
 def load_profile_of(spec: CapacityTestSpec, *, known_limit: float = 0.0, max_rate: float | None = None) -> LoadProfile:

@@ -43,7 +43,8 @@ from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.errors import SpillwayError
 from apps.core.events import publish
 from apps.definitions.models import Backend, CapacityTest
-from apps.definitions.reading.capacity_tests import spec_of
+from apps.definitions.shapes.base.reading import read_or_raise
+from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.drivers.load.contract import Arrivals, LoadError, Plan, Request, Second
 from apps.overflow.facts import share_of
 
@@ -162,13 +163,13 @@ def _allowed(run: Run) -> float:
 
 def _offers(run: Run) -> End | None:
     """The end of a run that is to hold more than the generator can offer; nothing is sent."""
-    why = generator_capacity.exceeds(spec_of(run.plan), run.generator, _allowed(run))
+    why = generator_capacity.exceeds(read_or_raise(CapacityTestSpec, run.plan), run.generator, _allowed(run))
     return End(Run.State.REFUSED, why) if why else None
 
 
 def _load_profile(run: Run, test: CapacityTest) -> LoadProfile:
     most = generator_capacity.bound(_allowed(run), run.generator)
-    return load_profile_of(spec_of(run.plan), known_limit=_known_limit(test), max_rate=most)
+    return load_profile_of(read_or_raise(CapacityTestSpec, run.plan), known_limit=_known_limit(test), max_rate=most)
 
 
 def _known_limit(test: CapacityTest) -> float:
@@ -218,10 +219,10 @@ def _live(run: Run) -> bool:
 
 def _plan(run: Run, test: CapacityTest, first: StepPlan, token: str) -> Plan:
     """What the generator may do, all of it bounded and pinned."""
-    spec, target = spec_of(run.plan), target_of_run(run, test)
+    spec, target = read_or_raise(CapacityTestSpec, run.plan), target_of_run(run, test)
     return Plan(
         endpoints=target.endpoints,
-        request=Request(spec.hostname, spec.path, spec.load.method, bypass_tokens.headers_of(run, token)),
+        request=Request(spec.target.hostname, spec.target.path, spec.load.method, bypass_tokens.headers_of(run, token)),
         rate=first.rate,
         users=first.users,
         arrivals=Arrivals(spec.load.arrivals),

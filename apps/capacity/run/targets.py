@@ -12,8 +12,8 @@ from apps.compiler import addresses
 from apps.compiler.addresses import Address
 from apps.compiler.model.fleet import Protocol
 from apps.core.errors import Conflict
+from apps.definitions.load_targets import is_local, routes_to
 from apps.definitions.models import CapacityTest, Listener, Server
-from apps.definitions.reading.capacity_tests import is_local, routes_to
 from apps.drivers.load.contract import Endpoint, Tls
 from apps.fleet.models import Fleet, Node
 

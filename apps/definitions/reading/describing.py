@@ -24,9 +24,8 @@ from apps.definitions.models import (
     Schedule,
     Zone,
 )
-from apps.definitions.reading.capacity_tests import capacity_test_document, capacity_test_row
 from apps.definitions.reading.schedules import schedule_document, schedule_row
-from apps.definitions.reading.specs import CapacityTestSpec, ScheduleSpec, Spec
+from apps.definitions.reading.specs import ScheduleSpec, Spec
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
@@ -84,7 +83,6 @@ def settled(before: Document | None, spec: Spec) -> Document:
 
 
 _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
-    CapacityTestSpec: capacity_test_document,
     ScheduleSpec: schedule_document,
 }
 
@@ -116,7 +114,6 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     StaticIP: lambda row: write(StaticIPSpec, row) | ({} if row.kind in ON_FLEETS else {"address": None}),
     Route: _route_row,
     ListedRoute: _route_row,
-    CapacityTest: capacity_test_row,
     Schedule: schedule_row,
 }
 

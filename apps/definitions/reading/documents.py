@@ -18,7 +18,6 @@ from typing import Any, cast
 from apps.compiler import grammar
 from apps.compiler.model.fleet import LimitKind, WhenFull
 from apps.core.errors import FieldError, Invalid
-from apps.definitions.reading.capacity_tests import read_capacity_test
 from apps.definitions.reading.fields import Reader
 from apps.definitions.reading.schedules import read_schedule
 from apps.definitions.reading.specs import Spec
@@ -53,7 +52,6 @@ def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
 # A shape, or what reads by hand the fields of a kind that has no shape yet.
 READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
     **SHAPES,
-    "CapacityTest": read_capacity_test,
     "Schedule": lambda reader: read_schedule(reader, read_object),
 }
 

@@ -9,6 +9,7 @@ from apps.definitions.shapes.clouds.address_pool import AddressPoolSpec
 from apps.definitions.shapes.clouds.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.clouds.stack import StackSpec
 from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
+from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.definitions.shapes.platform.account import AccountSpec
 from apps.definitions.shapes.platform.topology import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
@@ -34,6 +35,7 @@ SHAPES: dict[str, type[Shape]] = {
     "Route": RouteSpec,
     "Zone": ZoneSpec,
     "Record": RecordSpec,
+    "CapacityTest": CapacityTestSpec,
 }
 
 

@@ -15,8 +15,10 @@ from apps.accounts.quotas import quota
 from apps.accounts.selectors import accounts
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import CapacityTest
-from apps.definitions.reading.capacity_tests import capacity_test_document, spec_of
 from apps.definitions.selectors import capacity_tests, only
+from apps.definitions.shapes.base.reading import read_or_raise
+from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.web.capacity.form import CapacityTestForm
 from apps.web.capacity.words import what_happens
 from apps.web.kit.field_errors import attach_errors
@@ -121,7 +123,7 @@ def said_of(spec: dict[str, Any], owner: Account) -> dict[str, Any]:
     """The test in sentences, with what contradicts itself, beside what the account that owns it may do."""
     faults: tuple[FieldError, ...] = ()
     try:
-        spec = capacity_test_document(spec_of(spec))
+        spec = write(CapacityTestSpec, read_or_raise(CapacityTestSpec, spec))
     except Invalid as error:
         faults = tuple(error.faults)
     return {

@@ -6,7 +6,7 @@ is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -14,10 +14,20 @@ from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
+from apps.definitions.load_targets import testable_hostnames
 from apps.definitions.models import Backend, CapacityTest, Pool, RoutePool
-from apps.definitions.reading.capacity_tests import testable_hostnames
 from apps.definitions.selectors import describe, pools
-from apps.web.capacity.words import KINDS
+from apps.definitions.shapes.base.fields import field_at, fields_of
+from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.operations.capacity_test import (
+    KINDS,
+    GuardSpec,
+    LoadSpec,
+    ObjectiveSpec,
+    PolicySpec,
+    TargetSpec,
+)
+from apps.web.kit.shape_fields import Text, form_field, plain_fields
 
 POOLS_SHOWN = 500
 MONO = {"class": "mono"}
@@ -31,12 +41,6 @@ OF_KIND: Mapping[str, tuple[str, ...]] = {
     "soak": ("rate", "duration_s"),
 }
 SHARES = ("/spec/objective/max_error_rate", "/spec/guards/headroom", "/spec/policy/margin", "/spec/policy/max_change")
-ARRIVALS = (("constant", "Evenly spaced"), ("poisson", "Random (Poisson)"))
-SERVER_HELP = (
-    "Server name. Leave empty to send the load through the load balancer. A customer's run "
-    "against a public server needs an operator's approval."
-)
-APPLY = (("by_hand", "Suggest a limit; a person sets it"), ("automatic", "Set the limit automatically"))
 GROUPS = {
     "Target": ("/name", "/account", "/spec/target/pool", "/spec/target/region", "/spec/target/hostname",
                        "/spec/target/path", "/spec/target/server"),
@@ -51,17 +55,9 @@ GROUPS = {
 }  # fmt: skip
 
 
-def _typed(label: str, hint: str = "", *, required: bool = False, mono: bool = False, **attrs: str) -> forms.CharField:
-    widget = forms.TextInput(attrs=PLAIN | (MONO if mono else {}) | attrs)
+def _typed(label: str, hint: str, *, required: bool = False, **attrs: str) -> forms.CharField:
+    widget = forms.TextInput(attrs=PLAIN | attrs)
     return forms.CharField(label=label, help_text=hint, required=required, widget=widget)
-
-
-def _number(label: str, unit: str, hint: str = "", *, optional: bool = False) -> forms.CharField:
-    return _typed(f"{label}, {unit}" if unit else label, hint, required=not optional, inputmode="decimal")
-
-
-def _choice(label: str, choices: Iterable[tuple[str, str]], hint: str = "") -> forms.ChoiceField:
-    return forms.ChoiceField(label=label, choices=list(choices), help_text=hint)
 
 
 class CapacityTestForm(forms.Form):
@@ -76,10 +72,10 @@ class CapacityTestForm(forms.Form):
             self.fields["/name"] = _typed("Name", "Lowercase letters, digits and hyphens.", required=True)
             if actor.is_operator:
                 who = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
-                self.fields["/account"] = _choice("Account", who)
+                self.fields["/account"] = forms.ChoiceField(label="Account", choices=who)
                 self.initial.setdefault("/account", actor.account.name)
         pool = str(self.data.get("/spec/target/pool") or self.initial.get("/spec/target/pool") or "")
-        self.fields |= _target(actor, stored, pool) | _load() | _objective() | _guards() | _policy()
+        self.fields |= _target(actor, stored, pool) | _parts()
         self.fields["reason"] = _typed("Reason", "Recorded in the audit log.", maxlength="400")
 
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
@@ -117,14 +113,15 @@ def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str,
     hosts = [(name, name) for name in _leading_to(testable_hostnames(actor.account), pool)]
     if stored and stored.hostname not in dict(hosts):
         hosts.append((stored.hostname, f"{stored.hostname} (load tests not allowed now)"))
+    chosen_from = {"pool": names, "region": [(name, name) for name in regions], "hostname": hosts}
     return {
-        "/spec/target/pool": _choice("Pool", names, "The servers of this pool receive the load."),
-        "/spec/target/region": _choice("Region", [(name, name) for name in regions]),
-        "/spec/target/hostname": _choice(
-            "Hostname", hosts, "Only verified names that may be load-tested; a route of it has to lead to the pool."
-        ),
-        "/spec/target/path": _typed("Path", "Requested repeatedly. Choose a path that changes no data.", mono=True),
-        "/spec/target/server": _typed("One server only", SERVER_HELP, mono=True),
+        f"/spec/target/{field.name}": form_field(
+            field,
+            forms.Select(choices=chosen_from[field.name])
+            if field.name in chosen_from
+            else forms.TextInput(attrs=PLAIN | MONO),
+        )
+        for field in fields_of(TargetSpec)
     }
 
 
@@ -138,55 +135,14 @@ def _reference(pool: Any, owner: int) -> str:
     return pool.name if pool.account_id == owner else f"{pool.account.name}/{pool.name}"
 
 
-def _load() -> dict[str, forms.Field]:
-    return {
-        "/spec/load/kind": forms.ChoiceField(
-            label="Kind of load", choices=list(KINDS.items()), widget=forms.RadioSelect
-        ),
-        "/spec/load/rate": _number(
-            "Rate", "requests/s", "A search starts below this rate. Default: the current limit.", optional=True
-        ),
-        "/spec/load/to_rate": _number("Maximum rate", "requests/s"),
-        "/spec/load/step": _number("Step size", "requests/s"),
-        "/spec/load/users": _number(
-            "Users",
-            "",
-            "Requests in flight at the same time. Each user sends the next request as soon as it has a response.",
-        ),
-        "/spec/load/duration_s": _number("Duration", "s", "For a ramp: the duration of each step."),
-        "/spec/load/arrivals": _choice("Arrivals", ARRIVALS),
-        "/spec/load/method": _choice("Method", [(word, word) for word in ("GET", "HEAD", "OPTIONS")]),
-        "/spec/load/tls": forms.BooleanField(label="Over TLS", required=False),
-        "/spec/load/keep_alive": forms.BooleanField(label="Keep connections open", required=False),
-    }
-
-
-def _objective() -> dict[str, forms.Field]:
-    return {
-        "/spec/objective/percentile": _choice("Percentile", [("95", "95th"), ("99", "99th")]),
-        "/spec/objective/max_latency_ms": _number("Max. latency", "ms"),
-        "/spec/objective/max_error_rate": _number("Max. error rate", "%"),
-    }
-
-
-def _guards() -> dict[str, forms.Field]:
-    room = "Share of the region's current traffic that other regions must have capacity for."
-    return {
-        "/spec/guards/max_rate": _number("Maximum", "requests/s"),
-        "/spec/guards/max_connections": _number("Maximum", "connections"),
-        "/spec/guards/max_duration_s": _number("Max. duration", "s"),
-        "/spec/guards/headroom": _number("Capacity elsewhere", "%", room),
-    }
-
-
-def _policy() -> dict[str, forms.Field]:
-    return {
-        "/spec/policy/apply": _choice("After the run", APPLY),
-        "/spec/policy/margin": _number("Margin", "%", "Subtracted from the measured capacity."),
-        "/spec/policy/max_change": _number(
-            "Max. change", "%", "Largest automatic change, in percent of the current limit; at most 20."
-        ),
-    }
+def _parts() -> dict[str, forms.Field]:
+    """Everything but the target; a number of the chosen kind of load must be there, but for the rate."""
+    found = plain_fields(LoadSpec, "/spec/load") | plain_fields(ObjectiveSpec, "/spec/objective")
+    found |= plain_fields(GuardSpec, "/spec/guards") | plain_fields(PolicySpec, "/spec/policy")
+    found["/spec/load/kind"] = form_field(field_at(LoadSpec, "kind"), forms.RadioSelect(choices=list(KINDS.items())))
+    for name, field in found.items():
+        field.required = isinstance(field, Text) and name != "/spec/load/rate"
+    return found
 
 
 def _value(name: str, field: forms.Field, text: str) -> Any:
@@ -195,9 +151,7 @@ def _value(name: str, field: forms.Field, text: str) -> Any:
         return text in ("on", "true", "1")
     if not text:
         return "" if name.endswith("/server") else None
-    if isinstance(field, forms.ChoiceField) and not name.endswith("/percentile"):
-        return text
-    if name.startswith("/spec/target/"):
+    if isinstance(field, Text) and field.type == "string":
         return text
     number = _as_number(text)
     if name in SHARES and not isinstance(number, str):
@@ -239,10 +193,9 @@ def blank(start: Mapping[str, str]) -> dict[str, Any]:
             "pool": (start.get("pool") or start.get("/spec/target/pool", ""))[:127],
             "region": start.get("region", "")[:63],
         },
-        "load": {"kind": "search", "rate": 0, "duration_s": 60, "arrivals": "constant", "method": "GET"},
-        "objective": {"percentile": 95, "max_latency_ms": 600, "max_error_rate": 0.01},
-        "guards": {"max_rate": 100, "max_connections": 200, "max_duration_s": 300, "headroom": 0.0},
-        "policy": {"apply": "by_hand", "margin": 0.1, "max_change": 0.2},
+        "load": write(LoadSpec, LoadSpec(arrivals="constant")),
+        "objective": write(ObjectiveSpec, ObjectiveSpec()),
+        "guards": write(GuardSpec, GuardSpec()),
+        "policy": write(PolicySpec, PolicySpec()),
     }
-    spec["load"] |= {"tls": False, "keep_alive": True}
     return texts_of(spec)

@@ -20,13 +20,6 @@ MARKS: Mapping[str, Mark] = {
     "failed": ("bad", "bad", "Failed"),
 }
 INCONCLUSIVE: Mark = ("warn", "unknown", "Inconclusive")
-KINDS = {
-    "search": "Search: the highest rate that meets the objective",
-    "constant": "Constant rate",
-    "users": "Fixed concurrency",
-    "ramp": "Ramp: step by step to a higher rate",
-    "soak": "Soak: constant rate for a long time",
-}
 PURPOSES = {
     "warm_up": "Warm-up",
     "double": "Doubling",

@@ -44,8 +44,8 @@ def form_field(field: Field, widget: forms.Widget | None = None) -> forms.Field:
         return forms.BooleanField(label=field.about.label, required=False, help_text=hint, initial=default)
     if labels:
         widget = widget or forms.Select(choices=list(labels.items()))
-    elif type_of == "integer":
-        widget = widget or forms.TextInput(attrs={"inputmode": "numeric"})
+    elif type_of in ("integer", "number"):
+        widget = widget or forms.TextInput(attrs={"inputmode": "numeric" if type_of == "integer" else "decimal"})
     elif type_of in LISTS and widget is None:
         widget, hint = forms.Textarea(attrs=LINES), f"{LISTS[type_of]} {hint}"
     made = Text(

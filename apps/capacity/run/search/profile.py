@@ -14,7 +14,7 @@ from apps.capacity.run.search.estimating import capacity, estimate
 from apps.capacity.run.search.learning import learned
 from apps.capacity.run.search.state import State, first_state
 from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Second
 
 

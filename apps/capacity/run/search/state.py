@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from apps.capacity.measure.summing import Ending
 from apps.capacity.run.search.tuning import TUNING, Tuning
 from apps.capacity.run.steps import Outcome
-from apps.definitions.reading.specs import ObjectiveSpec
+from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from apps.core.errors import FieldError
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.shapes.base.fields import field_at, fields_of
 from apps.definitions.shapes.base.shape import Shape, Wrong
 
@@ -38,6 +38,15 @@ def read(shape: type[S], data: object, pointer: str, faults: list[FieldError]) -
         for line in error.errors(include_url=False):
             faults.extend(_faults(shape, line, pointer))
         return None
+    return found
+
+
+def read_or_raise(shape: type[S], data: object, pointer: str = "") -> S:
+    """The specification. Raises Invalid with every fault."""
+    faults: list[FieldError] = []
+    found = read(shape, data, pointer, faults)
+    if found is None:
+        raise Invalid(faults)
     return found
 
 

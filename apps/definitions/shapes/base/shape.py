@@ -51,6 +51,10 @@ class Shape:
         """
         return ()
 
+    def contradictions(self) -> Iterable[FieldError]:
+        """What does not fit together although each field is right by itself."""
+        return ()
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         known = frozenset(field.name for field in fields(source))
@@ -60,7 +64,10 @@ class Shape:
                 raise PydanticKnownError("dict_type")
             sent = {key: value for key, value in data.items() if value is not None or key not in known}
             faults = cls.together(sent)
-            return _read(read_fields, sent, partial(_of_right_fields, faults)) if faults else read_fields(sent)
+            found = _read(read_fields, sent, partial(_of_right_fields, faults)) if faults else read_fields(sent)
+            if contradictions := tuple(found.contradictions()):
+                raise Wrong(*contradictions)
+            return found
 
         return core_schema.no_info_wrap_validator_function(read, handler(source))
 

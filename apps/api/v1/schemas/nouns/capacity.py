@@ -5,87 +5,17 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
+from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Definition, Envelope
 from apps.capacity.models import Run as RunRow
-from apps.definitions.reading.capacity_tests import (
-    APPLY,
-    ARRIVALS,
-    HIGHEST_RATE,
-    LOADS,
-    LONGEST_S,
-    METHODS,
-    MOST_CHANGE,
-    MOST_CONNECTIONS,
-    PROTOCOLS,
-)
-
-
-class Target(words.Sent):
-    """What is loaded: a pool in a region by the host and path that lead there, or one of its servers directly."""
-
-    pool = words.reference()
-    region = words.name()
-    hostname = words.hostname()
-    path = words.path(required=False)
-    server = words.text(63, required=False, help_text="Empty: through the load balancer.")
-
-
-class LoadOfTest(words.Sent):
-    """How load is made; rates in requests/s, times in s."""
-
-    kind = words.word(LOADS, required=False)
-    rate = words.number(0, HIGHEST_RATE, required=False)
-    to_rate = words.number(0, HIGHEST_RATE, required=False)
-    step = words.number(0, HIGHEST_RATE, required=False)
-    users = words.whole(0, MOST_CONNECTIONS, required=False)
-    duration_s = words.whole(1, LONGEST_S, required=False)
-    arrivals = words.word(ARRIVALS, required=False)
-    protocol = words.word(PROTOCOLS, required=False)
-    tls = serializers.BooleanField(required=False)
-    keep_alive = serializers.BooleanField(required=False)
-    method = words.word(METHODS, required=False)
-
-
-class Objective(words.Sent):
-    """What still counts as good."""
-
-    percentile = serializers.IntegerField(min_value=95, max_value=99, required=False)
-    max_latency_ms = words.whole(1, 600_000, required=False)
-    max_error_rate = words.number(0.0001, 1, required=False)
-
-
-class Guards(words.Sent):
-    """What no run of the test exceeds; `headroom` × the region's traffic must find room elsewhere."""
-
-    max_rate = words.whole(1, HIGHEST_RATE, required=False)
-    max_connections = words.whole(1, MOST_CONNECTIONS, required=False)
-    max_duration_s = words.whole(5, LONGEST_S, required=False)
-    headroom = words.number(0, 10, required=False)
-
-
-class Policy(words.Sent):
-    """What becomes of a measured capacity."""
-
-    apply = words.word(APPLY, required=False)
-    margin = words.number(0, 0.9, required=False)
-    max_change = words.number(0, MOST_CHANGE, required=False)
-
-
-class CapacityTestSpec(words.Sent):
-    """What to load and how."""
-
-    target = Target()
-    load = LoadOfTest(required=False)
-    objective = Objective(required=False)
-    guards = Guards(required=False)
-    policy = Policy(required=False)
+from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 
 
 class CapacityTest(Definition):
     """A capacity test."""
 
     kind = words.word(["CapacityTest"])
-    spec = CapacityTestSpec()
+    spec = serializer_of(CapacityTestSpec)()
 
 
 class CapacityTestEnvelope(Envelope):
@@ -93,7 +23,7 @@ class CapacityTestEnvelope(Envelope):
 
     kind = words.word(["CapacityTest"], required=False)
     name = words.name()
-    spec = CapacityTestSpec()
+    spec = serializer_of(CapacityTestSpec)()
 
 
 class CapacityRun(words.Shown):
