@@ -146,7 +146,7 @@ def look(page: Page, scheme: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
 
 
-def faults(page: Page) -> list[str]:
+def axe_errors(page: Page) -> list[str]:
     """What axe-core finds; a page that does not have it gets it by the debugger."""
     if not page.evaluate("'axe' in window"):
         session = page.context.new_cdp_session(page)
@@ -166,7 +166,7 @@ def wrong_in(page: Page, turn: int) -> list[str]:
         if not fits(page):
             found.append(f"something sticks out sideways at a width of {width}")
         if narrow == turn // 2 % 2:
-            found += faults(page)
+            found += axe_errors(page)
     return found
 
 

@@ -71,23 +71,23 @@ def facts_of(cloud: str) -> Facts:
     return facts | {kind: fact for kind, fact in DOCUMENTED.items() if kind.startswith(cloud)}
 
 
-def faults_in(document: StackDocument, facts: Facts) -> list[str]:
+def errors_in(document: StackDocument, facts: Facts) -> list[str]:
     """Everything that the provider would not take, with where it stands; empty for a good document."""
-    faults = []
+    errors = []
     for kind, named in document.resources.items():
         if kind not in facts:
-            faults.append(f"{kind}: there is no such type")
+            errors.append(f"{kind}: there is no such type")
             continue
         for name, body in named.items():
             where = f"{kind}.{name}"
             if not _NAME.fullmatch(name):
-                faults.append(f"{where}: this is no name")
+                errors.append(f"{where}: this is no name")
             own = {key: value for key, value in body.items() if key not in META_ARGUMENTS}
-            faults += _in_block(where, own, facts[kind])
-            faults += _in_meta_arguments(where, body, document)
-    faults += _in_references(document, facts)
-    faults += [f"{address}: it has no owner" for address in _addresses(document) if not document.owners.get(address)]
-    return faults
+            errors += _in_block(where, own, facts[kind])
+            errors += _in_meta_arguments(where, body, document)
+    errors += _in_references(document, facts)
+    errors += [f"{address}: it has no owner" for address in _addresses(document) if not document.owners.get(address)]
+    return errors
 
 
 def _addresses(document: StackDocument) -> set[str]:

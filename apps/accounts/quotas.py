@@ -32,7 +32,7 @@ def lock_quotas(*accounts: Account) -> None:
     list(rows.values_list("pk"))
 
 
-def fault_over(account: Account, name: str, count: int) -> FieldError | None:
+def error_over(account: Account, name: str, count: int) -> FieldError | None:
     """What is wrong with an account that has `count` of `name`, None within the quota."""
     most = quota(account, name)
     if most is None or count <= most:
@@ -49,5 +49,5 @@ def refuse_over_quota(account: Account, name: str, count: int) -> None:
 
     Call it inside the transaction that adds, after `lock_quotas`, with the number that there would be.
     """
-    if fault := fault_over(account, name, count):
-        raise Invalid([fault])
+    if field_error := error_over(account, name, count):
+        raise Invalid([field_error])

@@ -33,12 +33,12 @@ class Order:
 def read_order(data: object, *, account: str) -> Order:
     """`{region, id, name, account?, regions?, certificates?, addresses?, stack?}`; `account` where it says none.
 
-    `regions`, `certificates` and `addresses` map the cloud's words to names of ours. Raises Invalid with every fault.
+    `regions`, `certificates` and `addresses` map the cloud's words to names of ours. Raises Invalid with every error.
     """
-    faults: list[FieldError] = []
-    reader = Reader(data, "", faults)
+    field_errors: list[FieldError] = []
+    reader = Reader(data, "", field_errors)
     if reader.data.get("name") is None:
-        reader.fault("name", "missing", "Fill in the name of the load balancer in Spillway.")
+        reader.add_error("name", "missing", "Fill in the name of the load balancer in Spillway.")
     order = Order(
         region=reader.required("region", region_of_cloud),
         found_id=reader.required("id", cloud_id),
@@ -52,8 +52,8 @@ def read_order(data: object, *, account: str) -> Order:
         ),
     )
     reader.close()
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     return order
 
 
@@ -86,13 +86,13 @@ def _names_for(reader: Reader | None, theirs: Callable[[object], str]) -> Mappin
     if reader is None:
         return {}
     if len(reader.data) > MAX_LIST:
-        reader.fault("", "too_many", f"Use at most {MAX_LIST} entries here.")
+        reader.add_error("", "too_many", f"Use at most {MAX_LIST} entries here.")
         return {}
     for word in reader.data:
         try:
             theirs(word)
         except GrammarError as error:
-            reader.fault(word, error.code, error.message)
+            reader.add_error(word, error.code, error.message)
     return {word: reader.required(word, grammar.name) for word in reader.data}
 
 

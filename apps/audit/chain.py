@@ -44,7 +44,7 @@ class Verdict:
     head: Head
     waiting: int
     broken_at: int | None = None
-    fault: str = ""
+    error: str = ""
 
 
 def link_pending(*, limit: int = AT_ONCE) -> int:
@@ -104,8 +104,8 @@ def verify(*, start: int = 1, expected: str = "") -> Verdict:
     waiting = Entry.objects.filter(position=None).count()
     last = Head(start - 1, "")
     for row in _from(start):
-        if fault := _fault(row, last, start, expected):
-            return Verdict(last, waiting, last.position + 1, fault)
+        if error := _error(row, last, start, expected):
+            return Verdict(last, waiting, last.position + 1, error)
         last = Head(last.position + 1, row.digest)
     if last.position < start and (expected or start > 1):
         return Verdict(head(), waiting, start, f"there is no such position, the chain ends at {head().position}")
@@ -122,7 +122,7 @@ def _from(start: int) -> Iterator[Entry]:
         start = (batch[-1].position or 0) + 1
 
 
-def _fault(row: Entry, last: Head, start: int, expected: str) -> str:
+def _error(row: Entry, last: Head, start: int, expected: str) -> str:
     """What is wrong with a link after `last`, empty when it is right."""
     first = row.position == start
     if row.position != last.position + 1:

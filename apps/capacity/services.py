@@ -191,21 +191,25 @@ def _give_up(run: Run) -> None:
 def set_blackout(*, actor: Actor, starts_at: datetime, ends_at: datetime, reason: str) -> Blackout:
     """No test may run from then until then, whoever it belongs to. Raises Invalid; Forbidden but for operators."""
     actor.must_operate("blackouts of capacity tests")
-    faults = []
+    field_errors = []
     if ends_at <= starts_at or ends_at <= now():
-        faults.append(FieldError("/ends_at", "order", "Let the blackout end after its start, and not in the past."))
+        field_errors.append(
+            FieldError("/ends_at", "order", "Let the blackout end after its start, and not in the past.")
+        )
     elif ends_at - starts_at > LONGEST_BLACKOUT:
-        faults.append(FieldError("/ends_at", "too_long", "A blackout lasts at most a year; set another one later."))
+        field_errors.append(
+            FieldError("/ends_at", "too_long", "A blackout lasts at most a year; set another one later.")
+        )
     if not 0 < len(reason.strip()) <= 200 or not reason.isprintable():
-        faults.append(
+        field_errors.append(
             FieldError(
                 "/reason",
                 "missing",
                 "Give a reason of at most 200 characters; it is shown to anyone whose test is rejected.",
             )
         )
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     with transaction.atomic():
         made = Blackout.objects.create(
             starts_at=starts_at, ends_at=ends_at, reason=reason.strip(), set_by=actor.name[:150]

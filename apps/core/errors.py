@@ -31,14 +31,14 @@ class SpillwayError(Exception):
 
 
 class Invalid(SpillwayError):
-    """The input is wrong; nothing was stored. Every fault is named."""
+    """The input is wrong; nothing was stored. Every error is named."""
 
     status = 422
     title = "Invalid input"
 
-    def __init__(self, faults: Iterable[FieldError]) -> None:
-        self.faults = tuple(faults)
-        super().__init__(" ".join(fault.detail for fault in self.faults))
+    def __init__(self, field_errors: Iterable[FieldError]) -> None:
+        self.field_errors = tuple(field_errors)
+        super().__init__(" ".join(field_error.detail for field_error in self.field_errors))
 
 
 class NotFound(SpillwayError):
@@ -80,7 +80,7 @@ class Managed(Conflict):
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
-        self.faults = (FieldError("/break_glass", "managed", detail),)
+        self.field_errors = (FieldError("/break_glass", "managed", detail),)
 
 
 class Malformed(SpillwayError):

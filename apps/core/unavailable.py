@@ -1,6 +1,6 @@
 """Which failures are only of this moment: the database is away, or somebody holds what is wanted for too long.
 
-Interfaces answer them with 503 and when to ask again. What is wrong with our own statements stays a fault of ours.
+Interfaces answer them with 503 and when to ask again. What is wrong with our own statements stays an error of ours.
 """
 
 from __future__ import annotations

@@ -47,11 +47,11 @@ def invite(
     actor.may_write(NOUN)
     target = reading.account_named(actor, account)
     actor.must_manage(target, "people", NOUN)
-    faults: list[FieldError] = []
-    address, wanted = reading.email(email, faults), reading.role_named(target, role, faults)
-    reading.not_above_own_scopes(actor, wanted, faults)
-    if faults:
-        raise Invalid(faults)
+    field_errors: list[FieldError] = []
+    address, wanted = reading.email(email, field_errors), reading.role_named(target, role, field_errors)
+    reading.not_above_own_scopes(actor, wanted, field_errors)
+    if field_errors:
+        raise Invalid(field_errors)
     lock_quotas(target)
     if invitations.open_ones().filter(account=target, email__iexact=address).exists():
         raise Conflict(f"{address} is already invited. If the link is lost, revoke that invitation first.")
@@ -122,22 +122,22 @@ def come_in_as_new(*, secret: str, username: str, password: str) -> User:
 
 
 def _check(user: User, password: str) -> None:
-    faults = []
+    field_errors = []
     try:
         User.username_validator(user.username)
         if not 1 <= len(user.username) <= 150:
             raise ValidationError("Use at most 150 characters.")
     except ValidationError as error:
-        faults.append(FieldError("/username", "username", str(error.messages[0])))
+        field_errors.append(FieldError("/username", "username", str(error.messages[0])))
     else:
         if User.objects.filter(username__iexact=user.username).exists():
-            faults.append(_taken_name())
+            field_errors.append(_taken_name())
     try:
         validate_password(password, user)
     except ValidationError as error:
-        faults += [FieldError("/password", "password", str(message)) for message in error.messages]
-    if faults:
-        raise Invalid(faults)
+        field_errors += [FieldError("/password", "password", str(message)) for message in error.messages]
+    if field_errors:
+        raise Invalid(field_errors)
 
 
 def _taken_name() -> FieldError:

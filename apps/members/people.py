@@ -23,11 +23,11 @@ def change_role(
 ) -> Membership:
     """Give a person another role (a word of roles.py). Raises NotFound, Forbidden, Invalid, Stale, Conflict."""
     row = _taken(actor, membership_id, expected_version)
-    faults: list[FieldError] = []
-    wanted = reading.role_named(row.account, role, faults)
-    reading.not_above_own_scopes(actor, wanted, faults)
-    if faults:
-        raise Invalid(faults)
+    field_errors: list[FieldError] = []
+    wanted = reading.role_named(row.account, role, field_errors)
+    reading.not_above_own_scopes(actor, wanted, field_errors)
+    if field_errors:
+        raise Invalid(field_errors)
     before = _document(row)
     if wanted == row.role:
         return row

@@ -1,4 +1,4 @@
-"""Reads what was sent, value by value; each wrong one becomes a fault that names its field."""
+"""Reads what was sent, value by value; each wrong one becomes an error that names its field."""
 
 from __future__ import annotations
 
@@ -33,77 +33,77 @@ def account_named(actor: Actor, name: object) -> Account:
     return found
 
 
-def role_named(account: Account, word: object, faults: list[FieldError]) -> Membership.Role:
+def role_named(account: Account, word: object, field_errors: list[FieldError]) -> Membership.Role:
     """The role that a word means in this account."""
     found = roles.role_of(account.kind, word) if isinstance(word, str) else None
     if found is None:
         known = ", ".join(roles.WORDS[Account.Kind(account.kind)].values())
-        faults.append(FieldError("/role", "choice", f"Use one of {known}."))
+        field_errors.append(FieldError("/role", "choice", f"Use one of {known}."))
     return found or Membership.Role.VIEWER
 
 
-def not_above_own_scopes(actor: Actor, role: Membership.Role, faults: list[FieldError]) -> None:
+def not_above_own_scopes(actor: Actor, role: Membership.Role, field_errors: list[FieldError]) -> None:
     """A person has no scopes: a token that is narrowed gives people no role that writes more than it may itself."""
     if actor.scopes is not None and "*:write" not in actor.scopes and role != Membership.Role.VIEWER:
         detail = (
             "This token is limited by scopes, so it can only add viewers. Use a token with *:write, or the console."
         )
-        faults.append(FieldError("/role", "more_than_own", detail))
+        field_errors.append(FieldError("/role", "more_than_own", detail))
 
 
-def name_of_token(value: object, faults: list[FieldError]) -> str:
+def name_of_token(value: object, field_errors: list[FieldError]) -> str:
     """Lowercase letters, digits and hyphens."""
     try:
         return grammar.name(value)
     except grammar.GrammarError as error:
-        faults.append(FieldError("/name", error.code, error.message))
+        field_errors.append(FieldError("/name", error.code, error.message))
         return ""
 
 
-def email(value: object, faults: list[FieldError]) -> str:
+def email(value: object, field_errors: list[FieldError]) -> str:
     """An address in ASCII, with its domain in lower case."""
     try:
         if not isinstance(value, str) or not value.isascii() or len(value) > 254:
             raise ValidationError("Write an e-mail address of at most 254 plain characters.")
         _email(value)
     except ValidationError as error:
-        faults.append(FieldError("/email", "email", str(error.messages[0])))
+        field_errors.append(FieldError("/email", "email", str(error.messages[0])))
         return ""
     person, _, domain = value.rpartition("@")
     return f"{person}@{domain.lower()}"
 
 
-def scopes(values: object, faults: list[FieldError]) -> tuple[str, ...]:
+def scopes(values: object, field_errors: list[FieldError]) -> tuple[str, ...]:
     """Words of scopes.py, each once."""
     found = []
-    for index, value in enumerate(_list("scopes", values, len(SCOPES), faults)):
+    for index, value in enumerate(_list("scopes", values, len(SCOPES), field_errors)):
         if value in SCOPES:
             found.append(str(value))
         else:
             detail = "Use a noun of the API or *, a colon, and read or write: routes:write, *:read."
-            faults.append(FieldError(f"/scopes/{index}", "choice", detail))
+            field_errors.append(FieldError(f"/scopes/{index}", "choice", detail))
     return tuple(dict.fromkeys(found))
 
 
-def networks(values: object, faults: list[FieldError]) -> tuple[str, ...]:
+def networks(values: object, field_errors: list[FieldError]) -> tuple[str, ...]:
     """Networks (CIDR) or single addresses, in their usual form."""
     found = []
-    for index, value in enumerate(_list("networks", values, MOST_NETWORKS, faults)):
+    for index, value in enumerate(_list("networks", values, MOST_NETWORKS, field_errors)):
         try:
             if not isinstance(value, str):
                 raise TypeError
             found.append(str(ipaddress.ip_network(value)))
         except (TypeError, ValueError):
             detail = "Write a network such as 192.0.2.0/24 or 2001:db8::/48, with no bit set behind its length."
-            faults.append(FieldError(f"/networks/{index}", "network", detail))
+            field_errors.append(FieldError(f"/networks/{index}", "network", detail))
     return tuple(dict.fromkeys(found))
 
 
-def _list(field: str, values: object, most: int, faults: list[FieldError]) -> list[Any]:
+def _list(field: str, values: object, most: int, field_errors: list[FieldError]) -> list[Any]:
     if values is None:
         return []
     if not isinstance(values, list | tuple) or len(values) > most:
-        faults.append(FieldError(f"/{field}", "list", f"Write {field} as a list of at most {most} entries."))
+        field_errors.append(FieldError(f"/{field}", "list", f"Write {field} as a list of at most {most} entries."))
         return []
     return list(values)
 

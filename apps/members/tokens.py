@@ -56,20 +56,20 @@ def make_token(
     actor.may_write(NOUN)
     target = reading.account_named(actor, account)
     actor.must_manage(target, "tokens", NOUN)
-    faults: list[FieldError] = []
+    field_errors: list[FieldError] = []
     wanted = Wanted(
-        reading.name_of_token(name, faults),
-        reading.role_named(target, role, faults),
-        reading.scopes(scopes, faults),
-        reading.networks(networks, faults),
-        _lifetime(target, expires_in_days, faults),
+        reading.name_of_token(name, field_errors),
+        reading.role_named(target, role, field_errors),
+        reading.scopes(scopes, field_errors),
+        reading.networks(networks, field_errors),
+        _lifetime(target, expires_in_days, field_errors),
     )
-    faults += _more_than_own(actor, target, wanted)
-    if not faults:
+    field_errors += _more_than_own(actor, target, wanted)
+    if not field_errors:
         lock_quotas(target)
-        faults += _name_taken(target, wanted.name)
-    if faults:
-        raise Invalid(faults)
+        field_errors += _name_taken(target, wanted.name)
+    if field_errors:
+        raise Invalid(field_errors)
     refuse_over_quota(target, "tokens", selectors.live_tokens(target).count() + 1)
     row, text = new_token(
         account=target,
@@ -106,14 +106,14 @@ def document(row: ApiToken) -> dict[str, Any]:
     }
 
 
-def _lifetime(account: Account, days: object, faults: list[FieldError]) -> timedelta | None:
+def _lifetime(account: Account, days: object, field_errors: list[FieldError]) -> timedelta | None:
     if days is None:
         if not account.is_operator:
-            faults.append(FieldError("/expires_in_days", "out_of_range", f"Use 1 to {MOST_DAYS} days."))
+            field_errors.append(FieldError("/expires_in_days", "out_of_range", f"Use 1 to {MOST_DAYS} days."))
         return None
     if type(days) is not int or not 1 <= days <= MOST_DAYS:
         never = ", or null for never" if account.is_operator else ""
-        faults.append(FieldError("/expires_in_days", "out_of_range", f"Use 1 to {MOST_DAYS} days{never}."))
+        field_errors.append(FieldError("/expires_in_days", "out_of_range", f"Use 1 to {MOST_DAYS} days{never}."))
         return None
     return timedelta(days=days)
 
@@ -127,26 +127,28 @@ def _name_taken(account: Account, name: str) -> list[FieldError]:
 
 def _more_than_own(actor: Actor, target: Account, wanted: Wanted) -> list[FieldError]:
     """What the new token could that its maker cannot."""
-    faults = []
+    field_errors = []
     if target.pk == actor.account.pk and RANKS.index(wanted.role) > RANKS.index(Membership.Role(actor.role)):
-        faults.append(FieldError("/role", "more_than_own", "Choose a role that is not above your own."))
+        field_errors.append(FieldError("/role", "more_than_own", "Choose a role that is not above your own."))
     if actor.scopes is not None and not (wanted.scopes and all(covers(actor.scopes, scope) for scope in wanted.scopes)):
         known = ", ".join(sorted(actor.scopes))
-        faults.append(FieldError("/scopes", "more_than_own", f"Choose scopes within those of your token: {known}."))
+        field_errors.append(
+            FieldError("/scopes", "more_than_own", f"Choose scopes within those of your token: {known}.")
+        )
     if own := ApiToken.objects.filter(key_id=actor.token).first() if actor.token else None:
-        faults += _wider_than(own, wanted)
-    return faults
+        field_errors += _wider_than(own, wanted)
+    return field_errors
 
 
 def _wider_than(own: ApiToken, wanted: Wanted) -> list[FieldError]:
-    faults = []
+    field_errors = []
     if own.networks and not (wanted.networks and all(_inside(network, own.networks) for network in wanted.networks)):
         detail = f"Choose networks within those of your token: {', '.join(own.networks)}."
-        faults.append(FieldError("/networks", "more_than_own", detail))
+        field_errors.append(FieldError("/networks", "more_than_own", detail))
     if own.expires_at and (wanted.lifetime is None or now() + wanted.lifetime > own.expires_at):
         detail = f"Your token expires at {own.expires_at:%Y-%m-%d %H:%M} UTC; create one that expires no later."
-        faults.append(FieldError("/expires_in_days", "more_than_own", detail))
-    return faults
+        field_errors.append(FieldError("/expires_in_days", "more_than_own", detail))
+    return field_errors
 
 
 def _inside(network: str, outer: list[str]) -> bool:

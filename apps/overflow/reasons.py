@@ -132,10 +132,10 @@ def differences(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tupl
             limit = "" if use.capacity_rps is None else f" (limit {number(use.capacity_rps)})"
             words = f"{use.name} serves {number(use.served_rps)} instead of {number(was.served_rps)} requests/s"
             found.append(f"{words}{limit}.")
-    faults = misfits(after)
-    if found and not faults:
+    errors = misfits(after)
+    if found and not errors:
         found.append("Every pool fits." if any(use.pools for use in after) else "Everything fits.")
-    return (*found, *faults) or ("Nothing changes.",)
+    return (*found, *errors) or ("Nothing changes.",)
 
 
 def misfits(after: Sequence[RegionUse]) -> tuple[str, ...]:

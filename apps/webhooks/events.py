@@ -116,10 +116,10 @@ def wanted(patterns: Iterable[str], event: str) -> bool:
     return not {ALL, f"{noun}.*", event}.isdisjoint(patterns)
 
 
-def read_types(values: object, pointer: str, faults: list[FieldError]) -> list[str]:
-    """Patterns from outside; each one that could never match is a fault."""
+def read_types(values: object, pointer: str, field_errors: list[FieldError]) -> list[str]:
+    """Patterns from outside; each one that could never match is an error."""
     if not isinstance(values, list) or not 0 < len(values) <= MOST_TYPES:
-        faults.append(
+        field_errors.append(
             FieldError(pointer, "list", f'Write a list of 1 to {MOST_TYPES} event types; ["*"] asks for all.')
         )
         return []
@@ -129,7 +129,7 @@ def read_types(values: object, pointer: str, faults: list[FieldError]) -> list[s
             found.append(value)
         else:
             detail = "Use *, a noun with a star such as route.*, or one event such as route.updated."
-            faults.append(FieldError(f"{pointer}/{index}", "choice", detail))
+            field_errors.append(FieldError(f"{pointer}/{index}", "choice", detail))
     return list(dict.fromkeys(found))
 
 

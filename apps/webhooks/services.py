@@ -46,10 +46,10 @@ def make_webhook(
     """
     actor.may_write(NOUN)
     owner = account_named(actor, account)
-    faults: list[FieldError] = []
-    plain, wanted = _name(name, faults), _read(spec, {"event_types": [events.ALL], "enabled": True}, faults)
-    if faults:
-        raise Invalid(faults)
+    field_errors: list[FieldError] = []
+    plain, wanted = _name(name, field_errors), _read(spec, {"event_types": [events.ALL], "enabled": True}, field_errors)
+    if field_errors:
+        raise Invalid(field_errors)
     lock_quotas(owner)
     if Webhook.objects.filter(account=owner, name=plain).exists():
         raise Conflict(f"A webhook named {plain} already exists.")
@@ -72,10 +72,10 @@ def change_webhook(
     """
     actor.may_write(NOUN)
     row = _locked(actor, webhook_id, expected_version)
-    before, faults = document(row), list[FieldError]()
-    wanted = _read(spec, before, faults)
-    if faults:
-        raise Invalid(faults)
+    before, field_errors = document(row), list[FieldError]()
+    wanted = _read(spec, before, field_errors)
+    if field_errors:
+        raise Invalid(field_errors)
     if wanted == before:
         return row
     if wanted["enabled"] and not row.enabled:
@@ -185,43 +185,43 @@ def _at_once(row: Webhook) -> None:
     enqueue_on_commit(DELIVER_TASK, row.pk)
 
 
-def _name(value: object, faults: list[FieldError]) -> str:
+def _name(value: object, field_errors: list[FieldError]) -> str:
     try:
         return grammar.name(value)
     except grammar.GrammarError as error:
-        faults.append(FieldError("/name", error.code, error.message))
+        field_errors.append(FieldError("/name", error.code, error.message))
         return ""
 
 
-def _read(spec: object, present: dict[str, Any], faults: list[FieldError]) -> dict[str, Any]:
+def _read(spec: object, present: dict[str, Any], field_errors: list[FieldError]) -> dict[str, Any]:
     """The fields of a specification over those that are there."""
     if not isinstance(spec, dict):
-        faults.append(FieldError("/spec", "not_object", "Send spec as an object: {url, event_types, enabled}."))
+        field_errors.append(FieldError("/spec", "not_object", "Send spec as an object: {url, event_types, enabled}."))
         return {}
     for field in sorted(map(str, set(spec) - set(_FIELDS))):
         detail = f"There is no such field here; known are {', '.join(_FIELDS)}."
-        faults.append(FieldError(f"/spec/{field[:63]}", "unknown_field", detail))
+        field_errors.append(FieldError(f"/spec/{field[:63]}", "unknown_field", detail))
     wanted = {field: present.get(field) for field in _FIELDS} | {key: spec[key] for key in _FIELDS if key in spec}
     return {
-        "url": _url(wanted["url"], faults),
-        "event_types": events.read_types(wanted["event_types"], "/spec/event_types", faults),
-        "enabled": _flag(wanted["enabled"], faults),
+        "url": _url(wanted["url"], field_errors),
+        "event_types": events.read_types(wanted["event_types"], "/spec/event_types", field_errors),
+        "enabled": _flag(wanted["enabled"], field_errors),
     }
 
 
-def _url(value: object, faults: list[FieldError]) -> str:
+def _url(value: object, field_errors: list[FieldError]) -> str:
     try:
         text = value if isinstance(value, str) else ""
         outbound.check_target(read_url(text, schemes=schemes()))
     except Refused as refusal:
-        faults.append(FieldError("/spec/url", "url", str(refusal)))
+        field_errors.append(FieldError("/spec/url", "url", str(refusal)))
         return ""
     return text
 
 
-def _flag(value: object, faults: list[FieldError]) -> bool:
+def _flag(value: object, field_errors: list[FieldError]) -> bool:
     if not isinstance(value, bool):
-        faults.append(FieldError("/spec/enabled", "not_boolean", "Use true or false."))
+        field_errors.append(FieldError("/spec/enabled", "not_boolean", "Use true or false."))
     return value is True
 
 

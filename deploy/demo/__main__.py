@@ -133,8 +133,8 @@ def up(*, detach: bool) -> int:
             return supervisor.wait()
         except KeyboardInterrupt:
             say("\nStopping …")
-        except (ready.NotReady, CannotStart) as fault:
-            say(f"\n{fault}\nLogs: {config.demo / 'logs'}")
+        except (ready.NotReady, CannotStart) as error:
+            say(f"\n{error}\nLogs: {config.demo / 'logs'}")
             stop(config)
             return 1
         for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -169,8 +169,8 @@ def traffic(region: str, rate: float | None) -> int:
         return 1
     try:
         rates = traffic_of(config) if rate is None or not region else set_traffic(config, region, rate)
-    except ValueError as fault:
-        say(str(fault))
+    except ValueError as error:
+        say(str(error))
         return 1
     for sentence in sentences(World(config), rates):
         say(sentence)
@@ -228,8 +228,8 @@ def main() -> int:
             case "manage":
                 return run_manage(options.arguments)
         return status()
-    except CannotStart as fault:
-        say(str(fault))
+    except CannotStart as error:
+        say(str(error))
         return 1
     except KeyboardInterrupt:
         say("\nStopped before anything was started.")

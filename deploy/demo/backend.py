@@ -74,8 +74,8 @@ class Machine:
         if request.method == "PUT":
             try:
                 self._set(json.loads(request.body))
-            except (ValueError, TypeError) as fault:
-                return Response(400, f"{fault}\n".encode())
+            except (ValueError, TypeError) as error:
+                return Response(400, f"{error}\n".encode())
         state = {"mode": self.mode, "service_ms": self.service_ms, "served": self.served, "waiting": self.waiting}
         return Response.of_json({"name": self.name, "region": self.region, **state})
 

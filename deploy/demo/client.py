@@ -134,8 +134,8 @@ class Traffic:
         if request.method == "PUT":
             try:
                 self._set(json.loads(request.body))
-            except (ValueError, TypeError) as fault:
-                return Response(400, f"{fault}\n".encode())
+            except (ValueError, TypeError) as error:
+                return Response(400, f"{error}\n".encode())
         return Response.of_json({name: region.rate for name, region in self.regions.items()})
 
     def _set(self, wanted: object) -> None:

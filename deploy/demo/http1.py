@@ -91,8 +91,8 @@ async def serve_connection(answer: Answer, reader: asyncio.StreamReader, writer:
             await writer.drain()
             if not keep_alive:
                 return
-    except MalformedError as fault:
-        writer.write(wire(Response(400, f"{fault}\n".encode()), keep_alive=False))
+    except MalformedError as error:
+        writer.write(wire(Response(400, f"{error}\n".encode()), keep_alive=False))
     except (ConnectionError, asyncio.IncompleteReadError, ValueError):
         return
     finally:

@@ -30,8 +30,8 @@ def call(url: str, method: str = "GET", *, headers: dict[str, str] | None = None
         connection.request(method, path or "/", body.encode() or None, headers or {})
         answer = connection.getresponse()
         return answer.status, answer.read().decode(errors="replace")
-    except (OSError, http.client.HTTPException) as fault:
-        return 0, str(fault)
+    except (OSError, http.client.HTTPException) as error:
+        return 0, str(error)
     finally:
         connection.close()
 

@@ -49,9 +49,9 @@ def test_one_more_than_the_quota_is_refused_in_words_and_the_rest_can_be_edited(
     pool(acme, "b")
     with pytest.raises(Invalid) as refused:
         pool(acme, "c")
-    fault = refused.value.faults[0]
-    assert (fault.pointer, fault.code) == ("", "quota")
-    assert fault.detail.startswith("The quota of Acme is 2 pools; this would make 3.")
+    field_error = refused.value.field_errors[0]
+    assert (field_error.pointer, field_error.code) == ("", "quota")
+    assert field_error.detail.startswith("The quota of Acme is 2 pools; this would make 3.")
     assert Pool.objects.count() == 2
     limited(acme, pools=1)
     save_object(actor=acme, kind="Pool", name="a", spec=POOL | {"connect_timeout_ms": 7})

@@ -77,7 +77,7 @@ def test_a_run_that_broke_off_ends_the_comparison_and_says_so(
 def test_the_same_test_twice_and_one_round_are_refused(acme: Actor, tests: tuple[CapacityTest, CapacityTest]) -> None:
     with pytest.raises(Invalid) as caught:
         comparisons.request_comparison(actor=acme, first_id=tests[0].pk, second_id=tests[0].pk, rounds=1)
-    assert [fault.pointer for fault in caught.value.faults] == ["/second", "/rounds"]
+    assert [field_error.pointer for field_error in caught.value.field_errors] == ["/second", "/rounds"]
 
 
 def test_viewers_and_strangers_compare_nothing(

@@ -122,7 +122,7 @@ def test_a_margin_that_is_none_is_refused(limited: World, margin: object) -> Non
     run = done(limited)
     with pytest.raises(Invalid) as refused:
         limits.set_as_limit(actor=limited.operator, run_id=run.pk, margin=margin)
-    assert refused.value.faults[0].pointer == "/margin"
+    assert refused.value.field_errors[0].pointer == "/margin"
 
 
 @pytest.mark.parametrize(

@@ -32,14 +32,14 @@ def saved(actor: Actor, name: str = "nightly", **parts: Any) -> CapacityTest:
     return row
 
 
-def faults(actor: Actor, **parts: Any) -> dict[str, str]:
+def field_errors(actor: Actor, **parts: Any) -> dict[str, str]:
     """What is wrong with a test: pointer → code."""
     with pytest.raises(Invalid) as caught:
         saved(actor, **parts)
-    return {fault.pointer: fault.code for fault in caught.value.faults}
+    return {field_error.pointer: field_error.code for field_error in caught.value.field_errors}
 
 
-def test_a_test_is_stored_with_every_default_and_read_again(tutorial_env: Actor, acme: Actor) -> None:
+def test_a_test_is_stored_with_every_deerror_and_read_again(tutorial_env: Actor, acme: Actor) -> None:
     Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
     row = saved(acme, guards={"max_rate": 40})
     document = describe(row)
@@ -72,17 +72,17 @@ def test_a_test_is_stored_with_every_default_and_read_again(tutorial_env: Actor,
         ({"target": {"path": "http://bank.example/"}}, "/spec/target/path", "path_start"),
     ],
 )
-def test_every_bound_is_a_fault_at_its_field(
+def test_every_bound_is_an_error_at_its_field(
     tutorial_env: Actor, acme: Actor, parts: dict[str, Any], pointer: str, code: str
 ) -> None:
     Hostname.objects.filter(account=acme.account).update(verification="dns")
-    assert faults(acme, **parts)[pointer] == code
+    assert field_errors(acme, **parts)[pointer] == code
     assert not CapacityTest.objects.filter(name="nightly").exists()
 
 
 def test_a_name_that_is_not_verified_cannot_be_tested(tutorial_env: Actor, acme: Actor) -> None:
     Hostname.objects.filter(account=acme.account).update(verification="")
-    assert faults(acme) == {"/spec/target/hostname": "not_yours"}
+    assert field_errors(acme) == {"/spec/target/hostname": "not_yours"}
     Hostname.objects.filter(account=acme.account).update(verification="dns")
     assert saved(acme).hostname in load_targets.testable_hostnames(acme.account)
 
@@ -92,7 +92,7 @@ def test_no_customer_has_more_tests_than_its_quota(tutorial_env: Actor, acme: Ac
     acme.account.quotas = {"capacity_tests": 2}  # one is the tutorial's
     acme.account.save()
     saved(acme)
-    assert faults(acme, name="second") == {"": "quota"}
+    assert field_errors(acme, name="second") == {"": "quota"}
 
 
 def test_a_pool_with_a_test_is_not_deleted(tutorial_env: Actor, acme: Actor) -> None:

@@ -65,9 +65,9 @@ def test_what_an_account_may_have_of_a_node_has_bounds(
 ) -> None:
     with pytest.raises(Invalid) as caught:
         give(tutorial_env, **{quota: value})
-    (fault,) = caught.value.faults
-    assert fault.pointer == f"/spec/quotas/{quota}"
-    assert allowed in fault.detail
+    (field_error,) = caught.value.field_errors
+    assert field_error.pointer == f"/spec/quotas/{quota}"
+    assert allowed in field_error.detail
 
 
 @pytest.mark.parametrize("quotas", [{"node_share_percent": 60}, {"node_rps": 100}, {"node_share_percent": 100}])

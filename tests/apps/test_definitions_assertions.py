@@ -25,8 +25,8 @@ def spec(**fields: Any) -> dict[str, Any]:
     return found | fields
 
 
-def faults(refused: pytest.ExceptionInfo[Invalid]) -> list[tuple[str, str]]:
-    return [(fault.pointer, fault.code) for fault in refused.value.faults]
+def field_errors(refused: pytest.ExceptionInfo[Invalid]) -> list[tuple[str, str]]:
+    return [(field_error.pointer, field_error.code) for field_error in refused.value.field_errors]
 
 
 def test_assertions_are_stored_shown_and_left_as_they_are_where_left_out(tutorial_env: Actor, acme: Actor) -> None:
@@ -68,7 +68,7 @@ def test_what_is_no_assertion_is_refused_by_its_field(
 ) -> None:
     with pytest.raises(Invalid) as refused:
         save_object(actor=acme, kind="Route", name="new", spec=spec(assertions=[assertion]))
-    assert pointer in [fault.pointer for fault in refused.value.faults]
+    assert pointer in [field_error.pointer for field_error in refused.value.field_errors]
 
 
 def test_an_assertion_that_its_own_route_breaks_is_refused_with_what_happens_instead(
@@ -77,7 +77,7 @@ def test_an_assertion_that_its_own_route_breaks_is_refused_with_what_happens_ins
     wrong = [TO_SHOP, {"path": "/", "expect": {"status": 404}}]
     with pytest.raises(Invalid) as refused:
         save_object(actor=acme, kind="Route", name="new", spec=spec(assertions=wrong))
-    assert faults(refused) == [("/spec/assertions/1", "assertion")]
+    assert field_errors(refused) == [("/spec/assertions/1", "assertion")]
     assert "goes to pool acme/shop by route acme/new" in refused.value.detail
     assert not Route.objects.filter(name="new").exists()
 
@@ -87,13 +87,13 @@ def test_another_route_that_takes_the_request_away_is_refused_in_every_way_in(tu
     thief = spec(path="/api", action={"redirect": {"code": 302, "path": "/gone"}})
     with pytest.raises(Invalid) as refused:
         save_object(actor=acme, kind="Route", name="thief", spec=thief)
-    assert faults(refused) == [("/spec", "assertion")]
+    assert field_errors(refused) == [("/spec", "assertion")]
     assert "Assertion 0 of route acme/new would fail" in refused.value.detail
     with pytest.raises(Invalid):
         dry_run(acme, lambda: save_object(actor=acme, kind="Route", name="thief", spec=thief))
     with pytest.raises(Invalid) as refused:
         apply_document(actor=acme, objects=[{"kind": "Route", "name": "thief", "spec": thief}])
-    assert faults(refused) == [("/objects", "assertion")]
+    assert field_errors(refused) == [("/objects", "assertion")]
     save_object(actor=acme, kind="Route", name="bystander", spec=spec(path="/elsewhere"))
 
 

@@ -24,7 +24,7 @@ from tests.conftest import apply_tutorial
 from tests.fixture_cache import CachedFixture
 from tests.hostile.corpus import VALUES
 from tests.hostile.legal import public_url
-from tests.hostile.refusals import faults_of
+from tests.hostile.refusals import errors_of
 
 pytestmark = pytest.mark.django_db
 CLOUDS, TUTORIAL = remembered(), CachedFixture(apply_tutorial)
@@ -53,7 +53,7 @@ def codes_of(actor: Actor, kind: str, spec: dict[str, Any], name: str = "x") -> 
     """Pointer → code of what is refused."""
     with pytest.raises(Invalid) as caught:
         saved(actor, kind, name, spec)
-    return {fault.pointer: fault.code for fault in caught.value.faults}
+    return {field_error.pointer: field_error.code for field_error in caught.value.field_errors}
 
 
 HERE = ("http://10.0.0.1", "https://127.0.0.1", "https://169.254.169.254", "https://[::1]", "https://localhost")
@@ -63,7 +63,7 @@ def test_no_hostile_address_of_a_cloud_is_stored(operator: Actor, settings: Any)
     settings.OUTBOUND_NETWORKS = []
     hostile = (*HERE, *(value for _, value in VALUES if value and not public_url(value)))
     specs = [{"cloud": "aws", "endpoint_url": value} for value in hostile]
-    read = [spec for spec in specs if not faults_of("CloudAccount", spec)]
+    read = [spec for spec in specs if not errors_of("CloudAccount", spec)]
     assert len(read) >= len(HERE), "reading knows nothing of what the installation calls"
     for spec in read:
         assert codes_of(operator, "CloudAccount", spec) == {"/spec/endpoint_url": "url"}
@@ -103,10 +103,10 @@ def front(
 def test_a_secret_in_place_of_a_reference_is_refused_and_not_repeated(clouds: Actor, secret: str) -> None:
     with pytest.raises(Invalid) as caught:
         saved(clouds, "CloudAccount", "x", {"cloud": "aws", "credentials": secret})
-    (fault,) = caught.value.faults
-    assert (fault.pointer, fault.code) == ("/spec/credentials", "credentials")
-    assert "never the secret itself" in fault.detail
-    assert secret == "x" or secret not in fault.detail
+    (field_error,) = caught.value.field_errors
+    assert (field_error.pointer, field_error.code) == ("/spec/credentials", "credentials")
+    assert "never the secret itself" in field_error.detail
+    assert secret == "x" or secret not in field_error.detail
 
 
 @pytest.mark.parametrize("reference", ["", "env:PROD", "profile:prod", "role:arn:aws:iam::123456789012:role/spillway"])

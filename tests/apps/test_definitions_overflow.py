@@ -148,7 +148,7 @@ def region_spec(name: str) -> Spec:
 
 
 def pointers(caught: pytest.ExceptionInfo[Invalid]) -> list[str]:
-    return [fault.pointer for fault in caught.value.faults]
+    return [field_error.pointer for field_error in caught.value.field_errors]
 
 
 def generations() -> dict[str, int]:
@@ -381,7 +381,9 @@ def test_regions_of_one_document_may_name_each_other(operator: Actor, tutorial_d
         spec["latency"] = [{"to": to, "ms": 5}]
         with pytest.raises(Invalid) as caught:
             save_object(actor=operator, kind="Region", name="us-central1", spec=spec)
-        assert [(fault.pointer, fault.code) for fault in caught.value.faults] == [("/spec/latency/0/to", code)]
+        assert [(field_error.pointer, field_error.code) for field_error in caught.value.field_errors] == [
+            ("/spec/latency/0/to", code)
+        ]
 
 
 def test_nodes_and_their_ports_concern_every_fleet(tutorial_env: Actor) -> None:

@@ -59,9 +59,9 @@ def test_http_is_redirected_and_https_served_at_one_host_and_path(both_listeners
 def test_a_redirect_that_leads_to_itself_is_refused_with_what_to_do(both_listeners: Actor, acme: Actor) -> None:
     with pytest.raises(Invalid) as refused:
         save(acme, moved=TO_HTTPS)
-    (fault,) = refused.value.faults
-    assert (fault.pointer, fault.code) == ("/objects/0/spec/action/redirect", "redirect_loop")
-    assert "scheme: http" in fault.detail
+    (field_error,) = refused.value.field_errors
+    assert (field_error.pointer, field_error.code) == ("/objects/0/spec/action/redirect", "redirect_loop")
+    assert "scheme: http" in field_error.detail
     assert not Route.objects.filter(name="moved").exists()
 
 

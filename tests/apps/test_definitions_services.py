@@ -41,8 +41,8 @@ def spec_of(actor: Actor, name: str) -> Spec:
 
 
 def pointers(caught: pytest.ExceptionInfo[Invalid]) -> list[str]:
-    """Where the faults are."""
-    return [fault.pointer for fault in caught.value.faults]
+    """Where the errors are."""
+    return [field_error.pointer for field_error in caught.value.field_errors]
 
 
 def pem_pair(*names: str, days: int = 30) -> tuple[str, str]:
@@ -133,7 +133,7 @@ def test_a_pool_of_another_account_is_unknown_in_the_same_words_as_a_missing_one
         with pytest.raises(Invalid) as caught:
             save_object(actor=acme, kind="Route", name="shop", spec=spec)
         assert pointers(caught) == ["/spec/action/pools/0/pool"]
-        details.add(caught.value.faults[0].detail.replace(reference, "…"))
+        details.add(caught.value.field_errors[0].detail.replace(reference, "…"))
     assert len(details) == 1
 
 
@@ -165,7 +165,7 @@ def test_a_port_in_use_on_the_same_fleet_is_refused_with_its_field(tutorial_env:
     with pytest.raises(Invalid) as caught:
         save_object(actor=tutorial_env, kind="LoadBalancer", name="second", spec=spec)
     assert pointers(caught) == ["/spec/listeners/0/port"]
-    assert "listener http of front" in caught.value.faults[0].detail
+    assert "listener http of front" in caught.value.field_errors[0].detail
     spec["listeners"] = [{"name": "x", "protocol": "http", "port": 8081}]
     assert save_object(actor=tutorial_env, kind="LoadBalancer", name="second", spec=spec).pk
 
@@ -174,7 +174,7 @@ def test_a_route_that_matches_the_same_requests_as_another_is_refused(tutorial_e
     with pytest.raises(Invalid) as caught:
         save_object(actor=acme, kind="Route", name="twin", spec=spec_of(acme, "checkout"))
     assert pointers(caught) == ["/spec/path"]
-    assert "checkout" in caught.value.faults[0].detail
+    assert "checkout" in caught.value.field_errors[0].detail
     assert save_object(actor=acme, kind="Route", name="twin", spec=spec_of(acme, "checkout") | {"methods": ["PUT"]}).pk
 
 

@@ -45,16 +45,16 @@ def route(acme: Actor, **change: Any) -> dict[str, Any]:
     return spec_of(acme, "shop") | {"assertions": []} | change
 
 
-def faults_of(caught: pytest.ExceptionInfo[Invalid]) -> dict[str, str]:
+def errors_of(caught: pytest.ExceptionInfo[Invalid]) -> dict[str, str]:
     """Pointer → code."""
-    return {fault.pointer: fault.code for fault in caught.value.faults}
+    return {field_error.pointer: field_error.code for field_error in caught.value.field_errors}
 
 
 def test_a_route_that_an_alb_cannot_have_is_refused_by_its_field(cloud: Actor, acme: Actor) -> None:
     with pytest.raises(Invalid) as caught:
         save_object(actor=acme, kind="Route", name="beta", spec=route(acme, load_balancer="cloud", **ABSENT))
-    assert faults_of(caught) == {"/spec/headers": "header_absent"}
-    assert "X-Beta" in caught.value.faults[0].detail
+    assert errors_of(caught) == {"/spec/headers": "header_absent"}
+    assert "X-Beta" in caught.value.field_errors[0].detail
     assert not Route.objects.filter(name="beta").exists()
 
 
@@ -62,12 +62,12 @@ def test_the_same_route_stands_on_fleets(cloud: Actor, acme: Actor) -> None:
     assert save_object(actor=acme, kind="Route", name="beta", spec=route(acme, load_balancer="front", **ABSENT))
 
 
-def test_in_a_document_the_fault_names_the_object(cloud: Actor, acme: Actor) -> None:
+def test_in_a_document_the_error_names_the_object(cloud: Actor, acme: Actor) -> None:
     good = {"kind": "Route", "name": "good", "spec": route(acme, load_balancer="cloud", path="/good")}
     bad = {"kind": "Route", "name": "bad", "spec": route(acme, load_balancer="cloud", path="/b", prefix_rewrite="/c")}
     with pytest.raises(Invalid) as caught:
         apply_document(actor=acme, objects=[good, bad])
-    assert faults_of(caught) == {"/objects/1/spec/prefix_rewrite": "prefix_rewrite"}
+    assert errors_of(caught) == {"/objects/1/spec/prefix_rewrite": "prefix_rewrite"}
 
 
 def test_a_load_balancer_does_not_come_to_a_stack_with_routes_that_cannot(cloud: Actor, acme: Actor) -> None:
@@ -75,9 +75,9 @@ def test_a_load_balancer_does_not_come_to_a_stack_with_routes_that_cannot(cloud:
     spec = spec_of(cloud, "front", "LoadBalancer") | {"stacks": ["aws-eu"]}
     with pytest.raises(Invalid) as caught:
         save_object(actor=cloud, kind="LoadBalancer", name="front", spec=spec)
-    found = [fault for fault in caught.value.faults if fault.code == "header_absent"]
-    assert {fault.pointer for fault in found} == {"/spec/stacks"}
-    assert any("acme/beta" in fault.detail for fault in found)
+    found = [field_error for field_error in caught.value.field_errors if field_error.code == "header_absent"]
+    assert {field_error.pointer for field_error in found} == {"/spec/stacks"}
+    assert any("acme/beta" in field_error.detail for field_error in found)
     assert not LoadBalancer.objects.get(name="front").stacks.exists()
 
 

@@ -58,7 +58,7 @@ def refused(actor: Actor, **change: Any) -> dict[str, str]:
     """Pointer → code of what is refused."""
     with pytest.raises(Invalid) as caught:
         record(actor, "refused", **change)
-    return {fault.pointer: fault.code for fault in caught.value.faults}
+    return {field_error.pointer: field_error.code for field_error in caught.value.field_errors}
 
 
 def test_a_customer_keeps_records_in_a_zone_that_is_shared_with_it(shared: Actor, acme: Actor) -> None:
@@ -90,12 +90,12 @@ FOREIGN: list[tuple[dict[str, Any], dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "faults"), FOREIGN)
+@pytest.mark.parametrize(("change", "field_errors"), FOREIGN)
 def test_what_concerns_the_whole_zone_is_its_owners(
-    shared: Actor, acme: Actor, change: dict[str, Any], faults: dict[str, str]
+    shared: Actor, acme: Actor, change: dict[str, Any], field_errors: dict[str, str]
 ) -> None:
     found = refused(acme, **change)
-    assert faults.items() <= found.items()
+    assert field_errors.items() <= found.items()
     assert save_object(actor=shared, kind="Record", name="own", spec=RECORD | {"label": "x", "zone": "shared"} | change)
 
 
@@ -255,7 +255,7 @@ POWERDNS = {"driver": "powerdns", "credentials": "env:PDNS"}
 
 
 @pytest.mark.parametrize(
-    ("change", "faults"),
+    ("change", "field_errors"),
     [
         ({"driver": "memory"}, {"/spec/driver": "choice"}),
         (POWERDNS | {"server": "http://dns.example.org:8081"}, {"/spec/server": "url"}),
@@ -266,15 +266,15 @@ POWERDNS = {"driver": "powerdns", "credentials": "env:PDNS"}
     ],
 )
 def test_an_installation_keeps_no_zone_in_memory_and_sends_no_key_in_the_clear(
-    shared: Actor, settings: Any, change: dict[str, str], faults: dict[str, str]
+    shared: Actor, settings: Any, change: dict[str, str], field_errors: dict[str, str]
 ) -> None:
     settings.DEVELOPMENT = False
     found: dict[str, str] = {}
     try:
         save_object(actor=shared, kind="Zone", name="other", spec={"domain": "other.example.net"} | change)
     except Invalid as invalid:
-        found = {fault.pointer: fault.code for fault in invalid.faults}
-    assert found == faults
+        found = {field_error.pointer: field_error.code for field_error in invalid.field_errors}
+    assert found == field_errors
 
 
 @pytest.mark.parametrize(
@@ -298,4 +298,4 @@ def test_a_zone_says_what_its_driver_needs_and_nothing_else(
     spec = {"domain": "other.example.net", "driver": "memory"} | change
     with pytest.raises(Invalid) as caught:
         save_object(actor=shared, kind="Zone", name="other", spec=spec)
-    assert pointer in {fault.pointer for fault in caught.value.faults}
+    assert pointer in {field_error.pointer for field_error in caught.value.field_errors}

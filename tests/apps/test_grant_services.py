@@ -61,9 +61,9 @@ def search(tutorial_env: Actor) -> Pool:
     return saved
 
 
-def faults(caught: pytest.ExceptionInfo[Invalid]) -> dict[str, str]:
-    """Pointer → code of each fault."""
-    return {fault.pointer: fault.code for fault in caught.value.faults}
+def field_errors(caught: pytest.ExceptionInfo[Invalid]) -> dict[str, str]:
+    """Pointer → code of each error."""
+    return {field_error.pointer: field_error.code for field_error in caught.value.field_errors}
 
 
 def served(name: str) -> bool:
@@ -106,7 +106,7 @@ def test_what_is_no_grant_is_refused_by_field(
 ) -> None:
     with pytest.raises(Invalid) as caught:
         grant(tutorial_env, **spec)
-    assert faults(caught)[pointer] == code
+    assert field_errors(caught)[pointer] == code
     assert not Grant.objects.exists()
 
 
@@ -125,7 +125,7 @@ def test_what_is_no_grant_is_refused_by_field(
 def test_tags_are_plain_words(tutorial_env: Actor, tags: object, pointer: str) -> None:
     with pytest.raises(Invalid) as caught:
         save_object(actor=tutorial_env, kind="Pool", name="tagged", spec=SPEC | {"tags": tags})
-    assert pointer in faults(caught)
+    assert pointer in field_errors(caught)
 
 
 def test_only_operators_grant(tutorial_env: Actor, acme: Actor) -> None:
@@ -161,11 +161,11 @@ def test_a_hostname_of_one_customer_is_not_granted_to_another(tutorial_env: Acto
     save_object(actor=tutorial_env, kind="Route", name="mine", account="globex", spec=answer("mine.example"))
     with pytest.raises(Invalid) as caught:
         grant(tutorial_env, hostname="mine.example")
-    assert faults(caught) == {"/spec/hostname": "hostname_taken"}
+    assert field_errors(caught) == {"/spec/hostname": "hostname_taken"}
     grant(tutorial_env, hostname="free.example")
     with pytest.raises(Invalid) as caught:
         grant(tutorial_env, "second", account="globex", hostname="free.example")
-    assert faults(caught) == {"/spec/hostname": "granted"}
+    assert field_errors(caught) == {"/spec/hostname": "granted"}
 
 
 def test_a_grant_that_verifies_the_name_of_a_route_stays_until_the_route_is_gone(
@@ -231,7 +231,7 @@ def test_a_shared_pool_is_named_in_routes_and_changed_by_nobody_but_its_owner(
 ) -> None:
     with pytest.raises(Invalid) as caught:
         save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search"))
-    assert faults(caught) == {"/spec/action/pools/0/pool": "unknown"}
+    assert field_errors(caught) == {"/spec/action/pools/0/pool": "unknown"}
     grant(operator, tag="customer=acme")
     save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search"))
     server = search.backends.get().servers.get()
@@ -291,7 +291,7 @@ def test_a_grant_stays_with_its_account_and_stands_in_the_record_of_it(tutorial_
     grant(tutorial_env, tag="customer=acme")
     with pytest.raises(Invalid) as caught:
         grant(tutorial_env, account="globex", tag="customer=acme")
-    assert faults(caught) == {"/spec/account": "account"}
+    assert field_errors(caught) == {"/spec/account": "account"}
     delete_object(actor=tutorial_env, kind="Grant", name="for-acme")
     rows = Entry.objects.filter(object_kind="Grant").order_by("id").values_list("account__name", "action")
     assert list(rows) == [("acme", "create"), ("acme", "delete")]

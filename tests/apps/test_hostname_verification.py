@@ -291,7 +291,7 @@ def test_a_claim_that_nobody_verified_does_not_rest(tutorial_env: Actor, acme: A
 def test_public_suffixes_are_nobodys(tutorial_env: Actor, acme: Actor, name: str) -> None:
     with pytest.raises(Invalid) as caught:
         hostnames.claim(actor=acme, name=name)
-    assert [fault.code for fault in caught.value.faults] == ["public_suffix"]
+    assert [field_error.code for field_error in caught.value.field_errors] == ["public_suffix"]
     with pytest.raises(Invalid):
         save_object(actor=acme, kind="Route", name="all", spec=route(name))
     assert not Hostname.objects.filter(name=name).exists()

@@ -96,12 +96,13 @@ def by_schedule(actor: Actor, wrong: bool) -> None:
 class Way:
     """How something is changed, and the row that gets a new version.
 
-    `faults` are named at once of a wrong one, `pushes` says that fleets must be pushed to, `glass` that people do it.
+    `field_errors` are named at once of a wrong one, `pushes` says that fleets must be pushed to, `glass` that people
+    do it.
     """
 
     change: Callable[[Actor, bool], None]
     row: Callable[[], Any] = pool
-    faults: int = 2
+    field_errors: int = 2
     pushes: bool = True
     glass: bool = True
 
@@ -116,10 +117,10 @@ WAYS = {
     "a batch": Way(by_batch),
     "a limit": Way(by_limit),
     "a server": Way(by_server),
-    "a drain": Way(by_drain, region, faults=0),
-    "a distance": Way(by_distance, region, faults=0, pushes=False),
+    "a drain": Way(by_drain, region, field_errors=0),
+    "a distance": Way(by_distance, region, field_errors=0, pushes=False),
     "an address": Way(by_move, lambda: LoadBalancer.objects.get(name="front")),
-    "a pause": Way(by_pause, lambda: Schedule.objects.get(name="weekly"), faults=0, pushes=False),
+    "a pause": Way(by_pause, lambda: Schedule.objects.get(name="weekly"), field_errors=0, pushes=False),
     "a change by a schedule": Way(by_schedule, glass=False),
 }
 
@@ -152,9 +153,9 @@ def pushed() -> int:
 def missing(way: Way, actor: Actor) -> list[str]:
     """What does not hold of this way."""
     found = []
-    wrong = error_of(way, actor, wrong=True) if way.faults else None
-    if way.faults and (not isinstance(wrong, Invalid) or len(wrong.faults) < way.faults):
-        found.append(f"faults at once: {wrong}")
+    wrong = error_of(way, actor, wrong=True) if way.field_errors else None
+    if way.field_errors and (not isinstance(wrong, Invalid) or len(wrong.field_errors) < way.field_errors):
+        found.append(f"errors at once: {wrong}")
     for kind in KINDS.values():
         kind.model._default_manager.update(manager="ci")
     version, entries, generations = way.row().version, Entry.objects.count(), pushed()

@@ -43,9 +43,9 @@ def test_a_server_where_we_are_reached_ourselves_is_refused(own_addresses: None,
     Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
     with pytest.raises(Invalid) as caught:
         save(acme, address)
-    (fault,) = caught.value.faults
-    assert (fault.pointer, fault.code) == ("/spec/backends/0/servers/0/address", "address_refused")
-    assert "requests would loop" in fault.detail
+    (field_error,) = caught.value.field_errors
+    assert (field_error.pointer, field_error.code) == ("/spec/backends/0/servers/0/address", "address_refused")
+    assert "requests would loop" in field_error.detail
 
 
 @pytest.mark.parametrize("address", ["10.9.0.6", "198.51.100.9", "origin.acme.example", "127.0.0.1"])

@@ -34,9 +34,9 @@ def test_a_private_address_outside_of_the_policy_is_refused_with_the_field(
     allow(tutorial_env, "10.1.0.0/16", "fd01::/16")
     with pytest.raises(Invalid) as caught:
         save(acme, address)
-    (fault,) = caught.value.faults
-    assert (fault.pointer, fault.code) == ("/spec/backends/0/servers/0/address", "address_refused")
-    assert "private_networks" in fault.detail
+    (field_error,) = caught.value.field_errors
+    assert (field_error.pointer, field_error.code) == ("/spec/backends/0/servers/0/address", "address_refused")
+    assert "private_networks" in field_error.detail
 
 
 @pytest.mark.parametrize("address", ["10.1.0.5", "fd01::1", "203.0.113.9", "2001:db8::1", "shop.internal"])
@@ -73,6 +73,7 @@ def test_a_policy_that_is_none_is_refused_with_its_pointer(tutorial_env: Actor, 
     spec = {"region": REGION, "private_networks": networks}
     with pytest.raises(Invalid) as caught:
         save_object(actor=tutorial_env, kind="Fleet", name="other", spec=spec)
-    assert [(fault.pointer.rpartition("/private_networks")[0], fault.code) for fault in caught.value.faults] == [
-        ("/spec", code)
-    ]
+    assert [
+        (field_error.pointer.rpartition("/private_networks")[0], field_error.code)
+        for field_error in caught.value.field_errors
+    ] == [("/spec", code)]

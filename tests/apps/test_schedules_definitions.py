@@ -32,8 +32,8 @@ def change(**spec: Any) -> dict[str, Any]:
 
 
 def pointers(found: Any) -> list[str]:
-    """Where the faults are."""
-    return [fault.pointer for fault in found.value.faults]
+    """Where the errors are."""
+    return [field_error.pointer for field_error in found.value.field_errors]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_goes_on_after_a_pause_begins_anew(acme: Actor) -> None:
         ({"target": {"capacity_test": {"name": "none"}}}, "/spec/target/capacity_test/name"),
     ],
 )
-def test_every_fault_is_named_where_it_stands(acme: Actor, spec: dict[str, Any], pointer: str) -> None:
+def test_every_error_is_named_where_it_stands(acme: Actor, spec: dict[str, Any], pointer: str) -> None:
     with pytest.raises(Invalid) as found:
         book(acme, HOURLY | spec)
     assert pointer in pointers(found)

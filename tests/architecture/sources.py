@@ -23,7 +23,7 @@ def modules(*folders: str) -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Where a function begins, and how many lines it has without its docstring: explaining much is not a fault."""
+    """Where a function begins, and how many lines it has without its docstring: explaining much is not an error."""
 
     name: str
     line: int

@@ -1,4 +1,4 @@
-"""The style guide in a real browser: no console error, no accessibility fault, no sideways scrolling, live regions."""
+"""The style guide in a real browser: no console error, no accessibility error, no sideways scrolling, live regions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.test import override_settings
 from playwright.sync_api import Browser
 
-from tests.browser import NARROW, WIDE, faults, fits, look, needs_browser, opened
+from tests.browser import NARROW, WIDE, axe_errors, fits, look, needs_browser, opened
 
 pytestmark = [
     pytest.mark.browser,
@@ -94,14 +94,14 @@ def test_pages_are_clean_in_both_themes_and_fit_a_phone(
     for scheme, width in ((wide, WIDE), (narrow, NARROW)):
         look(page, scheme, width)
         assert fits(page)
-        assert faults(page) == []
+        assert axe_errors(page) == []
     assert complaints == []
 
 
 def test_the_accessibility_check_sees_a_fault(chromium: Browser, site: tuple[str, Site]) -> None:
     page, _ = opened(chromium, site[0] + "/missing/")
     page.evaluate("document.querySelector('main').append(document.createElement('button'))")
-    assert any(fault.startswith("button-name") for fault in faults(page))
+    assert any(error.startswith("button-name") for error in axe_errors(page))
 
 
 def test_a_live_region_moves_when_an_event_arrives_and_keeps_the_focus(

@@ -176,6 +176,10 @@ GONE = {
 }
 # Names that variables, parameters, attributes, functions, classes and modules no longer have; prose may use the word.
 NAMES = {
+    "_fault": "_field_error, _error",
+    "_faults": "_field_errors, _errors",
+    "fault": "field_error, error",
+    "faults": "field_errors, errors",
     "Place": "Location, Endpoint, Position …",
     "place": "location, pointer, endpoint, address, position, index …",
     "places": "locations, pointers, endpoints, addresses, topology …",

@@ -2,7 +2,7 @@
 
 `python -m tests.conformance.api_fuzz [--examples 50] [--only REGEX]`: gunicorn on SQLite with the tutorial's
 world, once with an operator's token and once with a customer's. No answer may be 5xx, each must be as written down
-(status, content type, headers, body; what is shown and not written down is a fault here), and what the document
+(status, content type, headers, body; what is shown and not written down is an error here), and what the document
 forbids must be refused.
 """
 

@@ -125,7 +125,7 @@ def test_pools_come_back_with_servers_limits_and_checks(ours: GoogleReader) -> N
     assert pools["sw-stk3-pool-2"].balance == everything().pools[1].balance
 
 
-def test_a_default_pool_and_a_static_ip_come_back(ours: GoogleReader) -> None:
+def test_a_deerror_pool_and_a_static_ip_come_back(ours: GoogleReader) -> None:
     with_pool = adopt(ours.describe("urlMaps/sw-stk3-lst-3"), WISH)
     assert next(iter(_specs(with_pool, LoadBalancerSpec).values())).listeners[0].default_pool == "acme/sw-stk3-pool-1"
     with_address = adopt(ours.describe("urlMaps/sw-stk3-lst-2"), WISH)
@@ -313,7 +313,7 @@ def test_what_a_map_does_besides_is_said() -> None:
     assert [word in lines for word in ("Headers are not", "Errors of servers", "sent again")] == [True] * 3
 
 
-def test_a_default_that_rewrites_paths_is_left_out() -> None:
+def test_a_deerror_that_rewrites_paths_is_left_out() -> None:
     rewriting = {"urlRewrite": {"pathPrefixRewrite": "/v2/"}}
     adoption = adopt(_foreign(**_matcher("a.example.com", defaultRouteAction=rewriting)), WISH)
     assert _front(adoption).routes == ()

@@ -16,7 +16,7 @@ from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
 from deploy.demo.ready import call
-from tests.browser import NARROW, WIDE, context_with_axe, faults, fits, lasting, listen, look, needs_browser
+from tests.browser import NARROW, WIDE, axe_errors, context_with_axe, fits, lasting, listen, look, needs_browser
 from tests.e2e.demo import RunningDemo, running_demo, until
 from tests.e2e.pages import CLOUDS, PAGES
 
@@ -95,7 +95,7 @@ def _looked_at(page: Page, name: str, name_of_look: str) -> list[str]:
     """What is wrong with a page in a theme and width; leaves its screenshot."""
     look(page, *LOOKS[name_of_look])
     page.screenshot(path=SHOTS / f"{name}-{name_of_look}.png", full_page=True)
-    return lasting(page, lambda: faults(page)) + ([] if fits(page) else ["something sticks out sideways"])
+    return lasting(page, lambda: axe_errors(page)) + ([] if fits(page) else ["something sticks out sideways"])
 
 
 def test_a_fleet_is_rolled_back_and_resumed_by_hand(demo: RunningDemo, page: Page) -> None:

@@ -19,7 +19,7 @@ from apps.accounts.actors import Actor
 from apps.capacity.models import Comparison
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
-from tests.browser import NARROW, WIDE, context_with_axe, faults, fits, listen, look, needs_browser
+from tests.browser import NARROW, WIDE, axe_errors, context_with_axe, fits, listen, look, needs_browser
 from tests.interfaces.capacity_env import make_run, make_test, make_work
 from tests.interfaces.people import client_of
 
@@ -130,7 +130,7 @@ def test_the_page_of_a_run_is_clean_and_keeps_the_stop_button_in_sight_in_every_
     page, complaints = a_page(chromium, run_page)
     look(page, *LOOKS["light"])
     page.goto(f"{ORIGIN}/{GOING}")
-    assert faults(page) == []
+    assert axe_errors(page) == []
     for each in LOOKS.values():
         look(page, *each)
         assert wrong_in(page, GOING) == [], each
@@ -146,6 +146,6 @@ def test_pages_of_runs_are_clean_in_every_look(all_pages: Answers, chromium: Bro
         look(page, *LOOKS[each])
         page.goto(f"{ORIGIN}/{name}")
         page.screenshot(path=SHOTS / f"{name}-{each}.png", full_page=True)
-        found[name, each] = [*faults(page), *wrong_in(page, name), *complaints]
+        found[name, each] = [*axe_errors(page), *wrong_in(page, name), *complaints]
         complaints.clear()
     assert {each: wrong for each, wrong in found.items() if wrong} == {}

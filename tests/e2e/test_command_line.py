@@ -145,7 +145,7 @@ def test_a_plan_is_a_comment_that_says_what_changes(spillway: Spillway, file: Pa
     assert rest[-1].startswith("<!-- spillway-plan: ")
 
 
-def test_a_fault_names_the_line_of_the_file_and_the_request(spillway: Spillway, file: Path) -> None:
+def test_an_error_names_the_line_of_the_file_and_the_request(spillway: Spillway, file: Path) -> None:
     file.write_text(ROUTES.replace("shop.acme.example", "shop acme"))
     refused = spillway("plan", "-f", str(file))
     assert (refused.returncode, refused.stdout) == (1, "")

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 from apps.accounts.models import Account
 from apps.definitions.writing.kinds import hostnames
 from deploy.demo.ready import call
-from tests.browser import context_with_axe, faults, fits, listen, look, needs_browser, wrong_in
+from tests.browser import axe_errors, context_with_axe, fits, listen, look, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e import console_in_memory
 from tests.e2e.demo import RunningDemo, running_demo, until
@@ -126,7 +126,7 @@ def env(request: pytest.FixtureRequest) -> ConsoleEnv:
 
 
 class Album:
-    """What the page looks like, station after station; one that has a fault is not worth showing."""
+    """What the page looks like, station after station; one that has an error is not worth showing."""
 
     def __init__(self, page: Page, *, has_pictures: bool) -> None:
         self.page, self.has_pictures, self.number, self.complaints = page, has_pictures, 0, listen(page)
@@ -138,7 +138,7 @@ class Album:
             SHOTS.mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=SHOTS / f"first-customer-{self.number}-{what}.png", full_page=True)
             assert fits(self.page)
-            assert faults(self.page) == []
+            assert axe_errors(self.page) == []
         else:
             assert wrong_in(self.page, self.number) == [], what
             look(self.page, "light", 1280)

@@ -18,7 +18,7 @@ from pytest_django.live_server_helper import LiveServer
 from apps.accounts.models import User
 from apps.audit.models import Entry
 from apps.web.sign_in.urls import urlpatterns
-from tests.browser import NARROW, WIDE, context_with_axe, faults, fits, listen, look, needs_browser, wrong_in
+from tests.browser import NARROW, WIDE, axe_errors, context_with_axe, fits, listen, look, needs_browser, wrong_in
 from tests.interfaces.signing_in import PASSWORD, code, person
 
 pytestmark = [
@@ -195,7 +195,7 @@ def test_the_pages_are_clean_and_fit_in_every_look(ada: User, page: Page, name_o
         SHOTS.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=SHOTS / f"account-{name}-{name_of_look}.png", full_page=True)
         assert fits(page), name
-        assert faults(page) == [], name
+        assert axe_errors(page) == [], name
 
     visit_every_page(page, looked_at)
     assert complaints == []

@@ -27,7 +27,7 @@ from apps.compiler.model.fleet import (
 from apps.compiler.model.stack import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
 from tests.pure.aws_fixtures import AWAY, address, backend, front, pool, server, stack
 from tests.pure.compiler_fixtures import listener, route
-from tests.schema_facts import facts_of, faults_in
+from tests.schema_facts import errors_in, facts_of
 
 FOLDER = Path(__file__).parent / "aws"
 PEM = "".join(
@@ -126,4 +126,4 @@ def test_a_stack_becomes_exactly_this_document_with_these_findings(name: str) ->
 
 @pytest.mark.parametrize("name", sorted(WORLDS))
 def test_the_provider_takes_every_golden_document(name: str) -> None:
-    assert faults_in(compile_stack(WORLDS[name]).document, facts_of("aws")) == []
+    assert errors_in(compile_stack(WORLDS[name]).document, facts_of("aws")) == []

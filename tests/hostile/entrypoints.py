@@ -187,10 +187,12 @@ def _told(ask: Callable[[], Any], *, form: bool = False) -> Told:
     if form:
         return Told(answer.status_code, text[:4000], 'class="error"' in text or "form-errors" in text, spent)
     problem = answer.headers["Content-Type"] == "application/problem+json"
-    faults = answer.json()["errors"] if problem else []
+    field_errors = answer.json()["errors"] if problem else []
     said = answer.json()["detail"] if problem else ""
     # A body that cannot be read at all has no fields that could be named; it says where or what instead.
-    named = answer.status_code == 400 or (bool(faults) and all(each["pointer"] and each["detail"] for each in faults))
+    named = answer.status_code == 400 or (
+        bool(field_errors) and all(each["pointer"] and each["detail"] for each in field_errors)
+    )
     return Told(answer.status_code, text[:2000], problem and named and bool(said), spent)
 
 

@@ -1,4 +1,4 @@
-"""What the one entry of every interface refuses: the faults of a document, and whether they name the field."""
+"""What the one entry of every interface refuses: the errors of a document, and whether they name the field."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from tests.hostile.fields import Field
 JUDGED_LATER = {"/chain", "/key", "/endpoint_url"}
 
 
-def faults_of(kind: str, spec: object) -> tuple[FieldError, ...]:
+def errors_of(kind: str, spec: object) -> tuple[FieldError, ...]:
     """What is wrong with it; nothing where it is read."""
     try:
         read_object({"kind": kind, "name": "x", "spec": spec})
     except Invalid as invalid:
-        return invalid.faults
+        return invalid.field_errors
     return ()
 
 
-def faults_with(field: Field, values: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+def errors_with(field: Field, values: Iterable[Any]) -> tuple[list[Any], list[Any]]:
     """Which of the values that are none of the field are read, and which refusals do not name it."""
     through, unnamed = [], []
     for value in values:
         if field.legal(value):
             continue
-        faults = faults_of(field.kind, field.document(value))
-        if not faults and field.pointer not in JUDGED_LATER:
+        field_errors = errors_of(field.kind, field.document(value))
+        if not field_errors and field.pointer not in JUDGED_LATER:
             through.append(value)
-        elif faults and not any(_names(fault, field.pointer) for fault in faults):
-            unnamed.append((value, faults))
+        elif field_errors and not any(_names(field_error, field.pointer) for field_error in field_errors):
+            unnamed.append((value, field_errors))
     return through, unnamed
 
 
-def _names(fault: FieldError, pointer: str) -> bool:
-    """Whether the fault is at the field or at a list or object that is it, and says what to do."""
+def _names(field_error: FieldError, pointer: str) -> bool:
+    """Whether the error is at the field or at a list or object that is it, and says what to do."""
     pointer = f"/spec{pointer}"
-    near = fault.pointer.startswith(pointer) or pointer.startswith(f"{fault.pointer}/")
-    return near and bool(fault.code) and fault.detail.endswith((".", "?"))
+    near = field_error.pointer.startswith(pointer) or pointer.startswith(f"{field_error.pointer}/")
+    return near and bool(field_error.code) and field_error.detail.endswith((".", "?"))

@@ -22,7 +22,7 @@ from apps.definitions.shapes.base.shape import Shape, Wrong
 from apps.definitions.shapes.kinds import SHAPES
 from tests.hostile.corpus import VALUES
 from tests.hostile.fields import EXAMPLES, FIELDS, Field
-from tests.hostile.refusals import JUDGED_LATER, faults_with
+from tests.hostile.refusals import JUDGED_LATER, errors_with
 
 Grammar = Callable[[object], Any]
 # Texts that the calendar, or a check beside other fields, judges after their grammar: asked through the whole reader.
@@ -145,7 +145,7 @@ def test_no_grammar_takes_a_hostile_value() -> None:
     ids=lambda field: f"{field.example}{field.pointer}",
 )
 def test_what_is_judged_after_its_grammar_reads_no_hostile_value(field: Field) -> None:
-    assert faults_with(field, [value for _, value in VALUES]) == ([], [])
+    assert errors_with(field, [value for _, value in VALUES]) == ([], [])
 
 
 def spent(use: Use) -> float:

@@ -18,7 +18,7 @@ from apps.definitions.shapes.platform.topology import GrantSpec
 from tests.hostile.corpus import CORPUS, SHARP, VALUES
 from tests.hostile.fields import EXAMPLES, FIELDS, Document, Field, leaves, with_value, without_positions
 from tests.hostile.legal import NAME
-from tests.hostile.refusals import faults_of, faults_with
+from tests.hostile.refusals import errors_of, errors_with
 
 
 def test_the_corpus_has_at_least_640_values_and_none_twice() -> None:
@@ -29,7 +29,7 @@ def test_the_corpus_has_at_least_640_values_and_none_twice() -> None:
 
 @pytest.mark.parametrize("example", [name for name in EXAMPLES if name != "certificate"])
 def test_the_example_that_values_are_put_into_is_itself_read(example: str) -> None:
-    assert faults_of(*EXAMPLES[example]) == ()
+    assert errors_of(*EXAMPLES[example]) == ()
 
 
 def test_the_dozen_stands_in_the_corpus() -> None:
@@ -48,7 +48,7 @@ def test_every_field_that_a_reader_asks_for_is_in_an_example(monkeypatch: pytest
 
     monkeypatch.setattr(reading.Reader, "has", listening)
     for kind, spec in EXAMPLES.values():
-        faults_of(kind, spec)
+        errors_of(kind, spec)
     for kind, shape in SHAPES.items():
         asked |= {f"{kind}/{path}" for path in paths_of(shape)}
     shown = {
@@ -78,14 +78,14 @@ def _ways_to(leaf: str) -> list[str]:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_a_field_reads_no_sharp_value_and_the_refusal_names_it(example: str) -> None:
     fields = [field for field in FIELDS if field.example == example]
-    found = {field.pointer: faults_with(field, SHARP) for field in fields}
-    assert {pointer: faults for pointer, faults in found.items() if faults != ([], [])} == {}
+    found = {field.pointer: errors_with(field, SHARP) for field in fields}
+    assert {pointer: field_errors for pointer, field_errors in found.items() if field_errors != ([], [])} == {}
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: f"{field.example}{field.pointer}")
 def test_a_field_reads_no_hostile_value_and_the_refusal_names_it(field: Field) -> None:
-    assert faults_with(field, [value for _, value in VALUES]) == ([], [])
+    assert errors_with(field, [value for _, value in VALUES]) == ([], [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class WithoutGrammar(GrantSpec):
 def test_without_its_grammar_a_field_would_read_hostile_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(READERS, "Grant", WithoutGrammar)
     field = next(each for each in FIELDS if each.pointer == "/hostname" and each.example == "grant")
-    through = [value for _, value in VALUES if not field.legal(value) and not faults_of("Grant", field.document(value))]
+    through = [value for _, value in VALUES if not field.legal(value) and not errors_of("Grant", field.document(value))]
     assert len(through) > 100
 
 
@@ -110,7 +110,7 @@ def test_a_name_reads_no_hostile_value() -> None:
         try:
             read_object({"kind": "Pool", "name": value, "spec": {}})
         except Invalid as invalid:
-            through += [value] * (invalid.faults[0].pointer != "/name")
+            through += [value] * (invalid.field_errors[0].pointer != "/name")
         else:
             through.append(value)
     assert through == []
@@ -120,31 +120,33 @@ def test_a_name_reads_no_hostile_value() -> None:
 def test_names_that_we_generate_ourselves_are_refused(name: object) -> None:
     with pytest.raises(Invalid) as caught:
         read_object({"kind": "Pool", "name": name, "spec": {}})
-    assert caught.value.faults[0].pointer == "/name"
+    assert caught.value.field_errors[0].pointer == "/name"
 
 
 @pytest.mark.parametrize("spec", [None, [], "x", 17, True, {1: 2}])
 def test_a_specification_that_is_no_object_is_refused(spec: object) -> None:
-    assert faults_of("Pool", spec)
+    assert errors_of("Pool", spec)
 
 
 def test_an_unknown_field_is_refused_with_the_nearest_known_one() -> None:
-    faults = {fault.pointer: fault for fault in faults_of("Pool", {"balanse": "random", "is_staff": True})}
-    assert "did you mean balance?" in faults["/spec/balanse"].detail
-    assert faults["/spec/is_staff"].code == "unknown_field"
+    field_errors = {
+        field_error.pointer: field_error for field_error in errors_of("Pool", {"balanse": "random", "is_staff": True})
+    }
+    assert "did you mean balance?" in field_errors["/spec/balanse"].detail
+    assert field_errors["/spec/is_staff"].code == "unknown_field"
 
 
 @pytest.mark.parametrize("field", ["account", "id", "version", "manager", "generation", "is_staff", "role", "url"])
 def test_nothing_of_a_row_can_be_set_that_is_no_field_of_its_document(field: str) -> None:
     for kind, spec in EXAMPLES.values():
         if field not in spec:
-            pointers = [fault.pointer for fault in faults_of(kind, spec | {field: "x"})]
+            pointers = [field_error.pointer for field_error in errors_of(kind, spec | {field: "x"})]
             assert f"/spec/{field}" in pointers
 
 
-def test_every_fault_of_a_document_is_named_at_once() -> None:
+def test_every_error_of_a_document_is_named_at_once() -> None:
     spec = {"hostname": "A.example", "path": "x", "action": {"pools": [{"pool": "p", "weight": -1}]}}
-    pointers = {fault.pointer for fault in faults_of("Route", spec)}
+    pointers = {field_error.pointer for field_error in errors_of("Route", spec)}
     assert {"/spec/hostname", "/spec/path", "/spec/load_balancer", "/spec/action/pools/0/weight"} <= pointers
 
 
@@ -156,4 +158,4 @@ ACTIONS: list[Document] = [
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_that_says_nothing_or_two_things_is_refused(action: Any) -> None:
-    assert faults_of("Route", with_value(EXAMPLES["redirect"][1], "/action", action))
+    assert errors_of("Route", with_value(EXAMPLES["redirect"][1], "/action", action))

@@ -40,10 +40,10 @@ def servers(shop: Pool) -> int:
 
 
 def refused(answer: Any) -> str:
-    """The detail of the one fault."""
-    (fault,) = assert_problem(answer, 422)["errors"]
-    assert fault["code"] == "would_empty"
-    return str(fault["detail"])
+    """The detail of the one error."""
+    (error,) = assert_problem(answer, 422)["errors"]
+    assert error["code"] == "would_empty"
+    return str(error["detail"])
 
 
 def test_a_partial_document_does_not_take_the_servers_of_a_pool_in_use(house: Api, shop: Pool) -> None:

@@ -119,24 +119,24 @@ def heard(response: Any) -> Answer:
     return Answer(response.status_code, tuple(sorted(response.headers.items())), FORM_TOKEN.sub(b"-", body))
 
 
-def faults_of(world: World, row: Row, callers: Mapping[Caller, int]) -> list[str]:
+def errors_of(world: World, row: Row, callers: Mapping[Caller, int]) -> list[str]:
     """Everything that is wrong with the answers to these callers; nothing when they are what the table says."""
-    return [fault for caller, code in callers.items() for fault in _faults_for(world, row, caller, code)]
+    return [error for caller, code in callers.items() for error in _errors_for(world, row, caller, code)]
 
 
-def _faults_for(world: World, row: Row, caller: Caller, code: int) -> list[str]:
+def _errors_for(world: World, row: Row, caller: Caller, code: int) -> list[str]:
     """Whether the caller gets the code, changes nothing that they may not, and does not learn what there is."""
     got, changed = ask(world, row, caller, watch=changes_nothing(row, caller, code))
     found = [] if got.code == code else [f"{row} as {caller}: {got.code} instead of {code}"]
     found += [f"{row} as {caller}: wrote {', '.join(changed)}"] if changed else []
-    return found + (foreign_faults(world, row, caller, got) if sees_nothing(row, caller, code) else [])
+    return found + (foreign_errors(world, row, caller, got) if sees_nothing(row, caller, code) else [])
 
 
 def foreign_id_errors(world: World, row: Row, caller: Caller) -> list[str]:
     """Whether another account's caller can tell or change by a foreign id what they may not, whatever they are told."""
     got, changed = ask(world, row, caller, watch=row.writes)
     found = [f"{row} as {caller}: wrote {', '.join(changed)}"] if changed else []
-    return found + foreign_faults(world, row, caller, got)
+    return found + foreign_errors(world, row, caller, got)
 
 
 def ask(world: World, row: Row, caller: Caller, *, watch: bool = False) -> tuple[Answer, list[str]]:
@@ -189,7 +189,7 @@ def changes(watched: list[QuerySet[Model]]) -> Iterator[list[str]]:
     changed += [query.model.__name__ for query, old, new in kinds if old != new]
 
 
-def foreign_faults(world: World, row: Row, caller: Caller, there: Answer) -> list[str]:
+def foreign_errors(world: World, row: Row, caller: Caller, there: Answer) -> list[str]:
     """Whether the caller can tell an object that they may not see, with this answer, from one that is not there."""
     gone = _gone(world, row, caller)
     if there != gone:  # an age in seconds may have turned in between

@@ -9,7 +9,7 @@ from tests.permissions.rows import Codes, Open, Row, codes
 LIST = codes(200, 200, 200)
 READ_OWN = codes(404, 200, 200)
 OF_OPERATORS = codes(404, 404, 200)
-# A form, and the same form sent with faults in it.
+# A form, and the same form sent with errors in it.
 NEW = codes("403 200 200", "403 200 200", "403 200 200")
 NEW_FAULTY = codes("403 422 422", "403 422 422", "403 422 422")
 EDIT = codes(404, "403 200 200", "403 200 200")

@@ -202,4 +202,4 @@ def test_a_path_around_the_managers_is_found(world: World, url: str, monkeypatch
     row = next(row for row in ASKED.values() if str(row) == url)
     assert escapes(world, row) == []
     monkeypatch.setattr(objects, "check_manager", lambda *_: None)
-    assert any("of a pipeline" in fault for fault in escapes(world, row))
+    assert any("of a pipeline" in error for error in escapes(world, row))

@@ -17,7 +17,7 @@ from apps.accounts.models import Account
 from apps.api.v1 import views
 from apps.definitions import selectors
 from apps.definitions.models import Backend, Pool
-from tests.permissions.asking import faults_of, foreign_id_errors, path_of, send, undone, writes
+from tests.permissions.asking import errors_of, foreign_id_errors, path_of, send, undone, writes
 from tests.permissions.callers import ADMIN, FOREIGN_OWNER, MEMBERS, Caller, callers_of, main_callers_of
 from tests.permissions.env import OWNERS, World
 from tests.permissions.foreign_ids import FOREIGN_IDS
@@ -30,21 +30,21 @@ OTHERS = [caller for caller in MEMBERS if caller.account == "other"]
 BY_URL: dict[str, list[Row]] = {url: [row for row in TABLE if row.url == url] for url in every_url()}
 
 
-def faults_at(world: World, url: str, callers_of: Callable[[Row], dict[Caller, int]] = main_callers_of) -> list[str]:
+def errors_at(world: World, url: str, callers_of: Callable[[Row], dict[Caller, int]] = main_callers_of) -> list[str]:
     """What is wrong with the answers of an URL to these callers."""
-    return [fault for row in BY_URL[url] for fault in faults_of(world, row, callers_of(row))]
+    return [error for row in BY_URL[url] for error in errors_of(world, row, callers_of(row))]
 
 
 @pytest.mark.parametrize("url", BY_URL)
 def test_a_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(world: World, url: str) -> None:
-    assert faults_at(world, url) == []
+    assert errors_at(world, url) == []
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow(reason="up to seventeen callers of each method, some of them more than once")
 @pytest.mark.parametrize("url", BY_URL)
 def test_every_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(world: World, url: str) -> None:
-    assert faults_at(world, url, callers_of) == []
+    assert errors_at(world, url, callers_of) == []
 
 
 @pytest.mark.parametrize("at", range(len(FOREIGN_IDS)), ids=lambda at: f"{FOREIGN_IDS[at]} {at}")
@@ -55,7 +55,7 @@ def test_a_foreign_id_in_query_body_list_cursor_or_form_is_as_good_as_a_missing_
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("at", range(len(FOREIGN_IDS)), ids=lambda at: f"{FOREIGN_IDS[at]} {at}")
 def test_a_foreign_id_is_as_good_as_a_missing_one_for_every_role(world: World, at: int) -> None:
-    assert [fault for caller in OTHERS for fault in foreign_id_errors(world, FOREIGN_IDS[at], caller)] == []
+    assert [error for caller in OTHERS for error in foreign_id_errors(world, FOREIGN_IDS[at], caller)] == []
 
 
 def taken(world: World, url: str) -> set[str]:
@@ -133,7 +133,7 @@ def everybodys(actor: Actor) -> Any:
 def test_a_selector_that_forgets_the_account_is_found(world: World, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "pools", everybodys)
     monkeypatch.setitem(views.NOUNS, "pools", replace(views.NOUNS["pools"], rows=everybodys))
-    assert faults_at(world, url) != []
+    assert errors_at(world, url) != []
 
 
 @pytest.mark.parametrize("url", ["api:routes-list", "api:certificates-list", "api:hostnames-list", "web:routes"])
@@ -141,4 +141,4 @@ def test_an_actor_who_sees_everything_is_found_at_every_list(
     world: World, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Actor, "visible", lambda _, rows: rows)
-    assert [fault for fault in faults_at(world, url) if "foreign" in fault] != []
+    assert [error for error in errors_at(world, url) if "foreign" in error] != []

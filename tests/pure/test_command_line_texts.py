@@ -1,4 +1,4 @@
-"""What the command line prints: lines of faults, values that a terminal or Markdown would obey, exit codes."""
+"""What the command line prints: lines of errors, values that a terminal or Markdown would obey, exit codes."""
 
 from __future__ import annotations
 

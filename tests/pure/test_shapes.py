@@ -1,4 +1,4 @@
-"""Shapes read documents, say every fault at once, and write documents again."""
+"""Shapes read documents, say every error at once, and write documents again."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tests.hostile.fields import POOL, ROUTE
 BY_HAND = {"Schedule"}
 
 
-def faults_of(shape: type[Shape], document: object) -> list[FieldError]:
+def errors_of(shape: type[Shape], document: object) -> list[FieldError]:
     """What is wrong with a document."""
-    faults: list[FieldError] = []
-    assert (read(shape, document, "/spec", faults) is None) == bool(faults)
-    return faults
+    field_errors: list[FieldError] = []
+    assert (read(shape, document, "/spec", field_errors) is None) == bool(field_errors)
+    return field_errors
 
 
 def all_fields(shape: type[Shape]) -> Iterator[Field]:
@@ -54,19 +54,19 @@ def test_every_field_of_a_kind_says_what_it_is_for(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_the_example_of_a_kind_is_read_and_its_document_again_gives_the_same(kind: str) -> None:
-    faults: list[FieldError] = []
-    found = read(SHAPES[kind], example(SHAPES[kind]), "/spec", faults)
-    assert found is not None, faults
-    assert read(SHAPES[kind], write(SHAPES[kind], found), "/spec", faults) == found
+    field_errors: list[FieldError] = []
+    found = read(SHAPES[kind], example(SHAPES[kind]), "/spec", field_errors)
+    assert found is not None, field_errors
+    assert read(SHAPES[kind], write(SHAPES[kind], found), "/spec", field_errors) == found
 
 
-def test_every_fault_of_a_document_is_said_at_once_with_where_it_stands() -> None:
+def test_every_error_of_a_document_is_said_at_once_with_where_it_stands() -> None:
     pool: Any = copy.deepcopy(POOL) | {"protocol": "https", "queue_timeout_ms": "1", "tags": {"A": None}}
     pool["health_check"] = {"intervall_ms": 1, "rise": 0}
     server = pool["backends"][0]["servers"][0]
     pool["backends"][0]["servers"] += [server, {"name": "other"}, 5]
     pool["backends"] += [{"region": "us-central1", "limit": {"kind": "rate"}}]
-    assert [(fault.pointer, fault.code) for fault in faults_of(PoolSpec, pool)] == [
+    assert [(field_error.pointer, field_error.code) for field_error in errors_of(PoolSpec, pool)] == [
         ("/spec/protocol", "choice"),
         ("/spec/queue_timeout_ms", "not_integer"),
         ("/spec/health_check/rise", "out_of_range"),
@@ -88,7 +88,7 @@ def test_what_does_not_fit_together_in_a_route_is_said_where_it_stands() -> None
     route = copy.deepcopy(ROUTE) | {"path": "/a/", "scheme": "ftp", "assertions": [{"path": "/"}, expected]}
     route["headers"] += [{"name": "X-B"}, {"name": "X-C", "match": "absent", "value": "v"}]
     route["action"] = {"pools": [{"pool": "shop", "weight": 0}] * 2, "redirect": {"code": 301}}
-    assert [(fault.pointer, fault.code) for fault in faults_of(RouteSpec, route)] == [
+    assert [(field_error.pointer, field_error.code) for field_error in errors_of(RouteSpec, route)] == [
         ("/spec/scheme", "scheme"),
         ("/spec/headers/1/value", "missing"),
         ("/spec/headers/2/value", "header_value"),
@@ -99,31 +99,37 @@ def test_what_does_not_fit_together_in_a_route_is_said_where_it_stands() -> None
         ("/spec/path", "final_slash"),
     ]
     route = ROUTE | {"action": {"redirect": {"code": 301, "path": "/b"}}, "assertions": [expected]}
-    assert [(fault.pointer, fault.code) for fault in faults_of(RouteSpec, route)] == [
+    assert [(field_error.pointer, field_error.code) for field_error in errors_of(RouteSpec, route)] == [
         ("/spec/prefix_rewrite", "prefix_rewrite"),
         ("/spec/assertions/0/host", "other_host"),
     ]
-    assert [fault.code for fault in faults_of(RouteSpec, ROUTE | {"assertions": [expected] * 21})] == ["too_many"]
+    assert [field_error.code for field_error in errors_of(RouteSpec, ROUTE | {"assertions": [expected] * 21})] == [
+        "too_many"
+    ]
 
 
 @pytest.mark.parametrize(
     ("field", "hint"), [("queue_timeot_ms", "did you mean queue_timeout_ms?"), ("zzz", "known are protocol, balance,")]
 )
 def test_an_unknown_field_is_told_the_nearest_or_all_that_there_are(field: str, hint: str) -> None:
-    (fault,) = faults_of(PoolSpec, {field: None})
-    assert (fault.pointer, fault.code) == (f"/spec/{field}", "unknown_field")
-    assert hint in fault.detail
+    (field_error,) = errors_of(PoolSpec, {field: None})
+    assert (field_error.pointer, field_error.code) == (f"/spec/{field}", "unknown_field")
+    assert hint in field_error.detail
 
 
 def test_null_says_the_same_as_nothing() -> None:
-    faults: list[FieldError] = []
-    assert read(PoolSpec, dict.fromkeys(POOL), "/spec", faults) == PoolSpec() == read(PoolSpec, {}, "/spec", faults)
+    field_errors: list[FieldError] = []
+    assert (
+        read(PoolSpec, dict.fromkeys(POOL), "/spec", field_errors)
+        == PoolSpec()
+        == read(PoolSpec, {}, "/spec", field_errors)
+    )
 
 
-def test_a_list_that_is_none_or_too_long_is_one_fault() -> None:
+def test_a_list_that_is_none_or_too_long_is_one_error() -> None:
     for servers, code in (("abc", "not_list"), ([{"name": "a", "address": "10.0.0.1", "port": 1}] * 1001, "too_many")):
         pool = {"backends": [{"region": "eu", "servers": servers}]}
-        assert [fault.code for fault in faults_of(PoolSpec, pool)] == [code]
+        assert [field_error.code for field_error in errors_of(PoolSpec, pool)] == [code]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +147,11 @@ class Ticket(Shape):
         return [] if ("name" in sent) != ("other" in sent) else [FieldError("", "one_of", "Name exactly one.")]
 
 
-def test_what_concerns_the_whole_object_is_said_beside_the_faults_of_its_fields() -> None:
-    found = [(fault.pointer, fault.code) for fault in faults_of(Ticket, {"words": ["b", "b", "B"], "naem": "x"})]
+def test_what_concerns_the_whole_object_is_said_beside_the_errors_of_its_fields() -> None:
+    found = [
+        (field_error.pointer, field_error.code)
+        for field_error in errors_of(Ticket, {"words": ["b", "b", "B"], "naem": "x"})
+    ]
     assert found == [
         ("/spec/words/2", "name"),
         ("/spec/words", "twice"),

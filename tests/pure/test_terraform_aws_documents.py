@@ -32,7 +32,7 @@ from tests.pure.aws_fixtures import (
 )
 from tests.pure.compiler_fixtures import listener, route
 from tests.pure.properties import always, examples
-from tests.schema_facts import facts_of, faults_in
+from tests.schema_facts import errors_in, facts_of
 
 FACTS = facts_of("aws")
 Resources = dict[str, dict[str, dict[str, Any]]]
@@ -70,7 +70,7 @@ def _everything() -> StackSnapshot:
 def test_every_resource_type_that_we_know_is_written_and_taken() -> None:
     document = _document(_everything())
     assert set(document.resources) == set(FACTS)
-    assert faults_in(document, FACTS) == []
+    assert errors_in(document, FACTS) == []
 
 
 def test_whatever_can_carry_tags_says_its_own_address() -> None:
@@ -95,7 +95,7 @@ def test_whatever_can_carry_tags_says_its_own_address() -> None:
 def test_whatever_the_stack_the_provider_takes_its_document(count: int, *, repeatable: bool) -> None:
     def taken(snapshot: StackSnapshot) -> None:
         document = _document(snapshot)
-        assert faults_in(document, FACTS) == []
+        assert errors_in(document, FACTS) == []
         assert json.loads(json.dumps(document.as_json())) == document.as_json()
 
     always(taken, stacks(), count=count, repeatable=repeatable)
@@ -105,11 +105,11 @@ def _spoil(change: Callable[[Resources], object]) -> list[str]:
     document = _document(_everything())
     resources = copy.deepcopy(document.as_json()["resources"])
     change(resources)
-    return faults_in(replace(document, resources=resources), FACTS)
+    return errors_in(replace(document, resources=resources), FACTS)
 
 
 @pytest.mark.parametrize(
-    ("change", "fault"),
+    ("change", "error"),
     [
         (lambda r: r["aws_lb"]["lb_1"].update(colour="red"), "no such attribute"),
         (lambda r: r["aws_lb"]["lb_1"].update(arn="arn:x"), "the provider alone says it"),
@@ -128,8 +128,8 @@ def _spoil(change: Callable[[Resources], object]) -> list[str]:
         (lambda r: r["aws_lb"].update(other=r["aws_lb"]["lb_1"]), "it has no owner"),
     ],
 )
-def test_the_check_of_documents_finds_what_is_wrong(change: Callable[[Resources], object], fault: str) -> None:
-    assert any(fault in each for each in _spoil(change))
+def test_the_check_of_documents_finds_what_is_wrong(change: Callable[[Resources], object], error: str) -> None:
+    assert any(error in each for each in _spoil(change))
 
 
 def test_the_order_in_which_definitions_come_changes_nothing() -> None:

@@ -36,7 +36,7 @@ from tests.golden.test_google_documents import WORLDS
 from tests.pure.compiler_fixtures import certificate_pem, front, listener, route, server
 from tests.pure.google_fixtures import KEY, cloud_pool, everything, google_stacks, stack
 from tests.pure.properties import always, examples
-from tests.schema_facts import facts_of, faults_in
+from tests.schema_facts import errors_in, facts_of
 
 SERVICE = "google_compute_backend_service"
 RFC1035 = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -48,7 +48,7 @@ def _of(snapshot: StackSnapshot, kind: str, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", sorted(WORLDS))
 def test_the_provider_takes_every_golden_document(name: str) -> None:
-    assert faults_in(render(WORLDS[name]), facts_of("google")) == []
+    assert errors_in(render(WORLDS[name]), facts_of("google")) == []
 
 
 @examples(few=12, many=60)
@@ -56,7 +56,7 @@ def test_the_provider_takes_whatever_we_write_and_what_the_checks_leave(count: i
     def taken(snapshot: StackSnapshot) -> None:
         compilation = compile_stack(snapshot)
         for document in (render(snapshot), compilation.document):
-            assert faults_in(document, facts_of("google")) == []
+            assert errors_in(document, facts_of("google")) == []
         assert set(compilation.document.variables) <= set(secrets_of(snapshot))
 
     always(taken, google_stacks(), count=count, repeatable=repeatable)
@@ -67,7 +67,7 @@ def test_a_document_with_a_word_that_the_provider_does_not_know_is_found_out() -
     body = dict(document.resources[SERVICE]["pool_1"])
     for broken in ({**body, "limit": 5}, {**body, "name": None}, {**body, "backend": [{"balancing_mode": "RATE"}]}):
         changed = replace(document, resources={**document.resources, SERVICE: {"pool_1": broken}})
-        assert any(f"{SERVICE}.pool_1" in fault for fault in faults_in(changed, facts_of("google")))
+        assert any(f"{SERVICE}.pool_1" in error for error in errors_in(changed, facts_of("google")))
 
 
 def test_a_stack_that_uses_all_that_google_can_is_refused_nothing() -> None:

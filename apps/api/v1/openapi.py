@@ -25,7 +25,7 @@ PREFIX = "api/v1/"
 MEDIA_TYPES = ("application/json", "application/yaml", "application/x-yaml")
 TITLE = "Spillway API"
 ABOUT = """\
-The control plane for load balancers. Errors are `application/problem+json` (RFC 9457), one entry in `errors` per fault.
+The control plane for load balancers. Errors are `application/problem+json` (RFC 9457), one entry in `errors` per error.
 Objects have versions: read the `ETag`, send it back as `If-Match`. Send an `Idempotency-Key` with whatever you may have
 to send again. Lists go on with `cursor`. docs/use/api.md says more."""
 

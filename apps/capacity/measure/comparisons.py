@@ -25,9 +25,9 @@ def request_comparison(*, actor: Actor, first_id: int, second_id: int, rounds: i
     """
     actor.may_write("capacity-tests")
     first, second = only(capacity_tests(actor), first_id), only(capacity_tests(actor), second_id)
-    faults = list(_faults(first, second, rounds))
-    if faults:
-        raise Invalid(faults)
+    field_errors = list(_field_errors(first, second, rounds))
+    if field_errors:
+        raise Invalid(field_errors)
     with transaction.atomic():
         made = Comparison.objects.create(
             account=first.account, first=first, second=second, rounds=rounds, actor=actor.name[:150]
@@ -47,21 +47,21 @@ def request_comparison(*, actor: Actor, first_id: int, second_id: int, rounds: i
     return made
 
 
-def _faults(first: CapacityTest, second: CapacityTest, rounds: int) -> list[FieldError]:
-    faults = []
+def _field_errors(first: CapacityTest, second: CapacityTest, rounds: int) -> list[FieldError]:
+    field_errors = []
     if first.pk == second.pk:
-        faults.append(FieldError("/second", "same", "Compare two different tests; this is the same one twice."))
+        field_errors.append(FieldError("/second", "same", "Compare two different tests; this is the same one twice."))
     if first.account_id != second.account_id:
-        faults.append(FieldError("/second", "account", "Both tests must belong to the same account."))
+        field_errors.append(FieldError("/second", "account", "Both tests must belong to the same account."))
     if first.load.get("kind") != second.load.get("kind"):
-        faults.append(FieldError("/second", "load", "Both tests must use the same kind of load."))
+        field_errors.append(FieldError("/second", "load", "Both tests must use the same kind of load."))
     if not FEWEST_ROUNDS <= rounds <= MOST_ROUNDS:
-        faults.append(
+        field_errors.append(
             FieldError(
                 "/rounds", "range", f"Give {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds: a single round is not enough."
             )
         )
-    return faults
+    return field_errors
 
 
 def _key(comparison: Comparison, number: int) -> str:

@@ -39,9 +39,9 @@ class Problem(Failure):
         return str(self.body.get("request_id", ""))
 
     @property
-    def faults(self) -> list[Mapping[str, Any]]:
-        """One entry per fault: pointer, code, detail."""
-        return [fault for fault in self.body.get("errors", ()) if isinstance(fault, dict)]
+    def field_errors(self) -> list[Mapping[str, Any]]:
+        """One entry per error: pointer, code, detail."""
+        return [field_error for field_error in self.body.get("errors", ()) if isinstance(field_error, dict)]
 
     def __str__(self) -> str:
         return str(self.body.get("detail") or self.body.get("title") or f"HTTP {self.status}")

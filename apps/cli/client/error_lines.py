@@ -1,4 +1,4 @@
-"""Where in a YAML text the JSON pointer of a fault points to, found by indentation alone."""
+"""Where in a YAML text the JSON pointer of an error points to, found by indentation alone."""
 
 from __future__ import annotations
 

@@ -101,13 +101,13 @@ def _origin(asked: argparse.Namespace) -> dict[str, str]:
 
 
 def _complain(problem: Problem, asked: argparse.Namespace) -> None:
-    """Every fault as `file:line pointer: detail`, and the id of the request."""
+    """Every error as `file:line pointer: detail`, and the id of the request."""
     source = getattr(asked, "source", None)
-    faults = problem.faults
-    head = str(problem) if len(faults) < 2 else f"{len(faults)} errors; nothing was changed."
+    field_errors = problem.field_errors
+    head = str(problem) if len(field_errors) < 2 else f"{len(field_errors)} errors; nothing was changed."
     print(f"spillway: {plain(head)}", file=sys.stderr)
-    for fault in faults:
-        pointer, detail = str(fault.get("pointer", "")), str(fault.get("detail", ""))
+    for field_error in field_errors:
+        pointer, detail = str(field_error.get("pointer", "")), str(field_error.get("detail", ""))
         line = line_of(source, pointer) if source else None
         where = f"{plain(asked.file)}:{line}: " if line else ""
         print(f"  {where}{plain(pointer) or '(the whole)'}: {plain(detail)}", file=sys.stderr)

@@ -127,10 +127,10 @@ class _Examiner:
         """The stack's own network is written by operators; one that cannot be read keeps every load balancer out."""
         network = self.snapshot.network
         blocks = (*network.client_networks, *network.vpc_networks)
-        fault = next((each for each in blocks if not _is_network(each)), None)
-        fault = fault or next((each for each in network.subnets if not _SUBNET.fullmatch(each)), None)
-        for front in self.snapshot.load_balancers if fault is not None else ():
-            message = f"Correct {fault!r} in the network of stack {self.snapshot.label}."
+        error = next((each for each in blocks if not _is_network(each)), None)
+        error = error or next((each for each in network.subnets if not _SUBNET.fullmatch(each)), None)
+        for front in self.snapshot.load_balancers if error is not None else ():
+            message = f"Correct {error!r} in the network of stack {self.snapshot.label}."
             self.notes.quarantine(front, "network", message, "stacks")
 
     def _certificates(self) -> dict[str, Certificate]:

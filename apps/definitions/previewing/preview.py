@@ -29,7 +29,7 @@ def preview_route(actor: Actor, spec: Mapping[str, Any], name: str, *, account: 
     """`maps` and `config` (lines), `curl`, `yaml`, `warnings` (sentences) of one route; nothing is stored.
 
     The route is compiled alone: what other routes do to it is told by `route_conflicts`. Raises Invalid with the
-    faults that saving would find in the document itself.
+    errors that saving would find in the document itself.
     """
     owner = account or actor.account
     wanted = read_object({"kind": "Route", "name": name, "spec": dict(spec)})

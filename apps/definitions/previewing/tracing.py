@@ -60,9 +60,9 @@ class Traced:
 
 
 def read_question(data: object) -> tuple[Question, str | None]:
-    """`{host, path?, method?, scheme?, headers?, load_balancer?}`. Raises Invalid with every fault."""
-    faults: list[FieldError] = []
-    reader = Reader(data, "", faults)
+    """`{host, path?, method?, scheme?, headers?, load_balancer?}`. Raises Invalid with every error."""
+    field_errors: list[FieldError] = []
+    reader = Reader(data, "", field_errors)
     host = reader.required("host", grammar.redirect_host)
     path = reader.optional("path", _path, "/")
     method = reader.optional("method", grammar.method, "GET")
@@ -70,10 +70,10 @@ def read_question(data: object) -> tuple[Question, str | None]:
     balancer = reader.optional("load_balancer", grammar.name, None)
     headers = reader.optional("headers", _headers, {})
     if scheme is model.Protocol.TCP:
-        reader.fault("scheme", "choice", "Use http or https; TCP connections have no routes.")
+        reader.add_error("scheme", "choice", "Use http or https; TCP connections have no routes.")
     reader.close()
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     return Question(host, path, method, scheme, headers), balancer
 
 

@@ -1,7 +1,7 @@
 """The documents of every kind of object, the one way in for the API, the pages, apply and seed.
 
 An object is `{kind, name, account?, spec}`. `read_object` turns it into a frozen specification or raises
-`Invalid` with every fault.
+`Invalid` with every error.
 
 References are names. `name` is an object of the same account, `account/name` one of another (operators, and what they
 share); a load balancer, and a region, fleet, stack or static IP, belong to the operator and are named by `name`
@@ -40,12 +40,12 @@ class Object:
 
 def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
     """`{kind, value?, scope?, measured_by?, capacity_scaler?}` of a pool with this policy. Raises Invalid."""
-    faults: list[FieldError] = []
-    wanted = read(LimitChange, data, "", faults)
+    field_errors: list[FieldError] = []
+    wanted = read(LimitChange, data, "", field_errors)
     if wanted and when_full == WhenFull.QUEUE and wanted.kind is LimitKind.RATE:
-        faults.append(FieldError("/kind", "queue", QUEUE_NEEDS_CONNECTIONS))
-    if wanted is None or faults:
-        raise Invalid(faults)
+        field_errors.append(FieldError("/kind", "queue", QUEUE_NEEDS_CONNECTIONS))
+    if wanted is None or field_errors:
+        raise Invalid(field_errors)
     return wanted
 
 
@@ -57,17 +57,17 @@ READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
 
 
 def read_spec(kind: str, spec: object, *, pointer: str = "/spec") -> Spec:
-    """The specification of a known kind. Raises Invalid with every fault."""
-    faults: list[FieldError] = []
+    """The specification of a known kind. Raises Invalid with every error."""
+    field_errors: list[FieldError] = []
     by, found = READERS[kind], None
     if isinstance(by, type):
-        found = cast("Spec | None", read(by, spec, pointer, faults))
+        found = cast("Spec | None", read(by, spec, pointer, field_errors))
     else:
-        reader = Reader(spec, pointer, faults)
+        reader = Reader(spec, pointer, field_errors)
         found = by(reader)
         reader.close()
-    if faults or found is None:
-        raise Invalid(faults)
+    if field_errors or found is None:
+        raise Invalid(field_errors)
     return found
 
 
@@ -81,22 +81,22 @@ def _kind(value: object) -> str:
 
 def read_object(data: object, *, pointer: str = "", kind: str | None = None) -> Object:
     """One object with its envelope; `kind` says it where the URL already does. Raises Invalid."""
-    faults: list[FieldError] = []
-    reader = Reader(data, pointer, faults)
+    field_errors: list[FieldError] = []
+    reader = Reader(data, pointer, field_errors)
     found = reader.required("kind", _kind) if kind is None else reader.optional("kind", _kind, kind)
     if kind and found and found != kind:
-        reader.fault("kind", "kind", f"Objects here are of kind {kind}.")
+        reader.add_error("kind", "kind", f"Objects here are of kind {kind}.")
     name = reader.required("name", grammar.name)
     account = reader.optional("account", grammar.name, None)
     if not reader.has("spec"):
-        reader.fault("spec", "missing", "Fill in spec.")
+        reader.add_error("spec", "missing", "Fill in spec.")
     reader.close()
     spec: Spec | None = None
     if found and reader.data.get("spec") is not None:
         try:
             spec = read_spec(found, reader.data["spec"], pointer=f"{pointer}/spec")
         except Invalid as invalid:
-            faults.extend(invalid.faults)
-    if faults or spec is None:
-        raise Invalid(faults)
+            field_errors.extend(invalid.field_errors)
+    if field_errors or spec is None:
+        raise Invalid(field_errors)
     return Object(found, name, account, spec, pointer)

@@ -1,4 +1,4 @@
-"""Reads plain data field by field, asks the grammar of each, and collects every fault with its pointer."""
+"""Reads plain data field by field, asks the grammar of each, and collects every error with its pointer."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ D = TypeVar("D")
 
 
 class Reader:
-    """One JSON object being read; a wrong field adds a fault and the reading goes on.
+    """One JSON object being read; a wrong field adds an error and the reading goes on.
 
-    What `required` returns after a fault is None in disguise: whoever reads raises before anybody looks at it.
+    What `required` returns after an error is None in disguise: whoever reads raises before anybody looks at it.
     """
 
-    def __init__(self, data: object, pointer: str, faults: list[FieldError]) -> None:
+    def __init__(self, data: object, pointer: str, field_errors: list[FieldError]) -> None:
         self.pointer = pointer
-        self.faults = faults
+        self.field_errors = field_errors
         self.known: list[str] = []
         self.data: Mapping[str, Any] = {}
         if isinstance(data, Mapping) and all(isinstance(key, str) for key in data):
             self.data = data
         else:
-            faults.append(FieldError(pointer, "not_object", "Write an object with named fields here."))
+            field_errors.append(FieldError(pointer, "not_object", "Write an object with named fields here."))
 
-    def fault(self, field: str, code: str, detail: str) -> None:
-        """Note a fault of a field; an empty field name means the object itself."""
+    def add_error(self, field: str, code: str, detail: str) -> None:
+        """Note an error of a field; an empty field name means the object itself."""
         pointer = f"{self.pointer}/{escaped(field)}" if field else self.pointer
-        self.faults.append(FieldError(pointer, code, detail))
+        self.field_errors.append(FieldError(pointer, code, detail))
 
     def has(self, field: str) -> bool:
         """Whether the field is there and not null."""
@@ -43,7 +43,7 @@ class Reader:
     def required(self, field: str, allowed: Callable[[object], T]) -> T:
         """The field's value in its grammar."""
         if not self.has(field):
-            self.fault(field, "missing", f"Fill in {field}.")
+            self.add_error(field, "missing", f"Fill in {field}.")
             return cast("T", None)
         return self._checked(field, self.data[field], allowed)
 
@@ -53,19 +53,21 @@ class Reader:
 
     def child(self, field: str) -> Reader | None:
         """A reader of the object in the field, None where it is absent or null."""
-        return Reader(self.data[field], f"{self.pointer}/{escaped(field)}", self.faults) if self.has(field) else None
+        return (
+            Reader(self.data[field], f"{self.pointer}/{escaped(field)}", self.field_errors) if self.has(field) else None
+        )
 
     def close(self) -> None:
         """Refuse every field that nobody asked for, with the nearest name that is known."""
         for field in self.data:
             if field not in self.known:
-                self.fault(field, "unknown_field", unknown(field, self.known))
+                self.add_error(field, "unknown_field", unknown(field, self.known))
 
     def _checked(self, field: str, value: object, allowed: Callable[[object], T]) -> T:
         try:
             return allowed(value)
         except GrammarError as error:
-            self.faults.append(FieldError(f"{self.pointer}/{escaped(field)}", error.code, error.message))
+            self.field_errors.append(FieldError(f"{self.pointer}/{escaped(field)}", error.code, error.message))
             return cast("T", None)
 
 

@@ -75,22 +75,22 @@ class _When:
 
 def read_timing_of(data: object) -> Timing:
     """`{when, zone?, starts_at?, ends_at?}` by itself, to look at its instants. Raises Invalid."""
-    faults: list[FieldError] = []
-    reader = Reader(data, "", faults)
+    field_errors: list[FieldError] = []
+    reader = Reader(data, "", field_errors)
     timing = _timing(reader)
     reader.close()
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     return timing
 
 
 def _timing(reader: Reader) -> Timing:
-    before = len(reader.faults)
+    before = len(reader.field_errors)
     when = _when(reader)
     zone = reader.optional("zone", _text(63), "UTC")
     starts_at = reader.optional("starts_at", instant, None)
     ends_at = reader.optional("ends_at", instant, None)
-    if len(reader.faults) > before:
+    if len(reader.field_errors) > before:
         return Timing()
     try:
         return read_timing(
@@ -98,17 +98,17 @@ def _timing(reader: Reader) -> Timing:
         )
     except CalendarError as error:
         pointer = f"when/{error.field}" if error.field in WHEN else error.field
-        reader.faults.append(FieldError(f"{reader.pointer}/{pointer}", error.code, error.detail))
+        reader.field_errors.append(FieldError(f"{reader.pointer}/{pointer}", error.code, error.detail))
         return Timing()
 
 
 def _when(reader: Reader) -> _When:
     child = reader.child("when")
     if child is None:
-        reader.fault("when", "missing", "Fill in cron, every_s or at, or set trigger: true.")
+        reader.add_error("when", "missing", "Fill in cron, every_s or at, or set trigger: true.")
         return _When()
     if len([field for field in WHEN if child.has(field)]) != 1:
-        child.fault("", "one_of", "Use exactly one of cron, every_s, at and trigger.")
+        child.add_error("", "one_of", "Use exactly one of cron, every_s, at and trigger.")
     found = _When(
         child.optional("cron", _text(200), ""),
         child.optional("every_s", integer(1, LONGEST_RATE_S), None),
@@ -148,14 +148,14 @@ def _word(words: list[str]) -> Callable[[object], str]:
 
 
 def _part(reader: Reader, field: str) -> Reader:
-    return reader.child(field) or Reader({}, f"{reader.pointer}/{field}", reader.faults)
+    return reader.child(field) or Reader({}, f"{reader.pointer}/{field}", reader.field_errors)
 
 
 def _target(reader: Reader, read_object: ReadObject) -> TargetSpec:
     child = reader.child("target")
     chosen = [kind for kind in TARGETS if child and child.has(kind)]
     if child is None or len(chosen) != 1:
-        reader.fault("target", "one_of", f"Use exactly one of {', '.join(TARGETS)}.")
+        reader.add_error("target", "one_of", f"Use exactly one of {', '.join(TARGETS)}.")
     document: dict[str, Any] = {}
     if child is not None:
         if len(chosen) == 1 and (inner := child.child(chosen[0])):
@@ -191,11 +191,11 @@ def _change(reader: Reader, read_object: ReadObject) -> dict[str, Any]:
         try:
             found = read_object(sent, pointer=f"{reader.pointer}/object")
         except Invalid as invalid:
-            reader.faults.extend(invalid.faults)
+            reader.field_errors.extend(invalid.field_errors)
         else:
             if found.kind in UNCHANGEABLE:
                 detail = f"A schedule cannot change a {found.kind}; change it manually or with apply."
-                reader.faults.append(FieldError(f"{reader.pointer}/object/kind", "kind", detail))
+                reader.field_errors.append(FieldError(f"{reader.pointer}/object/kind", "kind", detail))
     return {"object": sent, "restore_after_s": after}
 
 

@@ -55,7 +55,7 @@ class Batch:
 def write_batch(*, actor: Actor, kind: str, items: object, atomic: bool, reason: str = "") -> Batch:
     """Create, update and delete up to 1000 objects of a kind.
 
-    With `atomic` one transaction does all of it, and one item that is refused refuses all: Invalid names the faults of
+    With `atomic` one transaction does all of it, and one item that is refused refuses all: Invalid names the errors of
     every one below `/items/3`. Else each item has its own transaction and its own result.
     """
     KINDS[kind].may_change(actor)
@@ -69,10 +69,10 @@ def _read(items: object) -> list[Item]:
         raise Invalid(
             [FieldError("/items", "not_list", f"Send 1 to {MOST_ITEMS} items: {{action, name or id, spec}}.")]
         )
-    faults: list[FieldError] = []
-    found = [_item(Reader(entry, f"/items/{index}", faults)) for index, entry in enumerate(items)]
-    if faults:
-        raise Invalid(faults)
+    field_errors: list[FieldError] = []
+    found = [_item(Reader(entry, f"/items/{index}", field_errors)) for index, entry in enumerate(items)]
+    if field_errors:
+        raise Invalid(field_errors)
     return found
 
 
@@ -83,11 +83,11 @@ def _item(reader: Reader) -> Item:
     account = reader.optional("account", grammar.name, None)
     version = reader.optional("version", integer(1, 2**31), None)
     if reader.has("spec") == (action == "delete"):
-        reader.fault("spec", "spec", "Send spec for create and update, and leave it out for delete.")
+        reader.add_error("spec", "spec", "Send spec for create and update, and leave it out for delete.")
     if action == "create" and (pk is not None or version is not None):
-        reader.fault("", "create", "For create, send a name, and leave out id and version.")
+        reader.add_error("", "create", "For create, send a name, and leave out id and version.")
     if (pk is None) == (name is None):
-        reader.fault("", "identity", "Name the object by either id or name.")
+        reader.add_error("", "identity", "Name the object by either id or name.")
     reader.close()
     return Item(action, name, account, pk, version, reader.data.get("spec"))
 
@@ -99,19 +99,19 @@ def _action(value: object) -> str:
 
 
 def _all_or_none(items: list[Item], kind: str, begin: Callable[[], Any]) -> Batch:
-    faults: list[FieldError] = []
+    field_errors: list[FieldError] = []
     results = []
     with begin() as changes:
         for index, item in enumerate(items):
-            changes.faults.pointer = f"/items/{index}"
+            changes.field_errors.pointer = f"/items/{index}"
             try:
                 results.append(ItemResult(item.action, _do(changes, kind, item)))
             except SpillwayError as error:
-                faults += _faults(error, changes.faults.pointer)
-                changes.faults.drain()
-        changes.faults.pointer = ""
-        if faults:
-            raise Invalid(faults)
+                field_errors += _field_errors(error, changes.field_errors.pointer)
+                changes.field_errors.drain()
+        changes.field_errors.pointer = ""
+        if field_errors:
+            raise Invalid(field_errors)
     return Batch(tuple(results), generations(changes.affected.fleets.values()))
 
 
@@ -137,7 +137,7 @@ def _do(changes: ChangeSet, kind: str, item: Item) -> Any:
         return row
     name, account = (row.name, row.account.name) if row is not None else (item.name, item.account)
     sent = {"kind": kind, "name": name, "account": account, "spec": item.spec}
-    wanted = read_object(sent, pointer=changes.faults.pointer)
+    wanted = read_object(sent, pointer=changes.field_errors.pointer)
     return save(changes, wanted, expected_version=item.version, create_only=row is None)[0]
 
 
@@ -156,10 +156,10 @@ def _row(changes: ChangeSet, kind: str, item: Item) -> Any:
     return row
 
 
-def _faults(error: SpillwayError, pointer: str) -> list[FieldError]:
+def _field_errors(error: SpillwayError, pointer: str) -> list[FieldError]:
     if isinstance(error, Invalid):
-        return list(error.faults)
+        return list(error.field_errors)
     if isinstance(error, Managed):
-        return [FieldError(pointer, fault.code, fault.detail) for fault in error.faults]
+        return [FieldError(pointer, field_error.code, field_error.detail) for field_error in error.field_errors]
     code = "stale" if isinstance(error, Stale) else "not_found" if isinstance(error, NotFound) else "conflict"
     return [FieldError(pointer, code, error.detail)]

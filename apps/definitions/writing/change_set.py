@@ -29,7 +29,7 @@ T = TypeVar("T", bound=Model)
 class FieldErrors:
     """What is wrong so far.
 
-    `pointer` is where the object at hand stood in what was sent; every fault is noted below it. `rejected` are the
+    `pointer` is where the object at hand stood in what was sent; every error is noted below it. `rejected` are the
     objects of the same document that were rejected, so that those who name them are not blamed as well.
     """
 
@@ -42,7 +42,7 @@ class FieldErrors:
         return bool(self._noted)
 
     def add(self, pointer: str, code: str, detail: str) -> None:
-        """Note a fault at `pointer`, a pointer within the object at hand."""
+        """Note an error at `pointer`, a pointer within the object at hand."""
         self._noted.append(FieldError(self.pointer + pointer, code, detail))
 
     def raise_any(self) -> None:
@@ -51,7 +51,7 @@ class FieldErrors:
             raise Invalid(self.drain())
 
     def drain(self) -> list[FieldError]:
-        """The faults so far, handed over."""
+        """The errors so far, handed over."""
         drained, self._noted = self._noted, []
         return drained
 
@@ -208,7 +208,7 @@ class ChangeSet:
         self.of_document = False
         self.kept: dict[str, str] = {}
         self.losses: list[str] = []
-        self.faults = FieldErrors()
+        self.field_errors = FieldErrors()
         self.lookups = Lookups()
         self.affected = Affected()
         self.deferred = Deferred()
@@ -219,9 +219,9 @@ class ChangeSet:
         self.affected.add_stacks(stacks_of(row))
         self.affected.add_zones(zones_of(row))
 
-    def fault(self, pointer: str, code: str, detail: str) -> None:
-        """Note a fault at `pointer`, a pointer within the object at hand."""
-        self.faults.add(pointer, code, detail)
+    def add_error(self, pointer: str, code: str, detail: str) -> None:
+        """Note an error at `pointer`, a pointer within the object at hand."""
+        self.field_errors.add(pointer, code, detail)
 
     def lookup(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> Any:
         """What `look_up` answered the first time that the key was asked for."""
@@ -235,27 +235,27 @@ class ChangeSet:
         found: Account | None = None
         if self.actor.is_operator:
             found = self.lookup(("Account", name), lambda: Account.objects.filter(name=name).first())
-            if found is None and ("Account", name) not in self.faults.rejected:
-                self.fault("/account", "unknown", f"There is no account {name}.")
+            if found is None and ("Account", name) not in self.field_errors.rejected:
+                self.add_error("/account", "unknown", f"There is no account {name}.")
         else:
-            self.fault("/account", "account", f"Leave the account out: your objects belong to {own.name}.")
+            self.add_error("/account", "account", f"Leave the account out: your objects belong to {own.name}.")
         if found is None:
-            raise Invalid(self.faults.drain())
+            raise Invalid(self.field_errors.drain())
         return found
 
     def named(self, model: type[T], name: str | None, pointer: str) -> T | None:
-        """A region, fleet, stack, static IP or load balancer by name; None and a fault when there is none."""
+        """A region, fleet, stack, static IP or load balancer by name; None and an error when there is none."""
         if name is None:
             return None
         kind = model.__name__
         rows = model._default_manager.filter(name=name).order_by("pk")
         row: T | None = self.lookup((kind, name), rows.first)
-        if row is None and (kind, name) not in self.faults.rejected:
-            self.fault(pointer, "unknown", f"There is no {WORDS[model]} {name}.")
+        if row is None and (kind, name) not in self.field_errors.rejected:
+            self.add_error(pointer, "unknown", f"There is no {WORDS[model]} {name}.")
         return row
 
     def owned(self, model: type[T], owner: Account, reference: str | None, pointer: str) -> T | None:
-        """A pool, zone or certificate by reference, as `owner` sees it; None and a fault when there is none.
+        """A pool, zone or certificate by reference, as `owner` sees it; None and an error when there is none.
 
         Customers name their own, and pools and zones that an operator shares with them; what else belongs to others
         does not exist for them.
@@ -273,8 +273,8 @@ class ChangeSet:
         elif account == owner.name or self.actor.is_operator:
             rows = model._default_manager.select_related("account").filter(account__name=account, name=name)
             row = self.lookup((model.__name__, account, name), rows.first)
-        if row is None and (model.__name__, f"{account}/{name}") not in self.faults.rejected:
-            self.fault(pointer, "unknown", f"There is no {WORDS[model]} {reference}.")
+        if row is None and (model.__name__, f"{account}/{name}") not in self.field_errors.rejected:
+            self.add_error(pointer, "unknown", f"There is no {WORDS[model]} {reference}.")
         found: T | None = row
         return found
 

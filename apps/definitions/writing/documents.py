@@ -55,7 +55,7 @@ class Plan:
 def apply_document(*, actor: Actor, objects: object, prune: bool = False, manager: str = "", reason: str = "") -> Plan:
     """Make the objects so, all or nothing; `prune` deletes what the same manager made and no longer names.
 
-    `objects` is a list of plain dicts (documents.py) in any order. Raises Invalid with every fault (pointers
+    `objects` is a list of plain dicts (documents.py) in any order. Raises Invalid with every error (pointers
     `/objects/3/spec/…`), Conflict, Forbidden.
     """
     wanted = _read(objects, prune=prune, manager=manager)
@@ -89,44 +89,44 @@ def _base(changes: ChangeSet, done: Iterable[Change]) -> str:
 
 
 def _read(objects: object, *, prune: bool, manager: str) -> list[Object]:
-    """Every object, in the order in which they name each other. Raises Invalid with the faults of all of them."""
-    faults: list[FieldError] = []
+    """Every object, in the order in which they name each other. Raises Invalid with the errors of all of them."""
+    field_errors: list[FieldError] = []
     if manager:
         try:
             name(manager)
         except GrammarError as error:
-            faults.append(FieldError("/manager", error.code, error.message))
+            field_errors.append(FieldError("/manager", error.code, error.message))
     elif prune:
-        faults.append(
+        field_errors.append(
             FieldError("/manager", "missing", "Say which manager's objects prune may delete: manager=<name>.")
         )
-    found = _objects(objects, faults)
+    found = _objects(objects, field_errors)
     seen: set[tuple[str, str | None, str]] = set()
     for entry in found:
         identity = (entry.kind, entry.account, entry.name)
         if identity in seen:
-            faults.append(
+            field_errors.append(
                 FieldError(f"{entry.pointer}/name", "twice", f"{entry.kind} {entry.name} is in the document twice.")
             )
         seen.add(identity)
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     return sorted(found, key=lambda entry: ORDER.index(entry.kind))
 
 
-def _objects(objects: object, faults: list[FieldError]) -> list[Object]:
+def _objects(objects: object, field_errors: list[FieldError]) -> list[Object]:
     if not isinstance(objects, list):
-        faults.append(FieldError("/objects", "not_list", "Write objects as a list of {kind, name, spec}."))
+        field_errors.append(FieldError("/objects", "not_list", "Write objects as a list of {kind, name, spec}."))
         return []
     if len(objects) > MAX_OBJECTS:
-        faults.append(FieldError("/objects", "too_many", f"Use at most {MAX_OBJECTS} objects in one document."))
+        field_errors.append(FieldError("/objects", "too_many", f"Use at most {MAX_OBJECTS} objects in one document."))
         return []
     found = []
     for index, entry in enumerate(objects):
         try:
             found.append(read_object(entry, pointer=f"/objects/{index}"))
         except Invalid as invalid:
-            faults.extend(invalid.faults)
+            field_errors.extend(invalid.field_errors)
     return found
 
 
@@ -137,18 +137,18 @@ def _perform(changes: ChangeSet, wanted: list[Object], *, prune: bool) -> list[C
     _look_up(changes, wanted)
     changes.deferred.expected = {(entry.kind, entry.name) for entry in wanted}
     done = _prune(changes, ["Route"], keep) if prune else []
-    faults: list[FieldError] = []
+    field_errors: list[FieldError] = []
     for entry in wanted:
-        changes.faults.pointer = entry.pointer
+        changes.field_errors.pointer = entry.pointer
         try:
             done.append(save(changes, entry)[1])
         except Invalid as invalid:
-            faults.extend(invalid.faults)
-            changes.faults.drain()
+            field_errors.extend(invalid.field_errors)
+            changes.field_errors.drain()
             _mark_rejected(changes, entry)
-    changes.faults.pointer = ""
-    if faults:
-        raise Invalid(faults)
+    changes.field_errors.pointer = ""
+    if field_errors:
+        raise Invalid(field_errors)
     if prune:
         done += _prune(changes, [kind for kind in reversed(ORDER) if kind not in ("Route", "Account")], keep)
     return done
@@ -159,8 +159,8 @@ def _owner_name(changes: ChangeSet, entry: Object) -> str:
 
 
 def _mark_rejected(changes: ChangeSet, entry: Object) -> None:
-    changes.faults.rejected.add((entry.kind, entry.name))
-    changes.faults.rejected.add((entry.kind, f"{_owner_name(changes, entry)}/{entry.name}"))
+    changes.field_errors.rejected.add((entry.kind, entry.name))
+    changes.field_errors.rejected.add((entry.kind, f"{_owner_name(changes, entry)}/{entry.name}"))
 
 
 def _look_up(changes: ChangeSet, wanted: Iterable[Object]) -> None:

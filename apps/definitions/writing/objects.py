@@ -79,7 +79,7 @@ def save(
     row.manager = row.manager or changes.manager
     kind.store(changes, owner, row, wanted.spec)
     after = kind.after_save(changes, row, before, after)
-    changes.deferred.saved[wanted.kind][row.pk] = changes.faults.pointer
+    changes.deferred.saved[wanted.kind][row.pk] = changes.field_errors.pointer
     changes.lookups.forget(*kind.key(owner, wanted.name))
     action = "update" if before else "create"
     _record(changes, action, row, before=before, after=after)

@@ -86,7 +86,7 @@ def _apply(actor: Actor, row: StoredPlan, reason: str) -> Plan:
         with managing(break_glass=said().break_glass, take_over=taken):
             return apply_document(actor=actor, objects=objects, prune=row.prune, manager=row.manager, reason=reason)
     except Invalid as invalid:
-        if all(fault.code == CODE for fault in invalid.faults):
+        if all(field_error.code == CODE for field_error in invalid.field_errors):
             raise  # a plan says what is lost, and who applies it confirms that
         # It was valid when it was made, so something else has changed.
         raise Conflict(f"This plan is no longer valid. Nothing was stored. {invalid.detail}") from invalid

@@ -66,7 +66,7 @@ def _finish(changes: ChangeSet) -> None:
 
 def _try_scheduled_changes(changes: ChangeSet) -> None:
     """Make each change that a schedule of this transaction would make, as the schedule will, and undo it."""
-    faults: list[FieldError] = []
+    field_errors: list[FieldError] = []
     for booked in changes.deferred.scheduled_changes:
         pointer = f"{booked.pointer}/spec/target/change/object"
         wanted = read_object(booked.object, pointer=pointer)
@@ -76,12 +76,12 @@ def _try_scheduled_changes(changes: ChangeSet) -> None:
                 change_for_schedule(booked, wanted)
                 transaction.set_rollback(True)
         except Invalid as invalid:
-            faults.extend(invalid.faults)
+            field_errors.extend(invalid.field_errors)
         except (Conflict, Forbidden) as error:
-            faults.append(FieldError(pointer, "refused", error.detail))
+            field_errors.append(FieldError(pointer, "refused", error.detail))
     changes.deferred.scheduled_changes.clear()
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
 
 
 def change_for_schedule(
@@ -96,7 +96,7 @@ def change_for_schedule(
     actor = actor_of_schedule(booked.owner, booked.schedule)
     wanted = replace(wanted, account=wanted.account or booked.owner.name)
     with managing(), change_set(actor, reason=reason) as changes:  # whatever the request says that stores the schedule
-        changes.faults.pointer = wanted.pointer
+        changes.field_errors.pointer = wanted.pointer
         owner = KINDS[wanted.kind].owner(changes, wanted.account)
         row = existing(changes, wanted.kind, owner, wanted.name)
         changes.manager = booked.manager if row and row.manager == booked.manager else ""

@@ -111,7 +111,7 @@ class ProcessGenerator:
         return self._plan
 
     async def _tell(self, word: str, **values: object) -> None:
-        """An order; one that comes after the end is no fault: `seconds` says how it ended."""
+        """An order; one that comes after the end is no error: `seconds` says how it ended."""
         if self._process is None or self._process.stdin is None:
             raise LoadError("The generator was not started.")
         if self._over or self._process.returncode is not None:

@@ -71,10 +71,10 @@ def make_trigger(
     """
     actor.may_write(NOUN)
     schedule = only(schedules(actor), schedule_id)
-    faults: list[FieldError] = []
-    plain, rate, kind = _name(name, faults), _rate(per_minute, faults), _sender(sender, faults)
-    if faults:
-        raise Invalid(faults)
+    field_errors: list[FieldError] = []
+    plain, rate, kind = _name(name, field_errors), _rate(per_minute, field_errors), _sender(sender, field_errors)
+    if field_errors:
+        raise Invalid(field_errors)
     lock_quotas(schedule.account)
     if Trigger.objects.filter(schedule=schedule, name=plain).exists():
         raise Conflict(f"Schedule {schedule.name} already has a trigger named {plain}.")
@@ -109,11 +109,11 @@ def change_trigger(
     Raises NotFound, Forbidden, Invalid, Stale.
     """
     row = _locked(actor, trigger_id, expected_version)
-    before, faults = document(row), list[FieldError]()
-    row.name = row.name if name is None else _name(name, faults)
-    row.per_minute = row.per_minute if per_minute is None else _rate(per_minute, faults)
-    if faults:
-        raise Invalid(faults)
+    before, field_errors = document(row), list[FieldError]()
+    row.name = row.name if name is None else _name(name, field_errors)
+    row.per_minute = row.per_minute if per_minute is None else _rate(per_minute, field_errors)
+    if field_errors:
+        raise Invalid(field_errors)
     if document(row) == before:
         return row
     if Trigger.objects.filter(schedule=row.schedule_id, name=row.name).exclude(pk=row.pk).exists():
@@ -139,10 +139,10 @@ def rotate_trigger(
     there are never more than two. Raises NotFound, Forbidden, Invalid, Stale.
     """
     row = _locked(actor, trigger_id, expected_version)
-    faults: list[FieldError] = []
-    grace = timedelta(seconds=_whole("grace_s", grace_s, 0, MOST_GRACE_S, faults))
-    if faults:
-        raise Invalid(faults)
+    field_errors: list[FieldError] = []
+    grace = timedelta(seconds=_whole("grace_s", grace_s, 0, MOST_GRACE_S, field_errors))
+    if field_errors:
+        raise Invalid(field_errors)
     secret = make_secret(row.sender)
     row.previous_secret, row.previous_until = (row.sealed_secret, now() + grace) if grace else (None, None)
     row.sealed_secret, row.version = seal(secret.encode()), row.version + 1
@@ -248,30 +248,30 @@ def _locked(actor: Actor, trigger_id: int, expected_version: int | None) -> Trig
     return row
 
 
-def _name(value: object, faults: list[FieldError]) -> str:
+def _name(value: object, field_errors: list[FieldError]) -> str:
     try:
         return grammar.name(value)
     except GrammarError as error:
-        faults.append(FieldError("/name", error.code, error.message))
+        field_errors.append(FieldError("/name", error.code, error.message))
         return ""
 
 
-def _rate(value: object, faults: list[FieldError]) -> int:
-    return _whole("per_minute", value, 1, MOST_PER_MINUTE, faults)
+def _rate(value: object, field_errors: list[FieldError]) -> int:
+    return _whole("per_minute", value, 1, MOST_PER_MINUTE, field_errors)
 
 
-def _whole(field: str, value: object, lowest: int, highest: int, faults: list[FieldError]) -> int:
+def _whole(field: str, value: object, lowest: int, highest: int, field_errors: list[FieldError]) -> int:
     try:
         return grammar.integer(value, lowest, highest)
     except GrammarError as error:
-        faults.append(FieldError(f"/{field}", error.code, error.message))
+        field_errors.append(FieldError(f"/{field}", error.code, error.message))
         return lowest
 
 
-def _sender(value: object, faults: list[FieldError]) -> str:
+def _sender(value: object, field_errors: list[FieldError]) -> str:
     if isinstance(value, str) and value in Trigger.Sender.values:
         return value
-    faults.append(FieldError("/sender", "choice", f"Use one of {', '.join(Trigger.Sender.values)}."))
+    field_errors.append(FieldError("/sender", "choice", f"Use one of {', '.join(Trigger.Sender.values)}."))
     return ""
 
 

@@ -55,7 +55,7 @@ def index(request: PageRequest) -> HttpResponse:
     try:
         rows = filter_entries(entries(actor), chosen)
     except Invalid as error:
-        return show(request, "pages/audit/list.html", context | {"faults": error.faults}, status=422)
+        return show(request, "pages/audit/list.html", context | {"field_errors": error.field_errors}, status=422)
     before = chosen.get("before", "")
     if before.isascii() and before.isdecimal() and len(before) < 19:
         rows = rows.filter(pk__lt=int(before))
@@ -110,7 +110,7 @@ def export(request: PageRequest, kind: str) -> HttpResponse:
     try:
         rows = filter_entries(entries(request.actor), request.GET)
     except Invalid as error:
-        return _refused(error.faults)
+        return _refused(error.field_errors)
     response = StreamingHttpResponse(write(in_batches(rows)), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="spillway-audit.{kind}"'
     # Nothing is kept back until the end: neither here nor in a proxy.
@@ -118,6 +118,6 @@ def export(request: PageRequest, kind: str) -> HttpResponse:
     return response  # type: ignore[return-value] # pages answer both, Django's types say HttpResponseBase
 
 
-def _refused(faults: Iterable[FieldError]) -> HttpResponse:
-    text = "\n".join(fault.detail for fault in faults)
+def _refused(field_errors: Iterable[FieldError]) -> HttpResponse:
+    text = "\n".join(field_error.detail for field_error in field_errors)
     return HttpResponse(f"{text}\n", status=422, content_type="text/plain; charset=utf-8")

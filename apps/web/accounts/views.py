@@ -150,8 +150,8 @@ def suspend(request: PageRequest, name: str) -> HttpResponse:
     account = account_named(request.actor, name)
     if account.is_operator:
         raise NotFound("The operator account is not suspended.")
-    reason, fault = _reason(request)
-    if reason and not fault:
+    reason, error = _reason(request)
+    if reason and not error:
         suspended = account.suspended_at is None
         spec = describe(account) | {"suspended": suspended}
         typed = Typed(kind="Account", row=account, spec=spec, version=account.version, reason=reason)
@@ -162,10 +162,10 @@ def suspend(request: PageRequest, name: str) -> HttpResponse:
     context = {
         "account": account,
         "reason": reason,
-        "fault": fault,
+        "error": error,
         "act": "resume" if account.suspended_at else "suspend",
     }
-    return show(request, REASON, context, status=422 if fault else 200)
+    return show(request, REASON, context, status=422 if error else 200)
 
 
 def _reason(request: PageRequest) -> tuple[str, str]:
@@ -183,14 +183,14 @@ def impersonate(request: PageRequest, name: str) -> HttpResponse:
     account = account_named(request.actor, name)
     if account.is_operator:
         raise NotFound("Operators already have access to the operator account.")
-    reason, fault = _reason(request)
-    if reason and not fault:
+    reason, error = _reason(request)
+    if reason and not error:
         request.session[choosing.IMPERSONATION] = impersonation.begin(
             actor=request.actor, account=account, reason=reason
         )
         return redirect("web:overview")
-    context = {"account": account, "reason": reason, "fault": fault, "act": "impersonate"}
-    return show(request, REASON, context, status=422 if fault else 200)
+    context = {"account": account, "reason": reason, "error": error, "act": "impersonate"}
+    return show(request, REASON, context, status=422 if error else 200)
 
 
 @require_POST

@@ -70,7 +70,7 @@ def _set(request: PageRequest, pk: int) -> HttpResponse:
             reason=request.POST.get("reason", "").strip()[:300],
         )
     except (Invalid, Conflict) as error:
-        messages.error(request, error.detail if isinstance(error, Conflict) else error.faults[0].detail)
+        messages.error(request, error.detail if isinstance(error, Conflict) else error.field_errors[0].detail)
         return redirect("web:capacity-run", pk=pk)
     messages.success(
         request,
@@ -81,20 +81,20 @@ def _set(request: PageRequest, pk: int) -> HttpResponse:
 
 
 def limit_context(request: PageRequest, run: Run) -> dict[str, Any]:
-    """What “set as limit” would do, with the margin as it was typed; a fault where it is none."""
+    """What “set as limit” would do, with the margin as it was typed; an error where it is none."""
     typed = request.GET.get("margin", "").strip()[:12]
     found: Proposal | None = None
-    fault = ""
+    field_error = ""
     try:
         found = proposal(request.actor, run.pk, margin_of(typed))
     except Conflict as error:
-        fault = error.detail
+        field_error = error.detail
     except Invalid as error:
-        fault = error.faults[0].detail
+        field_error = error.field_errors[0].detail
     margin = typed or (f"{100 * found.margin:g}" if found else "10")
     writes = request.actor.role != "viewer" and run.pool is not None
     own = request.actor.is_operator or run.account_id == request.actor.account.pk
-    return {"run": run, "proposal": found, "limit_fault": fault, "margin": margin, "may_set": writes and own}
+    return {"run": run, "proposal": found, "limit_error": field_error, "margin": margin, "may_set": writes and own}
 
 
 def margin_of(text: str) -> object:

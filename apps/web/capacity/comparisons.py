@@ -108,7 +108,7 @@ def start(request: PageRequest, pk: int) -> HttpResponse:
             rounds=int(rounds) if rounds.isascii() and rounds.isdecimal() and len(rounds) < 4 else 0,
         )
     except Invalid as error:
-        messages.error(request, " ".join(fault.detail for fault in error.faults))
+        messages.error(request, " ".join(field_error.detail for field_error in error.field_errors))
         return redirect("web:capacity-test", pk=pk)
     return redirect("web:capacity-comparison", pk=made.pk)
 

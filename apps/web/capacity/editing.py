@@ -121,14 +121,14 @@ def _attach_errors(form: CapacityTestForm, error: Invalid) -> None:
 
 def said_of(spec: dict[str, Any], owner: Account) -> dict[str, Any]:
     """The test in sentences, with what contradicts itself, beside what the account that owns it may do."""
-    faults: tuple[FieldError, ...] = ()
+    field_errors: tuple[FieldError, ...] = ()
     try:
         spec = write(CapacityTestSpec, read_or_raise(CapacityTestSpec, spec))
     except Invalid as error:
-        faults = tuple(error.faults)
+        field_errors = tuple(error.field_errors)
     return {
-        "sentences": () if faults else what_happens(spec),
-        "faults": [fault.detail for fault in faults],
+        "sentences": () if field_errors else what_happens(spec),
+        "field_errors": [field_error.detail for field_error in field_errors],
         "owner": owner,
         "quotas": [(unit, quota(owner, name)) for name, unit in QUOTAS],
     }

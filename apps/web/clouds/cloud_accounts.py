@@ -77,18 +77,20 @@ class AdoptForm(forms.Form):
 def pairs(text: str, pointer: str) -> dict[str, str]:
     """Lines of `theirs=ours`; theirs may have signs of equality, ours has none. Raises Invalid."""
     found: dict[str, str] = {}
-    faults = []
+    field_errors = []
     for line in filter(None, map(str.strip, text.splitlines())):
         theirs, _, ours = (part.strip() for part in line.rpartition("="))
         if not theirs or not ours:
-            faults.append(
+            field_errors.append(
                 FieldError(pointer, "pair", f"Write cloud=spillway, one pair per line. Not a pair: {line[:80]}")
             )
         elif theirs in found:
-            faults.append(FieldError(pointer, "twice", f"Name each cloud object only once. Repeated: {theirs[:80]}"))
+            field_errors.append(
+                FieldError(pointer, "twice", f"Name each cloud object only once. Repeated: {theirs[:80]}")
+            )
         found[theirs] = ours
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     return found
 
 
@@ -144,5 +146,5 @@ def _found(request: PageRequest, form: AdoptForm) -> dict[str, Any]:
     try:
         context["plan"] = plan_document(actor=request.actor, objects=document["objects"])
     except Invalid as error:
-        context["faults"] = error.faults
+        context["field_errors"] = error.field_errors
     return context

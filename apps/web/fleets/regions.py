@@ -259,10 +259,10 @@ def drain(request: PageRequest, name: str) -> HttpResponse:
             words = "is drained. Other regions serve its traffic" if drained else "serves traffic again"
             messages.success(request, f"Region {name} {words}.")
             return redirect(reverse("web:region", args=[name]))
-    fault = "Enter a reason. It is recorded in the audit log." if request.method == "POST" and not reason else ""
-    context = {"region": region, "reason": reason, "fault": fault}
+    reason_error = "Enter a reason. It is recorded in the audit log." if request.method == "POST" and not reason else ""
+    context = {"region": region, "reason": reason, "error": reason_error}
     context |= {} if region.drained else _preview(request, region)
-    return show(request, "pages/regions/drain.html", context, status=422 if fault else 200)
+    return show(request, "pages/regions/drain.html", context, status=422 if reason_error else 200)
 
 
 def _preview(request: PageRequest, region: Region) -> dict[str, Any]:

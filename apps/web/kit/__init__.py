@@ -1,1 +1,1 @@
-"""SHOW to people: what every page is made of: answering, saving, faults beside fields, charts, figures."""
+"""SHOW to people: what every page is made of: answering, saving, errors beside fields, charts, figures."""

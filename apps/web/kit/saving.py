@@ -43,7 +43,7 @@ def save(request: PageRequest, typed: Typed) -> Any:
     """Store what was typed and return the row.
 
     Raises Stale where somebody else saved meanwhile, and Invalid for everything else that is refused: a conflict of a
-    new object is a fault of its name, one of a stored object of the form as a whole.
+    new object is an error of its name, one of a stored object of the form as a whole.
     """
     row = typed.row
     lost = [f"{typed.owner}/{row.name}"] if row and request.POST.get("confirm_loss") == "true" else []

@@ -131,16 +131,16 @@ class PoolForm(forms.Form):
                 yield server
 
     def attach_errors(self, error: Invalid) -> None:
-        """Put every fault beside its field; one without a field stands at the form's top."""
+        """Put every error beside its field; one without a field stands at the form's top."""
         pointers = sorted(self._pointers, key=lambda pointer: len(pointer[0]), reverse=True)
-        for fault in error.faults:
+        for field_error in error.field_errors:
             sent, shown = next(
-                (pointer for pointer in pointers if f"{fault.pointer}/".startswith(f"{pointer[0]}/")), ("", "")
+                (pointer for pointer in pointers if f"{field_error.pointer}/".startswith(f"{pointer[0]}/")), ("", "")
             )
-            name = shown + fault.pointer.removeprefix(sent)
+            name = shown + field_error.pointer.removeprefix(sent)
             name = next((field for field in (ORDER, TAGS) if name.startswith(f"{field}/")), name)
             error_at = name if name in self.fields else None
-            self.add_error(error_at, forms.ValidationError(fault.detail, code=fault.code))
+            self.add_error(error_at, forms.ValidationError(field_error.detail, code=field_error.code))
 
     @property
     def head(self) -> list[forms.BoundField]:

@@ -219,9 +219,9 @@ def set_servers(request: PageRequest, pk: int) -> HttpResponse:
     pool = _own(request, pk)
     request.actor.may_write()
     chosen = _chosen(pool, request.POST)
-    state, weight, fault = _wanted(request.POST)
-    if not chosen or fault:
-        messages.error(request, fault or "Choose at least one server first.")
+    state, weight, field_error = _wanted(request.POST)
+    if not chosen or field_error:
+        messages.error(request, field_error or "Choose at least one server first.")
         return redirect("web:pool", pk=pk)
     lost = _regions_lost(pool, set(chosen), state, weight)
     if lost and request.POST.get("confirmed") != "yes":

@@ -50,12 +50,12 @@ def _form(request: PageRequest, row: Route | None) -> HttpResponse:
         except Stale:
             return _two_edits(request, entry, typed)
         except Invalid as error:
-            # Before the faults are noted: a field with a fault is not part of the spec any more.
+            # Before the errors are noted: a field with an error is not part of the spec any more.
             context = _checked(request, entry)
-            entry.add_faults(error.faults)
+            entry.add_errors(error.field_errors)
     else:
         context = _checked(request, entry)
-        entry.add_faults(context.get("faults", ()))
+        entry.add_errors(context.get("field_errors", ()))
     return show(request, FORM, context | _page(request, entry), status=422)
 
 
@@ -112,20 +112,20 @@ def _blank_check(entry: RouteEntry) -> dict[str, Any]:
 
 
 def _checked(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
-    """`conflicts`, and either `rendered` or the `faults` of what is typed so far."""
+    """`conflicts`, and either `rendered` or the `field_errors` of what is typed so far."""
     owner, spec = _owner(request, entry), entry.spec()
     context: dict[str, Any] = {"row": entry.row}
     context["conflicts"] = route_conflicts(
         request.actor, spec, account=owner, exclude_id=entry.row.pk if entry.row else None
     )
     if "account" in entry.head.fields and not entry.head.cleaned_data.get("account"):
-        context["faults"] = [FieldError("/account", "required", "Choose the account that owns the route.")]
+        context["field_errors"] = [FieldError("/account", "required", "Choose the account that owns the route.")]
         return context
     name = entry.row.name if entry.row else entry.head.cleaned_data.get("name") or UNNAMED
     try:
         context["rendered"] = rendered_route(request.actor, spec, name, account=owner)
     except Invalid as error:
-        context["faults"] = error.faults
+        context["field_errors"] = error.field_errors
     return context
 
 

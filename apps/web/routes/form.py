@@ -1,4 +1,4 @@
-"""The form of a route, as documents want it; every fault goes back to the field that it names."""
+"""The form of a route, as documents want it; every error goes back to the field that it names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CODES = tuple((code, f"{code} {word}") for code, word in (
     (301, "permanent"), (302, "found"), (303, "see other"), (307, "temporary, same method"),
     (308, "permanent, same method"),
 ))  # fmt: skip
-# Where a fault of the document belongs in this form; pointers to rows are worked out in `RouteEntry`.
+# Where an error of the document belongs in this form; pointers to rows are worked out in `RouteEntry`.
 FIELDS = {
     "/name": "name",
     "/account": "account",
@@ -221,14 +221,14 @@ class RouteEntry:
         forms_there = [form for form in rows.forms if hasattr(form, "cleaned_data")]
         return [form for form in forms_there if form.cleaned_data.get(field) and not form.cleaned_data.get("DELETE")]
 
-    def add_faults(self, faults: Iterable[FieldError]) -> None:
-        """Put each fault beside the field that it names; what no field shows goes to the top of the form."""
-        for fault in faults:
-            form, field = self._form_field(fault.pointer)
+    def add_errors(self, field_errors: Iterable[FieldError]) -> None:
+        """Put each error beside the field that it names; what no field shows goes to the top of the form."""
+        for field_error in field_errors:
+            form, field = self._form_field(field_error.pointer)
             if field is None or field not in form.fields:
-                self.head.add_error(None, fault.detail)
+                self.head.add_error(None, field_error.detail)
             elif not form.has_error(field):
-                form.add_error(field, fault.detail)
+                form.add_error(field, field_error.detail)
 
     def _form_field(self, pointer: str) -> tuple[forms.Form, str | None]:
         if pointer.startswith("/spec/methods/"):

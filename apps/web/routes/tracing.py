@@ -33,10 +33,10 @@ class TraceForm(forms.Form):
         return found | {"scheme": got["scheme"] or "https"}
 
     def attach_errors(self, error: Invalid) -> None:
-        """Put each fault beside its field."""
-        for fault in error.faults:
-            field = fault.pointer.split("/")[1]
-            self.add_error(field if field in self.fields else None, fault.detail)
+        """Put each error beside its field."""
+        for field_error in error.field_errors:
+            field = field_error.pointer.split("/")[1]
+            self.add_error(field if field in self.fields else None, field_error.detail)
 
 
 @page

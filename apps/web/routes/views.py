@@ -46,7 +46,7 @@ def index(request: PageRequest) -> HttpResponse:
         rest = narrowed.exclude(pk__in=[route.pk for route in sick])
         found = page_of_routes(rest, limit=PER_PAGE, cursor=chosen.get("cursor", ""))
     except Invalid as error:
-        context |= {"faults": error.faults, "filtered": True}
+        context |= {"field_errors": error.field_errors, "filtered": True}
         return show(request, "pages/routes/list.html", context | _choices(request), status=422)
     total = narrowed.prefetch_related(None).count()
     shown = found.rows if chosen.get("cursor") else [*sick, *found.rows]
@@ -106,7 +106,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
         return show(request, "pages/routes/delete.html", context)
     context["typed"] = request.POST.get("confirm", "")
     if context["typed"] != route.name:
-        context["fault"] = f"Type {route.name}, the name of the route, to delete it."
+        context["error"] = f"Type {route.name}, the name of the route, to delete it."
         return show(request, "pages/routes/delete.html", context, status=422)
     try:
         _take_away(request, route)
@@ -114,7 +114,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
         messages.error(request, "Someone changed this route while you viewed it. Review it again before you delete it.")
         return redirect("web:route", pk=pk)
     except (Conflict, Invalid) as error:
-        context["fault"] = error.detail
+        context["error"] = error.detail
         return show(request, "pages/routes/delete.html", context, status=409)
     messages.success(
         request, f"Route {route.name} is deleted. Its requests go to other routes as soon as the change is live."

@@ -44,7 +44,9 @@ def index(request: PageRequest) -> HttpResponse:
         zone = _zone(chosen.get("zone", ""))
         rows = narrowed(visible_schedules(actor), chosen.dict())
     except Invalid as error:
-        return show(request, "pages/schedules/calendar.html", context | {"faults": error.faults}, status=422)
+        return show(
+            request, "pages/schedules/calendar.html", context | {"field_errors": error.field_errors}, status=422
+        )
     moment = now()
     today = moment.astimezone(zone).date()
     days = _days(view, _day(chosen.get("on", ""), today), zone)

@@ -43,7 +43,7 @@ def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
         return show(request, FORM, _page(form) | _stored_instants(form))
     form = sent(request.actor, row, request.POST)
     readable = form.is_valid()
-    ahead = typed_instants(form)  # before any fault is noted: a field with a fault is not part of the spec any more
+    ahead = typed_instants(form)  # before any error is noted: a field with an error is not part of the spec any more
     if "preview" in request.POST:  # the button of a browser without scripts
         _note(form, ahead)
         return show(request, FORM, _page(form) | ahead)
@@ -54,7 +54,7 @@ def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
         except Stale:
             return _two_edits(request, form, typed)
         except Invalid as error:
-            form.add_faults(error.faults)
+            form.add_errors(error.field_errors)
     else:
         _note(form, ahead)
     return show(request, FORM, _page(form) | ahead, status=422)
@@ -62,7 +62,7 @@ def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
 
 def _note(form: ScheduleForm, ahead: dict[str, Any]) -> None:
     """Put what the calendar refuses beside its field as well."""
-    field = ahead.get("at_fault")
+    field = ahead.get("error_field")
     if field and not form.has_error(field):
         form.add_error(field, ahead["refused"])
 
@@ -114,7 +114,7 @@ def preview(request: PageRequest) -> HttpResponse:
 
 
 def typed_instants(form: ScheduleForm) -> dict[str, Any]:
-    """`sentence` and `instants` of what is typed, or the `refused` sentence and the field that is `at_fault`."""
+    """`sentence` and `instants` of what is typed, or the `refused` sentence and the field that is `error_field`."""
     if form.cleaned_data.get("when") == "trigger":
         return {"called": True}
     faulty = [name for name in ("cron", "every", "at", "zone", "starts_at", "ends_at") if form.has_error(name)]
@@ -126,7 +126,7 @@ def typed_instants(form: ScheduleForm) -> dict[str, Any]:
             return {"empty": True}
         return {"sentence": describe(timing), "instants": next_instants(timing, now()), "zone": timing.zone}
     except CalendarError as error:
-        return {"refused": error.detail, "at_fault": OF_CALENDAR.get(error.field)}
+        return {"refused": error.detail, "error_field": OF_CALENDAR.get(error.field)}
 
 
 def _stored_instants(form: ScheduleForm) -> dict[str, Any]:

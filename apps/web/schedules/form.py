@@ -1,4 +1,4 @@
-"""The form of a schedule, as documents want it; every fault goes back to the field that it names."""
+"""The form of a schedule, as documents want it; every error goes back to the field that it names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CATCH_UPS = (("once", "Run once"), ("all", "Run each missed run"), ("skip", "Ski
 HIDDEN_ZONES = ("Etc/", "SystemV/", "US/", "Canada/", "Brazil/", "Chile/", "Mexico/", "posix", "right/")
 NEEDED_WHEN = {"cron": "cron", "every_s": "every", "at": "at"}
 NEEDED_TARGET = {"webhook": "url", "topic": "topic", "capacity_test": "test", "rollout": "fleet", "change": "object"}
-# Where a fault of the document belongs in this form; the field of the longest pointer that fits is taken.
+# Where an error of the document belongs in this form; the field of the longest pointer that fits is taken.
 FIELDS = {
     "/name": "name",
     "/account": "account",
@@ -251,17 +251,17 @@ class ScheduleForm(forms.Form):
             raise forms.ValidationError('Start with { and give "kind", "name" and "spec".')
         return found
 
-    def add_faults(self, faults: Iterable[FieldError]) -> None:
-        """Put each fault beside the field that it names; what no field shows goes to the top of the form."""
-        for fault in faults:
-            pointer = fault.pointer
+    def add_errors(self, field_errors: Iterable[FieldError]) -> None:
+        """Put each error beside the field that it names; what no field shows goes to the top of the form."""
+        for field_error in field_errors:
+            pointer = field_error.pointer
             while pointer and pointer not in FIELDS:
                 pointer = pointer.rpartition("/")[0]
             field = FIELDS.get(pointer)
             if field not in self.fields:
-                self.add_error(None, fault.detail)
+                self.add_error(None, field_error.detail)
             elif not self.has_error(field):
-                self.add_error(field, fault.detail)
+                self.add_error(field, field_error.detail)
 
 
 def _lines(text: str | None) -> str:

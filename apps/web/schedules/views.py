@@ -68,7 +68,7 @@ def index(request: PageRequest) -> HttpResponse:
         rows = narrowed(visible_schedules(actor), chosen.dict())
         found, context["next_after"] = page_of(rows, chosen.get("after", ""), PER_PAGE)
     except Invalid as error:
-        return show(request, "pages/schedules/list.html", context | {"faults": error.faults}, status=422)
+        return show(request, "pages/schedules/list.html", context | {"field_errors": error.field_errors}, status=422)
     total = rows.count()
     context["rows"] = listed(found)
     context["count"] = f"{len(found)} of {total:,} schedule{'' if total == 1 else 's'}"

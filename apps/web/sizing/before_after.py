@@ -20,22 +20,22 @@ BAD_TIME = "Enter a time such as 2027-01-31T14:30, in UTC."
 
 
 def before_after(actor: Actor, pool_id: int, query: QueryDict, cost: float | None) -> dict[str, Any]:
-    """The minutes before `?changed=` beside those before `?then=` (now), UTC; a fault beside what is no such time."""
+    """The minutes before `?changed=` beside those before `?then=` (now), UTC; an error beside what is no such time."""
     typed = {name: query.get(name, "").strip()[:25] for name in ("changed", "then")}
     if not typed["changed"]:
-        faults = {"changed": "Enter the time of the change."} if typed["then"] else {}
-        return {"times": typed, "time_faults": faults}
+        errors = {"changed": "Enter the time of the change."} if typed["then"] else {}
+        return {"times": typed, "time_errors": errors}
     instant = now()
     changed, then = _time(typed["changed"]), _time(typed["then"]) if typed["then"] else instant
-    faults = {}
+    errors = {}
     if changed is None or not instant - OLDEST < changed <= instant - SPAN:
-        faults["changed"] = (
+        errors["changed"] = (
             f"Choose a time in the last two days, at least {MINUTES} minutes ago." if changed else BAD_TIME
         )
     elif then is None or not changed + SPAN <= then <= instant:
-        faults["then"] = f"Choose a time between {MINUTES} minutes after the change and now." if then else BAD_TIME
-    if faults or changed is None or then is None:
-        return {"times": typed, "time_faults": faults}
+        errors["then"] = f"Choose a time between {MINUTES} minutes after the change and now." if then else BAD_TIME
+    if errors or changed is None or then is None:
+        return {"times": typed, "time_errors": errors}
     found = before_and_after(actor, pool_id, before=changed, after=then, minutes=MINUTES, cost_per_server=cost)
     return {"times": typed, "changes": [_row(change) for change in found], "with_cost": cost is not None}
 

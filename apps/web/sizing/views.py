@@ -39,13 +39,13 @@ def index(request: PageRequest) -> HttpResponse:
             **who_works(request.actor, pool.pk),
             **_growth(growth_of(pool)),
         }
-        cost = None if "cost" in context["faults"] else _number(context["typed"]["cost"])
+        cost = None if "cost" in context["field_errors"] else _number(context["typed"]["cost"])
         context |= before_after(request.actor, pool.pk, request.GET, cost)
     return show(request, "pages/sizing/sizing.html", context)
 
 
 def _answer(pool: Pool, query: QueryDict) -> dict[str, Any]:
-    """The sizing for what was typed, beside what was typed; a fault for what is no number."""
+    """The sizing for what was typed, beside what was typed; an error for what is no number."""
     found = measurements_of(pool)
     known = sum((each.per_server or 0.0) * each.servers for each in found)
     typed = {name: query.get(name, "").strip()[:12] for name in ("rate", "margin", "cost")}
@@ -53,9 +53,9 @@ def _answer(pool: Pool, query: QueryDict) -> dict[str, Any]:
     typed["margin"] = typed["margin"] or "10"
     n_minus_1 = query.get("n_minus_1") == "1" if "rate" in query else len(found) > 1
     numbers = {name: _number(text) for name, text in typed.items()}
-    faults = {name: fault for name, most in MOST.items() if (fault := _fault(name, typed[name], numbers[name], most))}
-    context: dict[str, Any] = {"typed": typed, "n_minus_1": n_minus_1, "faults": faults, "measurements": found}
-    if faults:
+    errors = {name: error for name, most in MOST.items() if (error := _error(name, typed[name], numbers[name], most))}
+    context: dict[str, Any] = {"typed": typed, "n_minus_1": n_minus_1, "field_errors": errors, "measurements": found}
+    if errors:
         return context
     answer = size(
         found,
@@ -86,7 +86,7 @@ def _number(text: str) -> float | None:
     return value if value == value else None  # noqa: PLR0124 # NaN is no number
 
 
-def _fault(name: str, text: str, value: float | None, most: float) -> str:
+def _error(name: str, text: str, value: float | None, most: float) -> str:
     if not text:
         return ""
     if value is None or not 0 <= value <= most:

@@ -91,7 +91,7 @@ def by_kind(found: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     return [each["spec"] for each in found["objects"] if each["kind"] == kind]
 
 
-def faults(answer: Any) -> dict[str, str]:
+def field_errors(answer: Any) -> dict[str, str]:
     """Pointers and codes of a refusal."""
     return {each["pointer"]: each["code"] for each in assert_problem(answer, 422)["errors"]}
 
@@ -166,17 +166,17 @@ WRONG: tuple[tuple[dict[str, Any], dict[str, str]], ...] = (
 )
 
 
-def test_a_wrong_order_is_refused_with_every_fault_before_the_cloud_is_asked(house: Api, cloud: MemoryCloud) -> None:
+def test_a_wrong_order_is_refused_with_every_error_before_the_cloud_is_asked(house: Api, cloud: MemoryCloud) -> None:
     for change, refused in WRONG:
-        assert faults(house("POST", ADOPT, WHOLE | change)) == refused
+        assert field_errors(house("POST", ADOPT, WHOLE | change)) == refused
     assert cloud.asked == 0
 
 
 def test_what_is_no_object_and_a_wrong_region_are_refused(house: Api, cloud: MemoryCloud) -> None:
     assert assert_problem(house("POST", ADOPT, [1]), 422)
     for url, code in (("", "missing"), ("?region=", "missing"), ("?region=Frankfurt", "cloud_region")):
-        assert faults(house("GET", f"cloud-accounts/prod/load-balancers{url}")) == {"/region": code}
-    assert "/zone" in faults(house("GET", f"{LIST}&zone=a"))
+        assert field_errors(house("GET", f"cloud-accounts/prod/load-balancers{url}")) == {"/region": code}
+    assert "/zone" in field_errors(house("GET", f"{LIST}&zone=a"))
     assert cloud.asked == 0
 
 
@@ -200,6 +200,6 @@ def test_customers_have_no_clouds_and_viewers_ask_none(house: Api, cloud: Memory
 
 def test_the_fields_that_are_read_are_those_that_are_written_down(house: Api, cloud: MemoryCloud) -> None:
     answer = house("POST", ADOPT, WHOLE | {"colour": "red"})
-    (fault,) = assert_problem(answer, 422)["errors"]
-    known = set(fault["detail"].rpartition("known are ")[2].rstrip(".").split(", "))
+    (field_error,) = assert_problem(answer, 422)["errors"]
+    known = set(field_error["detail"].rpartition("known are ")[2].rstrip(".").split(", "))
     assert known == set(COMPONENTS["schemas"]["AdoptRequest"]["properties"])

@@ -37,7 +37,7 @@ def test_a_batch_creates_updates_and_deletes_in_one_transaction(api: Api) -> Non
 
 
 @pytest.mark.both_engines
-def test_one_item_that_is_refused_refuses_an_atomic_batch_and_every_fault_is_named(api: Api) -> None:
+def test_one_item_that_is_refused_refuses_an_atomic_batch_and_every_error_is_named(api: Api) -> None:
     items = [
         create("one"),
         create("two", path="no"),
@@ -91,8 +91,8 @@ def test_a_dry_run_of_a_batch_stores_nothing(api: Api) -> None:
 )
 def test_an_item_that_is_none_is_refused_by_its_field(api: Api, item: dict[str, Any], pointer: str) -> None:
     for url in ("routes:batch", "routes:batch?atomic=false"):
-        faults = assert_problem(api("POST", url, {"items": [item]}), 422)["errors"]
-        assert pointer in [fault["pointer"] for fault in faults]
+        field_errors = assert_problem(api("POST", url, {"items": [item]}), 422)["errors"]
+        assert pointer in [field_error["pointer"] for field_error in field_errors]
 
 
 def test_a_batch_has_1_to_1000_items(api: Api) -> None:

@@ -93,7 +93,7 @@ NO_QUESTIONS: tuple[tuple[dict[str, Any], str], ...] = (
 def test_a_question_that_makes_no_sense_is_refused_at_its_pointer(house: Api) -> None:
     for question, pointer in NO_QUESTIONS:
         problem = assert_problem(house("POST", "overflow/what-if", question), 422)
-        assert pointer in [fault["pointer"] for fault in problem["errors"]], question
+        assert pointer in [field_error["pointer"] for field_error in problem["errors"]], question
 
 
 def test_without_a_token_there_is_no_answer(world: World, client: Any) -> None:

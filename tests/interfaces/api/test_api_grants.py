@@ -71,7 +71,11 @@ def test_what_a_route_uses_is_not_taken_away(api: Api, house: Api, shared: dict[
     assert_problem(house("PATCH", f"pools/{shared['id']}", without, If_Match='"rev-1"'), 409)
 
 
-def test_faults_of_a_grant_name_their_fields(house: Api) -> None:
+def test_errors_of_a_grant_name_their_fields(house: Api) -> None:
     spec = {"account": "nobody", "hostname": "A.example", "expires_at": "tomorrow", "more": 1}
     body = assert_problem(house("POST", "grants", {"name": "bad", "spec": spec}), 422)
-    assert {fault["pointer"] for fault in body["errors"]} == {"/spec/hostname", "/spec/expires_at", "/spec/more"}
+    assert {field_error["pointer"] for field_error in body["errors"]} == {
+        "/spec/hostname",
+        "/spec/expires_at",
+        "/spec/more",
+    }

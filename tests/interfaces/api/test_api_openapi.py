@@ -131,7 +131,11 @@ def known_to_readers(kind: str, spec: dict[str, Any]) -> dict[str, set[str]]:
             found["?"] = 0
     with pytest.raises(Invalid) as refused:
         read_spec(kind, spec, pointer="")
-    asked = {fault.pointer.removesuffix("/?"): fault.detail for fault in refused.value.faults if "/?" in fault.pointer}
+    asked = {
+        field_error.pointer.removesuffix("/?"): field_error.detail
+        for field_error in refused.value.field_errors
+        if "/?" in field_error.pointer
+    }
     return {path: set(re.split(r"known are |, |\.$", detail)[1:-1]) for path, detail in asked.items()}
 
 
@@ -158,7 +162,7 @@ def test_the_fields_that_readers_know_are_those_that_are_written_down(kind: str)
 
 
 def closed(schema: Any) -> Any:
-    """The schema, where what is shown and not written down is a fault."""
+    """The schema, where what is shown and not written down is an error."""
     if isinstance(schema, list):
         return [closed(each) for each in schema]
     if not isinstance(schema, dict):

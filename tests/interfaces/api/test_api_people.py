@@ -100,7 +100,7 @@ def test_an_invitation_is_made_with_a_link_listed_without_it_and_taken_back(acme
 def test_what_is_wrong_with_an_invitation_is_named(acme: Actor, body: dict[str, object], pointer: str) -> None:
     sent = {"email": "ann@example.com", "role": "viewer"} | body if body else {}
     answer = assert_problem(Api(acme)("POST", "invitations", sent), 422)
-    assert pointer in {fault["pointer"] for fault in answer["errors"]}
+    assert pointer in {field_error["pointer"] for field_error in answer["errors"]}
     assert not Invitation.objects.exists()
 
 

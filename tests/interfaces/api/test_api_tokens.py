@@ -35,8 +35,8 @@ def narrowed(actor: Actor, **fields: Any) -> Api:
 
 
 def pointers(answer: Any) -> set[str]:
-    """Where the faults of a 422 are."""
-    return {fault["pointer"] for fault in assert_problem(answer, 422)["errors"]}
+    """Where the errors of a 422 are."""
+    return {field_error["pointer"] for field_error in assert_problem(answer, 422)["errors"]}
 
 
 def test_a_token_is_made_shown_once_used_and_revoked(acme: Actor) -> None:

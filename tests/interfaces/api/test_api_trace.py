@@ -87,8 +87,8 @@ def test_routes_of_a_name_without_verification_are_said_to_wait(api: Api) -> Non
     ],
 )
 def test_a_question_that_is_none_is_refused_by_its_field(api: Api, body: Any, pointer: str) -> None:
-    faults = assert_problem(api("POST", "trace", body), 422)["errors"]
-    assert [fault["pointer"] for fault in faults] == [pointer]
+    field_errors = assert_problem(api("POST", "trace", body), 422)["errors"]
+    assert [field_error["pointer"] for field_error in field_errors] == [pointer]
 
 
 def test_a_scheme_that_nothing_listens_for_is_said_to_never_arrive(api: Api, two_routes: None) -> None:

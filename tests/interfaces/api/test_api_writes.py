@@ -131,8 +131,8 @@ def test_a_dry_run_shows_the_lines_of_the_change_and_none_of_others(api: Api) ->
 def test_a_dry_run_refuses_what_the_write_refuses(api: Api) -> None:
     for url in ("routes", "routes?dry_run=true"):
         assert_problem(api("POST", url, {"name": "shop", "spec": ROUTE}), 409)
-        faults = assert_problem(api("POST", url, {"name": "new", "spec": ROUTE | {"path": "x"}}), 422)["errors"]
-        assert [fault["pointer"] for fault in faults] == ["/spec/path"]
+        field_errors = assert_problem(api("POST", url, {"name": "new", "spec": ROUTE | {"path": "x"}}), 422)["errors"]
+        assert [field_error["pointer"] for field_error in field_errors] == ["/spec/path"]
 
 
 POOLS = {"objects": [{"kind": "Pool", "name": "extra", "spec": {"backends": [{"region": "us-central1"}]}}]}

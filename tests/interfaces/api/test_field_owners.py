@@ -82,11 +82,11 @@ def test_a_plan_that_takes_a_field_over_is_applied_exactly_so(api: Api) -> None:
     assert limit() == (50, "")
 
 
-def test_a_limit_of_a_run_that_the_rest_of_a_document_forbids_is_a_fault_of_the_document(api: Api) -> None:
+def test_a_limit_of_a_run_that_the_rest_of_a_document_forbids_is_an_error_of_the_document(api: Api) -> None:
     queue = {"overflow": {"when_full": "queue"}, "backends": [{"region": "us-central1"}]}
     objects = [{"kind": "Pool", "name": "extra", "spec": queue}]
-    (fault,) = assert_problem(api("PUT", "apply?manager=ci", {"objects": objects}), 422)["errors"]
-    assert fault["pointer"] == "/objects/0/spec/overflow/when_full"
+    (field_error,) = assert_problem(api("PUT", "apply?manager=ci", {"objects": objects}), 422)["errors"]
+    assert field_error["pointer"] == "/objects/0/spec/overflow/when_full"
 
 
 def changed(api: Api, value: int) -> tuple[dict[str, Any], str]:

@@ -93,7 +93,7 @@ def test_the_form_stores_the_overflow_policy_and_its_order(shop: Pool, tutorial_
     assert form_data(client, url)["/spec/overflow/order"] == "europe-west1, us-central1"
 
 
-def test_faults_of_the_policy_stand_beside_their_fields(shop: Pool, tutorial_env: Actor) -> None:
+def test_errors_of_the_policy_stand_beside_their_fields(shop: Pool, tutorial_env: Actor) -> None:
     client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     for changed, field in (
         ({"/spec/overflow/order": "us-central1, moon"}, "/spec/overflow/order"),

@@ -159,12 +159,12 @@ def test_the_form_stores_what_was_typed_and_drops_removed_servers(shop: Pool, tu
     assert list(states(shop, "us-central1")) == ["us-vm-1", "us-vm-3"]
 
 
-def test_every_fault_stands_beside_its_field_and_nothing_typed_is_lost(shop: Pool, tutorial_env: Actor) -> None:
+def test_every_error_stands_beside_its_field_and_nothing_typed_is_lost(shop: Pool, tutorial_env: Actor) -> None:
     client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     data = form_data(client, url)
     prefix = next(name for name in data if data[name] == "us-vm-2").removesuffix("name")
     first = next(name for name in data if data[name] == "us-vm-1").removesuffix("name")
-    # The first row is emptied: the faults of the second must not move to its place.
+    # The first row is emptied: the errors of the second must not move to its place.
     data |= {f"{first}name": "", f"{first}address": "", f"{first}port": ""}
     data |= {f"{prefix}port": "abc", "/spec/connect_timeout_ms": "soon", "/spec/health_check/path": "no-slash"}
     answer = client.post(url, data)
@@ -176,7 +176,7 @@ def test_every_fault_stands_beside_its_field_and_nothing_typed_is_lost(shop: Poo
     assert 'value="soon"' in page
 
 
-def test_a_fault_without_a_field_stands_at_the_top_of_the_form(shop: Pool, tutorial_env: Actor) -> None:
+def test_an_error_without_a_field_stands_at_the_top_of_the_form(shop: Pool, tutorial_env: Actor) -> None:
     client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     answer = client.post(url, form_data(client, url) | {"/spec/protocol": "tcp"})
     assert answer.status_code == 422

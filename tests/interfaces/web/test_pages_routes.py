@@ -170,7 +170,7 @@ def test_the_rail_stands_by_what_was_typed_also_when_it_was_refused(tutorial_env
     assert "-prefix.map: shop.acme.example/news/ route-0" in shown
 
 
-def test_all_faults_show_at_once_also_when_a_field_could_not_be_read(tutorial_env: Actor, acme: Actor) -> None:
+def test_all_errors_show_at_once_also_when_a_field_could_not_be_read(tutorial_env: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).post("/routes/new", typed(hostname="", path="no-slash", pools__0__weight="many")))
     for sentence in ("Fill in the hostname.", "Begin the path with a slash.", "Enter a whole number."):
         assert sentence in shown

@@ -234,7 +234,7 @@ def test_a_trigger_is_made_rotated_and_deleted_and_its_secret_shown_once(client:
     assert not Trigger.objects.exists()
 
 
-def test_a_trigger_with_a_fault_is_refused_in_a_sentence(client: Client, acme: Actor) -> None:
+def test_a_trigger_with_an_error_is_refused_in_a_sentence(client: Client, acme: Actor) -> None:
     row = make(acme)
     bad = {"name": "Not A Name", "sender": "odd", "per_minute": "x"}
     assert 'toast bad"' in client.post(f"/schedules/{row.pk}/triggers", bad, follow=True).content.decode()

@@ -1,4 +1,4 @@
-"""The form of a schedule: the next ten before saving, faults at their fields, edit conflicts."""
+"""The form of a schedule: the next ten before saving, errors at their fields, edit conflicts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def client(acme: Actor) -> Client:
     return client_of(acme)
 
 
-def faults_of(page: str) -> str:
+def errors_of(page: str) -> str:
     """What the form refuses, field by field and at its top."""
     return " ".join(re.findall(r'<p class="error">(.*?)</p>', page) + re.findall(r'(?s)role="alert".*?</div>', page))
 
@@ -88,13 +88,13 @@ def test_a_change_is_typed_as_json(client: Client, tutorial_env: Actor) -> None:
         ({"starts_at": "soon"}, "2"),
     ],
 )
-def test_a_fault_stands_beside_its_field_and_what_was_typed_stays(
+def test_an_error_stands_beside_its_field_and_what_was_typed_stays(
     client: Client, typed: dict[str, str], words: str
 ) -> None:
     answer = client.post("/schedules/new", FORM | {"reason": "as typed"} | typed)
     page = answer.content.decode()
     assert answer.status_code == 422
-    assert words.lower() in faults_of(page).lower()
+    assert words.lower() in errors_of(page).lower()
     assert 'value="as typed"' in page
     assert not Schedule.objects.exists()
 

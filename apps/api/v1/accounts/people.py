@@ -102,6 +102,6 @@ def created(shape: dict[str, Any], location: str) -> Response:
 
 
 def judge_version(request: Request) -> None:
-    """Raise Stale for an `If-Match` that cannot be met; leaving it out is no fault."""
+    """Raise Stale for an `If-Match` that cannot be met; leaving it out is no error."""
     if "If-Match" in request.headers:
         requests.expected_version(request, present=member_shapes.ONLY_VERSION)

@@ -219,14 +219,14 @@ class BlackoutList(APIView):
         """`{starts_at, ends_at, reason}`; operators only."""
         no_dry_run(request)
         data = requests.only(request, ("starts_at", "ends_at", "reason"))
-        faults: list[FieldError] = []
-        reader = Reader(data, "", faults)
+        field_errors: list[FieldError] = []
+        reader = Reader(data, "", field_errors)
         starts_at, ends_at = (reader.required(field, instant) for field in ("starts_at", "ends_at"))
         reason = data.get("reason", "")
         if not isinstance(reason, str):
-            reader.fault("reason", "not_text", "Write the reason as text.")
-        if faults:
-            raise Invalid(faults)
+            reader.add_error("reason", "not_text", "Write the reason as text.")
+        if field_errors:
+            raise Invalid(field_errors)
         actor = requests.actor_of(request)
         made = services.set_blackout(actor=actor, starts_at=starts_at, ends_at=ends_at, reason=reason)
         return Response(blackout_shape(made), status=201, headers={"Location": f"/api/v1/blackouts/{made.pk}"})

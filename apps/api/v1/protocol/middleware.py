@@ -57,8 +57,8 @@ class ApiMiddleware:
             return self.get_response(request)
         if not operation.public:
             refuse_caller(actor, request, view)
-        if faults := [*unknown_words(operation, request.GET), *misshapen(operation, request.GET)]:
-            raise Invalid(faults)
+        if field_errors := [*unknown_words(operation, request.GET), *misshapen(operation, request.GET)]:
+            raise Invalid(field_errors)
         if operation.asks_why:  # a wrong reason is refused in a dry run too
             requests.reason(Request(request))
             set_change_origin(requests.origin(Request(request)))
@@ -111,7 +111,7 @@ def _caller(request: HttpRequest) -> Actor | None:
 
 
 def unknown_words(operation: Operation, query: Iterable[str]) -> list[FieldError]:
-    """A fault for each word that the operation does not know, with the nearest that it knows."""
+    """An error for each word that the operation does not know, with the nearest that it knows."""
     known = query_names(operation)
     return [
         FieldError(
@@ -124,7 +124,7 @@ def unknown_words(operation: Operation, query: Iterable[str]) -> list[FieldError
 
 
 def misshapen(operation: Operation, query: Mapping[str, str]) -> list[FieldError]:
-    """A fault for each value that is longer than its parameter may be, and for a moment that is left empty."""
+    """An error for each value that is longer than its parameter may be, and for a moment that is left empty."""
     found = []
     for name in operation.query:
         word, (schema, _) = name.partition("-word")[0], QUERY[name]

@@ -1,4 +1,4 @@
-"""Every refusal is one `application/problem+json` (RFC 9457) that names each fault."""
+"""Every refusal is one `application/problem+json` (RFC 9457) that names each error."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ logger = logging.getLogger(__name__)
 
 
 def problem(
-    status: int, detail: str, instance: str, *, title: str = "", faults: tuple[FieldError, ...] = ()
+    status: int, detail: str, instance: str, *, title: str = "", field_errors: tuple[FieldError, ...] = ()
 ) -> dict[str, Any]:
-    """The body: `type` is about:blank plus our title, `errors` one entry per fault."""
+    """The body: `type` is about:blank plus our title, `errors` one entry per error."""
     return {
         "type": "about:blank",
         "title": title or HTTPStatus(status).phrase,
@@ -41,7 +41,10 @@ def problem(
         "detail": detail,
         "instance": instance,
         "request_id": request_id(),
-        "errors": [{"pointer": fault.pointer, "code": fault.code, "detail": fault.detail} for fault in faults],
+        "errors": [
+            {"pointer": field_error.pointer, "code": field_error.code, "detail": field_error.detail}
+            for field_error in field_errors
+        ],
     }
 
 
@@ -64,8 +67,10 @@ def told(error: Exception, instance: str) -> tuple[dict[str, Any], dict[str, str
         logger.warning("request %s: %s", request_id(), error)
         error = passing
     if isinstance(error, SpillwayError):
-        faults = error.faults if isinstance(error, Invalid | Managed) else ()
-        return problem(error.status, error.detail, instance, title=error.title, faults=faults), _said_beside(error)
+        field_errors = error.field_errors if isinstance(error, Invalid | Managed) else ()
+        return problem(
+            error.status, error.detail, instance, title=error.title, field_errors=field_errors
+        ), _said_beside(error)
     if isinstance(error, exceptions.APIException):
         return problem(error.status_code, _sentence(error), instance), _headers(error)
     for kind, (status, detail) in FOREIGN.items():

@@ -83,7 +83,7 @@ def required_reason(request: Request) -> Iterator[str]:
             replace(each, pointer="/X-Change-Reason", detail=f"{each.detail} {said}")
             if each.pointer == "/reason"
             else each
-            for each in error.faults
+            for each in error.field_errors
         ) from None
 
 
@@ -98,16 +98,16 @@ def _as_utf8(text: str) -> str:
 def origin(request: Request) -> ChangeOrigin:
     """`X-Change-Commit` and `X-Change-Pipeline`, for the audit record. Raises Invalid."""
     commit, pipeline = (request.headers.get(f"X-Change-{name}") for name in ("Commit", "Pipeline"))
-    faults = []
+    field_errors = []
     if commit is not None and not _COMMIT.fullmatch(commit):
-        faults.append(
+        field_errors.append(
             FieldError("/X-Change-Commit", "commit", "Give a commit as 7 to 64 lower-case hexadecimal digits.")
         )
     if pipeline is not None and not (_PIPELINE.fullmatch(pipeline) and len(pipeline) <= MAX_PIPELINE):
         detail = f"Give the https URL of the pipeline's run, at most {MAX_PIPELINE} characters, without a user."
-        faults.append(FieldError("/X-Change-Pipeline", "pipeline", detail))
-    if faults:
-        raise Invalid(faults)
+        field_errors.append(FieldError("/X-Change-Pipeline", "pipeline", detail))
+    if field_errors:
+        raise Invalid(field_errors)
     return ChangeOrigin(commit or "", pipeline or "")
 
 

@@ -28,7 +28,7 @@ class Items(APIView):
     def post(self, request: Request) -> Response:
         """`{items: [{action: create|update|delete, name or id, account?, version?, spec?}]}`.
 
-        `atomic=true` (the default) does all or nothing and refuses with every fault; `atomic=false` does what can be
+        `atomic=true` (the default) does all or nothing and refuses with every error; `atomic=false` does what can be
         done, and says of each item its status with its ETag or its problem. `dry_run=true`, `wait=SECONDS`,
         `break_glass=true`.
         """

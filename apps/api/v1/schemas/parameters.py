@@ -155,7 +155,7 @@ REFUSALS: dict[int, tuple[str, str]] = {
     413: ("TooLarge", "The body is too large."),
     414: ("TooLong", "The URL is too long for the server."),
     415: ("UnsupportedMediaType", "Bodies are JSON or YAML."),
-    422: ("Invalid", "Something in the body, the query or a header is wrong; each fault is named."),
+    422: ("Invalid", "Something in the body, the query or a header is wrong; each error is named."),
     428: ("PreconditionRequired", "Say with If-Match which version you saw."),
     429: ("TooMany", "Too many requests in this minute; Retry-After says when to come again."),
     500: ("Broken", "Something went wrong here; nothing was stored."),

@@ -174,7 +174,7 @@ class OpenAPI(words.Shown):
 
 
 class Problem(words.Shown):
-    """A refusal (RFC 9457) that names each fault."""
+    """A refusal (RFC 9457) that names each error."""
 
     type = serializers.CharField()
     title = serializers.CharField()

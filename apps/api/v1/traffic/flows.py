@@ -172,38 +172,42 @@ class WhatIfAnswer(APIView):
 
 
 class Reader:
-    """Reads a question and remembers every fault with its place."""
+    """Reads a question and remembers every error with its place."""
 
     def __init__(self, data: Shape, regions: dict[str, str]) -> None:
         self.data, self.regions = data, regions
-        self.faults: list[FieldError] = []
+        self.field_errors: list[FieldError] = []
 
     def read(self) -> WhatIf:
-        """The question. Raises Invalid with all faults."""
+        """The question. Raises Invalid with all errors."""
         unknown = [field for field in sorted(map(str, self.data)) if field not in FIELDS]
-        self.faults += [FieldError(f"/{field[:63]}", "unknown_field", f"Use {', '.join(FIELDS)}.") for field in unknown]
+        self.field_errors += [
+            FieldError(f"/{field[:63]}", "unknown_field", f"Use {', '.join(FIELDS)}.") for field in unknown
+        ]
         if not isinstance(self.data.get("pool", ""), str | None):
-            self.faults.append(FieldError("/pool", "text", "Name the pool as account/name."))
+            self.field_errors.append(FieldError("/pool", "text", "Name the pool as account/name."))
         if self.data.get("limits") and not self.data.get("pool"):
-            self.faults.append(FieldError("/limits", "pool", "Limits belong to pools: name the pool as account/name."))
+            self.field_errors.append(
+                FieldError("/limits", "pool", "Limits belong to pools: name the pool as account/name.")
+            )
         question = WhatIf(
             self._regions("failed_regions"), self._regions("drained_regions"), self._factor(), self._limits()
         )
-        if self.faults:
-            raise Invalid(self.faults)
+        if self.field_errors:
+            raise Invalid(self.field_errors)
         return question
 
     def _regions(self, field: str) -> tuple[str, ...]:
         names = self.data.get(field, [])
         if not isinstance(names, list):
-            self.faults.append(FieldError(f"/{field}", "list", "Send a list of names of regions."))
+            self.field_errors.append(FieldError(f"/{field}", "list", "Send a list of names of regions."))
             return ()
         return tuple(filter(None, (self._region(f"/{field}/{at}", name) for at, name in enumerate(names))))
 
     def _region(self, pointer: str, name: object) -> str:
         found = self.regions.get(name, "") if isinstance(name, str) else ""
         if not found:
-            self.faults.append(FieldError(pointer, "unknown_region", "There is no such region."))
+            self.field_errors.append(FieldError(pointer, "unknown_region", "There is no such region."))
         return found
 
     def _factor(self) -> float:
@@ -212,7 +216,7 @@ class Reader:
     def _limits(self) -> dict[str, float]:
         limits = self.data.get("limits", {})
         if not isinstance(limits, dict):
-            self.faults.append(FieldError("/limits", "not_object", "Send {region: requests/s}."))
+            self.field_errors.append(FieldError("/limits", "not_object", "Send {region: requests/s}."))
             return {}
         return {
             self._region(f"/limits/{str(name)[:63]}", name): self._number(
@@ -225,5 +229,5 @@ class Reader:
         good = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(value, int | float) and good and math.isfinite(value) and 0 <= value <= most:
             return float(value)
-        self.faults.append(FieldError(pointer, "out_of_range", f"Use a number from 0 to {most:,}."))
+        self.field_errors.append(FieldError(pointer, "out_of_range", f"Use a number from 0 to {most:,}."))
         return 0.0

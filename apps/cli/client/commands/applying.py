@@ -111,7 +111,7 @@ def _query(asked: argparse.Namespace) -> dict[str, str]:
 
 
 def _read(asked: argparse.Namespace) -> bytes:
-    """The file as it is; its text is kept so that faults can name their line."""
+    """The file as it is; its text is kept so that errors can name their line."""
     try:
         content = sys.stdin.buffer.read() if asked.file == "-" else Path(asked.file).read_bytes()
     except OSError as error:

@@ -52,8 +52,10 @@ class Command(BaseCommand):
                 else:
                     plan = apply_document(actor=platform_actor(), objects=objects, reason=options["reason"], **shared)
         except Invalid as invalid:
-            faults = "\n".join(f"  {fault.pointer}: {fault.detail}" for fault in invalid.faults)
-            raise CommandError(f"Nothing was stored.\n{faults}") from invalid
+            field_errors = "\n".join(
+                f"  {field_error.pointer}: {field_error.detail}" for field_error in invalid.field_errors
+            )
+            raise CommandError(f"Nothing was stored.\n{field_errors}") from invalid
         except SpillwayError as error:
             raise CommandError(error.detail) from error
         self._show(plan)

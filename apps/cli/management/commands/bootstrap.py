@@ -39,8 +39,8 @@ class Command(BaseCommand):
         password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
         try:
             operator = found_operator(username=options["username"], password=password)
-        except ValidationError as fault:
-            raise CommandError(" ".join(fault.messages)) from None
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
         actor = Actor(ACTOR, operator, Membership.Role.ADMIN)
         record(actor=actor, action="create", kind="Person", object_id=None, label=options["username"])
         if not options["tokens"]:

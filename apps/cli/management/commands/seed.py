@@ -50,7 +50,9 @@ class Command(BaseCommand):
                 )
             self._apply_in_parts(actor, documents)
         except Invalid as invalid:
-            raise CommandError("\n".join(f"{fault.pointer}: {fault.detail}" for fault in invalid.faults[:20])) from None
+            raise CommandError(
+                "\n".join(f"{field_error.pointer}: {field_error.detail}" for field_error in invalid.field_errors[:20])
+            ) from None
         except SpillwayError as error:
             raise CommandError(error.detail) from error
         spent = time.monotonic() - started

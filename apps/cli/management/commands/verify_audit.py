@@ -33,7 +33,7 @@ class Command(BaseCommand):
             raise CommandError("Positions begin at 1.")
         verdict = verify(start=from_position or 1, expected=expect_digest)
         if verdict.broken_at is not None:
-            raise CommandError(f"The audit log is broken at position {verdict.broken_at}: {verdict.fault}.")
+            raise CommandError(f"The audit log is broken at position {verdict.broken_at}: {verdict.error}.")
         waiting = f", {verdict.waiting} waiting for their link" if verdict.waiting else ""
         count = f"{verdict.head.position:,}".replace(",", " ")
         self.stdout.write(f"{count} entries, chain whole, head {verdict.head.digest}{waiting}.")

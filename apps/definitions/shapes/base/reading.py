@@ -1,4 +1,4 @@
-"""Makes a specification of a document by its shape, or says every fault of it, with its pointer, at once.
+"""Makes a specification of a document by its shape, or says every error of it, with its pointer, at once.
 
 pydantic reads; what it says is turned into our sentences here:
 
@@ -30,13 +30,13 @@ _SENTENCES = {
 }
 
 
-def read(shape: type[S], data: object, pointer: str, faults: list[FieldError]) -> S | None:
-    """The specification; None where there are faults, which are added to `faults`."""
+def read(shape: type[S], data: object, pointer: str, field_errors: list[FieldError]) -> S | None:
+    """The specification; None where there are errors, which are added to `field_errors`."""
     try:
         found: S = _adapter(cast("Any", shape)).validate_python(data)
     except ValidationError as error:
         for line in error.errors(include_url=False):
-            faults.extend(_faults(shape, line, pointer))
+            field_errors.extend(_field_errors(shape, line, pointer))
         return None
     return found
 
@@ -55,13 +55,16 @@ def _adapter(shape: Any) -> TypeAdapter[Any]:
     return TypeAdapter(shape)
 
 
-def _faults(shape: type[Shape], line: ErrorDetails, pointer: str) -> Iterator[FieldError]:
+def _field_errors(shape: type[Shape], line: ErrorDetails, pointer: str) -> Iterator[FieldError]:
     kind, loc = line["type"], line["loc"]
     pointer = pointer + "".join(f"/{escaped(str(part))}" for part in loc)
     if kind == "value_error":
         error = line["ctx"]["error"]
         if isinstance(error, Wrong):
-            yield from (FieldError(pointer + fault.pointer, fault.code, fault.detail) for fault in error.faults)
+            yield from (
+                FieldError(pointer + field_error.pointer, field_error.code, field_error.detail)
+                for field_error in error.field_errors
+            )
         else:  # a GrammarError
             yield FieldError(pointer, error.code, error.message)
     elif kind == "unexpected_keyword_argument":

@@ -165,7 +165,7 @@ def read_pairs(
     """An object with a text for each key, by key."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise GrammarError("not_object", "Write an object with named fields here.")
-    faults = []
+    field_errors = []
     for read, key, entry in [
         *((read_key, key, key) for key in value),
         *((read_value, key, entry) for key, entry in sorted(value.items())),
@@ -173,13 +173,13 @@ def read_pairs(
         pointer = f"/{escaped(key)}"
         try:
             if entry is None:
-                faults.append(FieldError(pointer, "missing", f"Fill in {key}."))
+                field_errors.append(FieldError(pointer, "missing", f"Fill in {key}."))
             else:
                 read(entry)
         except GrammarError as error:
-            faults.append(FieldError(pointer, error.code, error.message))
-    if faults:
-        raise Wrong(*faults)
+            field_errors.append(FieldError(pointer, error.code, error.message))
+    if field_errors:
+        raise Wrong(*field_errors)
     return tuple(sorted(value.items()))
 
 

@@ -16,16 +16,16 @@ MISSING = "Name at least one network, such as 203.0.113.0/27."
 
 
 def _apart(blocks: tuple[str, ...], _: Data) -> None:
-    networks, faults = [ipaddress.ip_network(block) for block in blocks], []
+    networks, field_errors = [ipaddress.ip_network(block) for block in blocks], []
     for index, one in enumerate(networks):
         if other := next((each for each in networks[:index] if overlap(one, each)), None):
-            faults.append(
+            field_errors.append(
                 FieldError(f"/{index}", "overlap", f"This network overlaps {other}; name every address once.")
             )
     if not blocks:
-        faults.append(FieldError("", "missing", MISSING))
-    if faults:
-        raise Wrong(*faults)
+        field_errors.append(FieldError("", "missing", MISSING))
+    if field_errors:
+        raise Wrong(*field_errors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,12 +55,12 @@ class CloudAccountSpec(Shape):
     @classmethod
     def together(cls, sent: Data) -> list[FieldError]:
         """What only one of the clouds has."""
-        credentials, faults = str(sent.get("credentials", "")), []
+        credentials, field_errors = str(sent.get("credentials", "")), []
         if sent.get("cloud") == Cloud.AWS and sent.get("project"):
-            faults.append(FieldError("/project", "cloud", "AWS has no projects; leave this out."))
+            field_errors.append(FieldError("/project", "cloud", "AWS has no projects; leave this out."))
         if sent.get("cloud") == Cloud.GOOGLE and not sent.get("project"):
-            faults.append(FieldError("/project", "missing", "Fill in the id of the Google project."))
+            field_errors.append(FieldError("/project", "missing", "Fill in the id of the Google project."))
         if sent.get("cloud") == Cloud.GOOGLE and credentials and not credentials.startswith("env:"):
             detail = "Google takes env:NAME (a service account's JSON), or nothing."
-            faults.append(FieldError("/credentials", "cloud", detail))
-        return faults
+            field_errors.append(FieldError("/credentials", "cloud", detail))
+        return field_errors

@@ -60,23 +60,23 @@ class StaticIPSpec(Shape):
         if kind in ON_FLEETS:
             return _on_fleets(kind, sent)
         chosen = [field for field in ("address", "pool", "region", "router_id") if field in sent]
-        faults = [
+        field_errors = [
             FieldError(f"/{field}", "kind", f"The cloud chooses the addresses of its stack; leave {field} out.")
             for field in chosen
         ]
         if "stack" not in sent:
-            faults.append(FieldError("/stack", "missing", f"Fill in stack: a {kind} address belongs to a stack."))
-        return faults if kind in KINDS else []
+            field_errors.append(FieldError("/stack", "missing", f"Fill in stack: a {kind} address belongs to a stack."))
+        return field_errors if kind in KINDS else []
 
 
 def _on_fleets(kind: str, sent: Data) -> list[FieldError]:
-    faults = []
+    field_errors = []
     if "stack" in sent:
         detail = f"An address of kind {kind} belongs to fleets; leave out stack."
-        faults.append(FieldError("/stack", "kind", detail))
+        field_errors.append(FieldError("/stack", "kind", detail))
     if kind == AddressKind.VIP and "region" not in sent:
         detail = "A vip moves among the nodes of one region; fill in region."
-        faults.append(FieldError("/region", "missing", detail))
+        field_errors.append(FieldError("/region", "missing", detail))
     if "router_id" in sent and kind != AddressKind.VIP:
-        faults.append(FieldError("/router_id", "kind", "Only a vip has a router ID; leave this out."))
-    return faults
+        field_errors.append(FieldError("/router_id", "kind", "Only a vip has a router ID; leave this out."))
+    return field_errors

@@ -23,22 +23,22 @@ FOLLOW_BALANCER = (*FOLLOW_ADDRESS, "CNAME")
 
 
 def _of_type(values: tuple[str, ...], data: Data) -> None:
-    kind, faults = data.get("type"), []
+    kind, field_errors = data.get("type"), []
     if kind is None:
         return
     for index, value in enumerate(values):
         try:
             record_values.value_of(kind)(value)
         except GrammarError as error:
-            faults.append(FieldError(f"/{index}", error.code, error.message))
+            field_errors.append(FieldError(f"/{index}", error.code, error.message))
     if kind is RecordType.CNAME and len(values) > 1:
-        faults.append(FieldError("", "too_many", "A CNAME has one value."))
+        field_errors.append(FieldError("", "too_many", "A CNAME has one value."))
     if kind is RecordType.MX and "0 ." in values and len(values) > 1:
-        faults.append(
+        field_errors.append(
             FieldError("", "null_mx", "`0 .` means that the domain accepts no mail; use it as the only value.")
         )
-    if faults:
-        raise Wrong(*faults)
+    if field_errors:
+        raise Wrong(*field_errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +78,18 @@ class RecordSpec(Shape):
         """One source of what is served, which its type can follow, under a name that can have the type."""
         kind, sources = str(sent.get("type")), [field for field in SOURCES if sent.get(field) not in (None, [])]
         if len(sources) != 1:
-            faults = [FieldError("", "one_source", f"Use exactly one of {', '.join(SOURCES)}.")]
+            field_errors = [FieldError("", "one_source", f"Use exactly one of {', '.join(SOURCES)}.")]
         elif sources == ["static_ip"] and kind not in FOLLOW_ADDRESS:
-            faults = [FieldError("/type", "source", "A record that follows a static IP is an A or an AAAA.")]
+            field_errors = [FieldError("/type", "source", "A record that follows a static IP is an A or an AAAA.")]
         elif sources == ["load_balancer"] and kind not in FOLLOW_BALANCER:
-            faults = [
+            field_errors = [
                 FieldError("/type", "source", "A record that follows a load balancer is an A, an AAAA or a CNAME.")
             ]
         else:
-            faults = []
+            field_errors = []
         try:
             if kind in TYPES:
                 record_values.fits_type(str(sent.get("label")), RecordType(kind))
         except GrammarError as error:
-            faults.append(FieldError("/label", error.code, error.message))
-        return faults
+            field_errors.append(FieldError("/label", error.code, error.message))
+        return field_errors

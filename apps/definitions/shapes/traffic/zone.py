@@ -125,10 +125,14 @@ class ZoneSpec(Shape):
     def together(cls, sent: Data) -> list[FieldError]:
         """What the driver needs, and nothing else."""
         driver = str(sent.get("driver"))
-        return [fault for field in OF_DRIVERS if driver in NEEDS and (fault := _fault(driver, field, sent.get(field)))]
+        return [
+            field_error
+            for field in OF_DRIVERS
+            if driver in NEEDS and (field_error := _field_error(driver, field, sent.get(field)))
+        ]
 
 
-def _fault(driver: str, field: str, given: object) -> FieldError | None:
+def _field_error(driver: str, field: str, given: object) -> FieldError | None:
     if field in NEEDS[driver] and not given:
         return FieldError(f"/{field}", "missing", f"A zone with driver {driver} needs {field}; fill it in.")
     usual = field == "key_algorithm" and given == ALGORITHMS[0]  # as documents that we write have it

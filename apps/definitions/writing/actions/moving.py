@@ -67,17 +67,19 @@ def release_static_ip(*, actor: Actor, name: str, reason: str = "") -> StaticIP:
 
 def _names(load_balancer: object, listeners: object) -> Sequence[str] | None:
     """The names of the listeners. Raises Invalid."""
-    faults = []
+    field_errors = []
     given = listeners if isinstance(listeners, list) else []
     if listeners is not None and not given:
-        faults.append(FieldError("/listeners", "not_list", "Write listeners as a list of names, or leave it out."))
+        field_errors.append(
+            FieldError("/listeners", "not_list", "Write listeners as a list of names, or leave it out.")
+        )
     for pointer, value in [("/load_balancer", load_balancer), *((f"/listeners/{at}", x) for at, x in enumerate(given))]:
         try:
             grammar.name(value)
         except grammar.GrammarError as error:
-            faults.append(FieldError(pointer, error.code, error.message))
-    if faults:
-        raise Invalid(faults)
+            field_errors.append(FieldError(pointer, error.code, error.message))
+    if field_errors:
+        raise Invalid(field_errors)
     return None if listeners is None else [str(each) for each in given]
 
 
@@ -99,18 +101,20 @@ def _chosen(changes: ChangeSet, row: StaticIP, balancer: LoadBalancer, names: Se
         found = [each for each in own if each.name in names]
         for at, name in enumerate(names):
             if name not in {each.name for each in own}:
-                changes.fault(f"/listeners/{at}", "unknown", f"Load balancer {balancer.name} has no listener {name}.")
-    if not found and not changes.faults:
+                changes.add_error(
+                    f"/listeners/{at}", "unknown", f"Load balancer {balancer.name} has no listener {name}."
+                )
+    if not found and not changes.field_errors:
         detail = (
             f"Name the listeners of {balancer.name} that should bind it; none of them uses a port that it serves now."
         )
-        changes.fault("/listeners", "missing", detail)
+        changes.add_error("/listeners", "missing", detail)
     if len({each.port for each in found}) < len(found):
         detail = "Two of these listeners use the same port; an address can serve each port only once."
-        changes.fault("/listeners", "twice", detail)
+        changes.add_error("/listeners", "twice", detail)
     fleets, stacks = list(balancer.fleets.all()), list(balancer.stacks.all())
     expect_fit(changes, row, fleets, stacks, "/load_balancer")
-    changes.faults.raise_any()
+    changes.field_errors.raise_any()
     return found
 
 
@@ -156,8 +160,8 @@ def _reject_taken_ports(changes: ChangeSet, left: list[Listener]) -> None:
             detail = (
                 f"{whose} would bind port {listener.port} of the nodes, which {by} uses; delete it, or change its port."
             )
-            changes.fault("", "port_in_use", detail)
-    changes.faults.raise_any()
+            changes.add_error("", "port_in_use", detail)
+    changes.field_errors.raise_any()
 
 
 def _served(listeners: list[Listener]) -> Document:

@@ -92,7 +92,7 @@ def _take_back(changes: ChangeSet, step: Step, at: int) -> Change | None:
         raise Conflict(f"{step.label} was changed in part; undo that with the same kind of call.")
     if step.before is not None:
         sent = {"kind": step.kind, "name": step.name, "account": step.account, "spec": step.before}
-        changes.faults.pointer = f"/objects/{at}"
+        changes.field_errors.pointer = f"/objects/{at}"
         version = row.version if row is not None else None
-        return save(changes, read_object(sent, pointer=changes.faults.pointer), expected_version=version)[1]
+        return save(changes, read_object(sent, pointer=changes.field_errors.pointer), expected_version=version)[1]
     return delete(changes, step.kind, row) if row is not None else None

@@ -32,13 +32,13 @@ def set_server(
 
     `expected_version` is that of the server's pool, whose document this changes. Raises NotFound, Invalid, Stale.
     """
-    faults: list[FieldError] = []
+    field_errors: list[FieldError] = []
     wanted = {
-        "state": _allowed("state", state, word(ServerState).read, faults),
-        "weight": _allowed("weight", weight, grammar.server_weight, faults),
+        "state": _allowed("state", state, word(ServerState).read, field_errors),
+        "weight": _allowed("weight", weight, grammar.server_weight, field_errors),
     }
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     with change_set(actor, reason=reason) as changes:
         server = selectors.only(selectors.servers(actor), server_id)
         pool = server.backend.pool
@@ -49,13 +49,13 @@ def set_server(
     return server
 
 
-def _allowed(field: str, value: object, allowed: Callable[[object], Any], faults: list[FieldError]) -> Any:
+def _allowed(field: str, value: object, allowed: Callable[[object], Any], field_errors: list[FieldError]) -> Any:
     if value is None:
         return None
     try:
         return allowed(value)
     except grammar.GrammarError as error:
-        faults.append(FieldError(f"/{field}", error.code, error.message))
+        field_errors.append(FieldError(f"/{field}", error.code, error.message))
         return None
 
 

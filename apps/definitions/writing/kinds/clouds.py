@@ -27,13 +27,13 @@ def store_cloud_account(changes: ChangeSet, owner: Account, row: CloudAccount, s
         for field in ("cloud", "project"):
             if getattr(row, field) != getattr(spec, field):
                 detail = f"This account has stacks, so its {field} cannot change. Create another cloud account."
-                changes.fault(f"/spec/{field}", "in_use", detail)
+                changes.add_error(f"/spec/{field}", "in_use", detail)
     if spec.endpoint_url and not (settings.DEVELOPMENT and spec.endpoint_url.startswith("memory:")):
         try:
             called_url(spec.endpoint_url)
         except GrammarError as error:
-            changes.fault("/spec/endpoint_url", error.code, error.message)
-    changes.faults.raise_any()
+            changes.add_error("/spec/endpoint_url", error.code, error.message)
+    changes.field_errors.raise_any()
     row.account = owner
     copy_plain(spec, row)
     row.save()
@@ -51,55 +51,57 @@ def store_stack(changes: ChangeSet, owner: Account, row: Stack, spec: StackSpec)
         _expect_of_cloud(changes, Cloud(account.cloud), spec)
     if row.pk is not None:
         _reject_move(changes, row, account, spec)
-    if changes.faults or account is None:
-        raise Invalid(changes.faults.drain())
+    if changes.field_errors or account is None:
+        raise Invalid(changes.field_errors.drain())
     row.account, row.cloud_account, row.region = owner, account, region
     row.network = write(NetworkSpec, spec.network)
     copy_plain(spec, row)
     if row.pk is not None and row.load_balancers.exists() and (missing := missing_network(row)):
-        changes.fault("/spec/network", "in_use", f"This stack has load balancers; it {missing}.")
-        raise Invalid(changes.faults.drain())
+        changes.add_error("/spec/network", "in_use", f"This stack has load balancers; it {missing}.")
+        raise Invalid(changes.field_errors.drain())
     row.save()
     changes.lookups.remember(row, "Stack", row.name)
     changes.mark_affected(row)
 
 
 def _expect_of_cloud(changes: ChangeSet, cloud: Cloud, spec: StackSpec) -> None:
-    """Faults of what the other cloud has."""
+    """Errors of what the other cloud has."""
     if cloud is Cloud.GOOGLE:
         _expect_google(changes, spec)
         return
     if spec.cloud_region == GLOBAL:
-        changes.fault("/spec/cloud_region", "cloud", "AWS has no region global; name one such as eu-central-1.")
+        changes.add_error("/spec/cloud_region", "cloud", "AWS has no region global; name one such as eu-central-1.")
     if spec.region is None:
-        changes.fault("/spec/region", "missing", "Fill in the Spillway region that this cloud region belongs to.")
+        changes.add_error("/spec/region", "missing", "Fill in the Spillway region that this cloud region belongs to.")
     if spec.network.vpc and not is_vpc_id(spec.network.vpc):
-        changes.fault("/spec/network/vpc", "cloud", "On AWS write the id of the VPC, such as vpc-0a1b2c3d4e5f60718.")
+        changes.add_error(
+            "/spec/network/vpc", "cloud", "On AWS write the id of the VPC, such as vpc-0a1b2c3d4e5f60718."
+        )
     if spec.network.zones:
-        changes.fault("/spec/network/zones", "cloud", "AWS needs no zones: each subnet is in one; leave this out.")
+        changes.add_error("/spec/network/zones", "cloud", "AWS needs no zones: each subnet is in one; leave this out.")
 
 
 def _expect_google(changes: ChangeSet, spec: StackSpec) -> None:
     if spec.cloud_region != GLOBAL:
         detail = "Google's load balancers are global: write global; zones say where the endpoints of each region are."
-        changes.fault("/spec/cloud_region", "cloud", detail)
+        changes.add_error("/spec/cloud_region", "cloud", detail)
     if spec.region is not None:
-        changes.fault("/spec/region", "cloud", "A stack on Google covers all regions; leave this out.")
+        changes.add_error("/spec/region", "cloud", "A stack on Google covers all regions; leave this out.")
     if is_vpc_id(spec.network.vpc):
-        changes.fault("/spec/network/vpc", "cloud", "On Google write the name of the network, or its self link.")
+        changes.add_error("/spec/network/vpc", "cloud", "On Google write the name of the network, or its self link.")
     for field in ("subnets", "log_bucket", "vpc_networks"):
         if getattr(spec.network, field):
-            changes.fault(f"/spec/network/{field}", "cloud", f"Google needs no {field} here; leave this out.")
+            changes.add_error(f"/spec/network/{field}", "cloud", f"Google needs no {field} here; leave this out.")
 
 
 def _reject_move(changes: ChangeSet, row: Stack, account: CloudAccount | None, spec: StackSpec) -> None:
     """What a stack has made stands in its place, and its state says so."""
     if account and row.cloud_account_id != account.pk:
-        changes.fault(
+        changes.add_error(
             "/spec/cloud_account", "in_use", "A stack cannot move to another cloud account; create another stack there."
         )
     if row.cloud_region != spec.cloud_region:
-        changes.fault(
+        changes.add_error(
             "/spec/cloud_region", "in_use", "A stack cannot move to another cloud region; create another stack there."
         )
 

@@ -30,8 +30,8 @@ def store_grant(changes: ChangeSet, _owner: Account, row: Grant, spec: GrantSpec
     account = _grantee(changes, row, spec)
     if spec.hostname and account:
         _reject_taken(changes, row, account, spec.hostname)
-    if changes.faults or account is None:
-        raise Invalid(changes.faults.drain())
+    if changes.field_errors or account is None:
+        raise Invalid(changes.field_errors.drain())
     if row.pk is not None:
         defer_loss(changes, row)
     row.account = account
@@ -50,13 +50,13 @@ def defer_loss(changes: ChangeSet, row: Grant) -> None:
 def _grantee(changes: ChangeSet, row: Grant, spec: GrantSpec) -> Account | None:
     name = spec.account
     account: Account | None = changes.lookup(("Account", name), lambda: Account.objects.filter(name=name).first())
-    if account is None and ("Account", name) not in changes.faults.rejected:
-        changes.fault("/spec/account", "unknown", f"There is no account {name}.")
+    if account is None and ("Account", name) not in changes.field_errors.rejected:
+        changes.add_error("/spec/account", "unknown", f"There is no account {name}.")
     elif account is not None and account.is_operator:
-        changes.fault("/spec/account", "operator", "Choose a customer's account; operators need no grant.")
+        changes.add_error("/spec/account", "operator", "Choose a customer's account; operators need no grant.")
     elif account is not None and row.pk is not None and row.account_id != account.pk:
         detail = f"A grant cannot move from {row.account.name}; create another one for {name}."
-        changes.fault("/spec/account", "account", detail)
+        changes.add_error("/spec/account", "account", detail)
     return account
 
 
@@ -66,10 +66,10 @@ def _reject_taken(changes: ChangeSet, row: Grant, account: Account, name: str) -
     taken = claim.exclude(account=account).exclude(account__kind=Account.Kind.OPERATOR).first()
     if taken:
         detail = f"{name} belongs to {taken.account.name}, who must release it first."
-        changes.fault("/spec/hostname", "hostname_taken", detail)
+        changes.add_error("/spec/hostname", "hostname_taken", detail)
     others = Grant.objects.filter(in_force(), hostname=name).exclude(account=account).exclude(pk=row.pk)
     if other := others.first():
-        changes.fault("/spec/hostname", "granted", f"Grant {other.name} already gives {name} to another account.")
+        changes.add_error("/spec/hostname", "granted", f"Grant {other.name} already gives {name} to another account.")
 
 
 def _verify(changes: ChangeSet, grant: Grant) -> None:

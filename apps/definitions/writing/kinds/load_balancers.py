@@ -22,7 +22,7 @@ SUBNETS_OF_ALB = 2
 def store_load_balancer(changes: ChangeSet, owner: Account, row: LoadBalancer, spec: LoadBalancerSpec) -> None:
     """The front with its listeners; two listeners of one fleet never bind the same address and port."""
     if LoadBalancer.objects.filter(name=row.name).exclude(pk=row.pk).exists():
-        changes.fault("/name", "taken", f"A load balancer named {row.name} already exists; choose another name.")
+        changes.add_error("/name", "taken", f"A load balancer named {row.name} already exists; choose another name.")
     named = [changes.named(Fleet, name, f"/spec/fleets/{index}") for index, name in enumerate(spec.fleets)]
     fleets = [fleet for fleet in named if fleet]
     stacks = [stack for index, name in enumerate(spec.stacks) if (stack := _stack(changes, name, index))]
@@ -32,7 +32,7 @@ def store_load_balancer(changes: ChangeSet, owner: Account, row: LoadBalancer, s
     for index, address in enumerate(addresses):
         if address:
             expect_fit(changes, address, fleets, stacks, f"/spec/listeners/{index}/static_ip")
-    changes.faults.raise_any()
+    changes.field_errors.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)  # a location that it leaves loses it
     row.account = owner
@@ -51,7 +51,7 @@ def _stack(changes: ChangeSet, name: str, index: int) -> Stack | None:
     pointer = f"/spec/stacks/{index}"
     found = changes.named(Stack, name, pointer)
     if found and (missing := missing_network(found)):
-        changes.fault(pointer, "network", f"Stack {name} {missing} first; load balancers need this.")
+        changes.add_error(pointer, "network", f"Stack {name} {missing} first; load balancers need this.")
     return found
 
 
@@ -79,7 +79,7 @@ def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -
     ]
     pool = changes.owned(Pool, owner, spec.default_pool, f"{pointer}/default_pool")
     if pool and (pool.protocol == Protocol.TCP) != (spec.protocol is Protocol.TCP):
-        changes.fault(
+        changes.add_error(
             f"{pointer}/default_pool", "protocol", f"A {spec.protocol} listener cannot use a {pool.protocol} pool."
         )
     return address, certificates, pool
@@ -96,16 +96,16 @@ def _reject_taken_ports(
     for index, (listener, address) in enumerate(zip(spec.listeners, addresses, strict=True)):
         if address is None and listener.port in own:
             detail = f"Nodes of fleet {own[listener.port]} use port {listener.port} internally; choose another port."
-            changes.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
+            changes.add_error(f"/spec/listeners/{index}/port", "port_in_use", detail)
         same = others.filter(port=listener.port, static_ip__isnull=True).select_related("load_balancer")
         if address is None and (taken := same.first()):
             detail = f"Port {listener.port} is in use by listener {taken.name} of {taken.load_balancer.name}."
-            changes.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
+            changes.add_error(f"/spec/listeners/{index}/port", "port_in_use", detail)
 
 
 def expect_fit(changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], pointer: str) -> None:
-    """Note a fault where the static IP cannot be in every location of a load balancer, or in the end serves two."""
-    changes.deferred.add(partial(_reject_two_users, address, changes.faults.pointer + pointer))
+    """Note an error where the static IP cannot be in every location of a load balancer, or in the end serves two."""
+    changes.deferred.add(partial(_reject_two_users, address, changes.field_errors.pointer + pointer))
     if address.kind in ON_FLEETS:
         _expect_fit_on_fleets(changes, address, fleets, stacks, pointer)
     else:
@@ -132,10 +132,10 @@ def _expect_fit_on_fleets(
         detail = (
             f"{address.name} ({address.kind}) works on fleets only, but the load balancer is also in stack {names}."
         )
-        changes.fault(pointer, "kind", f"{detail} Leave it out, or create a load balancer for each.")
+        changes.add_error(pointer, "kind", f"{detail} Leave it out, or create a load balancer for each.")
     if address.region_id and any(fleet.region_id != address.region_id for fleet in fleets):
         detail = f"{address.name} belongs to one region, but the load balancer has fleets elsewhere."
-        changes.fault(pointer, "region", detail)
+        changes.add_error(pointer, "region", detail)
 
 
 def _expect_fit_in_stacks(
@@ -146,11 +146,13 @@ def _expect_fit_in_stacks(
             f"{address.name} ({address.kind}) belongs to a cloud, but the load "
             f"balancer also runs on fleet {fleets[0].name}."
         )
-        changes.fault(pointer, "kind", f"{detail} Leave it out, or create a load balancer for each.")
+        changes.add_error(pointer, "kind", f"{detail} Leave it out, or create a load balancer for each.")
     elsewhere = next((stack for stack in stacks if stack.pk != address.stack_id), None)
     if elsewhere:
         own = address.stack.name if address.stack else "another stack"
-        changes.fault(pointer, "stack", f"{address.name} is in {own}, but the load balancer is in {elsewhere.name}.")
+        changes.add_error(
+            pointer, "stack", f"{address.name} is in {own}, but the load balancer is in {elsewhere.name}."
+        )
 
 
 def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) -> None:

@@ -26,8 +26,8 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     hostname = row.hostname if stays and not _verifies(changes, row.hostname) else _claim(changes, owner, spec.hostname)
     if balancer and hostname:
         _reject_identical(changes, row, spec, balancer, hostname)
-    if changes.faults or balancer is None or hostname is None:
-        raise Invalid(changes.faults.drain())
+    if changes.field_errors or balancer is None or hostname is None:
+        raise Invalid(changes.field_errors.drain())
     if row.pk is not None:
         changes.affected.add_load_balancer(row.load_balancer_id)
         if row.hostname_id != hostname.pk:
@@ -55,7 +55,7 @@ def _pool(changes: ChangeSet, owner: Account, reference: str, index: int, presen
         Pool, owner, reference, pointer
     )
     if pool and pool.protocol == Protocol.TCP:
-        changes.fault(pointer, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
+        changes.add_error(pointer, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
     return pool
 
 
@@ -77,7 +77,7 @@ def _claim(changes: ChangeSet, owner: Account, name: str) -> Hostname | None:
     try:
         found: Hostname = changes.lookup(("Hostname", owner.pk, name), claim)
     except HostnameTaken as error:
-        changes.fault("/spec/hostname", error.code, str(error))
+        changes.add_error("/spec/hostname", error.code, str(error))
         return None
     return found
 
@@ -101,7 +101,7 @@ def _reject_identical(
         if match_of(other.methods, other.headers, other.scheme) == wanted:
             # The hostname is the owner's, so the other route is one that the actor may see.
             detail = f"Route {other.name} already matches the same requests; change its action or this path."
-            changes.fault("/spec/path", "identical_route", detail)
+            changes.add_error("/spec/path", "identical_route", detail)
 
 
 def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:

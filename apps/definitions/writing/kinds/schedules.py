@@ -30,8 +30,8 @@ def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: Sche
         _check_target(changes, owner, row, spec.target)
         if row.pk is not None and (owed := owed_by(row)):
             detail = f"It will restore an earlier value at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
-            changes.fault("/spec/target", "owed", detail)
-    changes.faults.raise_any()
+            changes.add_error("/spec/target", "owed", detail)
+    changes.field_errors.raise_any()
     paused = row.paused if spec.paused is None else spec.paused
     afresh = row.pk is None or timing_of(row) != timing_of(spec) or (row.paused and not paused)
     for field in _COPIED:
@@ -60,19 +60,19 @@ def _check_target(changes: ChangeSet, owner: Account, row: Schedule, target: Tar
     if target.kind == Schedule.TargetKind.CAPACITY_TEST:
         changes.actor.may_write("capacity-tests")
         there = CapacityTest.objects.filter(account=owner, name=document["name"]).exists()
-        if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in changes.faults.rejected:
-            changes.fault(f"{pointer}/name", "unknown", f"There is no capacity test {document['name']}.")
+        if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in changes.field_errors.rejected:
+            changes.add_error(f"{pointer}/name", "unknown", f"There is no capacity test {document['name']}.")
     elif target.kind == Schedule.TargetKind.ROLLOUT:
         changes.actor.may_write("fleets")
         changes.actor.must_operate("what fleets run")
         if not owner.is_operator:
-            changes.fault(
+            changes.add_error(
                 pointer,
                 "operators",
                 "Only schedules of the operator account can push fleets; create it in the operator account.",
             )
         changes.named(Fleet, document["fleet"], f"{pointer}/fleet")
     elif target.kind == Schedule.TargetKind.CHANGE:
-        pointer, wanted = changes.faults.pointer, document["object"]
+        pointer, wanted = changes.field_errors.pointer, document["object"]
         change = ScheduledChange(pointer, owner, row.name, wanted, row.manager)
         changes.deferred.scheduled_changes.append(change)

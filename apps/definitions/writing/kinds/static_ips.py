@@ -33,7 +33,7 @@ def store_address_pool(changes: ChangeSet, owner: Account, row: AddressPool, spe
     _reject_overlap(changes, row, spec)
     if row.pk is not None:
         _reject_loss(changes, row, spec, region)
-    changes.faults.raise_any()
+    changes.field_errors.raise_any()
     row.account, row.region = owner, region
     copy_plain(spec, row)
     row.save()
@@ -46,7 +46,7 @@ def _reject_overlap(changes: ChangeSet, row: AddressPool, spec: AddressPoolSpec)
         other = next((each for each in others if _touches(block, each.blocks)), None)
         if other:
             detail = f"Pool {other.name} already has addresses of this network; each address belongs to one pool."
-            changes.fault(f"/spec/blocks/{index}", "overlap", detail)
+            changes.add_error(f"/spec/blocks/{index}", "overlap", detail)
 
 
 def _touches(block: str, others: Iterable[str]) -> bool:
@@ -61,11 +61,11 @@ def _reject_loss(changes: ChangeSet, row: AddressPool, spec: AddressPoolSpec, re
         detail = (
             f"Static IP {lost.name} uses {lost.address} of this pool; keep this network, or delete the static IP first."
         )
-        changes.fault("/spec/blocks", "in_use", detail)
+        changes.add_error("/spec/blocks", "in_use", detail)
     if used and row.region_id != (region.pk if region else None) and region is not None:
         away = next((each for each in used if each.region_id != region.pk), None)
         if away:
-            changes.fault("/spec/region", "in_use", f"Static IP {away.name} of this pool is not of that region.")
+            changes.add_error("/spec/region", "in_use", f"Static IP {away.name} of this pool is not of that region.")
 
 
 def holds(blocks: Iterable[str], address: str) -> bool:
@@ -101,15 +101,15 @@ def store_static_ip(changes: ChangeSet, owner: Account, row: StaticIP, spec: Sta
         _reject_another(changes, row, spec, stack, region)
     if stack and spec.kind not in OF_CLOUD[Cloud(stack.cloud_account.cloud)]:
         kinds = " or ".join(sorted(OF_CLOUD[Cloud(stack.cloud_account.cloud)]))
-        changes.fault("/spec/kind", "kind", f"In stack {stack.name} an address is of kind {kinds}.")
+        changes.add_error("/spec/kind", "kind", f"In stack {stack.name} an address is of kind {kinds}.")
     if pool and pool.region_id and pool.region_id != (region.pk if region else None):
-        changes.fault("/spec/pool", "region", f"Pool {pool.name} belongs to another region than this address.")
-    changes.faults.raise_any()
+        changes.add_error("/spec/pool", "region", f"Pool {pool.name} belongs to another region than this address.")
+    changes.field_errors.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)
     address = _address(changes, row, spec, pool) if spec.kind in ON_FLEETS else row.address
     router_id = _router_id(changes, row, spec, region) if spec.kind is AddressKind.VIP else None
-    changes.faults.raise_any()
+    changes.field_errors.raise_any()
     copy_plain(spec, row)
     row.account, row.address, row.router_id = owner, address, router_id
     row.region, row.pool, row.stack, row.owner = region, pool, stack, given_to
@@ -135,8 +135,8 @@ def _given_to(changes: ChangeSet, spec: StaticIPSpec) -> Account | None:
     if name is None:
         return None
     found: Account | None = changes.lookup(("Account", name), lambda: Account.objects.filter(name=name).first())
-    if found is None and ("Account", name) not in changes.faults.rejected:
-        changes.fault("/spec/owner", "unknown", f"There is no account {name}.")
+    if found is None and ("Account", name) not in changes.field_errors.rejected:
+        changes.add_error("/spec/owner", "unknown", f"There is no account {name}.")
     if found is not None:
         expect_growth(changes, "StaticIP", found)
     return found
@@ -145,39 +145,43 @@ def _given_to(changes: ChangeSet, spec: StaticIPSpec) -> Account | None:
 def _reject_another(
     changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, stack: Stack | None, region: Region | None
 ) -> None:
-    """Faults where what is asked for is another address than the one that is there."""
+    """Errors where what is asked for is another address than the one that is there."""
     if row.kind != spec.kind:
         detail = f"The kind of a static IP cannot change from {row.kind}; create another one of kind {spec.kind}."
-        changes.fault("/spec/kind", "kind", detail)
+        changes.add_error("/spec/kind", "kind", detail)
     elif spec.stack and row.stack_id != (stack.pk if stack else None):
-        changes.fault("/spec/stack", "stack", "A static IP cannot move to another stack; create another one there.")
+        changes.add_error("/spec/stack", "stack", "A static IP cannot move to another stack; create another one there.")
     elif row.region_id != (region.pk if region else None):
         user = Listener.objects.filter(static_ip=row).select_related("load_balancer").first()
         if user:
             detail = (
                 f"The address is attached to {user.load_balancer.name}, so its region cannot change; detach it first."
             )
-            changes.fault("/spec/region", "in_use", detail)
+            changes.add_error("/spec/region", "in_use", detail)
     if row.protected and spec.address and spec.address != row.address and spec.protected is not False:
-        changes.fault("/spec/address", "protected", f"{row.address} is protected; set protected: false to release it.")
+        changes.add_error(
+            "/spec/address", "protected", f"{row.address} is protected; set protected: false to release it."
+        )
 
 
 def _address(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, pool: AddressPool | None) -> str | None:
     """The address that was given, the one that is there, or the lowest that is free in the pool."""
     wanted = spec.address or (row.address if row.pk is not None else None)
     if wanted is None and pool is None:
-        changes.fault("/spec/address", "missing", "Fill in the address, or the pool to allocate it from.")
+        changes.add_error("/spec/address", "missing", "Fill in the address, or the pool to allocate it from.")
         return None
     if pool:
         lock_words(["address pools"])  # whoever allots as well waits here
     if wanted is None and pool:
         return _allotted(pool)
     if pool and not holds(pool.blocks, str(wanted)):
-        changes.fault(
+        changes.add_error(
             "/spec/address", "pool", f"Pool {pool.name} cannot allocate {wanted}; choose an address from its networks."
         )
     if StaticIP.objects.filter(address=wanted).exclude(pk=row.pk).exists():
-        changes.fault("/spec/address", "taken", f"Another static IP already has the address {wanted}; choose another.")
+        changes.add_error(
+            "/spec/address", "taken", f"Another static IP already has the address {wanted}; choose another."
+        )
     return wanted
 
 
@@ -201,7 +205,7 @@ def _router_id(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, region: Re
     if wanted is None:
         raise Conflict("All 255 router ids of this region are in use; delete a vip, or use anycast addresses.")
     if wanted in taken:
-        changes.fault(
+        changes.add_error(
             "/spec/router_id", "taken", f"Another vip of the region already has the router ID {wanted}; choose another."
         )
     return wanted

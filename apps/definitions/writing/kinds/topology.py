@@ -25,11 +25,11 @@ def store_account(changes: ChangeSet, _owner: Account, row: Account, spec: Accou
     second = spec.kind == Account.Kind.OPERATOR and row.kind != spec.kind
     if changed or (second and Account.objects.filter(kind=Account.Kind.OPERATOR).exists()):
         detail = "There is exactly one operator account, and the kind of an account cannot change."
-        changes.fault("/spec/kind", "kind", detail)
-        raise Invalid(changes.faults.drain())
+        changes.add_error("/spec/kind", "kind", detail)
+        raise Invalid(changes.field_errors.drain())
     if spec.suspended and spec.kind == Account.Kind.OPERATOR:
-        changes.fault("/spec/suspended", "operator", "The operator account cannot be suspended; use false.")
-        raise Invalid(changes.faults.drain())
+        changes.add_error("/spec/suspended", "operator", "The operator account cannot be suspended; use false.")
+        raise Invalid(changes.field_errors.drain())
     row.title, row.kind = spec.title, spec.kind
     if spec.quotas is not None:
         row.quotas = write(Quotas, spec.quotas)
@@ -61,10 +61,10 @@ def _store_latencies(changes: ChangeSet, row: Region, wanted: dict[str, float]) 
     for index, name in enumerate(wanted):
         pointer = f"/spec/latency/{index}/to"
         if name == row.name:
-            changes.fault(pointer, "self", "A region has no round trip to itself; leave this entry out.")
+            changes.add_error(pointer, "self", "A region has no round trip to itself; leave this entry out.")
         elif ("Region", name) not in changes.deferred.expected and (region := changes.named(Region, name, pointer)):
             found[name] = region
-    changes.faults.raise_any()
+    changes.field_errors.raise_any()
     RegionLatency.objects.filter(from_region=row).exclude(to_region__name__in=list(wanted)).update(set_ms=None)
     for name, ms in wanted.items():
         if name in found:
@@ -87,12 +87,14 @@ def store_fleet(changes: ChangeSet, owner: Account, row: Fleet, spec: FleetSpec)
     region = changes.named(Region, spec.region, "/spec/region")
     in_use = row.pk is not None and (row.nodes.exists() or row.load_balancers.exists())
     if region and in_use and row.region_id != region.pk:
-        changes.fault("/spec/region", "in_use", "A fleet with nodes or load balancers cannot move to another region.")
+        changes.add_error(
+            "/spec/region", "in_use", "A fleet with nodes or load balancers cannot move to another region."
+        )
     ports = {name: getattr(spec, name) for name in FLEET_PORTS}
     if row.pk is not None:
         _reject_ports_of_listeners(changes, row, ports)
-    if changes.faults or region is None:
-        raise Invalid(changes.faults.drain())
+    if changes.field_errors or region is None:
+        raise Invalid(changes.field_errors.drain())
     moved = row.pk is not None and any(getattr(row, name) != port for name, port in ports.items())
     copy_plain(spec, row)
     row.account, row.region = owner, region
@@ -109,7 +111,7 @@ def _reject_ports_of_listeners(changes: ChangeSet, row: Fleet, ports: dict[str, 
     for name, port in ports.items():
         if port in taken:
             user = f"listener {taken[port].name} of {taken[port].load_balancer.name}"
-            changes.fault(f"/spec/{name}", "port_in_use", f"Port {port} is in use by {user}.")
+            changes.add_error(f"/spec/{name}", "port_in_use", f"Port {port} is in use by {user}.")
 
 
 def store_node(changes: ChangeSet, owner: Account, row: Node, spec: NodeSpec) -> None:
@@ -118,9 +120,9 @@ def store_node(changes: ChangeSet, owner: Account, row: Node, spec: NodeSpec) ->
     fleet = changes.named(Fleet, spec.fleet, "/spec/fleet")
     other = Node.objects.filter(url=spec.url).exclude(pk=row.pk).first()
     if other:
-        changes.fault("/spec/url", "taken", f"Node {other.name} already has this URL.")
-    if changes.faults or fleet is None:
-        raise Invalid(changes.faults.drain())
+        changes.add_error("/spec/url", "taken", f"Node {other.name} already has this URL.")
+    if changes.field_errors or fleet is None:
+        raise Invalid(changes.field_errors.drain())
     if row.pk is not None:
         changes.affected.add_zones(zones_of(row))  # of the fleet that it leaves
     copy_plain(spec, row)

@@ -31,9 +31,9 @@ def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec
     key = spec.key
     if key is None and row.pk is not None:
         key = unseal(row.encrypted_key).decode()
-    facts = read_certificate(spec.chain, key, now(), changes.fault)
+    facts = read_certificate(spec.chain, key, now(), changes.add_error)
     if facts is None or key is None:
-        raise Invalid(changes.faults.drain())
+        raise Invalid(changes.field_errors.drain())
     row.account, row.chain_pem, row.encrypted_key = owner, spec.chain, seal(key.encode())
     row.hostnames, row.fingerprint = list(facts.hostnames), facts.fingerprint
     row.not_before, row.not_after = facts.not_before, facts.not_after
@@ -48,12 +48,12 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
     for index, name in enumerate(spec.overflow.order):
         changes.named(Region, name, f"/spec/overflow/order/{index}")
     if row.pk is not None and row.protocol != spec.protocol and users_of(changes.actor, row):
-        changes.fault(
+        changes.add_error(
             "/spec/protocol",
             "in_use",
             "The protocol of a pool in use cannot change; remove its routes and listeners first.",
         )
-    changes.faults.raise_any()
+    changes.field_errors.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)  # a region that it leaves loses it
         if row.tags != dict(spec.tags):
@@ -82,7 +82,7 @@ def _region_of_backend(changes: ChangeSet, backend: BackendSpec, index: int) -> 
             for networks in private:
                 grammar.server_address(server.address, local_development=loopback, own=own, private=networks)
         except grammar.GrammarError as error:
-            changes.fault(f"{pointer}/servers/{position}/address", error.code, error.message)
+            changes.add_error(f"{pointer}/servers/{position}/address", error.code, error.message)
     return region
 
 

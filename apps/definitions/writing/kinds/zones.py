@@ -32,16 +32,18 @@ def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) ->
         _reject_of_development(changes, spec)
     stack = changes.named(Stack, spec.stack, "/spec/stack")
     if stack and stack.cloud_account.cloud != Cloud.AWS:
-        changes.fault("/spec/stack", "cloud", f"Route 53 belongs to AWS; stack {stack.name} is in another cloud.")
+        changes.add_error("/spec/stack", "cloud", f"Route 53 belongs to AWS; stack {stack.name} is in another cloud.")
     if Zone.objects.filter(domain=spec.domain).exclude(pk=row.pk).exists():
-        changes.fault("/spec/domain", "taken", f"A zone for {spec.domain} already exists.")
+        changes.add_error("/spec/domain", "taken", f"A zone for {spec.domain} already exists.")
     if row.pk is not None:
         for field in ("domain", "driver"):
             if getattr(row, field) != getattr(spec, field):
-                changes.fault(f"/spec/{field}", "in_use", f"The {field} of a zone cannot change; create another zone.")
+                changes.add_error(
+                    f"/spec/{field}", "in_use", f"The {field} of a zone cannot change; create another zone."
+                )
         if row.stack_id != (stack.pk if stack else None):
-            changes.fault("/spec/stack", "in_use", "A zone cannot move to another stack; create another zone.")
-    changes.faults.raise_any()
+            changes.add_error("/spec/stack", "in_use", "A zone cannot move to another stack; create another zone.")
+    changes.field_errors.raise_any()
     if row.pk is not None and row.tags != dict(spec.tags):
         changes.deferred.add(partial(reject_lost_tags, row, row.tags))
     row.account, row.stack = owner, stack
@@ -54,11 +56,11 @@ def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) ->
 def _reject_of_development(changes: ChangeSet, spec: ZoneSpec) -> None:
     """What only a developer's machine takes: zones in memory, and a key that travels in the clear."""
     if spec.driver is ZoneDriver.MEMORY:
-        changes.fault("/spec/driver", "choice", "Use rfc2136, powerdns or route53; memory is for development.")
+        changes.add_error("/spec/driver", "choice", "Use rfc2136, powerdns or route53; memory is for development.")
     server = read_url(spec.server, schemes=("https", "http")) if spec.driver is ZoneDriver.POWERDNS else None
     if server and server.scheme == "http" and server.host not in ("127.0.0.1", "::1", "localhost"):
         detail = "Begin the URL with https://; the key of the API travels with every request."
-        changes.fault("/spec/server", "url", detail)
+        changes.add_error("/spec/server", "url", detail)
 
 
 def store_record(changes: ChangeSet, owner: Account, row: Record, spec: RecordSpec) -> None:
@@ -73,8 +75,8 @@ def store_record(changes: ChangeSet, owner: Account, row: Record, spec: RecordSp
             _reject_foreign(changes, owner, row, zone, spec)
     if balancer and zone:
         _expect_followable(changes, balancer, zone, spec)
-    if changes.faults or zone is None:
-        raise Invalid(changes.faults.drain())
+    if changes.field_errors or zone is None:
+        raise Invalid(changes.field_errors.drain())
     if row.pk is not None:
         changes.mark_affected(row)
     row.account, row.zone, row.static_ip, row.load_balancer = owner, zone, static_ip, balancer
@@ -107,28 +109,28 @@ def _static_ip(changes: ChangeSet, owner: Account, spec: RecordSpec) -> StaticIP
     pointer, name = "/spec/static_ip", spec.static_ip
     found = changes.named(StaticIP, name, pointer)
     if found and not changes.actor.is_operator and found.owner_id != owner.pk:
-        changes.fault(pointer, "unknown", f"There is no static IP {name}.")
+        changes.add_error(pointer, "unknown", f"There is no static IP {name}.")
         return None
     if found and found.address and (":" in found.address) != (spec.type is RecordType.AAAA):
         kind = "AAAA" if ":" in found.address else "A"
-        changes.fault("/spec/type", "family", f"{found.address} of {found.name} needs a record of type {kind}.")
+        changes.add_error("/spec/type", "family", f"{found.address} of {found.name} needs a record of type {kind}.")
     elif found and found.kind in (AddressKind.ELASTIC, AddressKind.ACCELERATOR) and spec.type is RecordType.AAAA:
-        changes.fault("/spec/type", "family", f"{found.name} is an IPv4 address; use a record of type A.")
+        changes.add_error("/spec/type", "family", f"{found.name} is an IPv4 address; use a record of type A.")
     return found
 
 
 def _expect_followable(changes: ChangeSet, balancer: LoadBalancer, zone: Zone, spec: RecordSpec) -> None:
-    """Faults where a load balancer has nothing that a record of this type could say."""
+    """Errors where a load balancer has nothing that a record of this type could say."""
     on_fleets, in_stacks = changes.lookup(("stands", balancer.pk), lambda: _stands(balancer))
     pointer = "/spec/load_balancer"
     if not on_fleets and not in_stacks:
-        changes.fault(pointer, "nowhere", f"{balancer.name} is not deployed yet; add a fleet or a stack first.")
+        changes.add_error(pointer, "nowhere", f"{balancer.name} is not deployed yet; add a fleet or a stack first.")
     elif spec.type is RecordType.CNAME and on_fleets:
         detail = f"{balancer.name} is on fleets, which have addresses: use type A or AAAA."
-        changes.fault("/spec/type", "source", detail)
+        changes.add_error("/spec/type", "source", detail)
     elif spec.type is not RecordType.CNAME and zone.stack_id and in_stacks and zone.stack_id not in in_stacks:
         detail = f"{balancer.name} is in another stack than the zone; follow its static IP, or use a CNAME."
-        changes.fault(pointer, "stack", detail)
+        changes.add_error(pointer, "stack", detail)
 
 
 def _stands(balancer: LoadBalancer) -> tuple[bool, list[int]]:
@@ -140,16 +142,18 @@ def _reject_unsupported(changes: ChangeSet, row: Record, zone: Zone, spec: Recor
     """1. The name is not too long. 2. A CNAME stands alone. 3. There is one set of a name and type."""
     name = full_name(spec.label, zone.domain)
     if len(name) > MAX_NAME:
-        changes.fault(
+        changes.add_error(
             "/spec/label", "too_long", f"The whole name may have {MAX_NAME} characters; {name[:40]}… has {len(name)}."
         )
     same = Record.objects.filter(zone=zone, label=spec.label).exclude(pk=row.pk).select_related("account")
     for other in same:
         whose = f"Record {other.name}" if _may_name(changes, other) else "Another record"
         if other.type == spec.type:
-            changes.fault("/spec/label", "taken", f"{whose} is {name} {spec.type} already; add your values to it.")
+            changes.add_error("/spec/label", "taken", f"{whose} is {name} {spec.type} already; add your values to it.")
         elif RecordType.CNAME in (other.type, spec.type):
-            changes.fault("/spec/type", "cname", f"{whose} of {name} is of type {other.type}; a CNAME stands alone.")
+            changes.add_error(
+                "/spec/type", "cname", f"{whose} of {name} is of type {other.type}; a CNAME stands alone."
+            )
 
 
 def _may_name(changes: ChangeSet, other: Record) -> bool:
@@ -160,15 +164,15 @@ def _reject_foreign(changes: ChangeSet, owner: Account, row: Record, zone: Zone,
     """What a customer may not do in a zone that is only shared with it."""
     base, name = base_of(spec.label), full_name(spec.label, zone.domain)
     if spec.type is RecordType.NS:
-        changes.fault("/spec/type", "delegation", "Only the owner of the zone can delegate names; ask an operator.")
+        changes.add_error("/spec/type", "delegation", "Only the owner of the zone can delegate names; ask an operator.")
     if spec.tags:
-        changes.fault("/spec/tags", "operators", "Only operators can tag records in a shared zone; leave tags out.")
+        changes.add_error("/spec/tags", "operators", "Only operators can tag records in a shared zone; leave tags out.")
     moved = row.pk is None or (row.label, row.zone_id) != (spec.label, zone.pk)
     if base == APEX or spec.label == "*":
         detail = f"Only the owner can change records of {zone.domain} itself; use a name below it."
-        changes.fault("/spec/label", "apex", detail)
+        changes.add_error("/spec/label", "apex", detail)
     elif moved and (_belongs_to_others(owner, zone, base) or _is_claimed(owner, full_name(base, zone.domain))):
-        changes.fault("/spec/label", "name_taken", f"The name {name} is not available to this account.")
+        changes.add_error("/spec/label", "name_taken", f"The name {name} is not available to this account.")
 
 
 def _belongs_to_others(owner: Account, zone: Zone, base: str) -> bool:

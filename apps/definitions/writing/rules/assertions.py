@@ -20,15 +20,15 @@ def reject_failed_assertions(changes: ChangeSet) -> None:
     """In the end: Invalid when an assertion does not hold around the hostnames whose routes came, went or changed."""
     if not changes.affected.touched_routes:
         return
-    faults: list[FieldError] = []
+    field_errors: list[FieldError] = []
     for balancer in sorted({pk for pk, _ in changes.affected.touched_routes}):
         hosts = {host for pk, host in changes.affected.touched_routes if pk == balancer}
-        faults += [_fault(changes, found) for found in _broken(balancer, hosts)]
-    if faults:
-        raise Invalid(faults)
+        field_errors += [_field_error(changes, found) for found in _broken(balancer, hosts)]
+    if field_errors:
+        raise Invalid(field_errors)
 
 
-def _fault(changes: ChangeSet, found: Broken) -> FieldError:
+def _field_error(changes: ChangeSet, found: Broken) -> FieldError:
     pointer = changes.deferred.saved["Route"].get(number_of(found.route.id))
     if pointer is not None:
         return FieldError(f"{pointer}/spec/assertions/{found.index}", "assertion", found.sentence)

@@ -59,7 +59,7 @@ def _note(
     after: Document,
 ) -> Document:
     if before and part(before) and not part(after):
-        changes.deferred.emptied.append((changes.faults.pointer, row, part(before)))
+        changes.deferred.emptied.append((changes.field_errors.pointer, row, part(before)))
     return after
 
 

@@ -26,8 +26,8 @@ def keep_measured(changes: ChangeSet, row: Pool | None, wanted: Object) -> Objec
     owned = {each.region.name: each for each in row.backends.all() if each.limit_measured_by}
     backends = tuple(_kept(changes, row, each, owned.get(each.region)) for each in wanted.spec.backends)
     if wanted.spec.overflow.when_full is WhenFull.QUEUE and any(each.limit.kind is LimitKind.RATE for each in backends):
-        changes.fault("/spec/overflow/when_full", "queue", QUEUE_NEEDS_CONNECTIONS)
-        raise Invalid(changes.faults.drain())
+        changes.add_error("/spec/overflow/when_full", "queue", QUEUE_NEEDS_CONNECTIONS)
+        raise Invalid(changes.field_errors.drain())
     return replace(wanted, spec=replace(wanted.spec, backends=backends))
 
 

@@ -18,13 +18,13 @@ def reject_loops(changes: ChangeSet) -> None:
     if not changes.deferred.saved["Route"]:
         return
     rows = Route.objects.filter(pk__in=changes.deferred.saved["Route"], action=Route.Action.REDIRECT)
-    faults = [
+    field_errors = [
         FieldError(f"{changes.deferred.saved['Route'][row.pk]}/spec/action/redirect", "redirect_loop", sentence)
         for row in rows.select_related("hostname", "load_balancer__account")
         if (sentence := _loop(row))
     ]
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
 
 
 def _loop(row: Route) -> str:

@@ -61,8 +61,8 @@ def check_manager(changes: ChangeSet, row: Any) -> None:
     if row is None or row.manager in ("", changes.manager):
         return
     if changes.manager:
-        changes.fault("/name", "managed", f"This object is managed by {row.manager}; apply it under that manager.")
-        raise Invalid(changes.faults.drain())
+        changes.add_error("/name", "managed", f"This object is managed by {row.manager}; apply it under that manager.")
+        raise Invalid(changes.field_errors.drain())
     if not changes.break_glass:
         detail = f"{row.name} is managed by {row.manager}, which reverts other changes. Change it there, or "
         raise Managed(detail + "break glass: set break_glass=true, or tick the box in the form.")

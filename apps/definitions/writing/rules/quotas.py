@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Model, QuerySet
 
 from apps.accounts.models import Account, Hostname
-from apps.accounts.quotas import fault_over, lock_quotas
+from apps.accounts.quotas import error_over, lock_quotas
 from apps.core.errors import Invalid
 from apps.definitions.models import CapacityTest, Certificate, Pool, Record, Route, Schedule
 from apps.definitions.writing.change_set import ChangeSet
@@ -49,15 +49,15 @@ def reject_over_quota(changes: ChangeSet) -> None:
     if not changes.deferred.quota_before:
         return
     lock_quotas(*(owner for owner, _ in changes.deferred.quota_before.values()))
-    faults = []
+    field_errors = []
     for name in dict.fromkeys(name for name, _ in changes.deferred.quota_before):
         after = _counted(name, [pk for each, pk in changes.deferred.quota_before if each == name])
         for pk, count in after.items():
             owner, before = changes.deferred.quota_before[name, pk]
-            if count > before and (fault := fault_over(owner, name, count)):
-                faults.append(fault)
-    if faults:
-        raise Invalid(faults)
+            if count > before and (field_error := error_over(owner, name, count)):
+                field_errors.append(field_error)
+    if field_errors:
+        raise Invalid(field_errors)
 
 
 def _counted(name: str, account_ids: Collection[int]) -> dict[int, int]:

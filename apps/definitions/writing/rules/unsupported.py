@@ -13,7 +13,7 @@ from apps.definitions.previewing.portability import incompatibilities_of
 from apps.definitions.writing.change_set import ChangeSet
 
 CHECKED = ("Route", "Pool", "LoadBalancer")
-MOST_FAULTS = 100
+MAX_ERRORS = 100
 # Parts of a route that its document has below `action`.
 _OF_ACTION = ("pools", "redirect", "fixed_response")
 Saved = dict[str, dict[int, str]]
@@ -27,11 +27,11 @@ def reject_unsupported(changes: ChangeSet) -> None:
     saved = {kind: changes.deferred.saved.get(kind, {}) for kind in CHECKED}
     if not any(saved.values()):
         return
-    faults: list[FieldError] = []
+    field_errors: list[FieldError] = []
     for balancer in _fronts_in_stacks(saved):
-        faults += _faults(balancer, saved)
-    if faults:
-        raise Invalid(list(dict.fromkeys(faults))[:MOST_FAULTS])
+        field_errors += _field_errors(balancer, saved)
+    if field_errors:
+        raise Invalid(list(dict.fromkeys(field_errors))[:MAX_ERRORS])
 
 
 def _fronts_in_stacks(saved: Saved) -> list[LoadBalancer]:
@@ -47,7 +47,7 @@ def _fronts_in_stacks(saved: Saved) -> list[LoadBalancer]:
     return list(rows.select_related("account").order_by("name"))
 
 
-def _faults(balancer: LoadBalancer, saved: Saved) -> Iterator[FieldError]:
+def _field_errors(balancer: LoadBalancer, saved: Saved) -> Iterator[FieldError]:
     whole = saved["LoadBalancer"].get(balancer.pk)
     routes = Route.objects.filter(load_balancer=balancer)
     if whole is None:

@@ -33,7 +33,7 @@ AFTER_ERROR_S = 0.1  # a user who got no answer asks again after this, not at on
 CLOSING_S = 0.001
 STALE_S = 0.1
 REPEATABLE = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}
-OWN_FAULTS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
+OWN_ERRORS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
 
 clock = time.monotonic
 
@@ -196,7 +196,7 @@ class Engine:
         except ssl.SSLError:
             kind = "tls"
         except OSError as problem:
-            kind = "generator" if problem.errno in OWN_FAULTS else "connect"
+            kind = "generator" if problem.errno in OWN_ERRORS else "connect"
         except asyncio.CancelledError:  # it timed out, or the run is over: counted where that was decided
             kind = "timeout"
         else:
