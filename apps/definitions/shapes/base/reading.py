@@ -42,11 +42,11 @@ def read(shape: type[S], data: object, pointer: str, field_errors: list[FieldErr
 
 
 def read_or_raise(shape: type[S], data: object, pointer: str = "") -> S:
-    """The specification. Raises Invalid with every fault."""
-    faults: list[FieldError] = []
-    found = read(shape, data, pointer, faults)
+    """The specification. Raises Invalid with every error."""
+    field_errors: list[FieldError] = []
+    found = read(shape, data, pointer, field_errors)
     if found is None:
-        raise Invalid(faults)
+        raise Invalid(field_errors)
     return found
 
 

@@ -1,7 +1,7 @@
 """What a shape says about its fields: the grammar of each, what it is for, and what has to fit together.
 
 A shape is a frozen dataclass whose annotations carry the marks below; pydantic reads them (reading.py). Marks raise
-`GrammarError` for the value at hand and `Wrong` for several faults, or for one that stands below it.
+`GrammarError` for the value at hand and `Wrong` for several errors, or for one that stands below it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from apps.core.errors import FieldError
 Data = Mapping[str, Any]
 ALWAYS = Field(validate_default=True)
 SORTED = AfterValidator(lambda values: tuple(sorted(values)))  # a list that has no order of its own
-UNORDERED = object()  # such a list of names of other objects: faults need each where it was sent
+UNORDERED = object()  # such a list of names of other objects: errors need each where it was sent
 
 
 class Wrong(ValueError):
-    """Faults at once; the pointer of each leads from the value at hand."""
+    """Errors at once; the pointer of each leads from the value at hand."""
 
-    def __init__(self, *faults: FieldError) -> None:
-        super().__init__(*(fault.detail for fault in faults))
-        self.faults = faults
+    def __init__(self, *field_errors: FieldError) -> None:
+        super().__init__(*(field_error.detail for field_error in field_errors))
+        self.field_errors = field_errors
 
 
 class Shape:
@@ -63,8 +63,10 @@ class Shape:
             if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
                 raise PydanticKnownError("dict_type")
             sent = {key: value for key, value in data.items() if value is not None or key not in known}
-            faults = cls.together(sent)
-            found = _read(read_fields, sent, partial(_of_right_fields, faults)) if faults else read_fields(sent)
+            field_errors = cls.together(sent)
+            found = (
+                _read(read_fields, sent, partial(_of_right_fields, field_errors)) if field_errors else read_fields(sent)
+            )
             if contradictions := tuple(found.contradictions()):
                 raise Wrong(*contradictions)
             return found
@@ -136,7 +138,7 @@ class Check:
 
 
 class Distinct:
-    """No two entries of a list are the same: objects in the fields of any of `keys`, the second at fault in the first.
+    """No two entries of a list are the same: objects in the fields of any of `keys`, the second at error in the first.
 
     Without keys: no value stands in the list twice. Entries are compared also where others are wrong.
     """
@@ -152,7 +154,7 @@ class Distinct:
             if () in wrong:  # the list itself
                 return ()
             if self.keys:
-                return [fault for key in self.keys for fault in _twins(sent, key, wrong)]
+                return [field_error for key in self.keys for field_error in _twins(sent, key, wrong)]
             right = [entry for index, entry in enumerate(sent) if (index,) not in wrong]
             once = FieldError("", "twice", f"Name each entry of {info.field_name} once.")
             return [once] if any(entry in right[:index] for index, entry in enumerate(right)) else ()
@@ -161,22 +163,22 @@ class Distinct:
 
 
 def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, ...]]], Iterable[FieldError]]) -> Any:
-    """What `read` makes of what was sent, with the faults of `more` besides its own; it is told where those are."""
+    """What `read` makes of what was sent, with the errors of `more` besides its own; it is told where those are."""
     found, lines = None, []
     try:
         found = read(sent)
     except ValidationError as error:
         lines = _lines(error)
-    if faults := tuple(more({tuple(line["loc"][:2]) for line in lines})):
-        lines.append(InitErrorDetails(type="value_error", loc=(), input=sent, ctx={"error": Wrong(*faults)}))
+    if field_errors := tuple(more({tuple(line["loc"][:2]) for line in lines})):
+        lines.append(InitErrorDetails(type="value_error", loc=(), input=sent, ctx={"error": Wrong(*field_errors)}))
     if lines:
         raise ValidationError.from_exception_data("shape", lines)
     return found
 
 
-def _of_right_fields(faults: Iterable[FieldError], wrong: set[tuple[Any, ...]]) -> list[FieldError]:
+def _of_right_fields(field_errors: Iterable[FieldError], wrong: set[tuple[Any, ...]]) -> list[FieldError]:
     known = {str(path[0]) for path in wrong if path}
-    return [fault for fault in faults if not known & set(fault.pointer.split("/")[1:2])]
+    return [field_error for field_error in field_errors if not known & set(field_error.pointer.split("/")[1:2])]
 
 
 def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, ...]]) -> list[FieldError]:
