@@ -45,7 +45,7 @@ def sentences(use: RegionUse, lanes: Sequence[Lane], since: Mapping[str, str], *
     elif not use.healthy:
         found.append(f"{use.name} has no usable server{_of(pool)}{since.get('down', '')}.")
     elif use.unlimited and use.overflow_in_rps > NEARLY:
-        found.append(f"{use.name} has no limit{_of(pool)}and accepts all traffic.")
+        found.append(f"{use.name} has no limit{_of(pool)} and accepts all traffic.")
     return tuple(found)
 
 

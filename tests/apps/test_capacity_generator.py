@@ -73,7 +73,7 @@ def test_a_rate_above_the_maximum_is_refused_with_the_number_and_one_below_is_no
 ) -> None:
     run = ran(editor, load=load | {"arrivals": "constant"})
     assert run.state == (Run.State.REFUSED if refused else Run.State.DONE), run.message
-    assert ("it offers at most 12 here" in run.message, refused in run.message) == (bool(refused), True)
+    assert ("can offer at most 12 here" in run.message, refused in run.message) == (bool(refused), True)
     assert (backend.received == 0) is bool(refused)
 
 
@@ -91,4 +91,4 @@ def test_a_generator_that_cannot_find_out_does_not_keep_a_run_back(
 def test_the_page_of_a_run_shows_the_maximum(editor: Actor, backend: MemoryBackend) -> None:
     run = ran(editor, load={"kind": "constant", "rate": 5, "duration_s": 5, "arrivals": "constant"})
     page = client_of(editor).get(f"/capacity-runs/{run.pk}").content.decode()
-    assert "It offers up to 12 requests/s here, as it found out (one process on 1 core)." in page
+    assert "It offers up to 12 requests/s here (one process on 1 core)." in page

@@ -104,4 +104,4 @@ def test_without_traffic_nothing_is_invented() -> None:
 def test_no_limit_is_said(spilling: World) -> None:
     Backend.objects.filter(region=spilling.regions[0]).update(limit_kind="none", limit_value=0)
     eu = selectors.flow_of(spilling.operator, spilling.pools["acme"]).regions[0]
-    assert eu.sentences == ("eu has no limitand accepts all traffic.",)
+    assert eu.sentences == ("eu has no limit and accepts all traffic.",)

@@ -14,6 +14,7 @@ from controlplane.configuration import page
 from tests.architecture.sources import ROOT
 
 LONGEST_README = 7_000  # bytes: what somebody reads who has just come here
+LONGEST_LINE = 120  # characters of prose, so that a diff shows what changed
 
 
 def test_the_page_of_the_configuration_is_what_the_settings_read() -> None:
@@ -30,6 +31,20 @@ def test_the_pages_of_reference_are_what_the_shapes_declare() -> None:
 
 def test_the_readme_is_one_page() -> None:
     assert len((ROOT / "README.md").read_bytes()) <= LONGEST_README
+
+
+def long_lines(text: str) -> list[str]:
+    """Lines of prose that are too long; tables, code, pictures and headings cannot be broken."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    whole = ("|", "    ", "![", "#")
+    return [line for line in prose.splitlines() if len(line) > LONGEST_LINE and not line.startswith(whole)]
+
+
+def test_lines_of_prose_are_short() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    found = {str(path.relative_to(ROOT)): long_lines(path.read_text()) for path in pages}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+    assert long_lines("word " * 30 + "\n| " + "cell " * 30) == ["word " * 30]
 
 
 def test_every_page_is_in_the_navigation() -> None:
@@ -55,11 +70,18 @@ def test_every_page_has_help() -> None:
 
 
 def test_the_map_names_modules_and_functions_that_exist() -> None:
-    def lost(path: str, names: str) -> bool:
-        module = ROOT / "apps" / path
-        return not module.is_file() or any(name not in module.read_text() for name in re.findall(r"\w+", names))
+    """Each `module.py: name`, and each further `name` in the same cell, which is one of the same module."""
 
-    files = re.findall(r"`([\w/]+/\w+\.py)(?:: (\w+))?`", (ROOT / "docs" / "develop" / "map.md").read_text())
-    assert len(files) > 20
-    assert [file for file in files if lost(*file) and not file[0].startswith("tests/")] == []
-    assert lost("agent/push.py", "no_such_function")
+    def lost(path: str, names: list[str]) -> list[str]:
+        module = ROOT / "apps" / path
+        if not module.is_file():
+            return [path]
+        text = module.read_text()
+        return [f"{path}: {each}" for each in names if not re.search(rf"^\s*(def|class) {each}\b", text, re.MULTILINE)]
+
+    written = (ROOT / "docs" / "develop" / "map.md").read_text()
+    found = re.findall(r"`([\w/]+/\w+\.py)(?:: (\w+))?`((?:, `\w+`)*)", written)
+    wanted = [(path, [*filter(None, [first]), *re.findall(r"\w+", more)]) for path, first, more in found]
+    assert len(wanted) > 20
+    assert [each for path, names in wanted if not path.startswith("tests/") for each in lost(path, names)] == []
+    assert lost("agent/push.py", ["push", "no_such_function"]) == ["agent/push.py: no_such_function"]

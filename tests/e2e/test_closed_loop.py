@@ -154,7 +154,7 @@ def test_a_scheduled_test_finds_the_capacity_that_becomes_the_limit_above_which_
     expected = closed(demo, newest_run(demo))
     measured = api(demo, "GET", LIMIT)
     assert (measured["limit"]["value"], measured["limit"]["measured_by"]) == (expected, run["name"]), run["result"]
-    assert measured["measurement"]["word"] == "fresh"
+    assert measured["measurement"]["status"] == "fresh"
     show(demo, page, f"/capacity-runs/{run['id']}", "2-result")
     show(demo, page, f"/pools/{run['pool_id']}", "3-limit")
 

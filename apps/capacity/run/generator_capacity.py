@@ -63,7 +63,7 @@ def exceeds(spec: CapacityTestSpec, generator: Stated, allowed: float) -> str:
         return ""
     name = "load.to_rate" if load.kind == "ramp" else "load.rate"
     return (
-        f"The test asks for {asked:,g} requests/s; the generator found out that it offers at most "
+        f"The test asks for {asked:,g} requests/s; the generator can offer at most "
         f"{generator['rate']:,g} here ({_circumstances(generator)}). Lower {name}, or test from a larger machine."
     )
 
@@ -86,7 +86,7 @@ def sentence_of(generator: Stated) -> str:
     """What the generator of a run stated, for people; empty where it said nothing."""
     if generator is None:
         return ""
-    return f"It offers up to {generator['rate']:,g} requests/s here, as it found out ({_circumstances(generator)})."
+    return f"It offers up to {generator['rate']:,g} requests/s here ({_circumstances(generator)})."
 
 
 def _circumstances(generator: Mapping[str, Any]) -> str:

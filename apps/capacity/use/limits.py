@@ -133,15 +133,15 @@ def _bounded(run: Run, backend: Backend, wanted: int, max_change: float) -> tupl
     value = min(max(wanted, ceil(was * (1 - most) - _ALMOST)), floor(was * (1 + most) + _ALMOST))
     notes = []
     if value != wanted:
-        notes.append(f"Not applied: {wanted} differs from {was} by more than {most:.0%}.")
+        notes.append(f"One run changes a limit by at most {most:.0%}, so the limit does not become {wanted}.")
     if value < was and run.started_at is not None and run.pool and run.region:
         asked = busiest_minute(run.pool, run.region, run.started_at)
         servers = _servers(backend) if backend.limit_scope == LimitScope.SERVER else 1
         if backend.limit_kind != LimitKind.RATE or asked is None:
-            return was, [*notes, "Not applied: there is no demand data, so the limit is not lowered."]
+            return was, [*notes, "The limit is not lowered, because there is no demand data."]
         floor_of = min(was, ceil(asked / max(1, servers) - _ALMOST))
         if value < floor_of:
-            notes.append(f"Not applied: demand was {asked:.1f} requests/s in the previous hour.")
+            notes.append(f"The limit is not lowered further: demand was {asked:.1f} requests/s in the previous hour.")
             value = floor_of
     return value, notes
 
@@ -161,9 +161,7 @@ def _proposal(run: Run, margin: float) -> Proposal:
     scope = LimitScope.SERVER if per_server else LimitScope.BACKEND
     before = _words(backend)
     if value < 1:
-        refusal = (
-            f"Less the margin, not even 1 {unit} is left, and a limit of 0 takes nothing: choose a smaller margin."
-        )
+        refusal = f"The margin leaves less than 1 {unit}, and a limit of 0 rejects everything. Choose a smaller margin."
         return Proposal(kind, scope, 0, before, margin, found, refusal, refusal)
     label = f"{run.pool} in {run.region}"
     same = (backend.limit_kind, backend.limit_scope, backend.limit_value) == (str(kind), str(scope), value)

@@ -17,7 +17,7 @@ from apps.web.kit.figures import amount, share
 SHOWN = 240  # seconds of a run that goes on
 WHOLE = 14_400  # seconds of one that is over
 SILENT = timedelta(seconds=4)
-NOT_WATCHED = "no abort condition while it looks for the border: there the objective ends each step"
+NOT_WATCHED = "not an abort condition during a search: the objective ends each step"
 ERRORS_SHARE, ERRORS_FOR, SLOW_TIMES, SLOW_FOR = 0.05, 5, 3.0, 10
 
 

@@ -173,9 +173,7 @@ def test_slowness_is_shown_as_an_abort_condition_only_where_it_is_one(
     run.save()
     page = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
     assert ("stops above 1,176 ms for 10 s" in page) is watched
-    assert (
-        "no abort condition while it looks for the border: there the objective ends each step" in page
-    ) is not watched
+    assert ("not an abort condition during a search: the objective ends each step" in page) is not watched
 
 
 def test_old_seconds_are_shown_with_their_age(shop_test: CapacityTest, tutorial_env: Actor) -> None:
