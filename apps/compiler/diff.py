@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle
-from apps.compiler.model.fleet import (
+from apps.compiler.model.fleet import BypassToken, Pool, RegionShare, Snapshot
+from apps.compiler.model.shared import (
+    AnyPool,
     Assertion,
-    BypassToken,
     FixedResponse,
     HeaderCondition,
     HealthCheck,
@@ -19,16 +20,14 @@ from apps.compiler.model.fleet import (
     LimitScope,
     Listener,
     LoadBalancer,
-    Pool,
     Redirect,
-    RegionShare,
     Route,
     Server,
-    Snapshot,
     WeightedPool,
 )
 
 Names = Mapping[str, str]
+Objects = dict[tuple[str, str], Any]
 _MAX_LINES = 2000
 
 
@@ -48,17 +47,27 @@ class Change:
 
 def diff_snapshots(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     """What changed between two snapshots of one fleet, object by object, in a stable order."""
-    old, new = _objects(before), _objects(after)
-    names = {**_names(before), **_names(after)}
+    return _diff(_objects(before), _objects(after), {**_names(before), **_names(after)})
+
+
+def diff_routes(
+    before: Iterable[LoadBalancer], after: Iterable[LoadBalancer], pools: Iterable[AnyPool]
+) -> tuple[Change, ...]:
+    """The same of routes alone, on whatever target; `pools` are all that they name."""
+    old, new = ({("route", route.id): route for front in side for route in front.routes} for side in (before, after))
+    return _diff(old, new, {each.id: each.label for each in pools})
+
+
+def _diff(old: Objects, new: Objects, names: Names) -> tuple[Change, ...]:
     changes: list[Change] = []
     for key in sorted(old.keys() | new.keys(), key=lambda key: (key[0], len(key[1]), key[1])):
         changes += _compare(key[0], old.get(key), new.get(key), names)
     return tuple(changes)
 
 
-def _objects(snapshot: Snapshot) -> dict[tuple[str, str], Any]:
+def _objects(snapshot: Snapshot) -> Objects:
     """Everything that has an id, by kind and id; parents without their children."""
-    found: dict[tuple[str, str], Any] = {}
+    found: Objects = {}
     for front in snapshot.load_balancers:
         found["load balancer", front.id] = front
         found |= {("listener", listener.id): listener for listener in front.listeners}

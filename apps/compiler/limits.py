@@ -14,7 +14,8 @@ from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, sqrt
 
-from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Pool
+from apps.compiler.model.fleet import Pool
+from apps.compiler.model.shared import Limit, LimitKind, LimitScope
 
 LONG_WINDOW_S = 10
 DEVIATIONS = 3

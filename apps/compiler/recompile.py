@@ -9,12 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import replace
 
-from apps.compiler.bundle import MANIFEST, assemble
+from apps.compiler.bundle import MANIFEST, Bundle, assemble
 from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.fields import check_route
 from apps.compiler.checks.routes import check_action
 from apps.compiler.compile import Compilation, compile_snapshot
-from apps.compiler.model.fleet import LoadBalancer, PathKind, Route, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import LoadBalancer, PathKind, Route
 from apps.compiler.questions.loops import may_loop
 from apps.compiler.routing import is_conditional
 from apps.compiler.targets.haproxy.maps import GROUP, action_of, key_of, map_path
@@ -23,7 +24,7 @@ from apps.compiler.targets.haproxy.verify import config_verification
 MAX_CHANGED = 100
 
 
-def compile_change(previous: Compilation, before: Snapshot, after: Snapshot) -> Compilation:
+def compile_change(previous: Compilation[Bundle], before: Snapshot, after: Snapshot) -> Compilation[Bundle]:
     """Compile `after`, given that `previous` is the compilation of `before`.
 
     1. Find the routes that differ; anything else that differs asks for the long way.
@@ -31,15 +32,15 @@ def compile_change(previous: Compilation, before: Snapshot, after: Snapshot) -> 
     3. Replace the lines of those routes in three maps, read the new lines back, seal the files again.
     """
     front = _only_changed_front(before, after)
-    if front is None or previous.quarantined:
+    if front is None or previous.left_out:
         return compile_snapshot(after)
     old, new = _changed_routes(*front)
     if not _is_simple(previous, front[1], old, new) or not _passes(after, new):
         return compile_snapshot(after)
-    files = _patched(previous, front[1].id, old, new)
+    last = previous.output
+    files = _patched(last, front[1].id, old, new)
     if files is None:
         return compile_snapshot(after)
-    last = previous.bundle
     bundle = assemble(files, last.binds, last.line_owners, last.nodes, last.addresses)
     return Compilation(bundle, (), previous.warnings)
 
@@ -66,16 +67,16 @@ def _changed_routes(old: LoadBalancer, new: LoadBalancer) -> tuple[list[Route], 
     return list(old.routes[start : len(old.routes) - end]), list(new.routes[start : len(new.routes) - end])
 
 
-def _is_simple(previous: Compilation, front: LoadBalancer, old: list[Route], new: list[Route]) -> bool:
+def _is_simple(previous: Compilation[Bundle], front: LoadBalancer, old: list[Route], new: list[Route]) -> bool:
     """Few routes, none with rules of its own, hosts and ids that stay with the route: nothing else can be touched."""
     if max(len(old), len(new)) > MAX_CHANGED or not all(map(_is_plain, (*old, *new))):
         return False
-    if map_path(front.id, "exact") not in previous.bundle.files:
+    if map_path(front.id, "exact") not in previous.output.files:
         return False  # http and https have maps of their own
     if any(may_loop(route, front) for route in front.routes if route.redirect is not None):
         return False
     group = f" {GROUP}".encode()
-    if any(group in previous.bundle.files[map_path(front.id, name)] for name in ("exact", "prefix")):
+    if any(group in previous.output.files[map_path(front.id, name)] for name in ("exact", "prefix")):
         return False
     identities = {(route.id, route.hostname, route.account) for route in old}
     return len(old) == len(new) and all((route.id, route.hostname, route.account) in identities for route in new)
@@ -96,9 +97,9 @@ def _passes(after: Snapshot, routes: list[Route]) -> bool:
     return not notes.quarantined
 
 
-def _patched(previous: Compilation, front_id: str, old: list[Route], new: list[Route]) -> dict[str, bytes] | None:
+def _patched(previous: Bundle, front_id: str, old: list[Route], new: list[Route]) -> dict[str, bytes] | None:
     """All files but the manifest with the lines of these routes replaced; None when another route has such a line."""
-    files = {path: content for path, content in previous.bundle.files.items() if path != MANIFEST}
+    files = {path: content for path, content in previous.files.items() if path != MANIFEST}
     for name in ("exact", "prefix", "action"):
         path = map_path(front_id, name)
         gone, come = _lines(name, old), _lines(name, new)

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from apps.compiler.model.fleet import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Protocol, Route
+from apps.compiler.model.shared import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Protocol, Route
 
 NO_ROUTE = "No route is defined for this host and path.\n"
 """What a client reads that no route takes, with 404, whatever the target."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Hostname
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Record, Route, Server, Zone
 from apps.fleet.models import CloudAccount, Fleet, Node, Region, Stack, StaticIP
 

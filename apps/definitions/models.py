@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Q
 
 from apps.accounts.models import Account, Hostname
-from apps.compiler.model import fleet as model
+from apps.compiler.model import shared as model
 from apps.compiler.model.stack import RecordType
 from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow
 from apps.definitions.shapes.traffic.zone import ZoneDriver

@@ -17,7 +17,7 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.filters import filter_routes
 from apps.definitions.listing import ListedRoute, listed

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db.models import Count, Q
 
 from apps.accounts.actors import Actor
-from apps.compiler.model.fleet import LimitKind, LimitScope, ServerState
+from apps.compiler.model.shared import LimitKind, LimitScope, ServerState
 from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SECOND
 from apps.definitions.models import Backend, Pool
 from apps.definitions.sharing import seen_pools

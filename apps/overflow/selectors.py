@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.accounts.actors import Actor
-from apps.compiler.model.fleet import LimitKind
+from apps.compiler.model.shared import LimitKind
 from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools

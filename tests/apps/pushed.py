@@ -51,7 +51,7 @@ class World:
     def line_of_pool(self, name: str) -> int:
         """The first line of haproxy.cfg that the pool wrote."""
         owner = f"pool-{Pool.objects.get(name=name).pk}"
-        bundle = compile_snapshot(snapshot_of(self.fleet)).bundle
+        bundle = compile_snapshot(snapshot_of(self.fleet)).output
         return min(line for line, who in bundle.line_owners.items() if who == owner)
 
     def desired(self) -> int:

@@ -13,7 +13,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
-from apps.compiler.compile_stack import StackCompilation
+from apps.compiler.compile import Compilation
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.core.clock import database_now
 from apps.drivers.clouds import memory as clouds
@@ -48,7 +48,7 @@ class World:
     def compiled(self, stack_id: int) -> Compiled:
         found = StackDocument(**{name: value for name, value in self.document.items() if name != "providers"})
         generation = Stack.objects.values_list("desired_generation", flat=True).get(pk=stack_id)
-        return Compiled(StackCompilation(found, (), ()), {}, self.labels, generation)
+        return Compiled(Compilation(found, (), ()), {}, self.labels, generation)
 
     def reconcile(self) -> bool:
         return services.reconcile_stack(stack_id=self.stack.pk)

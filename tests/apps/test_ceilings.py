@@ -72,8 +72,8 @@ def test_what_an_account_may_have_of_a_node_has_bounds(
 
 @pytest.mark.parametrize("quotas", [{"node_share_percent": 60}, {"node_rps": 100}, {"node_share_percent": 100}])
 def test_another_share_is_a_change_of_a_map_alone(us: Fleet, tutorial_env: Actor, quotas: dict[str, int]) -> None:
-    before = compile_snapshot(snapshot_of(us)).bundle.files
+    before = compile_snapshot(snapshot_of(us)).output.files
     give(tutorial_env, **quotas)
-    after = compile_snapshot(snapshot_of(us)).bundle.files
+    after = compile_snapshot(snapshot_of(us)).output.files
     changed = {path for path in after if path != "manifest.json" and before.get(path) != after[path]}
     assert changed == {CEILINGS_MAP}

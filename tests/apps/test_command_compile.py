@@ -24,7 +24,7 @@ def said(*words: str) -> tuple[str, str]:
 
 
 def test_it_prints_the_file_that_a_push_would_bring(tutorial_env: Actor) -> None:
-    bundle = compile_snapshot(snapshot_of(Fleet.objects.get(name=FLEET))).bundle
+    bundle = compile_snapshot(snapshot_of(Fleet.objects.get(name=FLEET))).output
     assert said(FLEET, "--show") == (bundle.files["haproxy.cfg"].decode(), "")
     listed, _ = said(FLEET)
     assert bundle.digest in listed

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
-from apps.compiler.compile_stack import compile_stack
+from apps.compiler.compile import compile_stack
 from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.definitions.freezing.stack_snapshot import freeze_stack
 from apps.definitions.models import LoadBalancer, Zone
@@ -309,8 +309,8 @@ def test_a_stack_freezes_to_what_the_compiler_takes(
         ("ip", True, False),
     }
     compiled = compile_stack(snapshot)
-    assert compiled.refused == ()
-    assert compiled.document.resources["aws_lb"]
+    assert compiled.left_out == ()
+    assert compiled.output.resources["aws_lb"]
     assert Zone.objects.get(name="aws").desired_generation > 0
 
 
@@ -320,5 +320,5 @@ def test_the_example_of_a_cloud_is_applied_and_compiles_without_a_refusal(tutori
     assert plan.counts["create"] == len(objects)
     assert apply_document(actor=tutorial_env, objects=objects).counts["unchanged"] == len(objects)
     snapshot, _ = freeze_stack(Stack.objects.get(name="aws-frankfurt").pk)
-    assert compile_stack(snapshot).refused == ()
+    assert compile_stack(snapshot).left_out == ()
     assert StaticIP.objects.get(name="vip-1").address == "203.0.113.1"

@@ -13,7 +13,8 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
-from apps.compiler.model.fleet import Limit, LimitKind, OverflowPorts, Pool, Snapshot
+from apps.compiler.model.fleet import OverflowPorts, Pool, Snapshot
+from apps.compiler.model.shared import Limit, LimitKind
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from apps.definitions import selectors
 from apps.definitions.freezing.snapshot import freeze

@@ -44,7 +44,7 @@ def save(actor: Actor, **specs: dict[str, Any]) -> None:
 def maps_of(name: str) -> dict[str, bytes]:
     """The files of a fleet's bundle."""
     snapshot, _generation = freeze(Fleet.objects.get(name=name).pk)
-    return dict(compile_snapshot(snapshot).bundle.files)
+    return dict(compile_snapshot(snapshot).output.files)
 
 
 def test_http_is_redirected_and_https_served_at_one_host_and_path(both_listeners: Actor, acme: Actor) -> None:

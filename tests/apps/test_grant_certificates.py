@@ -141,7 +141,7 @@ def test_a_real_haproxy_presents_each_account_its_own(
     route(globex, "own", "globex-own.example")
     ours = upload(acme, "own", "acme-own.example", "acme.shared.example", "globex-own.example")
     theirs = upload(globex, "own", "globex-own.example", "acme-own.example", "*.shared.example")
-    bundle = compile_snapshot(snapshot_of(Fleet.objects.get(name="us-central1"))).bundle
+    bundle = compile_snapshot(snapshot_of(Fleet.objects.get(name="us-central1"))).output
     listener = next(bind.listener_id for bind in bundle.binds if bind.protocol == "https")
     with running(bundle, tmp_path) as proxy:
         port = proxy.ports[listener]

@@ -63,6 +63,6 @@ def test_a_name_that_somebody_only_claimed_may_be_a_server_of_others(
 def test_an_address_that_becomes_ours_later_is_left_out_when_compiled(own_addresses: None, acme: Actor) -> None:
     save(acme, "10.9.0.99")
     fleet = Fleet.objects.get(name="us-central1")
-    assert not any(each.code == "address_refused" for each in compile_snapshot(snapshot_of(fleet)).quarantined)
+    assert not any(each.code == "address_refused" for each in compile_snapshot(snapshot_of(fleet)).left_out)
     Node.objects.filter(address="10.9.0.5").update(address="10.9.0.99")
-    assert [each.code for each in compile_snapshot(snapshot_of(fleet)).quarantined] == ["address_refused"]
+    assert [each.code for each in compile_snapshot(snapshot_of(fleet)).left_out] == ["address_refused"]

@@ -100,5 +100,5 @@ def test_many_addresses_cost_as_many_queries_as_one(us: Fleet) -> None:
 def test_a_stored_vip_without_a_router_id_is_left_out_and_the_fleet_is_served(us: Fleet) -> None:
     attach("vip", "127.0.0.7", AddressKind.VIP, region=us.region)
     found = compile_snapshot(snapshot_of(us))
-    assert {finding.code for finding in found.quarantined} == {"router_id", "address_left_out"}
-    assert "keepalived.conf" not in found.bundle.files
+    assert {finding.code for finding in found.left_out} == {"router_id", "address_left_out"}
+    assert "keepalived.conf" not in found.output.files

@@ -12,7 +12,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
-from apps.compiler.compile_stack import compile_stack
+from apps.compiler.compile import compile_stack
 from apps.compiler.model.stack import StackSnapshot
 from apps.core.clock import database_now
 from apps.definitions.services import save_object
@@ -41,7 +41,7 @@ def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, 
 
 def called(snapshot: StackSnapshot) -> set[tuple[str, str]]:
     """What the cloud is to call each thing, by type."""
-    resources = compile_stack(snapshot).document.resources
+    resources = compile_stack(snapshot).output.resources
     records = ("aws_route53_zone", "google_dns_managed_zone", "google_dns_record_set", "aws_route53_record")
     return {
         (kind, body["name"])

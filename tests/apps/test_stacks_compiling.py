@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.compiler.compile import CompileError
-from apps.compiler.model.fleet import Finding
+from apps.compiler.model.shared import Finding
 from apps.core.concurrency.leases import take
 from apps.fleet.services import request_stack_push
 from apps.stacks.models import StackSync

@@ -14,8 +14,8 @@ from apps.accounts.actors import Actor
 from apps.adoption.contract import Adoption, Wish
 from apps.adoption.import_options import Order
 from apps.adoption.selectors import adopt, load_balancers_of
-from apps.compiler.compile_stack import compile_stack
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.compile import compile_stack
+from apps.compiler.model.shared import Protocol
 from apps.compiler.questions.trace import Question
 from apps.compiler.targets.terraform.document import StackDocument, terraform_name
 from apps.compiler.targets.terraform.google.render import render
@@ -98,9 +98,9 @@ def test_an_adopted_load_balancer_is_compiled_to_the_same_answers(google: Actor)
     apply_document(actor=google, objects=list(adoption.documents))
     snapshot, _generation = freeze_stack(Stack.objects.get(name="everywhere").pk)
     compilation = compile_stack(snapshot)
-    assert compilation.refused == ()
-    (listener,) = compilation.document.resources["google_compute_url_map"]
-    assert _answers(compilation.document, listener) == _answers(render(everything()), "lst_1")
+    assert compilation.left_out == ()
+    (listener,) = compilation.output.resources["google_compute_url_map"]
+    assert _answers(compilation.output, listener) == _answers(render(everything()), "lst_1")
 
 
 @pytest.mark.django_db

@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.compiler.compile import CompileError
-from apps.compiler.model.fleet import Finding
+from apps.compiler.model.shared import Finding
 from apps.core.clock import database_now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.core.secrets.sealing import seal

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.compile_stack import compile_stack
+from apps.compiler.compile import compile_stack
 from apps.compiler.model.stack import StackSnapshot
 from apps.drivers.infra.contract import PlannedChange
 from apps.drivers.infra.reading import UNKNOWN, plan_of
@@ -213,6 +213,6 @@ def test_terraforms_own_sentences_name_things_as_people_do() -> None:
 def test_every_resource_of_a_stack_has_an_object_with_a_name(worlds: dict[str, StackSnapshot]) -> None:
     for snapshot in worlds.values():
         compilation, labels = compile_stack(snapshot), labels_in(snapshot)
-        words = Words(compilation.document.owners, labels, {})
-        for kind, names in compilation.document.resources.items():
+        words = Words(compilation.output.owners, labels, {})
+        for kind, names in compilation.output.resources.items():
             assert {words.label_of(f"{kind}.{name}") for name in names} <= set(labels.values())

@@ -27,7 +27,8 @@ from apps.capacity.run.search.profile import Search
 from apps.capacity.run.search.tuning import TUNING
 from apps.capacity.run.steps import LoadProfile, Status, StepPlan, Verdict
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import Limit, Region, RegionNode
+from apps.compiler.model.fleet import Region, RegionNode
+from apps.compiler.model.shared import Limit
 from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.registry import open_generator
@@ -101,7 +102,7 @@ def balanced(ports: Sequence[int], directory: Path) -> Iterator[Node]:
     snapshot = plain(snapshot_of((PoolPlan((Limit(),), (tuple(ports),)),), regions, 0))
     directory.mkdir(parents=True, exist_ok=True)
     node = Node("node-1", "rgn-1", directory, spare_port(), reach)
-    with running_node(compile_snapshot(snapshot).bundle, node):
+    with running_node(compile_snapshot(snapshot).output, node):
         yield node
 
 

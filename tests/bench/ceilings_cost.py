@@ -28,7 +28,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import AccountShare, Limit, Region, RegionNode
+from apps.compiler.model.fleet import AccountShare, Region, RegionNode
+from apps.compiler.model.shared import Limit
 from tests.bench.backends import instant_backends
 from tests.bench.overflow_env import Node, PoolPlan, host, running_node, snapshot_of
 from tests.bench.tables import facts, table
@@ -94,7 +95,7 @@ def _node(way: str, port: int, directory: Path) -> AbstractContextManager[Node]:
     snapshot = snapshot_of(plans, (Region("rgn-1", "region 1", (reach,)),), 0)
     rps = SHARES[way]
     shares = () if rps is None else (AccountShare("acc-1", "bench", 25, rps),)
-    bundle = compile_snapshot(replace(snapshot, shares=shares)).bundle
+    bundle = compile_snapshot(replace(snapshot, shares=shares)).output
     return running_node(bundle, Node(reach.id, "rgn-1", directory, spare_port(), reach))
 
 

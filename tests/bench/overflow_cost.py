@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import Limit
+from apps.compiler.model.shared import Limit
 from tests.bench.backends import instant_backends
 from tests.bench.open_loop import CONSTANT, Way, arrivals, offer, schedule
 from tests.bench.overflow_env import Node, PoolPlan, host, plain, rate, running_env, running_node, snapshot_of
@@ -93,7 +93,7 @@ def measure(rounds: int, seconds: int, nodes: int, directory: Path) -> list[Go]:
         plans = [PoolPlan((rate(MUCH),) * 3, ports), PoolPlan((Limit(),), (ports[0],))]
         stage = stack.enter_context(running_env(directory, plans, (nodes,) * 3))
         node = stage[0][0]
-        bare = compile_snapshot(plain(snapshot_of(plans[1:], (), 0))).bundle
+        bare = compile_snapshot(plain(snapshot_of(plans[1:], (), 0))).output
         other = replace(node, id="node-0", directory=directory / "plain", port=spare_port())
         stack.enter_context(running_node(bare, other))
         goes: list[Callable[[], Go]] = [

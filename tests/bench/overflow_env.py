@@ -18,20 +18,16 @@ from pathlib import Path
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import (
+from apps.compiler.model.fleet import Pool, Region, RegionNode, RegionShare, Snapshot
+from apps.compiler.model.shared import (
     Limit,
     LimitKind,
     Listener,
     LoadBalancer,
     PathKind,
-    Pool,
     Protocol,
-    Region,
-    RegionNode,
-    RegionShare,
     Route,
     Server,
-    Snapshot,
     WeightedPool,
     WhenFull,
 )
@@ -187,9 +183,9 @@ def running_env(
         stage = []
         for own, region in enumerate(regions):
             compiled = compile_snapshot(snapshot_of(plans, regions, own))
-            assert not compiled.quarantined, compiled.quarantined
+            assert not compiled.left_out, compiled.left_out
             found = [Node(each.id, region.id, directory / each.id, spare_port(), each) for each in region.nodes]
-            stage.append(tuple(stack.enter_context(running_node(compiled.bundle, node)) for node in found))
+            stage.append(tuple(stack.enter_context(running_node(compiled.output, node)) for node in found))
         for together in stage:
             _wait_for_peers(together)
         yield tuple(stage)

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
-from apps.compiler.model.fleet import Limit
+from apps.compiler.model.shared import Limit
 from tests.bench.backends import SERVICE_MS, slow_machines
 from tests.bench.overflow_env import PoolPlan, host, rate, running_env
 from tests.bench.tables import facts, table

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
-from apps.compiler.model.fleet import Limit
+from apps.compiler.model.shared import Limit
 from tests.bench.backends import instant_backends
 from tests.bench.open_loop import (
     CONSTANT,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from apps.compiler.model.fleet import Limit
+from apps.compiler.model.shared import Limit
 from tests.bench.backends import instant_backends, slow_machines
 from tests.bench.open_loop import (
     CONSTANT,

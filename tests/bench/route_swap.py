@@ -16,8 +16,8 @@ from dataclasses import replace
 from apps.agent.process.sockets import ask
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import WeightedPool
 from apps.compiler.model.operations import ReplaceMap
+from apps.compiler.model.shared import WeightedPool
 from apps.compiler.plan import Runtime, plan
 from tests.bench.compile import POOLS, world
 from tests.conformance.real_agent import RealAgent, running_agent
@@ -36,7 +36,7 @@ def bundles(routes: int, port: int) -> tuple[Bundle, Bundle]:
         for number, each in enumerate(front.routes)
     )
     found = (replace(snapshot, load_balancers=(front,)) for front in (here, replace(here, routes=moved)))
-    first, second = (compile_snapshot(each).bundle for each in found)
+    first, second = (compile_snapshot(each).output for each in found)
     return first, second
 
 

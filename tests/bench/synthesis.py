@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.compiler.compile_stack import compile_stack
-from apps.compiler.model.fleet import WeightedPool
+from apps.compiler.compile import compile_stack
+from apps.compiler.model.shared import WeightedPool
 from tests.pure.aws_fixtures import front, pool, stack
 from tests.pure.compiler_fixtures import route
 
@@ -45,8 +45,8 @@ def compiled(routes: int) -> tuple[dict[str, Any], float]:
     began = time.process_time()
     found = compile_stack(snapshot)
     seconds = time.process_time() - began
-    assert not found.refused
-    return found.document.as_json(), seconds
+    assert not found.left_out
+    return found.output.as_json(), seconds
 
 
 def measure(routes: int) -> Cost:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from apps.compiler.model.fleet import (
+from apps.compiler.model.shared import (
     FixedResponse,
     HeaderCondition,
     HeaderMatch,

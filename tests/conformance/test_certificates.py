@@ -10,7 +10,8 @@ import pytest
 
 from apps.compiler.bundle import MANIFEST, assemble
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import Certificate, Listener, LoadBalancer, Protocol, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Protocol
 from apps.core.clock import now
 from apps.definitions.values import certificates
 from apps.definitions.values.certificates import canonical_pem, read_certificate
@@ -68,7 +69,7 @@ def refusal(pem: str, folder: Path) -> str:
     certificate = Certificate("crt-1", "acme/shop", "acme", certificate_pem(made.NAME), (made.NAME,))
     listener = Listener("lst-1", "https", Protocol.HTTPS, 8443, certificate_ids=("crt-1",))
     front = LoadBalancer("lb-1", "front", "operator", (listener,))
-    bundle = compile_snapshot(Snapshot("here", "here", (front,), certificates=(certificate,))).bundle
+    bundle = compile_snapshot(Snapshot("here", "here", (front,), certificates=(certificate,))).output
     files = {path: content for path, content in bundle.files.items() if path != MANIFEST}
     return refusal_of(assemble(files | {"certs/crt-1.pem": pem.encode()}, bundle.binds, bundle.line_owners), folder)
 

@@ -31,7 +31,7 @@ celery.app.loader.import_default_modules()
 call_command("check")
 assert b"<form" in Client(HTTP_HOST="localhost").get("/sign-in").content
 snapshot = snapshot_from_json(json.loads(open(sys.argv[1]).read()))
-assert compile_snapshot(snapshot).bundle.files
+assert compile_snapshot(snapshot).output.files
 print("it starts")
 """
 ASKS_CLOUDS = """

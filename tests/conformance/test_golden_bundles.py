@@ -16,4 +16,4 @@ from tests.golden.test_bundles import CASES
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_haproxy_accepts_every_golden_bundle_without_a_warning(case: Path, tmp_path: Path) -> None:
     snapshot = snapshot_from_json(json.loads((case / "snapshot.json").read_text()))
-    assert refusal_of(compile_snapshot(snapshot).bundle, tmp_path) == ""
+    assert refusal_of(compile_snapshot(snapshot).output, tmp_path) == ""

@@ -11,14 +11,7 @@ from hypothesis import given, settings
 
 from apps.adoption.contract import Adoption, Verdict, Wish
 from apps.adoption.google import adopt
-from apps.compiler.model.fleet import (
-    Listener,
-    LoadBalancer,
-    PathKind,
-    Protocol,
-    Route,
-    WeightedPool,
-)
+from apps.compiler.model.shared import Listener, LoadBalancer, PathKind, Protocol, Route, WeightedPool
 from apps.compiler.questions.trace import Question, trace
 from apps.compiler.targets.terraform.google.render import render
 from apps.definitions.reading.documents import Object, read_object

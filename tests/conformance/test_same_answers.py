@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from apps.compiler.compile import compile_snapshot
-from apps.compiler.compile_stack import StackCompilation, compile_stack
-from apps.compiler.model.fleet import Finding, Server
+from apps.compiler.compile import Compilation, compile_snapshot, compile_stack
+from apps.compiler.model.shared import Finding, Server
 from apps.compiler.model.stack import Cloud, CloudBackend, CloudPool, Network, StackSnapshot
 from apps.compiler.portability.incompatibilities import Target
 from apps.compiler.portability.report import portability
 from apps.compiler.questions.trace import trace
-from apps.compiler.targets.terraform.document import terraform_name
+from apps.compiler.targets.terraform.document import StackDocument, terraform_name
 from tests.conformance import alb_rules, google_url_map
 from tests.conformance.same_answers import LOAD_BALANCER, REFUSED, REQUESTS, Answer, Request
 from tests.e2e.rendered_proxy import RenderedProxy, echo_servers, running
@@ -62,7 +61,7 @@ def _aws() -> Asker:
 
     def ask(request: Request) -> Answer:
         listener = terraform_name(request.listener)
-        told = alb_rules.evaluate(compilation.document, listener, request.question)
+        told = alb_rules.evaluate(compilation.output, listener, request.question)
         shares: dict[str, float] = {}
         for backend, part in told.shares:
             shares[owner[backend]] = shares.get(owner[backend], 0) + part
@@ -73,7 +72,7 @@ def _aws() -> Asker:
 
 def _google() -> Asker:
     compilation = compile_stack(_stack(Cloud.GOOGLE))
-    maps = compilation.document.resources["google_compute_url_map"]
+    maps = compilation.output.resources["google_compute_url_map"]
 
     def ask(request: Request) -> Answer:
         told = google_url_map.evaluate(maps[terraform_name(request.listener)], request.question)
@@ -83,8 +82,8 @@ def _google() -> Asker:
     return _asker(ask, compilation)
 
 
-def _asker(ask: Callable[[Request], Answer], compilation: StackCompilation) -> Asker:
-    return Asker(ask, compilation.refused, compilation.warnings)
+def _asker(ask: Callable[[Request], Answer], compilation: Compilation[StackDocument]) -> Asker:
+    return Asker(ask, compilation.left_out, compilation.warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +112,11 @@ def askers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, As
         servers = {number: _local(number, port) for number, port in zip(NUMBERS, ports, strict=True)}
         pools = tuple(pool(number, servers=(each,)) for number, each in servers.items())
         compilation = compile_snapshot(snapshot(LOAD_BALANCER, pools=pools, local_development=True))
-        with running(compilation.bundle, tmp_path_factory.mktemp("proxy")) as proxy:
+        with running(compilation.output, tmp_path_factory.mktemp("proxy")) as proxy:
             haproxy = _Haproxy(proxy, {each.port: f"pool-{number}" for number, each in servers.items()})
             yield {
                 "reference": Asker(_ask_reference, (), ()),
-                Target.HAPROXY: Asker(haproxy.ask, compilation.quarantined, compilation.warnings, exact=False),
+                Target.HAPROXY: Asker(haproxy.ask, compilation.left_out, compilation.warnings, exact=False),
                 Target.AWS: _aws(),
                 Target.GOOGLE: _google(),
             }
@@ -199,5 +198,5 @@ def test_pools_in_several_regions_share_by_the_products_of_weights() -> None:
     )  # fmt: skip
     world = aws_fixtures.stack(LOAD_BALANCER, pools=(two, *_cloud_pools()[1:]))
     split = next(each for each in REQUESTS if (each.host, each.path) == ("split.example", "/"))
-    told = alb_rules.evaluate(compile_stack(world).document, "lst_1", split.question)
+    told = alb_rules.evaluate(compile_stack(world).output, "lst_1", split.question)
     assert dict(told.shares) == pytest.approx({"bkd-1": 0.15, "bkd-9": 0.05, "bkd-2": 0.8})

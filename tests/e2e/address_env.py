@@ -18,19 +18,8 @@ from pathlib import Path
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import (
-    FixedResponse,
-    FleetAddress,
-    FleetAddressKind,
-    Listener,
-    LoadBalancer,
-    PathKind,
-    Protocol,
-    Region,
-    RegionNode,
-    Route,
-    Snapshot,
-)
+from apps.compiler.model.fleet import FleetAddress, FleetAddressKind, Region, RegionNode, Snapshot
+from apps.compiler.model.shared import FixedResponse, Listener, LoadBalancer, PathKind, Protocol, Route
 from apps.drivers.proxy.contract import NodeState, NodeTarget, ProxyError
 from apps.drivers.proxy.registry import open_driver
 from tests.conformance.real_agent import short_folder
@@ -384,5 +373,5 @@ def bundle_of(*addresses: str, body: str = "one", count: int = 2) -> Bundle:
         addresses=tuple(fleet_address(number, each, count) for number, each in enumerate(addresses, 1)),
     )
     compilation = compile_snapshot(snapshot)
-    assert not compilation.quarantined, compilation.quarantined
-    return compilation.bundle
+    assert not compilation.left_out, compilation.left_out
+    return compilation.output

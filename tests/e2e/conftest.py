@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from pytest_django import DjangoDbBlocker
 
-from apps.compiler.model.fleet import WhenFull
+from apps.compiler.model.shared import WhenFull
 from tests.conformance.real_agent import RealAgent, running_agent
 from tests.e2e import verdicts
 from tests.e2e.overflow_env import RegionSetup, Stage, rate, regions

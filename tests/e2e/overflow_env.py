@@ -21,23 +21,17 @@ from typing import Any
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import (
-    AccountShare,
+from apps.compiler.model.fleet import AccountShare, OverflowPorts, Pool, Region, RegionNode, RegionShare, Snapshot
+from apps.compiler.model.shared import (
     HealthCheck,
     Limit,
     LimitKind,
     Listener,
     LoadBalancer,
-    OverflowPorts,
     PathKind,
-    Pool,
     Protocol,
-    Region,
-    RegionNode,
-    RegionShare,
     Route,
     Server,
-    Snapshot,
     WeightedPool,
     WhenFull,
 )
@@ -267,8 +261,8 @@ class Stage:
     def bundle(self, index: int) -> Bundle:
         """Compiled; fails when anything was left out."""
         compilation = compile_snapshot(self.snapshot(index))
-        assert compilation.quarantined == ()
-        bundle = compilation.bundle
+        assert compilation.left_out == ()
+        bundle = compilation.output
         bundle = replace(bundle, files={**bundle.files, "haproxy.cfg": self._taken_away(bundle.files["haproxy.cfg"])})
         return bundle if self.real_windows else in_ten_seconds(bundle)
 

@@ -35,7 +35,7 @@ USUAL = {
 def left_behind(cloud: Cloud, stack: Stack) -> None:
     """Let the load balancer of the stack stand there with its security group; the stack lists it as unknown."""
     sync = StackSync.objects.create(stack=stack)
-    wanted = compiling.compiled(stack.pk).compilation.document.resources
+    wanted = compiling.compiled(stack.pk).compilation.output.resources
     ((name, body),) = wanted["aws_lb"].items()
     group = _make_group(cloud, wanted["aws_security_group"][name], sync)
     arn = _make_balancer(cloud, body, group, sync)

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.model.fleet import AccountShare, Limit, LimitKind, Protocol, RegionShare, WhenFull
+from apps.compiler.model.fleet import AccountShare, RegionShare
+from apps.compiler.model.shared import Limit, LimitKind, Protocol, WhenFull
 from tests.e2e.overflow_env import POOL, RegionSetup, Stage, rate, regions
 from tests.e2e.region_servers import HOST
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy

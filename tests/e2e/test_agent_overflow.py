@@ -12,20 +12,9 @@ import pytest
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import (
-    Limit,
-    LimitKind,
-    Listener,
-    LoadBalancer,
-    OverflowPorts,
-    Protocol,
-    Region,
-    RegionNode,
-    RegionShare,
-    Snapshot,
-    WhenFull,
-)
+from apps.compiler.model.fleet import OverflowPorts, Region, RegionNode, RegionShare, Snapshot
 from apps.compiler.model.operations import SetServerMaxconn
+from apps.compiler.model.shared import Limit, LimitKind, Listener, LoadBalancer, Protocol, WhenFull
 from apps.compiler.plan import Runtime, plan
 from tests.conformance.real_agent import RealAgent, wait_until
 from tests.e2e.agents import operate, push
@@ -94,8 +83,8 @@ class Regions:
                 overflow_key="7" * 64, overflow_ports=self.ports[index],
             )
         )  # fmt: skip
-        assert compiled.quarantined == ()
-        return compiled.bundle
+        assert compiled.left_out == ()
+        return compiled.output
 
     def flows(self, index: int) -> dict[str, int]:
         """What a node says of requests that did not simply stay."""

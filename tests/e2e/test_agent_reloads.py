@@ -13,8 +13,8 @@ import pytest
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import Balance, HealthCheck, Server, ServerState
 from apps.compiler.model.operations import SetMapEntry, SetServerState, SetServerWeight
+from apps.compiler.model.shared import Balance, HealthCheck, Server, ServerState
 from apps.compiler.plan import Runtime, plan
 from tests.conformance.inside import Inside, inside
 from tests.conformance.real_agent import wait_until
@@ -88,8 +88,8 @@ def compiled(port: int, *servers: Server, more: int = 0, check: HealthCheck | No
     routes += [route(99, host)] if host else []
     balancer = front(*routes, listeners=(listener(1, port=port),))
     compilation = compile_snapshot(snapshot(balancer, pools=(*others, main), local_development=True))
-    assert compilation.quarantined == ()
-    return compilation.bundle
+    assert compilation.left_out == ()
+    return compilation.output
 
 
 def at(counting: Counting, number: int, **fields: Any) -> Server:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import BypassToken, Certificate, Listener, Protocol, WhenFull
+from apps.compiler.model.fleet import BypassToken
+from apps.compiler.model.shared import Certificate, Listener, Protocol, WhenFull
 from tests.e2e import rendered_proxy
 from tests.e2e.overflow_env import (
     KEY,
@@ -155,7 +156,7 @@ def test_bypass_tokens_work_behind_tls(tmp_path: Path) -> None:
         world = replace(
             honest, load_balancers=fronts, certificates=(pem,), bypass_tokens=(BypassToken(digest_of(word), POOL),)
         )
-        with rendered_proxy.running(in_ten_seconds(compile_snapshot(world).bundle), tmp_path) as proxy:
+        with rendered_proxy.running(in_ten_seconds(compile_snapshot(world).output), tmp_path) as proxy:
             statuses = [
                 Counter(over_tls(proxy.ports["lst-1"], headers) for _ in range(20)) for headers in ({}, marked(word))
             ]

@@ -15,19 +15,8 @@ from typing import Any
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import (
-    AccountShare,
-    Limit,
-    LimitKind,
-    Pool,
-    Protocol,
-    Region,
-    RegionNode,
-    RegionShare,
-    Snapshot,
-    WeightedPool,
-    WhenFull,
-)
+from apps.compiler.model.fleet import AccountShare, Pool, Region, RegionNode, RegionShare, Snapshot
+from apps.compiler.model.shared import Limit, LimitKind, Protocol, WeightedPool, WhenFull
 from tests.e2e.overflow_env import KEY, POOL, RegionSetup, in_flight, regions
 from tests.e2e.overflow_env import Stage as OverflowStage
 from tests.e2e.region_servers import HOST, Gate, SlowServer
@@ -184,7 +173,7 @@ def stage(directory: Path, shares: tuple[AccountShare, ...] = SHARES, **fields: 
             stack.callback(each.server_close)
             stack.callback(each.shutdown)
         made = world(servers[0].server_address[1], servers[1].server_address[1], shares, **fields)
-        proxy = stack.enter_context(running(compile_snapshot(made).bundle, directory, NODE))
+        proxy = stack.enter_context(running(compile_snapshot(made).output, directory, NODE))
         stack.enter_context(gate.closed())
         found = Stage(proxy, gate)
         stack.callback(found.leave)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from apps.compiler.model.fleet import Limit, WhenFull
+from apps.compiler.model.shared import Limit, WhenFull
 from tests.e2e.overflow_env import POOL, Node, RegionSetup, rate, regions, wait_until
 
 pytestmark = pytest.mark.e2e

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Protocol, WhenFull
+from apps.compiler.model.shared import Limit, LimitKind, LimitScope, Protocol, WhenFull
 from tests.e2e.overflow_env import (
     KEY,
     POOL,

@@ -10,7 +10,7 @@ import pytest
 
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import FixedResponse, HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
+from apps.compiler.model.shared import FixedResponse, HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
 from apps.compiler.routing import winning_route
 from tests.e2e.rendered_proxy import running
 from tests.pure.compiler_fixtures import (
@@ -57,7 +57,7 @@ def _random_route(dice: random.Random, number: int) -> Route:
 def test_haproxy_chooses_the_route_that_the_reference_chooses(seed: int, tmp_path: Path) -> None:
     world = snapshot(_crowded_front(seed))
     accepted = examine(world).accepted.load_balancers[0]
-    with running(compile_snapshot(world).bundle, tmp_path) as proxy:
+    with running(compile_snapshot(world).output, tmp_path) as proxy:
         for host, path, method, headers in product(ASKED_HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS):
             winner = winning_route(accepted, host, path, method, headers)
             answer = proxy.ask("lst-1", host, path, method, headers)

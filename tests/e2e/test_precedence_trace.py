@@ -10,7 +10,7 @@ import pytest
 
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import FixedResponse, HeaderCondition, HeaderMatch, PathKind, Protocol, Redirect, Route
+from apps.compiler.model.shared import FixedResponse, HeaderCondition, HeaderMatch, PathKind, Protocol, Redirect, Route
 from apps.compiler.questions.trace import Question, trace
 from tests.e2e.rendered_proxy import running
 from tests.pure.compiler_fixtures import (
@@ -59,7 +59,7 @@ def test_haproxy_does_what_the_trace_says(seed: int, tmp_path: Path) -> None:
     accepted = examine(world).accepted.load_balancers[0]
     paths = [*ASKED_PATHS, "/api?x=1", "/api/v2/deep/er?a=b&c"]
     locations = 0
-    with running(compile_snapshot(world).bundle, tmp_path) as proxy:
+    with running(compile_snapshot(world).output, tmp_path) as proxy:
         for host, path, method, headers in product(ASKED_HOSTS, paths, ASKED_METHODS, ASKED_HEADERS):
             asked = Question(host, path, method, Protocol.HTTP, headers)
             told = trace(accepted, asked)

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import Certificate, FixedResponse, PathKind, Protocol, Redirect, Snapshot, WeightedPool
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import Certificate, FixedResponse, PathKind, Protocol, Redirect, WeightedPool
 from tests.e2e.rendered_proxy import PATIENCE_S, PROBE, RenderedProxy, echo_servers, running
 from tests.pure.compiler_fixtures import certificate_pem, front, listener, pool, route, server, snapshot
 
@@ -29,8 +30,8 @@ def ports() -> Iterator[list[int]]:
 @pytest.fixture(scope="module")
 def proxy(ports: list[int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
     compilation = compile_snapshot(_world(ports))
-    assert compilation.quarantined == ()
-    with running(compilation.bundle, tmp_path_factory.mktemp("proxy")) as started:
+    assert compilation.left_out == ()
+    with running(compilation.output, tmp_path_factory.mktemp("proxy")) as started:
         yield started
 
 

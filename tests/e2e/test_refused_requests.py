@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import FixedResponse, Protocol, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import FixedResponse, Protocol
 from apps.compiler.questions.trace import Question, trace
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, echo_servers, running
 from tests.ports import spare_port
@@ -45,7 +46,7 @@ def ports() -> Iterator[list[int]]:
 
 @pytest.fixture(scope="module")
 def proxy(ports: list[int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
-    with running(compile_snapshot(world(ports)).bundle, tmp_path_factory.mktemp("proxy")) as started:
+    with running(compile_snapshot(world(ports)).output, tmp_path_factory.mktemp("proxy")) as started:
         yield started
 
 
@@ -63,7 +64,7 @@ def round_trip(directory: Path, mark: str) -> tuple[int, int]:
     """
     pools = (pool(1, servers=(server(1, address="127.0.0.1", port=spare_port()),), server_timeout_ms=500),)
     whole = snapshot(front(route(1)), pools=pools, local_development=True, loop_mark=mark)
-    with running(compile_snapshot(whole).bundle, directory) as proxy:
+    with running(compile_snapshot(whole).output, directory) as proxy:
         proxy.command(f"set server pool-1/srv-1 addr 127.0.0.1 port {proxy.ports['lst-1']}")
         status = proxy.ask("lst-1", "a.example", "/").status
         rows = [line.split(",") for line in proxy.command("show stat -1 1 -1").splitlines() if line]
@@ -128,7 +129,7 @@ def test_a_request_without_any_host_is_for_no_route_and_breaks_nothing(proxy: Re
 
 def test_two_installations_find_the_circle_through_both(ports: list[int], tmp_path: Path) -> None:
     theirs = world(ports, "spillway-" + "cd" * 16)
-    with running(compile_snapshot(theirs).bundle, tmp_path) as second:
+    with running(compile_snapshot(theirs).output, tmp_path) as second:
         answer = second.ask("lst-1", "a.example", "/", headers={"CDN-Loop": f"{MARK}; hops=1"})
         headers = answer.json["headers"]
     assert isinstance(headers, dict)

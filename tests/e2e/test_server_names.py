@@ -73,8 +73,8 @@ def compiled(node: Inside, to: Counting, more: int = 0, own: tuple[str, ...] = N
     pools += [pool(number) for number in range(2, 2 + more)]
     balancer = front(route(1), listeners=(listener(1, port=node.port),))
     done = compile_snapshot(snapshot(balancer, pools=tuple(pools), local_development=True, own_addresses=own))
-    assert done.quarantined == ()
-    return done.bundle
+    assert done.left_out == ()
+    return done.output
 
 
 def status_of(node: Inside) -> dict[str, Any]:

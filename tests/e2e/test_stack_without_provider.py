@@ -12,7 +12,7 @@ from django.db import connection
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
-from apps.compiler.compile_stack import StackCompilation
+from apps.compiler.compile import Compilation
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.fleet.models import Stack
 from apps.fleet.services import request_stack_push
@@ -41,7 +41,7 @@ def stack(
     def compiled(stack_id: int) -> Compiled:
         document = StackDocument(**{name: value for name, value in data("a", "b").items() if name != "providers"})
         generation = Stack.objects.values_list("desired_generation", flat=True).get(pk=stack_id)
-        return Compiled(StackCompilation(document, (), ()), {}, {}, generation)
+        return Compiled(Compilation(document, (), ()), {}, {}, generation)
 
     monkeypatch.setattr(compiling, "compiled", compiled)
     return a_stack(operator)

@@ -14,7 +14,7 @@ import pytest
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from tests.e2e.rendered_proxy import PATIENCE_S, running
 from tests.ports import address_of_this_machine
 from tests.pure.compiler_fixtures import front, listener, pool, server, snapshot
@@ -77,8 +77,8 @@ def bundle_with(door: int, *addresses: str) -> Bundle:
     pools = (pool(1, protocol=Protocol.TCP, servers=(server(1, address="127.0.0.1", port=door),)),)
     balancer = front(listeners=(listener(1, protocol=Protocol.TCP, default_pool_id="pool-1"),))
     done = compile_snapshot(snapshot(balancer, pools=pools, local_development=True, own_addresses=addresses))
-    assert done.quarantined == ()
-    return done.bundle
+    assert done.left_out == ()
+    return done.output
 
 
 def round_trip(directory: Path, *addresses: str) -> tuple[int, bytes]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from apps.compiler.compile_stack import compile_stack
-from apps.compiler.model.fleet import (
+from apps.compiler.compile import compile_stack
+from apps.compiler.model.shared import (
     Balance,
     Certificate,
     FixedResponse,
@@ -114,9 +114,9 @@ def test_a_stack_becomes_exactly_this_document_with_these_findings(name: str) ->
     compilation = compile_stack(WORLDS[name])
     said = {
         word: [f"{each.object_id} {each.field or '-'} {each.code}: {each.message}" for each in findings]
-        for word, findings in (("refused", compilation.refused), ("warnings", compilation.warnings))
+        for word, findings in (("refused", compilation.left_out), ("warnings", compilation.warnings))
     }
-    text = json.dumps({"document": compilation.document.as_json(), **said}, indent=1) + "\n"
+    text = json.dumps({"document": compilation.output.as_json(), **said}, indent=1) + "\n"
     path = FOLDER / f"{name}.json"
     if os.environ.get("UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)
@@ -126,4 +126,4 @@ def test_a_stack_becomes_exactly_this_document_with_these_findings(name: str) ->
 
 @pytest.mark.parametrize("name", sorted(WORLDS))
 def test_the_provider_takes_every_golden_document(name: str) -> None:
-    assert errors_in(compile_stack(WORLDS[name]).document, facts_of("aws")) == []
+    assert errors_in(compile_stack(WORLDS[name]).output, facts_of("aws")) == []

@@ -14,7 +14,7 @@ import pytest
 
 from apps.compiler.codec import snapshot_from_json, snapshot_to_json
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import Finding
+from apps.compiler.model.shared import Finding
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/snapshot.json"))
 
@@ -22,8 +22,8 @@ CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/snapshot.js
 def _compiled(case: Path) -> dict[str, bytes]:
     """All files of the bundle without the manifest, and the findings as a file of their own."""
     compilation = compile_snapshot(snapshot_from_json(json.loads((case / "snapshot.json").read_text())))
-    findings = "".join(map(_line, (*compilation.quarantined, *compilation.warnings)))
-    files = {path: content for path, content in compilation.bundle.files.items() if path != "manifest.json"}
+    findings = "".join(map(_line, (*compilation.left_out, *compilation.warnings)))
+    files = {path: content for path, content in compilation.output.files.items() if path != "manifest.json"}
     return {**files, "findings.txt": findings.encode()}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.compiler.model.stack import StackSnapshot
 from apps.compiler.targets.terraform.google.render import render
 from tests.pure.compiler_fixtures import front, listener, route

@@ -11,17 +11,8 @@ import pytest
 from apps.compiler.bundle import REFUSED_ADDRESSES, Bundle
 from apps.compiler.checks.examination import Notes
 from apps.compiler.compile import CompileError, compile_snapshot
-from apps.compiler.model.fleet import (
-    BypassToken,
-    FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
-    HealthCheck,
-    Redirect,
-    Region,
-    RegionNode,
-    Snapshot,
-)
+from apps.compiler.model.fleet import BypassToken, Region, RegionNode, Snapshot
+from apps.compiler.model.shared import FixedResponse, HeaderCondition, HeaderMatch, HealthCheck, Redirect
 from apps.compiler.targets.haproxy import writer
 from apps.compiler.targets.haproxy.verify import config_verification
 from tests.hostile.corpus import SHARP, VALUES
@@ -88,7 +79,7 @@ def structure(bundle: Bundle) -> tuple[Any, ...]:
 def outcome(world: World, text: str, honest: tuple[Any, ...]) -> str:
     """refused, harmless (the same structure as an honest value has) or changed."""
     try:
-        bundle = compile_snapshot(world(text)).bundle
+        bundle = compile_snapshot(world(text)).output
     except (CompileError, UnicodeError):
         return "refused"
     try:
@@ -102,7 +93,7 @@ def outcome(world: World, text: str, honest: tuple[Any, ...]) -> str:
 @pytest.mark.parametrize("step", [40, pytest.param(3, marks=WHOLE)])
 def test_no_value_changes_the_structure(name: str, step: int) -> None:
     honest_text, world = WORLDS[name]
-    honest = structure(compile_snapshot(world(honest_text)).bundle)
+    honest = structure(compile_snapshot(world(honest_text)).output)
     # Every text goes into some fields, the sharp ones into all; all into all takes minutes and finds the same.
     texts = {*TEXTS[list(WORLDS).index(name) % step :: step], *SHARP_TEXTS}
     found = {text: outcome(world, text, honest) for text in texts}
@@ -116,7 +107,7 @@ def test_without_verification_and_quotes_values_would_change_the_structure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     honest_text, world = WORLDS["header value"]
-    honest = structure(compile_snapshot(world(honest_text)).bundle)
+    honest = structure(compile_snapshot(world(honest_text)).output)
     monkeypatch.setattr("apps.compiler.compile.check", lambda _: [])
     monkeypatch.setattr(writer, "quote", lambda text: text)
     assert sum(outcome(world, text, honest) == "changed" for text in TEXTS[::8]) > 6

@@ -12,6 +12,7 @@ from django.db.models import Model
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
+from apps.compiler.bundle import Bundle
 from apps.compiler.compile import Compilation, compile_snapshot
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Backend, HealthCheck, Pool, Route, Server
@@ -138,15 +139,15 @@ def _save(kind: str, name: str, spec: dict[str, Any], operator: Actor) -> None:
     save_object(actor=operator, kind=kind, name=name, account="acme", spec=spec)
 
 
-def of_globex(compilation: Compilation) -> list[str]:
+def of_globex(compilation: Compilation[Bundle]) -> list[str]:
     """Every line that belongs to the other customer, in the configuration and in the maps."""
-    lines = compilation.bundle.files["haproxy.cfg"].decode().splitlines()
+    lines = compilation.output.files["haproxy.cfg"].decode().splitlines()
     routes = {f"route-{pk}" for pk in Route.objects.filter(account__name="globex").values_list("pk", flat=True)}
     pools = {f"pool-{pk}" for pk in Pool.objects.filter(account__name="globex").values_list("pk", flat=True)}
-    owned = [lines[number - 1] for number, owner in compilation.bundle.line_owners.items() if owner in routes | pools]
+    owned = [lines[number - 1] for number, owner in compilation.output.line_owners.items() if owner in routes | pools]
     maps = [
         line
-        for path, content in sorted(compilation.bundle.files.items())
+        for path, content in sorted(compilation.output.files.items())
         if path.startswith("maps/")
         for line in content.decode().splitlines()
         if set(line.split()) & (routes | pools)
@@ -154,7 +155,7 @@ def of_globex(compilation: Compilation) -> list[str]:
     return owned + maps
 
 
-def spoil(write: Write, value: Any, fleet: Fleet) -> tuple[Compilation, Any] | None:
+def spoil(write: Write, value: Any, fleet: Fleet) -> tuple[Compilation[Bundle], Any] | None:
     """Compile with the value in the row, then take it back; None where the database itself refuses to keep it."""
     with transaction.atomic():
         try:
@@ -184,7 +185,7 @@ def test_a_spoilt_row_is_left_out_and_nobody_else_is_touched(world: Fleet, value
             compilation, _ = spoilt
             if of_globex(compilation) != honest:
                 wrong.append((name, value, "another customer's lines changed"))
-            elif not compilation.quarantined:
+            elif not compilation.left_out:
                 wrong.append((name, value, "nothing was left out"))
     assert wrong == []
     assert stored > len(values) / 2
@@ -198,11 +199,11 @@ def test_a_json_column_of_the_wrong_form_spoils_its_own_route_only(world: Fleet,
         Route.objects.filter(pk=route.pk).update(**{column: shape})
         compilation = compile_snapshot(snapshot_of(world))
         assert of_globex(compilation) == honest, shape
-        assert f"route-{route.pk}" in {finding.object_id for finding in compilation.quarantined}, shape
+        assert f"route-{route.pk}" in {finding.object_id for finding in compilation.left_out}, shape
 
 
 def test_the_finding_names_the_row_and_what_to_do(world: Fleet) -> None:
     Route.objects.filter(name="hostile").update(path="/ } || { always_true")
-    (finding,) = compile_snapshot(snapshot_of(world)).quarantined
+    (finding,) = compile_snapshot(snapshot_of(world)).left_out
     assert finding.object_id == f"route-{Route.objects.get(name='hostile').pk}"
     assert finding.message.endswith(".")

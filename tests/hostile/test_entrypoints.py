@@ -14,6 +14,7 @@ from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.accounts.bootstrap import replace_token
+from apps.compiler.bundle import Bundle
 from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model.fleet import Snapshot
 from apps.definitions.models import Schedule
@@ -69,7 +70,7 @@ class Wire:
     def __init__(self) -> None:
         self.value: Any = None
 
-    def compiled(self, snapshot: Snapshot) -> Compilation:
+    def compiled(self, snapshot: Snapshot) -> Compilation[Bundle]:
         """In place of the compiler: look for the value in every text, then compile."""
         if isinstance(self.value, str) and len(self.value) > 2 and self.value in texts_of(asdict(snapshot)):
             raise AssertionError(f"{self.value!r} came to be rendered")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.compiler.compile_stack import StackCompilation
+from apps.compiler.compile import Compilation
 from apps.compiler.targets.terraform.document import ProviderNeed, StackDocument
 from apps.definitions.services import apply_document
 from apps.fleet.models import Stack
@@ -36,7 +36,7 @@ def stored(stack: Stack, weight: int, **more: object) -> StackRevision:
     return revision_store.store(
         stack_id=stack.pk,
         generation=1,
-        compilation=StackCompilation(document, (), ()),
+        compilation=Compilation(document, (), ()),
         secrets={"key_crt_1": KEY},
         labels={"lb-1": "load balancer front", "route-2": "route <cart>"},
         summary=f"Weight {weight}.",

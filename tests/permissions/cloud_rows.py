@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.compiler.compile_stack import StackCompilation
+from apps.compiler.compile import Compilation
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.core.clock import now
 from apps.fleet.models import Stack
@@ -21,7 +21,7 @@ def make_stack_rows() -> None:
     revision_store.store(
         stack_id=Stack.objects.get(name="aws-eu").pk,
         generation=1,
-        compilation=StackCompilation(StackDocument(), (), ()),
+        compilation=Compilation(StackDocument(), (), ()),
         secrets={},
         labels={},
         summary="x",

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from apps.compiler.model.fleet import (
+from apps.compiler.model.shared import (
     Balance,
     Certificate,
     HealthCheck,

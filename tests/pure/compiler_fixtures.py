@@ -13,18 +13,17 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from hypothesis import strategies as st
 
-from apps.compiler.model.fleet import (
+from apps.compiler.model.fleet import Pool, Snapshot
+from apps.compiler.model.shared import (
     FixedResponse,
     HeaderCondition,
     HeaderMatch,
     Listener,
     LoadBalancer,
     PathKind,
-    Pool,
     Protocol,
     Route,
     Server,
-    Snapshot,
     WeightedPool,
 )
 

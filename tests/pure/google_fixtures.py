@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from apps.compiler.model.fleet import (
+from apps.compiler.model.shared import (
     Balance,
     Certificate,
     FixedResponse,

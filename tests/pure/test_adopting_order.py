@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apps.adoption import alb
 from apps.adoption.contract import Adoption, Verdict, Wish
-from apps.compiler.model.fleet import LoadBalancer, PathKind, Route
+from apps.compiler.model.shared import LoadBalancer, PathKind, Route
 from apps.compiler.routing import winning_route
 from apps.drivers.clouds.contract import FoundLoadBalancer
 

@@ -13,7 +13,8 @@ from apps.agent.errors import Refusal
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model.fleet import FleetAddress, FleetAddressKind, Protocol, Region, RegionNode, Snapshot
+from apps.compiler.model.fleet import FleetAddress, FleetAddressKind, Region, RegionNode, Snapshot
+from apps.compiler.model.shared import Protocol
 from apps.compiler.plan import Reload, plan
 from apps.compiler.targets.haproxy.static_ips.anycast import render_anycast
 from apps.compiler.targets.haproxy.static_ips.vrrp import priorities, render_vrrp
@@ -88,7 +89,7 @@ def test_a_node_alone_names_no_peers() -> None:
 
 def test_files_are_there_exactly_when_they_are_needed() -> None:
     def files(*addresses: FleetAddress) -> set[str]:
-        return {path for path in compile_snapshot(snapshot(*addresses)).bundle.files if path.endswith(".conf")}
+        return {path for path in compile_snapshot(snapshot(*addresses)).output.files if path.endswith(".conf")}
 
     assert files() == set()
     assert files(vip(3)) == {"keepalived.conf"}
@@ -98,14 +99,14 @@ def test_files_are_there_exactly_when_they_are_needed() -> None:
 
 def test_the_order_of_the_input_is_not_seen() -> None:
     there, back = snapshot(vip(3), vip(10), anycast(4)), snapshot(anycast(4), vip(10), vip(3))
-    one, two = compile_snapshot(there).bundle, compile_snapshot(back).bundle
+    one, two = compile_snapshot(there).output, compile_snapshot(back).output
     assert [one.files[path] for path in ("keepalived.conf", "bird.conf")] == [
         two.files[path] for path in ("keepalived.conf", "bird.conf")
     ]
 
 
 def test_a_bundle_that_was_stored_still_knows_its_addresses() -> None:
-    bundle = compile_snapshot(snapshot(vip(3), anycast(4))).bundle
+    bundle = compile_snapshot(snapshot(vip(3), anycast(4))).output
     assert bundle.addresses == {"10.9.0.103": "vip", "192.0.2.4": "anycast"}
     assert bundle_from_bytes(bundle_to_bytes(bundle)) == bundle
 
@@ -113,7 +114,7 @@ def test_a_bundle_that_was_stored_still_knows_its_addresses() -> None:
 def test_an_address_that_begins_to_move_needs_a_reload_and_is_told() -> None:
     still = replace(snapshot(vip(3)), addresses=())
     moving = snapshot(vip(3))
-    assert isinstance(plan(compile_snapshot(still).bundle, compile_snapshot(moving).bundle), Reload)
+    assert isinstance(plan(compile_snapshot(still).output, compile_snapshot(moving).output), Reload)
     assert [change.sentence for change in diff_snapshots(still, moving)] == ["static IP vip-3: added"]
 
 
@@ -121,7 +122,7 @@ def test_only_listeners_whose_address_moves_are_bound_while_it_is_elsewhere() ->
     two = snapshot(vip(3))
     balancer = two.load_balancers[0]
     usual = replace(balancer, listeners=(*balancer.listeners, listener(7, address="10.9.0.1"), listener(8)))
-    text = compile_snapshot(replace(two, load_balancers=(usual,))).bundle.files["haproxy.cfg"].decode()
+    text = compile_snapshot(replace(two, load_balancers=(usual,))).output.files["haproxy.cfg"].decode()
     assert [line.split()[1:] for line in text.splitlines() if line.startswith("    bind ")] == [
         ['"${SPILLWAY_BIND_LST_1}"', "transparent"],
         ['"unix@${SPILLWAY_RUN}/lst-1.sock"', "mode", "600"],
@@ -134,7 +135,7 @@ def test_a_tcp_listener_has_no_private_socket_since_its_servers_would_be_asked()
     moving = snapshot(vip(3))
     tcp = listener(1, address="10.9.0.103", protocol=Protocol.TCP, default_pool_id="pool-2")
     with_tcp = replace(moving, load_balancers=(front(listeners=(tcp,)),), pools=(pool(2, protocol=Protocol.TCP),))
-    assert "lst-1.sock" not in compile_snapshot(with_tcp).bundle.files["haproxy.cfg"].decode()
+    assert "lst-1.sock" not in compile_snapshot(with_tcp).output.files["haproxy.cfg"].decode()
 
 
 # What is left out
@@ -156,15 +157,15 @@ def test_an_address_that_cannot_move_is_left_out_with_its_listener_and_the_rest_
     address: FleetAddress, code: str
 ) -> None:
     found = compile_snapshot(snapshot(address, vip(4)))
-    codes = {(finding.object_id, finding.code) for finding in found.quarantined}
+    codes = {(finding.object_id, finding.code) for finding in found.left_out}
     assert {("ip-3", code), ("lst-1", "address_left_out")} <= codes
-    assert found.bundle.addresses == {"10.9.0.104": "vip"}
+    assert found.output.addresses == {"10.9.0.104": "vip"}
 
 
 def test_of_two_with_one_router_id_the_newer_one_is_left_out() -> None:
     found = compile_snapshot(snapshot(vip(9, 7), vip(3, 7)))
-    assert found.bundle.addresses == {"10.9.0.103": "vip"}
-    assert "vip-3 has 7 already" in str(found.quarantined)
+    assert found.output.addresses == {"10.9.0.103": "vip"}
+    assert "vip-3 has 7 already" in str(found.left_out)
 
 
 # Config verification

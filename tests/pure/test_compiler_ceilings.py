@@ -6,7 +6,8 @@ import resource
 
 from apps.agent.release.nodecfg import connections
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import AccountShare, Region, RegionNode, WhenFull
+from apps.compiler.model.fleet import AccountShare, Region, RegionNode
+from apps.compiler.model.shared import WhenFull
 from apps.compiler.targets.haproxy.overflow.ceilings import CEILINGS_MAP
 from tests.pure.compiler_fixtures import front, pool, snapshot
 
@@ -23,7 +24,7 @@ def entries(*shares: AccountShare) -> dict[str, str]:
     )
     regions = (Region("rgn-1", "here", (NODE,)),)
     world = snapshot(front(), pools=pools, region_id="rgn-1", regions=regions, overflow_key="7" * 64, shares=shares)
-    text = compile_snapshot(world).bundle.files.get(CEILINGS_MAP, b"").decode()
+    text = compile_snapshot(world).output.files.get(CEILINGS_MAP, b"").decode()
     return dict(line.split(" ", 1) for line in text.splitlines())
 
 

@@ -13,16 +13,14 @@ from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes, snapshot_fro
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_bundles, diff_snapshots
 from apps.compiler.haproxy_version import oldest_of, parse_version
-from apps.compiler.model.fleet import (
-    BypassToken,
+from apps.compiler.model.fleet import BypassToken, Pool, Snapshot
+from apps.compiler.model.shared import (
     Certificate,
     FixedResponse,
     LoadBalancer,
-    Pool,
     Protocol,
     Redirect,
     ServerState,
-    Snapshot,
     WeightedPool,
 )
 from apps.compiler.routing import HOST_PATTERN
@@ -31,7 +29,7 @@ from tests.pure.properties import always, examples
 
 
 def _config(*fronts_: LoadBalancer, pools: tuple[Pool, ...] | None = None) -> str:
-    return compile_snapshot(snapshot(*fronts_, pools=pools)).bundle.files["haproxy.cfg"].decode()
+    return compile_snapshot(snapshot(*fronts_, pools=pools)).output.files["haproxy.cfg"].decode()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +60,7 @@ def test_the_safe_settings_are_always_there(line: str) -> None:
 def test_https_listeners_are_strict_about_names_and_speak_http2() -> None:
     secure = listener(2, protocol=Protocol.HTTPS, certificate_ids=("crt-1",))
     certificate = Certificate("crt-1", "tls", "acme", certificate_pem("a.example"), ("a.example",))
-    bundle = compile_snapshot(snapshot(front(route(1), listeners=(secure,)), certificates=(certificate,))).bundle
+    bundle = compile_snapshot(snapshot(front(route(1), listeners=(secure,)), certificates=(certificate,))).output
     text = bundle.files["haproxy.cfg"].decode()
     assert '    bind "${SPILLWAY_BIND_LST_2}" ssl crt-list certs/lst-2.list strict-sni alpn h2,http/1.1\n' in text
     assert "ssl-min-ver TLSv1.2" in text
@@ -88,11 +86,11 @@ def test_dangerous_words_are_never_emitted(count: int, *, repeatable: bool) -> N
 def test_equal_snapshots_compile_to_equal_bytes_whatever_the_order_of_their_parts() -> None:
     routes = [route(number, path=f"/{number % 7}", methods=("GET",) * (number % 2)) for number in range(1, 20)]
     pools = [pool(number, servers=(server(number), server(number + 50))) for number in range(1, 9)]
-    expected = compile_snapshot(snapshot(front(*routes), pools=tuple(pools))).bundle
+    expected = compile_snapshot(snapshot(front(*routes), pools=tuple(pools))).output
     for seed in range(5):
         random.Random(seed).shuffle(routes)
         random.Random(seed).shuffle(pools)
-        again = compile_snapshot(snapshot(front(*routes), pools=tuple(pools))).bundle
+        again = compile_snapshot(snapshot(front(*routes), pools=tuple(pools))).output
         assert (again.files, again.digest, again.line_owners) == (expected.files, expected.digest, expected.line_owners)
 
 
@@ -100,17 +98,17 @@ def test_a_bad_object_is_left_out_and_named_and_takes_only_its_dependants_along(
     bad_pool = pool(2, connect_timeout_ms=-1)
     routes = (route(1), route(2, path="/x", pools=(WeightedPool("pool-2", 1),)), route(3, hostname="a.example\nevil"))
     compilation = compile_snapshot(snapshot(front(*routes), pools=(pool(1), bad_pool)))
-    assert {(finding.object_id, finding.code) for finding in compilation.quarantined} == {
+    assert {(finding.object_id, finding.code) for finding in compilation.left_out} == {
         ("pool-2", "out_of_range"),
         ("route-2", "unknown_pool"),
         ("route-3", "control_character"),
     }
-    assert compilation.bundle.files["maps/lb-1-action.map"] == b"route-1 pool-1\n"
+    assert compilation.output.files["maps/lb-1-action.map"] == b"route-1 pool-1\n"
 
 
 def test_an_id_that_names_two_objects_leaves_both_out() -> None:
     compilation = compile_snapshot(snapshot(front(route(1)), pools=(pool(1), pool(2), pool(2))))
-    assert {finding.object_id for finding in compilation.quarantined} == {"pool-2", "srv-2"}
+    assert {finding.object_id for finding in compilation.left_out} == {"pool-2", "srv-2"}
 
 
 @pytest.mark.parametrize(
@@ -132,8 +130,8 @@ def test_an_id_that_names_two_objects_leaves_both_out() -> None:
 def test_a_route_that_cannot_work_is_left_out_with_its_reason(fields: dict[str, Any], code: str) -> None:
     pools = (pool(1), pool(2, protocol=Protocol.TCP))
     compilation = compile_snapshot(snapshot(front(route(1, **fields)), pools=pools))
-    assert code in {finding.code for finding in compilation.quarantined}
-    assert compilation.bundle.files["maps/lb-1-action.map"] == b""
+    assert code in {finding.code for finding in compilation.left_out}
+    assert compilation.output.files["maps/lb-1-action.map"] == b""
 
 
 def test_a_host_name_stays_with_the_account_of_its_oldest_route() -> None:
@@ -145,7 +143,7 @@ def test_a_host_name_stays_with_the_account_of_its_oldest_route() -> None:
         route(7, "other.example", account="rival"),
     )
     compilation = compile_snapshot(snapshot(front(*routes)))
-    assert {finding.object_id for finding in compilation.quarantined} == {"route-5", "route-6"}
+    assert {finding.object_id for finding in compilation.left_out} == {"route-5", "route-6"}
 
 
 @pytest.mark.parametrize(
@@ -163,8 +161,8 @@ def test_a_bypass_token_that_opens_nothing_here_is_left_out_and_named(bypass_tok
     pools = (pool(1), pool(2, protocol=Protocol.TCP))
     honest = snapshot(front(route(1)), pools=pools)
     done = compile_snapshot(replace(honest, bypass_tokens=(bypass_token,)))
-    assert [finding.code for finding in done.quarantined] == [code]
-    assert done.bundle.digest == compile_snapshot(honest).bundle.digest
+    assert [finding.code for finding in done.left_out] == [code]
+    assert done.output.digest == compile_snapshot(honest).output.digest
 
 
 def test_what_works_but_is_risky_is_a_warning() -> None:
@@ -187,7 +185,7 @@ def test_snapshots_and_bundles_come_back_from_the_shelf_as_they_were(count: int,
     def come_back(drawn: LoadBalancer) -> None:
         world = snapshot(drawn)
         assert snapshot_from_json(json.loads(json.dumps(snapshot_to_json(world)))) == world
-        bundle = compile_snapshot(world).bundle
+        bundle = compile_snapshot(world).output
         assert bundle_from_bytes(bundle_to_bytes(bundle)) == bundle
 
     always(come_back, fronts(), count=count, repeatable=repeatable)
@@ -221,7 +219,7 @@ def test_no_difference_ever_shows_a_key() -> None:
         return snapshot(front(route(1), listeners=(secure,)), certificates=(certificate,))
 
     old, new = world("a.example"), world("a.example", "www.a.example")
-    text = diff_bundles(compile_snapshot(old).bundle, compile_snapshot(new).bundle)
+    text = diff_bundles(compile_snapshot(old).output, compile_snapshot(new).output)
     assert text == "certs/crt-1.pem: changed (not shown)"
     said = [str(change) for change in diff_snapshots(old, new)]
     assert said
@@ -230,8 +228,8 @@ def test_no_difference_ever_shows_a_key() -> None:
 
 def test_the_difference_of_bundles_is_a_unified_text() -> None:
     text = diff_bundles(
-        compile_snapshot(snapshot(front(route(1)))).bundle,
-        compile_snapshot(snapshot(front(route(1), route(2, path="/new")))).bundle,
+        compile_snapshot(snapshot(front(route(1)))).output,
+        compile_snapshot(snapshot(front(route(1), route(2, path="/new")))).output,
     )
     assert "+++ wanted/maps/lb-1-prefix.map\n+a.example/new/ route-2" in text
 

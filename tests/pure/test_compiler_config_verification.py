@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from apps.compiler import grammar
 from apps.compiler.compile import CompileError, compile_snapshot
-from apps.compiler.model.fleet import HeaderCondition, HeaderMatch, HealthCheck, Route, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import HeaderCondition, HeaderMatch, HealthCheck, Route
 from apps.compiler.targets.haproxy import writer
 from apps.compiler.targets.haproxy.render import check, render
 from apps.compiler.targets.haproxy.verify import config_verification
@@ -82,10 +83,10 @@ def test_with_the_grammar_switched_off_no_value_changes_the_structure(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world: Callable[[str], Snapshot] = WORLDS[name]
-    honest = _shapes(compile_snapshot(world(_HONEST[name])).bundle.files["haproxy.cfg"])
+    honest = _shapes(compile_snapshot(world(_HONEST[name])).output.files["haproxy.cfg"])
     with _switched_off(monkeypatch, name):
         try:
-            bundle = compile_snapshot(world(value)).bundle
+            bundle = compile_snapshot(world(value)).output
         except CompileError:
             return
     assert _shapes(bundle.files["haproxy.cfg"]) == honest
@@ -157,7 +158,7 @@ def test_config_verification_accepts_what_is_opaque_and_only_counts_what_is_ours
 
 def test_line_owners_name_the_object_of_each_line() -> None:
     routes: tuple[Route, ...] = (route(1), route(2, path="/x", methods=("GET",)))
-    bundle = compile_snapshot(snapshot(front(*routes))).bundle
+    bundle = compile_snapshot(snapshot(front(*routes))).output
     lines = bundle.files["haproxy.cfg"].decode().split("\n")
     owned = {
         owner: [lines[number - 1] for number, each in bundle.line_owners.items() if each == owner]

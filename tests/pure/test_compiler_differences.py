@@ -14,7 +14,8 @@ import pytest
 
 from apps.compiler import diff
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model import fleet as model
+from apps.compiler.model import fleet as fleets
+from apps.compiler.model import shared as model
 from tests.pure.compiler_fixtures import certificate_pem
 
 # What no text for people may have: a class, its text, or an identifier of ours as the name of a thing.
@@ -23,17 +24,17 @@ NOT_FOR_PEOPLE = re.compile(
 )
 
 
-def world() -> model.Snapshot:
+def world() -> fleets.Snapshot:
     """One of everything, each with a name that is not its id."""
     limit = model.Limit(model.LimitKind.RATE, 10, model.LimitScope.BACKEND)
     servers = (model.Server("srv-1", "vm-a", "192.0.2.1", 80), model.Server("srv-2", "vm-b", "192.0.2.2", 80))
     check = model.HealthCheck("/health", "GET", "a.example")
-    elsewhere = (model.RegionShare("rgn-2", limit, 1.0, 3), model.RegionShare("rgn-3", limit, 1.0, 3))
-    shop = model.Pool(
+    elsewhere = (fleets.RegionShare("rgn-2", limit, 1.0, 3), fleets.RegionShare("rgn-3", limit, 1.0, 3))
+    shop = fleets.Pool(
         "pool-1", "acme/shop", "acme", model.Protocol.HTTP, servers=servers, health_check=check, limit=limit,
         elsewhere=elsewhere, server_keepalive_ms=900,
     )  # fmt: skip
-    api = model.Pool("pool-2", "acme/api", "acme", model.Protocol.HTTP, servers=(replace(servers[0], id="srv-3"),))
+    api = fleets.Pool("pool-2", "acme/api", "acme", model.Protocol.HTTP, servers=(replace(servers[0], id="srv-3"),))
     header = model.HeaderCondition("X-Canary", model.HeaderMatch.EQUALS, "yes")
     sure = model.Assertion("/", pool="acme/shop", headers=(("X-Canary", "yes"),))
     routed = model.Route(
@@ -49,12 +50,14 @@ def world() -> model.Snapshot:
         model.Certificate(f"crt-{number}", f"tls-{name}", "acme", certificate_pem(f"{name}.example"), ("a.example",))
         for number, name in enumerate(("a", "b"), start=1)
     )
-    nodes = tuple(model.RegionNode(f"node-{n}", f"eu-{name}", "192.0.2.8", 1, 2, 3) for n, name in ((1, "a"), (2, "b")))
-    regions = (model.Region("rgn-1", "eu", nodes), model.Region("rgn-2", "us"), model.Region("rgn-3", "asia"))
-    address = model.FleetAddress("vip-1", "public", "192.0.2.9", model.FleetAddressKind.VIP, 7, ("node-1",))
-    return model.Snapshot(
+    nodes = tuple(
+        fleets.RegionNode(f"node-{n}", f"eu-{name}", "192.0.2.8", 1, 2, 3) for n, name in ((1, "a"), (2, "b"))
+    )
+    regions = (fleets.Region("rgn-1", "eu", nodes), fleets.Region("rgn-2", "us"), fleets.Region("rgn-3", "asia"))
+    address = fleets.FleetAddress("vip-1", "public", "192.0.2.9", fleets.FleetAddressKind.VIP, 7, ("node-1",))
+    return fleets.Snapshot(
         "front", "eu", (front,), (shop, api), certificates, region_id="rgn-1", regions=regions,
-        bypass_tokens=(model.BypassToken("ab" * 32, "pool-1"),), addresses=(address,),
+        bypass_tokens=(fleets.BypassToken("ab" * 32, "pool-1"),), addresses=(address,),
     )  # fmt: skip
 
 
@@ -109,7 +112,7 @@ def variations(thing: Any) -> Iterator[tuple[str, Any]]:
             yield from ((each.name, new) for new in other(value, hints[each.name]) if new != value)
 
 
-def snapshots() -> list[tuple[str, model.Snapshot]]:
+def snapshots() -> list[tuple[str, fleets.Snapshot]]:
     """The world with one field of one object changed, for every field and object."""
     whole = world()
     return [(name, replace(whole, **{name: value})) for name, value in variations(whole)]
@@ -122,7 +125,7 @@ def sentences() -> list[str]:
     """All that is said of all these changes, in both directions."""
     whole = world()
     pairs = [pair for _, changed in snapshots() for pair in ((whole, changed), (changed, whole))]
-    empty = model.Snapshot("front", "eu")
+    empty = fleets.Snapshot("front", "eu")
     pairs += [(whole, empty), (empty, whole)]
     return [change.sentence for before, after in pairs for change in diff_snapshots(before, after)]
 

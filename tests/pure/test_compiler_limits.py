@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.compiler.limits import NOTHING, Bounds, bounds_of, shares_of, short_bound, slots_per_node, times
-from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Pool, Protocol, RegionShare, Server, Snapshot
+from apps.compiler.model.fleet import Pool, RegionShare, Snapshot
+from apps.compiler.model.shared import Limit, LimitKind, LimitScope, Protocol, Server
 from apps.compiler.targets.haproxy.overflow.limits import ORDER_MAP, limit_maps
 
 RATE, FLIGHT, NONE = LimitKind.RATE, LimitKind.CONNECTIONS, LimitKind.NONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.compiler.checks.snapshot import examine
-from apps.compiler.model.fleet import HeaderCondition, HeaderMatch, Listener, PathKind, Protocol, Redirect, Route
+from apps.compiler.model.shared import HeaderCondition, HeaderMatch, Listener, PathKind, Protocol, Redirect, Route
 from apps.compiler.questions.loops import loop_of, may_loop
 from tests.pure.compiler_fixtures import front, listener, route, snapshot
 
@@ -56,10 +56,10 @@ def test_a_more_specific_route_ends_the_circle() -> None:
 def test_it_is_left_out_and_named_and_the_rest_goes_live() -> None:
     own, other = redirecting(TO_HTTPS), route(2, "b.example")
     found = examine(snapshot(front(own, other)))
-    assert found.quarantined == ()
+    assert found.left_out == ()
     https = listener(2, protocol=Protocol.HTTPS, certificate_ids=())
     found = examine(snapshot(front(own, other, listeners=(HTTP, https))))
-    assert [(each.object_id, each.code) for each in found.quarantined if each.code == "redirect_loop"] == [
+    assert [(each.object_id, each.code) for each in found.left_out if each.code == "redirect_loop"] == [
         ("route-1", "redirect_loop")
     ]
     assert found.accepted.load_balancers[0].routes == (other,)

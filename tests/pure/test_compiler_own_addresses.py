@@ -16,8 +16,8 @@ def left_out(address: str, own: tuple[str, ...] = OWN) -> list[str]:
     pools = (pool(1, servers=(server(1, address=address),)),)
     world = snapshot(front(route(1, "shop.example"), route(2, "*.wild.example")), pools=pools, own_addresses=own)
     done = compile_snapshot(world)
-    assert (b"server srv-1" in done.bundle.files["haproxy.cfg"]) == (not done.quarantined)
-    return [finding.code for finding in done.quarantined]
+    assert (b"server srv-1" in done.output.files["haproxy.cfg"]) == (not done.left_out)
+    return [finding.code for finding in done.left_out]
 
 
 @pytest.mark.parametrize(

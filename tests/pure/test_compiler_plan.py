@@ -7,18 +7,9 @@ from dataclasses import replace
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model.fleet import (
-    BypassToken,
-    LoadBalancer,
-    Pool,
-    Region,
-    RegionNode,
-    Route,
-    ServerState,
-    Snapshot,
-    WeightedPool,
-)
+from apps.compiler.model.fleet import BypassToken, Pool, Region, RegionNode, Snapshot
 from apps.compiler.model.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerState, SetServerWeight
+from apps.compiler.model.shared import LoadBalancer, Route, ServerState, WeightedPool
 from apps.compiler.plan import REPLACE_ABOVE, Nothing, Reload, Runtime, plan
 from apps.compiler.targets.haproxy.maps import map_content
 from apps.compiler.targets.haproxy.reader import read_map
@@ -29,7 +20,7 @@ POOLS = (pool(1), pool(2))
 
 
 def _bundle(*routes: Route, pools: tuple[Pool, ...] = POOLS) -> Bundle:
-    return compile_snapshot(snapshot(front(*routes), pools=pools)).bundle
+    return compile_snapshot(snapshot(front(*routes), pools=pools)).output
 
 
 def _maps_after(running: Bundle, wanted: Bundle, decision: Runtime) -> dict[str, bytes]:
@@ -94,7 +85,7 @@ def test_weight_drain_and_maintenance_of_servers_need_no_reload() -> None:
 
 def test_what_the_running_process_cannot_learn_is_a_reload_with_reasons() -> None:
     base = _bundle(route(1))
-    more = compile_snapshot(snapshot(front(route(1), listeners=(listener(1), listener(2))), pools=POOLS)).bundle
+    more = compile_snapshot(snapshot(front(route(1), listeners=(listener(1), listener(2))), pools=POOLS)).output
     assert plan(base, more) == Reload(("the addresses of listeners changed",))
     assert plan(base, _bundle(route(1), pools=(*POOLS, pool(3)))) == Reload(("backend pool-3 is new",))
     moved = (pool(1, servers=(server(1, address="192.0.2.99"),)), pool(2))
@@ -113,7 +104,7 @@ def test_a_capacity_test_begins_and_ends_without_a_reload() -> None:
     region = Region("rgn-1", "us", (RegionNode("node-1", "us-1", "192.0.2.1", 9700, 9800, 9900),))
     quiet = replace(snapshot(front(route(1)), pools=POOLS), region_id="rgn-1", regions=(region,), overflow_key="7" * 64)
     tested = replace(quiet, bypass_tokens=(BypassToken("a" * 64, "pool-1"),))
-    before, during = compile_snapshot(quiet).bundle, compile_snapshot(tested).bundle
+    before, during = compile_snapshot(quiet).output, compile_snapshot(tested).output
     assert plan(before, during) == Runtime((SetMapEntry("maps/tests.map", "a" * 64, "pool-1"),))
     assert plan(during, before) == Runtime((DeleteMapEntry("maps/tests.map", "a" * 64),))
     assert [each.sentence for each in diff_snapshots(quiet, tested)] == ["capacity test of pool-1-label: added"]
@@ -133,7 +124,7 @@ def _operations_lead_to_the_wanted_files(old: LoadBalancer, new: LoadBalancer) -
         )
         return snapshot(replace(drawn, routes=tuple(routes)))
 
-    running, wanted = compile_snapshot(plain(old)).bundle, compile_snapshot(plain(new)).bundle
+    running, wanted = compile_snapshot(plain(old)).output, compile_snapshot(plain(new)).output
     decision = plan(running, wanted)
     assert not isinstance(decision, Reload)
     if isinstance(decision, Runtime):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from apps.compiler import recompile
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import LoadBalancer, PathKind, Redirect, Route, Snapshot, WeightedPool
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
 from apps.compiler.recompile import compile_change
 from tests.pure.compiler_fixtures import HOSTS, PATHS, front, fronts, pool, route, snapshot
 from tests.pure.properties import always
@@ -80,7 +81,7 @@ def test_a_moved_pool_is_compiled_the_short_way() -> None:
     moved: tuple[Route, ...] = (route(1), route(2, path="/x", pools=(WeightedPool("pool-2", 1),)))
     after = snapshot(front(*moved), pools=POOLS)
     files = recompile._patched(
-        compile_snapshot(before), "lb-1", list(before.load_balancers[0].routes[1:]), list(moved[1:])
+        compile_snapshot(before).output, "lb-1", list(before.load_balancers[0].routes[1:]), list(moved[1:])
     )
     assert files is not None
     assert files["maps/lb-1-action.map"] == b"route-1 pool-1\nroute-2 pool-2\n"

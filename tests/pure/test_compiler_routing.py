@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from apps.compiler.checks.snapshot import examine
-from apps.compiler.model.fleet import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
+from apps.compiler.model.shared import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
 from apps.compiler.routing import as_served_by, holds, winning_route
 from apps.compiler.targets.haproxy.maps import RouteMaps, route_maps
 from tests.pure.compiler_fixtures import (

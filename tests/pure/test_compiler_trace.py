@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from apps.compiler.model.fleet import (
+from apps.compiler.model.shared import (
     Assertion,
     FixedResponse,
     HeaderCondition,

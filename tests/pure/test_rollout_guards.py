@@ -24,28 +24,28 @@ def without_routes() -> Snapshot:
 
 def test_an_ordinary_change_violates_nothing() -> None:
     after = replace(FULL, load_balancers=(replace(FRONT, routes=FRONT.routes[1:]),))
-    assert violations(FULL, after, compile_snapshot(after).bundle) == []
+    assert violations(FULL, after, compile_snapshot(after).output) == []
 
 
 def test_losing_all_routes_at_once_is_refused_with_their_number() -> None:
     after = without_routes()
-    assert str(NOT_BY_HAND) in violations(FULL, after, compile_snapshot(after).bundle)[0]
+    assert str(NOT_BY_HAND) in violations(FULL, after, compile_snapshot(after).output)[0]
 
 
 def test_removing_the_last_few_routes_is_allowed() -> None:
     before = replace(FULL, load_balancers=(replace(FRONT, routes=FRONT.routes[:2]),))
-    assert violations(before, without_routes(), compile_snapshot(without_routes()).bundle) == []
+    assert violations(before, without_routes(), compile_snapshot(without_routes()).output) == []
 
 
 def test_losing_all_listeners_is_refused() -> None:
     after = replace(FULL, load_balancers=())
     assert is_empty(after)
-    assert "listen" in violations(FULL, after, compile_snapshot(after).bundle)[0]
+    assert "listen" in violations(FULL, after, compile_snapshot(after).output)[0]
 
 
 @pytest.mark.parametrize("value", SAFETY)
 def test_a_missing_safety_value_is_refused_by_name(value: str) -> None:
-    bundle = compile_snapshot(FULL).bundle
+    bundle = compile_snapshot(FULL).output
     lines = bundle.files["haproxy.cfg"].decode().splitlines(keepends=True)
     kept = "".join(line for line in lines if not (line.strip() + " ").startswith(value))
     blind = replace(bundle, files={**bundle.files, "haproxy.cfg": kept.encode()})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.compile_stack import compile_stack
+from apps.compiler.compile import compile_stack
 from apps.compiler.model.stack import AddressKind, StackSnapshot
 from apps.stacks.review.replacements import FORCING, attributes, follows, made_anew
 from apps.stacks.state.revision_store import resources_by_address
@@ -27,7 +27,7 @@ def elastic(port: int = 80, **fields: Any) -> StackSnapshot:
 
 
 def resources(snapshot: StackSnapshot) -> dict[str, Any]:
-    return resources_by_address(compile_stack(snapshot).document.as_json())
+    return resources_by_address(compile_stack(snapshot).output.as_json())
 
 
 def clashes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.compile_stack import compile_stack, secrets_of
-from apps.compiler.model.fleet import Balance, FixedResponse, Protocol, Route, ServerState, WeightedPool
+from apps.compiler.compile import compile_stack
+from apps.compiler.model.shared import Balance, FixedResponse, Protocol, Route, ServerState, WeightedPool
 from apps.compiler.model.stack import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.compiler.targets.terraform.expressions import cloud_name, literal
+from apps.compiler.targets.terraform.pem import secrets_of
 from tests.pure.aws_fixtures import (
     AWAY,
     FAR,
@@ -39,7 +40,7 @@ Resources = dict[str, dict[str, dict[str, Any]]]
 
 
 def _document(snapshot: StackSnapshot) -> StackDocument:
-    return compile_stack(snapshot).document
+    return compile_stack(snapshot).output
 
 
 def _resources(snapshot: StackSnapshot) -> Resources:
@@ -147,7 +148,7 @@ def test_the_order_in_which_definitions_come_changes_nothing() -> None:
 def test_a_private_key_is_no_part_of_the_document() -> None:
     snapshot = _everything()
     document = _document(snapshot)
-    secrets = secrets_of(snapshot)
+    secrets = secrets_of(snapshot.certificates, document.variables)
     assert set(secrets) == set(document.variables) == {"crt_1_key", "crt_2_key"}
     assert all(text.startswith("-----BEGIN PRIVATE KEY-----\n") for text in secrets.values())
     assert "PRIVATE KEY" not in json.dumps(document.as_json())
@@ -338,7 +339,7 @@ def test_three_thousand_routes_are_compiled_in_well_under_half_a_second_of_proce
     began = time.process_time()
     compilation = compile_stack(stack(front(*routes)))
     assert time.process_time() - began < 5
-    assert len(compilation.document.resources["aws_lb_listener_rule"]) == 3000
+    assert len(compilation.output.resources["aws_lb_listener_rule"]) == 3000
 
 
 def _many(number: int) -> Route:

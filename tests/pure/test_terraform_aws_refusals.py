@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.compile_stack import compile_stack
-from apps.compiler.model.fleet import (
+from apps.compiler.compile import compile_stack
+from apps.compiler.model.shared import (
     Balance,
     FixedResponse,
     HeaderCondition,
@@ -50,7 +50,7 @@ HTTPS = (listener(1, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1"
 def _said(snapshot: StackSnapshot) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     """What was refused and what differs, as (object, code)."""
     compilation = compile_stack(snapshot)
-    refused = {(each.object_id, each.code) for each in compilation.refused}
+    refused = {(each.object_id, each.code) for each in compilation.left_out}
     return refused, {(each.object_id, each.code) for each in compilation.warnings}
 
 
@@ -97,14 +97,14 @@ def test_a_route_that_alb_cannot_serve_is_refused_alone(code: str) -> None:
     snapshot = stack(front(REFUSED_ROUTES[code], other))
     refused, _ = _said(snapshot)
     assert refused == {("route-1", code)}
-    assert set(compile_stack(snapshot).document.resources["aws_lb_listener_rule"]) == {"lst_1_route_2"}
+    assert set(compile_stack(snapshot).output.resources["aws_lb_listener_rule"]) == {"lst_1_route_2"}
 
 
 @pytest.mark.parametrize("code", TAKEN_ROUTES)
 def test_a_route_just_within_what_alb_takes_is_taken(code: str) -> None:
     snapshot = stack(front(TAKEN_ROUTES[code]))
     assert _said(snapshot)[0] == set()
-    assert "lst_1_route_1" in compile_stack(snapshot).document.resources["aws_lb_listener_rule"]
+    assert "lst_1_route_1" in compile_stack(snapshot).output.resources["aws_lb_listener_rule"]
 
 
 def test_https_is_not_redirected_to_http_but_http_is() -> None:
@@ -164,7 +164,7 @@ def test_a_pool_that_expects_a_status_groups_cannot_expect_leaves_with_its_route
 def test_a_server_that_no_group_takes_leaves_its_pool_without_it(one: Server, code: str) -> None:
     snapshot = stack(front(route(1)), pools=(pool(1, backend(1, servers=(one, server(2)))),))
     assert _said(snapshot)[0] == {("srv-1", code)}
-    assert set(compile_stack(snapshot).document.resources["aws_lb_target_group_attachment"]) == {"srv_2_lb_1"}
+    assert set(compile_stack(snapshot).output.resources["aws_lb_target_group_attachment"]) == {"srv_2_lb_1"}
 
 
 def test_more_than_five_target_groups_in_an_action_are_refused() -> None:
@@ -186,7 +186,7 @@ def test_regions_that_stand_by_are_left_out_where_an_action_has_no_room_for_them
     refused, warned = _said(snapshot)
     assert refused == set()
     assert ("route-1", "no_standby") in warned
-    rule = compile_stack(snapshot).document.resources["aws_lb_listener_rule"]["lst_1_route_1"]
+    rule = compile_stack(snapshot).output.resources["aws_lb_listener_rule"]["lst_1_route_1"]
     [forward] = rule["action"][0]["forward"]
     assert [each["weight"] for each in forward["target_group"]] == [1, 1, 1, 1]
 
@@ -197,14 +197,14 @@ def test_quotas_that_aws_raises_are_said_and_not_enforced() -> None:
 
     assert ("lb-1", "rules_quota") in _said(many(101))[1]
     assert ("lb-1", "rules_quota") not in _said(many(100))[1]
-    assert len(compile_stack(many(101)).document.resources["aws_lb_listener_rule"]) == 101
+    assert len(compile_stack(many(101)).output.resources["aws_lb_listener_rule"]) == 101
 
 
 @pytest.mark.parametrize("network", [Network(), Network("vpc-1", ("subnet-a",)), Network("", ("a", "b"))])
 def test_an_alb_needs_a_vpc_and_two_subnets(network: Network) -> None:
     snapshot = stack(front(route(1)), network=network)
     assert _said(snapshot)[0] == {("lb-1", "network")}
-    assert compile_stack(snapshot).document.resources == {}
+    assert compile_stack(snapshot).output.resources == {}
 
 
 def test_tcp_and_http_meet_at_a_static_ip_alone() -> None:
@@ -215,7 +215,7 @@ def test_tcp_and_http_meet_at_a_static_ip_alone() -> None:
         return stack(front(route(1), listeners=listeners), pools=pools, addresses=(address(1),))
 
     assert ("lb-1", "two_names") in _said(both(None))[1]
-    assert compile_stack(both(None)).document.outputs["lb_1_tcp_dns_name"] == "${aws_lb.lb_1_tcp.dns_name}"
+    assert compile_stack(both(None)).output.outputs["lb_1_tcp_dns_name"] == "${aws_lb.lb_1_tcp.dns_name}"
     assert ("lb-1", "two_names") not in _said(both("ip-1"))[1]
 
 
@@ -224,7 +224,7 @@ def test_an_nlb_does_not_listen_for_a_pool_without_backends() -> None:
     empty = replace(pool(1, protocol=Protocol.TCP), backends=())
     assert _said(stack(front(listeners=(tcp,)), pools=(empty,)))[0] == {("lst-1", "no_backends")}
     http = stack(front(route(1)), pools=(replace(pool(1), backends=()),))
-    rule = compile_stack(http).document.resources["aws_lb_listener_rule"]["lst_1_route_1"]
+    rule = compile_stack(http).output.resources["aws_lb_listener_rule"]["lst_1_route_1"]
     assert rule["action"][0]["fixed_response"][0]["status_code"] == "503"
 
 
@@ -235,7 +235,7 @@ def test_what_is_named_twice_is_made_once() -> None:
     snapshot = stack(
         front(route(1), listeners=listeners), network=network, certificates=certificates, addresses=(address(1),)
     )
-    made = compile_stack(snapshot).document.resources
+    made = compile_stack(snapshot).output.resources
     assert len(made["aws_eip"]) == 2
     assert len(made["aws_lb_listener_certificate"]) == len(made["aws_vpc_security_group_ingress_rule"]) == 1
 
@@ -249,7 +249,7 @@ def test_two_backends_of_one_name_share_no_target_group() -> None:
 
 def test_names_in_the_cloud_open_no_template() -> None:
     network = Network("${vpc}", ("a", "b"), log_bucket="%{if true}")
-    text = str(compile_stack(stack(front(route(1)), network=network, endpoint_url="${x}")).document.as_json())
+    text = str(compile_stack(stack(front(route(1)), network=network, endpoint_url="${x}")).output.as_json())
     assert not any(each in text for each in ("${vpc}", "${x}", "%{if"))
 
 
@@ -321,7 +321,7 @@ def test_a_record_that_route_53_cannot_serve_is_refused_alone(record: CloudRecor
     good = CloudRecord("rec-2", "www", RecordType.A, 60, ("192.0.2.1",))
     snapshot = _zone(record, good)
     assert _said(snapshot)[0] == {("rec-1", code)}
-    assert set(compile_stack(snapshot).document.resources["aws_route53_record"]) == {"rec_2"}
+    assert set(compile_stack(snapshot).output.resources["aws_route53_record"]) == {"rec_2"}
 
 
 def test_what_is_wrong_on_a_fleet_is_wrong_in_a_cloud() -> None:
@@ -341,10 +341,10 @@ def test_an_id_that_is_none_of_ours_reaches_no_name_of_a_resource() -> None:
 
 def _refusals_and_losses_are_said(snapshot: StackSnapshot) -> None:
     compilation = compile_stack(replace(snapshot, network=NETWORK))
-    refused = {(each.object_id, each.code) for each in compilation.refused}
+    refused = {(each.object_id, each.code) for each in compilation.left_out}
     gone = {object_id for object_id, _ in refused}
     warned = {(each.object_id, each.code) for each in compilation.warnings}
-    owners = set(compilation.document.owners.values())
+    owners = set(compilation.output.owners.values())
     for front_ in snapshot.load_balancers:
         for each in portability(front_, snapshot.pools, snapshot.certificates, snapshot.addresses):
             if each.target is not Target.AWS or each.code in ("server_timeout", "two_names"):

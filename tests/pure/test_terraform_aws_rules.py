@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.compile_stack import compile_stack
+from apps.compiler.compile import compile_stack
 from apps.compiler.grammar import METHODS
-from apps.compiler.model.fleet import (
+from apps.compiler.model.shared import (
     FixedResponse,
     HeaderCondition,
     HeaderMatch,
@@ -61,11 +61,9 @@ Rules = dict[str, dict[str, Any]]
 def _differences(load_balancer: LoadBalancer, change: Callable[[Rules], Rules] = dict) -> list[Question]:
     """Requests that the rules answer otherwise than our precedence does among the routes that were not refused."""
     compilation = compile_stack(stack(_on_usual_ports(load_balancer), certificates=(certificate(1),)))
-    rules = change(compilation.document.as_json()["resources"].get("aws_lb_listener_rule", {}))
-    document = replace(
-        compilation.document, resources={**compilation.document.resources, "aws_lb_listener_rule": rules}
-    )
-    out = {finding.object_id for finding in compilation.refused}
+    rules = change(compilation.output.as_json()["resources"].get("aws_lb_listener_rule", {}))
+    document = replace(compilation.output, resources={**compilation.output.resources, "aws_lb_listener_rule": rules})
+    out = {finding.object_id for finding in compilation.left_out}
     kept = front(*(each for each in load_balancer.routes if each.id not in out))
     found = []
     listeners = {Protocol.HTTP: "lst_1", Protocol.HTTPS: "lst_2"}
@@ -110,7 +108,7 @@ def test_the_comparison_notices_another_order_and_a_missing_guard() -> None:
 def test_a_deeper_name_falls_through_its_own_wildcard_but_never_into_a_shorter_one() -> None:
     """ALB's `*` crosses dots; without the guard the second and third request would reach route-2."""
     deep, shallow = _answering(1, "*.b.a.example", "/only"), _answering(2, "*.a.example")
-    document = compile_stack(stack(_on_port_80(front(deep, shallow)))).document
+    document = compile_stack(stack(_on_port_80(front(deep, shallow)))).output
     asked = {
         ("x.b.a.example", "/only"): "route-1",
         ("x.b.a.example", "/other"): None,
@@ -138,13 +136,13 @@ def test_a_route_of_many_conditions_becomes_rules_that_aws_takes(
     room = 4 - headers
     fits = room >= (1 if methods else 0) + (1 if path == "/a" else 0)
     assert bool(conditions_of(one)) == fits
-    assert [finding.code for finding in compilation.refused] == ([] if fits else ["too_many_conditions"])
+    assert [finding.code for finding in compilation.left_out] == ([] if fits else ["too_many_conditions"])
     if not fits:
         return
-    rules_of(compilation.document, "lst_1")  # asserts what AWS takes
+    rules_of(compilation.output, "lst_1")  # asserts what AWS takes
     sent = {each.name: "1" for each in conditions}
     for method, asked in product(METHODS, ("/a", "/a/b", "/ab")):
-        outcome = evaluate(compilation.document, "lst_1", Question("a.example", asked, method, Protocol.HTTP, sent))
+        outcome = evaluate(compilation.output, "lst_1", Question("a.example", asked, method, Protocol.HTTP, sent))
         takes = (not methods or method in methods) and (path == "/" or asked != "/ab")
         assert outcome.status == (200 if takes else 404), (method, asked)
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from apps.compiler.compile_stack import compile_stack, secrets_of
-from apps.compiler.model.fleet import (
+from apps.compiler.compile import compile_stack
+from apps.compiler.model.shared import (
     Balance,
     Certificate,
     FixedResponse,
@@ -32,6 +32,7 @@ from apps.compiler.model.stack import AddressKind, CloudAddress, CloudBackend, C
 from apps.compiler.portability.incompatibilities import Incompatibility
 from apps.compiler.targets.terraform.google import capabilities
 from apps.compiler.targets.terraform.google.render import render
+from apps.compiler.targets.terraform.pem import secrets_of
 from tests.golden.test_google_documents import WORLDS
 from tests.pure.compiler_fixtures import certificate_pem, front, listener, route, server
 from tests.pure.google_fixtures import KEY, cloud_pool, everything, google_stacks, stack
@@ -55,9 +56,9 @@ def test_the_provider_takes_every_golden_document(name: str) -> None:
 def test_the_provider_takes_whatever_we_write_and_what_the_checks_leave(count: int, *, repeatable: bool) -> None:
     def taken(snapshot: StackSnapshot) -> None:
         compilation = compile_stack(snapshot)
-        for document in (render(snapshot), compilation.document):
+        for document in (render(snapshot), compilation.output):
             assert errors_in(document, facts_of("google")) == []
-        assert set(compilation.document.variables) <= set(secrets_of(snapshot))
+        assert set(compilation.output.variables) <= set(secrets_of(snapshot.certificates, compilation.output.variables))
 
     always(taken, google_stacks(), count=count, repeatable=repeatable)
 
@@ -72,15 +73,15 @@ def test_a_document_with_a_word_that_the_provider_does_not_know_is_found_out() -
 
 def test_a_stack_that_uses_all_that_google_can_is_refused_nothing() -> None:
     compilation = compile_stack(everything())
-    assert compilation.refused == ()
-    assert compilation.document == render(everything())
+    assert compilation.left_out == ()
+    assert compilation.output == render(everything())
 
 
 def test_three_thousand_routes_are_one_url_map_that_google_takes() -> None:
     routes = (route(number, f"h{number % 500}.example.com", f"/p{number}") for number in range(1, 3001))
     compilation = compile_stack(stack(front(*routes)))
-    assert compilation.refused == ()
-    matchers = compilation.document.resources["google_compute_url_map"]["lst_1"]["path_matcher"]
+    assert compilation.left_out == ()
+    matchers = compilation.output.resources["google_compute_url_map"]["lst_1"]["path_matcher"]
     assert sum(len(each["route_rules"]) for each in matchers) == 3000
 
 
@@ -97,7 +98,7 @@ def test_private_keys_travel_beside_the_document() -> None:
     document = render(snapshot)
     assert "PRIVATE KEY" not in json.dumps(document.as_json())
     assert document.variables == ("crt_1_key",)
-    assert secrets_of(snapshot) == {"crt_1_key": KEY}
+    assert secrets_of(snapshot.certificates, document.variables) == {"crt_1_key": KEY}
 
 
 def test_a_renewed_certificate_has_another_name_and_comes_before_the_old_one_goes() -> None:
@@ -288,8 +289,8 @@ def test_a_key_that_google_does_not_take_is_refused_with_its_listeners_certifica
     shown = Certificate("crt-1", "operator/shop", "operator", pem, ("a.example",))
     secure = listener(1, protocol=Protocol.HTTPS, certificate_ids=("crt-1",))
     made = compile_stack(stack(front(route(1), listeners=(secure,)), certificates=(shown,)))
-    assert ("key_type" in {each.code for each in made.refused}) != taken
-    assert ("google_compute_ssl_certificate" in made.document.resources) == taken
+    assert ("key_type" in {each.code for each in made.left_out}) != taken
+    assert ("google_compute_ssl_certificate" in made.output.resources) == taken
 
 
 def _matchers(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -299,9 +300,9 @@ def _matchers(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def test_of_more_hosts_than_a_url_map_takes_the_youngest_are_refused() -> None:
     routes = [route(number, f"h{2000 - number}.example") for number in range(1, 1007)]
     made = compile_stack(stack(front(*routes)))
-    refused = {each.object_id for each in made.refused if each.code == "too_many_hosts"}
+    refused = {each.object_id for each in made.left_out if each.code == "too_many_hosts"}
     assert refused == {f"route-{number}" for number in range(1001, 1007)}
-    assert len(_matchers(made.document.resources)) == 1000
+    assert len(_matchers(made.output.resources)) == 1000
 
 
 @pytest.mark.parametrize("wildcard", [False, True])
@@ -312,10 +313,10 @@ def test_of_more_than_google_compares_for_a_host_the_youngest_routes_are_refused
     methods = frozenset({"GET", "PUT", "POST"})
     routes = [route(number, host, f"/p{number}", methods=methods, headers=(header,)) for number in range(1, 171)]
     made = compile_stack(stack(front(*routes, route(171, "a.shop.example", "/own"), route(172, "z.other"))))
-    refused = {each.object_id for each in made.refused if each.code == "too_many_predicates"}
+    refused = {each.object_id for each in made.left_out if each.code == "too_many_predicates"}
     assert {f"route-{number}" for number in range(56, 171)} <= refused
     assert not refused & {f"route-{number}" for number in (*range(1, 56), 172)}
-    for matcher in _matchers(made.document.resources):
+    for matcher in _matchers(made.output.resources):
         compared = [match for rule in matcher["route_rules"] for match in rule["match_rules"]]
         assert sum(1 + len(match.get("header_matches", ())) for match in compared) <= 1000
 
@@ -330,8 +331,8 @@ def test_more_routes_than_a_url_map_holds_are_refused_with_their_size() -> None:
 def test_a_stack_that_lets_only_some_clients_in_serves_nobody_at_google() -> None:
     closed = stack(front(route(1)), network=Network(vpc="v", client_networks=("10.0.0.0/8",), zones=(("europe", "z"),)))
     compilation = compile_stack(closed)
-    assert "client_networks" in {finding.code for finding in compilation.refused}
-    assert "google_compute_global_forwarding_rule" not in compilation.document.resources
+    assert "client_networks" in {finding.code for finding in compilation.left_out}
+    assert "google_compute_global_forwarding_rule" not in compilation.output.resources
 
 
 def test_a_pool_in_a_region_without_a_zone_is_refused_by_the_regions_name() -> None:

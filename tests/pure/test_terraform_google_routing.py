@@ -7,15 +7,7 @@ from itertools import product
 
 import pytest
 
-from apps.compiler.model.fleet import (
-    FixedResponse,
-    Listener,
-    LoadBalancer,
-    PathKind,
-    Protocol,
-    Redirect,
-    WeightedPool,
-)
+from apps.compiler.model.shared import FixedResponse, Listener, LoadBalancer, PathKind, Protocol, Redirect, WeightedPool
 from apps.compiler.questions.trace import Question, Share, trace
 from apps.compiler.targets.terraform.google.capabilities import unsupported_in_route
 from apps.compiler.targets.terraform.google.url_map import url_map

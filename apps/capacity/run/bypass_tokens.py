@@ -13,7 +13,8 @@ from hashlib import sha256
 from django.db import transaction
 
 from apps.capacity.models import Run
-from apps.compiler.model.fleet import BypassToken, Protocol
+from apps.compiler.model.fleet import BypassToken
+from apps.compiler.model.shared import Protocol
 from apps.core.errors import Conflict
 from apps.definitions.selectors import fleets_of_pools
 from apps.fleet.models import Fleet

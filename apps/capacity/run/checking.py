@@ -20,7 +20,7 @@ from apps.accounts.quotas import quota
 from apps.capacity.models import Blackout, Run
 from apps.capacity.run import claims
 from apps.capacity.run.targets import target_of, target_of_run
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.compiler.questions.trace import Question
 from apps.core.clock import now
 from apps.core.concurrency.fairness import of_one

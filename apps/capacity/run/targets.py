@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from apps.capacity.models import Run
 from apps.compiler import addresses
 from apps.compiler.addresses import Address
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.core.errors import Conflict
 from apps.definitions.load_targets import is_local, routes_to
 from apps.definitions.models import CapacityTest, Listener, Server

@@ -20,7 +20,7 @@ from apps.capacity.measure.demand import busiest_minute
 from apps.capacity.models import Run
 from apps.capacity.use.authority import actor_behind
 from apps.capacity.use.staleness import stale_words
-from apps.compiler.model.fleet import LimitKind, LimitScope, ServerState, WhenFull
+from apps.compiler.model.shared import LimitKind, LimitScope, ServerState, WhenFull
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid, SpillwayError
 from apps.definitions.models import Backend

@@ -35,11 +35,6 @@ def check_listeners_of_addresses(notes: Notes, snapshot: Snapshot) -> None:
             notes.quarantine(listener, "address_left_out", message, "static_ip")
 
 
-def accepted_addresses(notes: Notes, snapshot: Snapshot) -> tuple[FleetAddress, ...]:
-    """Those that passed."""
-    return tuple(each for each in snapshot.addresses if not notes.is_out(each.id))
-
-
 def _check_router_id(notes: Notes, address: FleetAddress, names: dict[int, FleetAddress]) -> None:
     if not 1 <= address.router_id <= 255:
         notes.quarantine(address, "router_id", "Give the vip a router id between 1 and 255.", "router_id")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model.fleet import Pool, ServerState, Snapshot
+from apps.compiler.model.fleet import Pool, Snapshot
+from apps.compiler.model.shared import ServerState
 
 # Idle connections are closed before servers that wait at least so long do it (targets/haproxy/pools.py).
 LEAST_KEEPALIVE_MS = 160

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model.fleet import BypassToken, Pool, Protocol
+from apps.compiler.model.fleet import BypassToken, Pool
+from apps.compiler.model.shared import Protocol
 
 
 def accepted_bypass_tokens(

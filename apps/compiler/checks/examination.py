@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model.fleet import Finding, LoadBalancer, Unreadable
-from apps.compiler.portability.incompatibilities import Named
+from apps.compiler.model.shared import Finding, LoadBalancer, Unreadable
+from apps.compiler.portability.incompatibilities import Incompatibility, Named
+
+Accepted = TypeVar("Accepted")
+Thing = TypeVar("Thing", bound=Named)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination(Generic[Accepted]):
+    """The snapshot that may be rendered, who was left out of it, and what people should know.
+
+    `incompatibilities` are those of them that the target alone is to blame for.
+    """
+
+    accepted: Accepted
+    left_out: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
+    incompatibilities: tuple[Incompatibility, ...] = ()
 
 
 @dataclass(slots=True)
@@ -46,15 +62,19 @@ class Notes:
 
     def kept_of(self, front: LoadBalancer) -> LoadBalancer:
         """The load balancer without what was left out."""
-        return replace(
-            front,
-            listeners=tuple(each for each in front.listeners if not self.is_out(each.id)),
-            routes=tuple(each for each in front.routes if not self.is_out(each.id)),
-        )
+        return replace(front, listeners=self.kept(front.listeners), routes=self.kept(front.routes))
 
     def warn(self, thing: Named, code: str, message: str, field_name: str = "") -> None:
         """Let the object through and say what people should know."""
         self.warnings.append(Finding(code, thing.id, thing.label, message, field_name))
+
+    def kept(self, things: Iterable[Thing]) -> tuple[Thing, ...]:
+        """Those that were not left out."""
+        return tuple(each for each in things if not self.is_out(each.id))
+
+    def examined(self, accepted: Accepted, incompatibilities: Iterable[Incompatibility] = ()) -> Examination[Accepted]:
+        """What came of it."""
+        return Examination(accepted, _in_order(self.quarantined), _in_order(self.warnings), tuple(incompatibilities))
 
     def is_out(self, object_id: str) -> bool:
         """Whether the object was left out."""
@@ -70,6 +90,6 @@ class Notes:
         return True
 
 
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """By object, field, code and message."""
-    return tuple(sorted(findings, key=lambda each: (each.object_id, each.field, each.code, each.message)))
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each once, by object, field, code and message."""
+    return tuple(sorted(set(findings), key=lambda each: (each.object_id, each.field, each.code, each.message)))

@@ -5,18 +5,20 @@ Interfaces have asked the same grammar already; this check holds for values that
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model.fleet import (
+from apps.compiler.model.shared import (
+    AnyPool,
     Certificate,
     HeaderMatch,
     HealthCheck,
+    Limit,
     Listener,
     LoadBalancer,
     PathKind,
-    Pool,
     Protocol,
     Redirect,
     Route,
@@ -37,19 +39,19 @@ def check_certificate(notes: Notes, certificate: Certificate) -> None:
         notes.ask(certificate, "hostnames", grammar.hostname, name)
 
 
-def check_pool(notes: Notes, pool: Pool) -> None:
+def check_pool(notes: Notes, pool: AnyPool, limits: Iterable[Limit]) -> None:
     """Identifier, times, limits, health check; the servers have a check of their own."""
     notes.ask(pool, "id", grammar.object_id, pool.id)
     for name, value in options_of(pool).items():
         if value is not None:
             notes.ask(pool, name, grammar.time_ms, value)
-    for limit in (pool.limit, *(share.limit for share in pool.elsewhere)):
+    for limit in limits:
         notes.ask(pool, "limit", grammar.limit_value, limit.value)
     if pool.health_check is not None:
         _check_health_check(notes, pool, pool.health_check)
 
 
-def _check_health_check(notes: Notes, pool: Pool, check: HealthCheck) -> None:
+def _check_health_check(notes: Notes, pool: AnyPool, check: HealthCheck) -> None:
     notes.ask(pool, "health_check.path", grammar.check_path, check.path)
     notes.ask(pool, "health_check.method", grammar.method, check.method)
     notes.ask(pool, "health_check.expect_status", grammar.status_code, check.expect_status)

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model.fleet import Certificate, Listener, Pool, Protocol, Snapshot
+from apps.compiler.model.shared import AnyPool, Certificate, Listener, LoadBalancer, Protocol
 from apps.compiler.routing import number_of
 
+AddressOf = Callable[[LoadBalancer, Listener], str | None]
+"""Where a listener of the load balancer listens; None where that is not asked."""
 
-def check_ports(notes: Notes, snapshot: Snapshot) -> None:
+
+def check_ports(notes: Notes, fronts: Iterable[LoadBalancer], address_of: AddressOf, *, named: bool) -> None:
     """An address and port belong to the oldest listener; two processes on one port would take turns unseen."""
-    taken: dict[tuple[str | None, object], Listener] = {}
-    listeners = [listener for front in snapshot.load_balancers for listener in front.listeners]
-    for listener in sorted(
-        (each for each in listeners if not notes.is_out(each.id)), key=lambda each: number_of(each.id)
-    ):
-        first = taken.setdefault((listener.address, listener.port), listener)
+    taken: dict[tuple[str, object], Listener] = {}
+    pairs = [(front, listener) for front in fronts for listener in notes.kept(front.listeners)]
+    for front, listener in sorted(pairs, key=lambda pair: number_of(pair[1].id)):
+        address = address_of(front, listener)
+        first = taken.setdefault((address, listener.port), listener) if address is not None else listener
         if first is not listener:
-            where = listener.address or "each node's own address"
-            message = f"Choose another port; {first.label} already listens on {where} port {listener.port}."
+            where = f"{address} port {listener.port}" if named else listener.port
+            message = f"Choose another port; {first.label} already listens on {where}."
             notes.quarantine(listener, "port_twice", message, "port")
 
 
-def check_listener_use(notes: Notes, listener: Listener, pools: Mapping[str, Pool]) -> None:
+def check_listener_use(notes: Notes, listener: Listener, pools: Mapping[str, AnyPool]) -> None:
     """A tcp listener needs a tcp pool; an http one may have an http pool for requests without a route."""
     is_tcp = listener.protocol is Protocol.TCP
     pool = pools.get(listener.default_pool_id or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model.fleet import LoadBalancer, Pool, Protocol, Route
+from apps.compiler.model.shared import AnyPool, LoadBalancer, Protocol, Route
 from apps.compiler.questions.loops import loop_message, loop_of
 from apps.compiler.routing import number_of
 
@@ -13,7 +13,7 @@ MAX_POOLS = 8
 Owner = tuple[int, str]
 
 
-def check_action(notes: Notes, route: Route, pools: Mapping[str, Pool]) -> None:
+def check_action(notes: Notes, route: Route, pools: Mapping[str, AnyPool]) -> None:
     """Exactly one of pools, redirect, fixed response; pools that are there, speak http and carry some weight."""
     if sum((bool(route.pools), route.redirect is not None, route.fixed_response is not None)) != 1:
         notes.quarantine(route, "one_action", "Give the route exactly one of pools, a redirect or a fixed response.")
@@ -29,7 +29,7 @@ def check_action(notes: Notes, route: Route, pools: Mapping[str, Pool]) -> None:
         _check_pool(notes, route, share.pool_id, pools.get(share.pool_id))
 
 
-def _check_pool(notes: Notes, route: Route, pool_id: str, pool: Pool | None) -> None:
+def _check_pool(notes: Notes, route: Route, pool_id: str, pool: AnyPool | None) -> None:
     if pool is None or notes.is_out(pool_id):
         label = pool.label if pool else "one of the route's"
         notes.quarantine(

@@ -12,14 +12,14 @@ Every rule prefers the older object, so that a newcomer can never push somebody 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_network
 
 from apps.compiler.addresses import own_addresses
-from apps.compiler.checks.addresses import accepted_addresses, check_addresses, check_listeners_of_addresses
+from apps.compiler.checks.addresses import check_addresses, check_listeners_of_addresses
 from apps.compiler.checks.advice import advise
 from apps.compiler.checks.bypass_tokens import accepted_bypass_tokens
-from apps.compiler.checks.examination import Notes, in_order
+from apps.compiler.checks.examination import Examination, Notes
 from apps.compiler.checks.fields import (
     check_certificate,
     check_listener,
@@ -30,20 +30,12 @@ from apps.compiler.checks.fields import (
 )
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
-from apps.compiler.model.fleet import Certificate, Finding, LoadBalancer, Pool, Snapshot
+from apps.compiler.model.fleet import Pool, Snapshot
+from apps.compiler.model.shared import Certificate, LoadBalancer
 from apps.compiler.portability.incompatibilities import Named
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
-    """The snapshot that may be rendered, who was left out of it, and what people should know."""
-
-    accepted: Snapshot
-    quarantined: tuple[Finding, ...]
-    warnings: tuple[Finding, ...]
-
-
-def examine(snapshot: Snapshot) -> Examination:
+def examine(snapshot: Snapshot) -> Examination[Snapshot]:
     """Apply all checks; never raises for what a definition says."""
     notes = Notes()
     notes.refuse_unreadable(snapshot.unreadable)
@@ -60,10 +52,10 @@ def examine(snapshot: Snapshot) -> Examination:
         pools=tuple(pools.values()),
         certificates=tuple(certificates.values()),
         bypass_tokens=accepted_bypass_tokens(notes, snapshot.bypass_tokens, pools),
-        addresses=accepted_addresses(notes, snapshot),
+        addresses=notes.kept(snapshot.addresses),
     )
     advise(notes, accepted)
-    return Examination(accepted, in_order(notes.quarantined), in_order(notes.warnings))
+    return notes.examined(accepted)
 
 
 def _everything(snapshot: Snapshot) -> Iterator[Named]:
@@ -81,7 +73,7 @@ def _everything(snapshot: Snapshot) -> Iterator[Named]:
 def _accepted_certificates(notes: Notes, snapshot: Snapshot) -> dict[str, Certificate]:
     for certificate in snapshot.certificates:
         check_certificate(notes, certificate)
-    return {item.id: item for item in snapshot.certificates if not notes.is_out(item.id)}
+    return {each.id: each for each in notes.kept(snapshot.certificates)}
 
 
 def _accepted_pools(notes: Notes, snapshot: Snapshot) -> dict[str, Pool]:
@@ -93,14 +85,10 @@ def _accepted_pools(notes: Notes, snapshot: Snapshot) -> dict[str, Pool]:
         "private": tuple(map(ip_network, snapshot.private_networks)),
     }
     for pool in snapshot.pools:
-        check_pool(notes, pool)
+        check_pool(notes, pool, (pool.limit, *(share.limit for share in pool.elsewhere)))
         for server in pool.servers:
             check_server(notes, server, **walls)
-    return {
-        pool.id: replace(pool, servers=tuple(server for server in pool.servers if not notes.is_out(server.id)))
-        for pool in snapshot.pools
-        if not notes.is_out(pool.id)
-    }
+    return {pool.id: replace(pool, servers=notes.kept(pool.servers)) for pool in notes.kept(snapshot.pools)}
 
 
 def _check_routes(notes: Notes, snapshot: Snapshot, pools: dict[str, Pool]) -> None:
@@ -108,8 +96,7 @@ def _check_routes(notes: Notes, snapshot: Snapshot, pools: dict[str, Pool]) -> N
         for route in front.routes:
             check_route(notes, route)
             check_action(notes, route, pools)
-    routes = (route for front in snapshot.load_balancers for route in front.routes)
-    check_owners(notes, (route for route in routes if not notes.is_out(route.id)))
+    check_owners(notes, notes.kept(route for front in snapshot.load_balancers for route in front.routes))
     for front in snapshot.load_balancers:
         check_twins(notes, front)
         check_loops(notes, front)
@@ -126,5 +113,7 @@ def _accepted_fronts(
             check_listener_use(notes, listener, pools)
         listeners = tuple(with_known_certificates(notes, listener, certificates) for listener in front.listeners)
         fronts.append(replace(front, listeners=listeners))
-    check_ports(notes, snapshot)
-    return tuple(notes.kept_of(front) for front in fronts if not notes.is_out(front.id))
+    check_ports(
+        notes, snapshot.load_balancers, lambda _front, each: each.address or "each node's own address", named=True
+    )
+    return tuple(map(notes.kept_of, notes.kept(fronts)))

@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 
 from apps.compiler import grammar
-from apps.compiler.checks.examination import Notes, in_order
+from apps.compiler.checks.examination import Examination, Notes
 from apps.compiler.checks.fields import check_certificate, check_listener, check_pool, check_route, check_server
-from apps.compiler.checks.listeners import check_listener_use, with_known_certificates
+from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
-from apps.compiler.model.fleet import Certificate, Finding, Listener, LoadBalancer, Pool, options_of
+from apps.compiler.model.shared import Certificate, Listener, LoadBalancer
 from apps.compiler.model.stack import CloudBackend, CloudPool, CloudZone, RecordType, StackSnapshot
 from apps.compiler.portability.capabilities import Capabilities
 from apps.compiler.portability.incompatibilities import Incompatibility, Named
-from apps.compiler.routing import number_of
 
 _ID = re.compile(r"[a-z]{2,6}-(?:0|[1-9][0-9]{0,17})")
 _SUBNET = re.compile(r"[A-Za-z0-9-]{1,64}")
@@ -37,41 +36,10 @@ _TEXT = r'"(?:[^"\\]|\\.){0,255}"'
 _TEXTS = re.compile(rf"{_TEXT}(?: {_TEXT})*")
 
 
-@dataclass(frozen=True, slots=True)
-class StackExamination:
-    """The snapshot that may be rendered, who was left out of it, and what people should know.
-
-    `incompatibilities` are those of them that the target alone is to blame for.
-    """
-
-    accepted: StackSnapshot
-    refused: tuple[Finding, ...]
-    warnings: tuple[Finding, ...]
-    incompatibilities: tuple[Incompatibility, ...]
-
-
-def examine_stack(snapshot: StackSnapshot, capabilities: Capabilities) -> StackExamination:
+def examine_stack(snapshot: StackSnapshot, capabilities: Capabilities) -> Examination[StackSnapshot]:
     """Apply all checks; never raises for what a definition says."""
     examiner = _Examiner(snapshot, capabilities, Notes())
-    accepted = examiner.accepted()
-    notes = examiner.notes
-    return StackExamination(
-        accepted, in_order(set(notes.quarantined)), in_order(set(notes.warnings)), tuple(examiner.incompatibilities)
-    )
-
-
-def as_pool(pool: CloudPool) -> Pool:
-    """The pool as the checks of fleets see it."""
-    return Pool(
-        id=pool.id,
-        label=pool.label,
-        account=pool.account,
-        protocol=pool.protocol,
-        balance=pool.balance,
-        health_check=pool.health_check,
-        when_full=pool.when_full,
-        **options_of(pool),
-    )
+    return examiner.notes.examined(examiner.accepted(), examiner.incompatibilities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +63,7 @@ class _Examiner:
             load_balancers=fronts,
             pools=tuple(pools.values()),
             certificates=tuple(certificates.values()),
-            addresses=tuple(each for each in self.snapshot.addresses if not self.notes.is_out(each.id)),
+            addresses=self.notes.kept(self.snapshot.addresses),
         )
         self._take(self.capabilities.unsupported_in_stack(kept))
         return self._without_refused(kept)
@@ -138,40 +106,42 @@ class _Examiner:
             check_certificate(self.notes, certificate)
             if not self.notes.is_out(certificate.id):
                 self._take(self.capabilities.unsupported_in_certificate(certificate))
-        return {each.id: each for each in self.snapshot.certificates if not self.notes.is_out(each.id)}
+        return {each.id: each for each in self.notes.kept(self.snapshot.certificates)}
 
     def _pools(self) -> dict[str, CloudPool]:
         for pool in self.snapshot.pools:
-            check_pool(self.notes, as_pool(pool))
+            check_pool(self.notes, pool, (backend.limit for backend in pool.backends))
             self._take(self.capabilities.unsupported_in_pool(pool))
             for server in (server for backend in pool.backends for server in backend.servers):
                 check_server(self.notes, server, local_development=False)
                 if not self.notes.is_out(server.id):
                     self._take(self.capabilities.unsupported_in_server(server))
-        kept = (pool for pool in self.snapshot.pools if not self.notes.is_out(pool.id))
+        kept = self.notes.kept(self.snapshot.pools)
         return {pool.id: replace(pool, backends=tuple(map(self._backend, pool.backends))) for pool in kept}
 
     def _backend(self, backend: CloudBackend) -> CloudBackend:
-        servers = tuple(server for server in backend.servers if not self.notes.is_out(server.id))
+        servers = self.notes.kept(backend.servers)
         return backend if servers == backend.servers else replace(backend, servers=servers)
 
     def _fronts(self, certificates: dict[str, Certificate], pools: dict[str, CloudPool]) -> tuple[LoadBalancer, ...]:
-        seen = {pool.id: as_pool(pool) for pool in pools.values()}
         for front in self.snapshot.load_balancers:
-            self._check_routes(front, seen)
-        routes = [route for front in self.snapshot.load_balancers for route in front.routes]
-        check_owners(self.notes, (route for route in routes if not self.notes.is_out(route.id)))
+            self._check_routes(front, pools)
+        check_owners(
+            self.notes, self.notes.kept(route for front in self.snapshot.load_balancers for route in front.routes)
+        )
         fronts = []
         for front in self.snapshot.load_balancers:
             check_twins(self.notes, front)
             check_loops(self.notes, front)
-            listeners = tuple(self._checked(listener, front, seen, certificates) for listener in front.listeners)
+            listeners = tuple(self._checked(listener, front, pools, certificates) for listener in front.listeners)
             fronts.append(replace(front, listeners=listeners))
             self._take(self.capabilities.unsupported_in_load_balancer(self.notes.kept_of(fronts[-1])))
-        _check_ports(self.notes, fronts)
-        return tuple(self.notes.kept_of(front) for front in fronts if not self.notes.is_out(front.id))
+        # One listener for each port: of a static IP, and of the load balancer, which has addresses of its own.
+        check_ports(self.notes, fronts, lambda _front, listener: listener.address, named=False)
+        check_ports(self.notes, fronts, lambda front, _listener: front.id, named=False)
+        return tuple(map(self.notes.kept_of, self.notes.kept(fronts)))
 
-    def _check_routes(self, front: LoadBalancer, pools: dict[str, Pool]) -> None:
+    def _check_routes(self, front: LoadBalancer, pools: dict[str, CloudPool]) -> None:
         for route in front.routes:
             check_route(self.notes, route)
             check_action(self.notes, route, pools)
@@ -179,7 +149,7 @@ class _Examiner:
                 self._take(self.capabilities.unsupported_in_route(route, front))
 
     def _checked(
-        self, listener: Listener, front: LoadBalancer, pools: dict[str, Pool], certificates: dict[str, Certificate]
+        self, listener: Listener, front: LoadBalancer, pools: dict[str, CloudPool], certificates: dict[str, Certificate]
     ) -> Listener:
         """Its address is the id of a static IP here, which `unsupported_in_stack` looks up."""
         check_listener(self.notes, replace(listener, address=None))
@@ -189,12 +159,12 @@ class _Examiner:
 
     def _without_refused(self, kept: StackSnapshot) -> StackSnapshot:
         """Once more, for what was refused last: an address takes its listeners along, a load balancer its records."""
-        addresses = {each.id for each in kept.addresses if not self.notes.is_out(each.id)}
+        addresses = {each.id for each in self.notes.kept(kept.addresses)}
         for front in kept.load_balancers:
             for listener in front.listeners:
                 if listener.address is not None and listener.address not in addresses:
                     self._once(listener, "unknown_address", "Choose a static IP that is there, or none.", "static_ip")
-        fronts = tuple(self.notes.kept_of(each) for each in kept.load_balancers if not self.notes.is_out(each.id))
+        fronts = tuple(map(self.notes.kept_of, self.notes.kept(kept.load_balancers)))
         for front in fronts:
             if not front.listeners:
                 self.notes.warn(front, "no_listener", "Add a listener; nobody can reach this load balancer.")
@@ -229,33 +199,12 @@ class _Examiner:
                 )
             elif record.address_id and record.address_id not in addresses:
                 self._once(record, "unknown_address", "Its static IP is missing or left out.", "static_ip")
-        return replace(zone, records=tuple(each for each in zone.records if not self.notes.is_out(each.id)))
+        return replace(zone, records=self.notes.kept(zone.records))
 
     def _once(self, thing: Named, code: str, message: str, where: str) -> None:
         """Say it unless something else was said of the object already."""
         if not self.notes.is_out(thing.id):
             self.notes.quarantine(thing, code, message, where)
-
-
-def _check_ports(notes: Notes, fronts: Iterable[LoadBalancer]) -> None:
-    """One listener for each port: of a static IP, or of the load balancer, which has addresses of its own."""
-    _one_each(notes, fronts, lambda _front, listener: listener.address)
-    _one_each(notes, fronts, lambda front, _listener: front.id)
-
-
-def _one_each(
-    notes: Notes, fronts: Iterable[LoadBalancer], address_of: Callable[[LoadBalancer, Listener], str | None]
-) -> None:
-    taken: dict[tuple[str, int], Listener] = {}
-    pairs = [(front, listener) for front in fronts for listener in front.listeners if not notes.is_out(listener.id)]
-    for front, listener in sorted(pairs, key=lambda pair: number_of(pair[1].id)):
-        address = address_of(front, listener)
-        if address is None:
-            continue
-        first = taken.setdefault((address, listener.port), listener)
-        if first is not listener:
-            message = f"Choose another port; {first.label} already listens on {listener.port}."
-            notes.quarantine(listener, "port_twice", message, "port")
 
 
 def _everything(snapshot: StackSnapshot) -> Iterator[Named]:

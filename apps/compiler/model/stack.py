@@ -1,9 +1,7 @@
 """The input for clouds: frozen definitions of one stack, as plain data that knows no provider.
 
 A :class:`StackSnapshot` is everything that one cloud account must run in one of its regions. Routes, listeners and
-servers are those of `fleet.py`, so that the same definition stands on a fleet and in a cloud.
-`definitions/freezing/stack_snapshot.py` makes it from database rows, `compiler/targets/terraform/` turns it into a
-document.
+servers are those of `shared.py`, so that the same definition stands on a fleet and in a cloud.
 """
 
 from __future__ import annotations
@@ -11,20 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from apps.compiler.model.fleet import (
-    Balance,
-    Certificate,
-    HealthCheck,
-    Limit,
-    LoadBalancer,
-    PoolOptions,
-    Protocol,
-    Server,
-    Unreadable,
-    WhenFull,
-)
-
-NO_LIMIT = Limit()
+from apps.compiler.model.shared import NO_LIMIT, AnyPool, Certificate, Limit, LoadBalancer, Server, Unreadable
 
 
 class Cloud(StrEnum):
@@ -113,17 +98,10 @@ class CloudBackend:
 
 
 @dataclass(frozen=True, slots=True)
-class CloudPool(PoolOptions):
+class CloudPool(AnyPool):
     """One service in all its regions: the stack's own first, then in the order in which overflow tries them."""
 
-    id: str
-    label: str
-    account: str
-    protocol: Protocol
-    balance: Balance = Balance.LEASTCONN
     backends: tuple[CloudBackend, ...] = ()
-    health_check: HealthCheck | None = None
-    when_full: WhenFull = WhenFull.SPREAD
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from apps.compiler.model.fleet import Certificate, Listener, LoadBalancer, Route, Server
+from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.model.stack import Cloud, CloudPool, StackSnapshot
 from apps.compiler.portability.incompatibilities import Incompatibility
 from apps.compiler.targets.terraform.aws import capabilities as aws

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from apps.compiler.model.fleet import Finding
+from apps.compiler.model.shared import Finding
 
 
 class Target(StrEnum):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from apps.compiler.checks.stack import examine_stack
-from apps.compiler.model.fleet import Certificate, Listener, LoadBalancer, Route, Server
+from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.model.stack import OF_CLOUD, ON_FLEETS, Cloud, CloudAddress, CloudPool, Network, StackSnapshot
 from apps.compiler.portability.capabilities import CAPABILITIES, Capabilities
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target, refused

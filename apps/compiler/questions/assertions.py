@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from apps.compiler.model.fleet import Assertion, LoadBalancer, Protocol, Route, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import Assertion, LoadBalancer, Protocol, Route
 from apps.compiler.questions.trace import Question, Trace, trace
 
 

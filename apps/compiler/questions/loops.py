@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from apps.compiler.model.fleet import HeaderMatch, LoadBalancer, Protocol, Redirect, Route
+from apps.compiler.model.shared import HeaderMatch, LoadBalancer, Protocol, Redirect, Route
 from apps.compiler.routing import covers_host, covers_path, covers_scheme, winning_route
 
 # Clients ask again with GET after these, unless they asked with HEAD (RFC 9110, 15.4).

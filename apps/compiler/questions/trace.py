@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from apps.compiler.model.fleet import HeaderMatch, Listener, LoadBalancer, PathKind, Pool, Protocol, Redirect, Route
+from apps.compiler.model.fleet import Pool
+from apps.compiler.model.shared import HeaderMatch, Listener, LoadBalancer, PathKind, Protocol, Redirect, Route
 from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, holds, rank, refusal_of
 
 NO_ROUTE_STATUS = 404

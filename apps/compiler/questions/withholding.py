@@ -10,7 +10,8 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from apps.compiler.model.fleet import Certificate, Listener, LoadBalancer, Pool, Route, Server, Snapshot
+from apps.compiler.model.fleet import Pool, Snapshot
+from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.routing import number_of
 
 Thing = Certificate | Pool | Route | Server

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from apps.compiler.model import fleet as model
+from apps.compiler.model import shared as model
 from apps.definitions.models import Listener, LoadBalancer, Route, RoutePool
 
 FIELDS = (

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from django.db.models import F, QuerySet
 
-from apps.compiler.model import fleet as model
+from apps.compiler.model import shared as model
 from apps.definitions.freezing.frozen_routes import frozen_routes
 from apps.definitions.freezing.listener_certificates import Presented
 from apps.definitions.models import Backend, HealthCheck, Listener, LoadBalancer, Pool, Route, RoutePool, Server

@@ -16,8 +16,8 @@ from django.db.models import Q, QuerySet
 
 from apps.accounts.hostnames.claims import wildcards_over
 from apps.accounts.models import Account, Hostname
-from apps.compiler.model.fleet import Certificate as Frozen
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Certificate as Frozen
+from apps.compiler.model.shared import Protocol
 from apps.core.secrets.sealing import unseal
 from apps.definitions.models import Certificate, Listener, Route
 from apps.fleet.models import Fleet, Stack

@@ -16,7 +16,8 @@ from django.db.models import Count, Prefetch, Q, QuerySet
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
 from apps.compiler.haproxy_version import oldest_of
-from apps.compiler.model import fleet as model
+from apps.compiler.model import fleet as fleets
+from apps.compiler.model import shared as model
 from apps.compiler.model.stack import ON_FLEETS
 from apps.core.secrets.sealing import derived_key
 from apps.definitions.freezing.frozen_traffic import (
@@ -36,10 +37,10 @@ from apps.fleet.selectors import addresses_of_installation, latency_table
 
 OVERFLOW_KEY = "spillway overflow between fleets 1"
 LOOP_MARK = "spillway loops 1"
-_VIP = model.FleetAddressKind.VIP
+_VIP = fleets.FleetAddressKind.VIP
 
 
-def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
+def freeze(fleet_id: int) -> tuple[fleets.Snapshot, int]:
     """The snapshot of a fleet and the desired generation that it answers, consistent with each other.
 
     Every change locks the rows of the fleets that it concerns before it commits (`request_push`); holding that row
@@ -50,12 +51,12 @@ def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
         return snapshot_of(fleet), fleet.desired_generation
 
 
-def snapshot_of(fleet: Fleet) -> model.Snapshot:
+def snapshot_of(fleet: Fleet) -> fleets.Snapshot:
     """Everything that the nodes of the fleet must run; the number of queries is the same whatever the size."""
     others, presented = _other_regions(fleet), certificates_of(fleet)
     unreadable: list[model.Unreadable] = []
     pools = _pools(fleet, others, unreadable)
-    return model.Snapshot(
+    return fleets.Snapshot(
         fleet=fleet.name,
         region=fleet.region.name,
         load_balancers=frozen_load_balancers(fleet, presented, _bound, unreadable),
@@ -66,7 +67,7 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         region_id=f"rgn-{fleet.region_id}",
         regions=tuple(_region(region) for region in others.with_nodes),
         overflow_key=derived_key(OVERFLOW_KEY),
-        overflow_ports=model.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
+        overflow_ports=fleets.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
         unreadable=tuple(unreadable),
         bypass_tokens=_bypass_tokens(fleet, pools),
         addresses=_addresses(fleet),
@@ -77,12 +78,12 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
     )
 
 
-def _shares(fleet: Fleet) -> tuple[model.AccountShare, ...]:
+def _shares(fleet: Fleet) -> tuple[fleets.AccountShare, ...]:
     """Of the accounts whose pools the fleet carries, as far as they have a ceiling."""
     rows = Account.objects.filter(pk__in=_carried_pools(fleet).values("account")).order_by("pk")
     found = ((row, quota(row, "node_share_percent"), quota(row, "node_rps")) for row in rows)
     return tuple(
-        model.AccountShare(f"acc-{row.pk}", row.name, percent, rps)
+        fleets.AccountShare(f"acc-{row.pk}", row.name, percent, rps)
         for row, percent, rps in found
         if percent is not None and rps is not None
     )
@@ -94,12 +95,12 @@ def _oldest_haproxy(fleet: Fleet) -> tuple[int, int]:
     return oldest_of(text for text in reported if text)
 
 
-def _addresses(fleet: Fleet) -> tuple[model.FleetAddress, ...]:
+def _addresses(fleet: Fleet) -> tuple[fleets.FleetAddress, ...]:
     """Static IPs of the fleet's listeners that its nodes hold or announce.
 
     A vip moves among the nodes of all fleets of the region that serve a listener of it.
     """
-    kinds = [each.value for each in model.FleetAddressKind]
+    kinds = [each.value for each in fleets.FleetAddressKind]
     moving = StaticIP.objects.filter(kind__in=kinds, address__isnull=False)
     rows = moving.filter(listeners__load_balancer__fleets=fleet).distinct().order_by("id")
     path = "fleet__load_balancers__listeners__static_ip"
@@ -108,11 +109,11 @@ def _addresses(fleet: Fleet) -> tuple[model.FleetAddress, ...]:
     for address, node in in_region.values_list(path, "pk").distinct():
         nodes[address].append(f"node-{node}")
     return tuple(
-        model.FleetAddress(
+        fleets.FleetAddress(
             id=f"ip-{row.pk}",
             label=row.name,
             address=str(row.address),
-            kind=model.FleetAddressKind(row.kind),
+            kind=fleets.FleetAddressKind(row.kind),
             router_id=row.router_id or 0,
             nodes=tuple(nodes[row.pk]) if row.kind == _VIP else (),
         )
@@ -120,7 +121,7 @@ def _addresses(fleet: Fleet) -> tuple[model.FleetAddress, ...]:
     )
 
 
-def _bypass_tokens(fleet: Fleet, pools: tuple[model.Pool, ...]) -> tuple[model.BypassToken, ...]:
+def _bypass_tokens(fleet: Fleet, pools: tuple[fleets.Pool, ...]) -> tuple[fleets.BypassToken, ...]:
     """Those of the region whose pool this fleet serves; another fleet of the region may serve the rest."""
     served = {pool.id for pool in pools}
     found = [each for each in PORTS.bypass_tokens(fleet.region_id) if each.pool_id in served]
@@ -148,15 +149,15 @@ def _other_regions(fleet: Fleet) -> _Regions:
     return _Regions(with_nodes, distances.nearest_first(fleet.region_id, names, latency_table()))
 
 
-def _region(region: Region) -> model.Region:
+def _region(region: Region) -> fleets.Region:
     nodes = sorted((node for fleet in region.fleets.all() for node in fleet.nodes.all()), key=lambda node: node.pk)
-    return model.Region(f"rgn-{region.pk}", region.name, tuple(_node(node) for node in nodes))
+    return fleets.Region(f"rgn-{region.pk}", region.name, tuple(_node(node) for node in nodes))
 
 
-def _node(node: Node) -> model.RegionNode:
+def _node(node: Node) -> fleets.RegionNode:
     ports = (node.fleet.peer_port, node.fleet.overflow_port, node.fleet.overflow_tcp_port)
     peer, overflow, overflow_tcp = (port + node.port_offset for port in ports)
-    return model.RegionNode(f"node-{node.pk}", node.name, node.address, peer, overflow, overflow_tcp)
+    return fleets.RegionNode(f"node-{node.pk}", node.name, node.address, peer, overflow, overflow_tcp)
 
 
 def _bound(row: Any) -> str | None:
@@ -178,19 +179,19 @@ def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
     )
 
 
-def _pools(fleet: Fleet, regions: _Regions, unreadable: list[model.Unreadable]) -> tuple[model.Pool, ...]:
+def _pools(fleet: Fleet, regions: _Regions, unreadable: list[model.Unreadable]) -> tuple[fleets.Pool, ...]:
     carried = _carried_pools(fleet)
     checks, spoilt = frozen_checks(carried), dict[int, str]()
     ready = Count("servers", filter=Q(servers__state=model.ServerState.READY))
     backends = each_backend(Backend.objects.filter(pool__in=carried).annotate(ready=ready), _share, spoilt)
     here = Server.objects.filter(backend__pool__in=carried, backend__region_id=fleet.region_id)
     servers = frozen_servers(here, "backend__pool_id", unreadable)
-    nothing = model.RegionShare("", capacity_scaler=0.0 if fleet.region.drained else 1.0)
+    nothing = fleets.RegionShare("", capacity_scaler=0.0 if fleet.region.drained else 1.0)
 
-    def frozen(pool: Any) -> model.Pool:
+    def frozen(pool: Any) -> fleets.Pool:
         shares = backends[pool.pk]
         own = shares.get(fleet.region.name, nothing)
-        return model.Pool(
+        return fleets.Pool(
             servers=tuple(servers.get(pool.pk, ())),
             limit=own.limit,
             capacity_scaler=own.capacity_scaler,
@@ -201,6 +202,6 @@ def _pools(fleet: Fleet, regions: _Regions, unreadable: list[model.Unreadable]) 
     return each_pool(carried, frozen, spoilt, unreadable)
 
 
-def _share(row: Any, limit: model.Limit, scaler: float) -> model.RegionShare:
+def _share(row: Any, limit: model.Limit, scaler: float) -> fleets.RegionShare:
     """A pool's backend in one region, as everybody must know it."""
-    return model.RegionShare(f"rgn-{row.region_id}", limit=limit, capacity_scaler=scaler, ready_servers=row.ready)
+    return fleets.RegionShare(f"rgn-{row.region_id}", limit=limit, capacity_scaler=scaler, ready_servers=row.ready)

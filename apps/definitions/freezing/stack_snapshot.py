@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from apps.compiler.model import fleet as model
+from apps.compiler.model import shared as model
 from apps.compiler.model import stack as stacks
 from apps.definitions.freezing.frozen_routes import UNREADABLE
 from apps.definitions.freezing.frozen_traffic import (

@@ -16,7 +16,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.hostnames.claims import HostnameTaken, is_kept_by_others
 from apps.accounts.models import Account, Hostname
 from apps.compiler import grammar
-from apps.compiler.model.fleet import PathKind
+from apps.compiler.model.shared import PathKind
 from apps.definitions.models import Route
 
 SHOWN = 20

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from django.db.models import Q, QuerySet
 
 from apps.accounts.actors import Actor
-from apps.compiler.model import fleet as model
+from apps.compiler.model import shared as model
 from apps.compiler.model.stack import CloudAddress
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
 from apps.compiler.portability.report import portability

@@ -12,7 +12,8 @@ import yaml
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.compile import CompileError, compile_snapshot
-from apps.compiler.model import fleet as model
+from apps.compiler.model import fleet as fleets
+from apps.compiler.model import shared as model
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import LoadBalancer, Pool, Route
 from apps.definitions.reading.describing import document
@@ -76,11 +77,11 @@ def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Previ
         listeners=(model.Listener(id="lst-0", label="preview", protocol=model.Protocol.HTTP, port=80),),
         routes=(route,),
     )
-    snapshot = model.Snapshot("preview", "preview", (front,), tuple(pools.values()), local_development=True)
+    snapshot = fleets.Snapshot("preview", "preview", (front,), tuple(pools.values()), local_development=True)
     return _lines(snapshot, route_id, missing)
 
 
-def _pools(actor: Actor, owner: Account, spec: RouteSpec) -> tuple[dict[str, model.Pool], list[str]]:
+def _pools(actor: Actor, owner: Account, spec: RouteSpec) -> tuple[dict[str, fleets.Pool], list[str]]:
     """Stand-ins by reference, with the number that each pool has; one that is not there gets 0 and a warning."""
     named = Pool.objects.filter(name__in=[share.pool.rpartition("/")[2] for share in spec.action.pools])
     rows = seen_pools(actor, named)
@@ -91,11 +92,11 @@ def _pools(actor: Actor, owner: Account, spec: RouteSpec) -> tuple[dict[str, mod
         number = numbers.get((account or owner.name, name), 0)
         if not number:
             missing.append(f"There is no pool {share.pool}.")
-        found[share.pool] = model.Pool(f"pool-{number}", share.pool, owner.name, model.Protocol.HTTP)
+        found[share.pool] = fleets.Pool(f"pool-{number}", share.pool, owner.name, model.Protocol.HTTP)
     return found, missing
 
 
-def _lines(snapshot: model.Snapshot, route_id: str, missing: list[str]) -> Preview:
+def _lines(snapshot: fleets.Snapshot, route_id: str, missing: list[str]) -> Preview:
     try:
         compiled = compile_snapshot(snapshot)
     except CompileError as error:
@@ -103,12 +104,12 @@ def _lines(snapshot: model.Snapshot, route_id: str, missing: list[str]) -> Previ
     front = snapshot.load_balancers[0].id
     maps = [
         f"{path}: {line}"
-        for path, content in sorted(compiled.bundle.files.items())
+        for path, content in sorted(compiled.output.files.items())
         if path.startswith(f"maps/{front}-")
         for line in content.decode().splitlines()
     ]
-    lines = compiled.bundle.files["haproxy.cfg"].decode().splitlines()
-    owners = compiled.bundle.line_owners
+    lines = compiled.output.files["haproxy.cfg"].decode().splitlines()
+    owners = compiled.output.line_owners
     config = [lines[number - 1] for number in sorted(owners) if owners[number] == route_id]
-    own = [finding.message for finding in compiled.quarantined if finding.object_id == route_id]
+    own = [finding.message for finding in compiled.left_out if finding.object_id == route_id]
     return {"maps": maps, "config": config, "warnings": [*missing, *own]}

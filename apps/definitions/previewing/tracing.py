@@ -15,7 +15,7 @@ from django.db.models import Count, Q
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.compiler import grammar
-from apps.compiler.model import fleet as model
+from apps.compiler.model import shared as model
 from apps.compiler.questions.assertions import happens, names_that_cover
 from apps.compiler.questions.trace import Question, Trace, trace
 from apps.compiler.routing import number_of

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from apps.compiler import grammar
-from apps.compiler.model.fleet import LimitKind, WhenFull
+from apps.compiler.model.shared import LimitKind, WhenFull
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.fields import Reader
 from apps.definitions.reading.schedules import read_schedule

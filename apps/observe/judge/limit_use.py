@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count, F, Q, Sum
 
-from apps.compiler.model.fleet import LimitKind, LimitScope, ServerState
+from apps.compiler.model.shared import LimitKind, LimitScope, ServerState
 from apps.definitions.models import Backend
 from apps.fleet.models import Node
 from apps.observe.collect.buckets import LONG

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.audit import services as audit
-from apps.compiler.model.fleet import Finding, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import Finding
 from apps.compiler.questions.withholding import Part, parts_of, withhold
 from apps.core.events import publish_after_commit
 from apps.fleet.models import Fleet

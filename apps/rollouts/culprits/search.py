@@ -102,7 +102,7 @@ class _Search:
         if self._tries == MOST_TRIES:
             raise _Inconclusive(f"{MOST_TRIES} tries were not enough")
         self._tries += 1
-        self._bundle = compile_snapshot(withhold(self._snapshot, out, self._good)).bundle
+        self._bundle = compile_snapshot(withhold(self._snapshot, out, self._good)).output
         generation = lifecycle.bump_generation(self._claim, self._rollout.generation, self._rollout)
         answer = self._put(generation)
         if isinstance(answer, Refused):

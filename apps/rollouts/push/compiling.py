@@ -9,9 +9,11 @@ from dataclasses import asdict, replace
 from django.db import transaction
 
 from apps.audit.models import Entry
+from apps.compiler.bundle import Bundle
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model.fleet import Finding, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import Finding
 from apps.compiler.recompile import compile_change
 from apps.core.events import publish_after_commit
 from apps.core.secrets.sealing import Unsealable
@@ -27,7 +29,7 @@ FLEETS_REMEMBERED = 16
 MANY_CHANGES = 20_000
 PRUNE_EVERY = 20
 
-_last: OrderedDict[int, tuple[Snapshot, Compilation]] = OrderedDict()
+_last: OrderedDict[int, tuple[Snapshot, Compilation[Bundle]]] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -66,7 +68,7 @@ def compile_fleet(claim: Claim) -> None:
             _decide(sync, snapshot, compilation, generation, withheld)
 
 
-def _compile(fleet_id: int, snapshot: Snapshot) -> Compilation:
+def _compile(fleet_id: int, snapshot: Snapshot) -> Compilation[Bundle]:
     """The short way from what this process compiled last, when there is one."""
     with _lock:
         before = _last.get(fleet_id)
@@ -90,11 +92,15 @@ def _note_error(claim: Claim, generation: int | None, message: str) -> None:
 
 
 def _decide(
-    sync: FleetSync, snapshot: Snapshot, compilation: Compilation, generation: int, withheld: tuple[Finding, ...]
+    sync: FleetSync,
+    snapshot: Snapshot,
+    compilation: Compilation[Bundle],
+    generation: int,
+    withheld: tuple[Finding, ...],
 ) -> None:
-    wanted, bundle = sync.wanted, compilation.bundle
+    wanted, bundle = sync.wanted, compilation.output
     sync.compiled_generation, sync.compile_error, sync.compiled_digest = generation, "", bundle.digest
-    sync.left_out = [asdict(each) for each in (*compilation.quarantined, *withheld)]
+    sync.left_out = [asdict(each) for each in (*compilation.left_out, *withheld)]
     if wanted is None and guards.is_empty(snapshot):
         sync.compiled_digest = ""  # nothing runs and nothing should
     elif bundle.digest not in (wanted.digest if wanted else "", sync.refused_digest):
@@ -104,15 +110,19 @@ def _decide(
 
 
 def _send_out(
-    sync: FleetSync, snapshot: Snapshot, compilation: Compilation, generation: int, withheld: tuple[Finding, ...]
+    sync: FleetSync,
+    snapshot: Snapshot,
+    compilation: Compilation[Bundle],
+    generation: int,
+    withheld: tuple[Finding, ...],
 ) -> None:
     wanted = sync.wanted
     before = revision_store.snapshot_of(wanted.pk, wanted.digest) if wanted else None
-    named = replace(compilation, quarantined=(*compilation.quarantined, *withheld))
+    named = replace(compilation, left_out=(*compilation.left_out, *withheld))
     revision = _revision(sync, before, snapshot, named)
     refusals = [
-        *guards.violations(before, snapshot, compilation.bundle),
-        *guards.failed_assertions(snapshot, compilation.quarantined, withheld),
+        *guards.violations(before, snapshot, compilation.output),
+        *guards.failed_assertions(snapshot, compilation.left_out, withheld),
     ]
     nodes = [] if refusals else Node.objects.filter(fleet_id=sync.fleet_id).values_list("pk", flat=True)
     if not refusals:
@@ -131,21 +141,21 @@ def _send_out(
         sync.wanted = revision
 
 
-def _revision(sync: FleetSync, before: Snapshot | None, after: Snapshot, compilation: Compilation) -> Revision:
+def _revision(sync: FleetSync, before: Snapshot | None, after: Snapshot, compilation: Compilation[Bundle]) -> Revision:
     """The newest revision again when it has this digest (a second try), else the next number."""
     rows = Revision.objects.filter(fleet_id=sync.fleet_id).defer("bundle", "snapshot").order_by("-number")
     newest = rows.first()
-    if newest is not None and newest.digest == compilation.bundle.digest:
+    if newest is not None and newest.digest == compilation.output.digest:
         return newest
     if newest is not None and newest.number % PRUNE_EVERY == 0:
         revision_store.prune_revisions(fleet_id=sync.fleet_id)
     return revision_store.store_revision(
         fleet_id=sync.fleet_id,
         snapshot=after,
-        bundle=compilation.bundle,
+        bundle=compilation.output,
         summary=summarise(before, after),
         actor=_who(newest),
-        quarantined=compilation.quarantined,
+        quarantined=compilation.left_out,
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from apps.compiler.bundle import Bundle
-from apps.compiler.model.fleet import Finding, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import Finding
 from apps.compiler.questions.assertions import broken
 
 # From so many routes to none at once is a lost table, not somebody's wish.

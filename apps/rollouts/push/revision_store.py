@@ -12,7 +12,8 @@ from django.db.models import Max, Q
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes, snapshot_from_json, snapshot_to_bytes
-from apps.compiler.model.fleet import Finding, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import Finding
 from apps.core.secrets.sealing import seal, unseal
 from apps.rollouts.models import FleetSync, Revision, Rollout
 

@@ -16,7 +16,7 @@ from django.db.models import Sum
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit import services as audit
-from apps.compiler.model.fleet import LimitKind, LimitScope, ServerState
+from apps.compiler.model.shared import LimitKind, LimitScope, ServerState
 from apps.compiler.model.stack import Cloud, CloudBackend, CloudPool
 from apps.core.clock import now
 from apps.definitions.freezing.stack_snapshot import freeze_stack

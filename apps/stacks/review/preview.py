@@ -13,12 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from apps.accounts.actors import Actor
-from apps.compiler.checks.stack import as_pool
-from apps.compiler.compile import CompileError
-from apps.compiler.compile_stack import StackCompilation, compile_stack
-from apps.compiler.diff import diff_snapshots
-from apps.compiler.model.fleet import Finding, Snapshot
-from apps.compiler.model.stack import StackSnapshot
+from apps.compiler.compile import Compilation, CompileError, compile_stack
+from apps.compiler.diff import diff_routes
+from apps.compiler.model.shared import Finding
+from apps.compiler.targets.terraform.document import StackDocument
 from apps.core.secrets.sealing import Unsealable
 from apps.definitions.writing.dry_runs.fleet_differences import cut
 from apps.definitions.writing.dry_runs.stack_differences import Decision, StackDifference, StackSide
@@ -61,7 +59,7 @@ def preview(actor: Actor, before: StackSide | None, after: StackSide) -> StackDi
         present = compile_stack(before.snapshot) if before else None
     except CompileError as error:
         return _uncompilable(actor, after, target, error)
-    refused = _new(actor, wanted.refused, present.refused if present else ())
+    refused = _new(actor, wanted.left_out, present.left_out if present else ())
     warnings = _new(actor, wanted.warnings, present.warnings if present else ())
     if not actor.is_operator:
         return StackDifference("", target, refused=refused, warnings=warnings)
@@ -77,7 +75,7 @@ def preview(actor: Actor, before: StackSide | None, after: StackSide) -> StackDi
         to_change=actions["update"],
         to_replace=actions[REPLACE],
         to_delete=actions["delete"],
-        changes=cut([*sentences(found, labels), *_routes_in_maps(found, before, after, wanted.refused)]),
+        changes=cut([*sentences(found, labels), *_routes_in_maps(found, before, after, wanted.left_out)]),
         refused=refused,
         warnings=warnings,
         decision=decision,
@@ -92,8 +90,8 @@ def _uncompilable(actor: Actor, after: StackSide, target: str, error: CompileErr
     return StackDifference(after.snapshot.label, target, refused=(said,), decision=Decision.REFUSED, reason=said)
 
 
-def _document(compilation: StackCompilation | None) -> Document:
-    return compilation.document.as_json() if compilation else NOTHING
+def _document(compilation: Compilation[StackDocument] | None) -> Document:
+    return compilation.output.as_json() if compilation else NOTHING
 
 
 def compare(before: Document, after: Document, labels: Mapping[str, str]) -> list[Difference]:
@@ -145,14 +143,9 @@ def _routes_in_maps(
     if not any(_of_routes(each, detail.path) for each in found for detail in each.details):
         return []
     out = {finding.object_id for finding in refused}
-    changes = diff_snapshots(_fronts(before.snapshot if before else None), _fronts(after.snapshot))
-    return [each.sentence for each in changes if each.kind == "route" and each.object_id not in out]
-
-
-def _fronts(stack: StackSnapshot | None) -> Snapshot:
-    if stack is None:
-        return Snapshot("", "")
-    return Snapshot(stack.label, stack.region, stack.load_balancers, tuple(map(as_pool, stack.pools)))
+    fronts, pools = (before.snapshot.load_balancers, before.snapshot.pools) if before else ((), ())
+    changes = diff_routes(fronts, after.snapshot.load_balancers, (*pools, *after.snapshot.pools))
+    return [each.sentence for each in changes if each.object_id not in out]
 
 
 def _title(difference: Difference) -> str:

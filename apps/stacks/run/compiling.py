@@ -11,8 +11,9 @@ from django.conf import settings
 from django.db import transaction
 
 from apps.audit.models import Entry
-from apps.compiler.compile import CompileError
-from apps.compiler.compile_stack import StackCompilation, compile_stack, secrets_of
+from apps.compiler.compile import Compilation, CompileError, compile_stack
+from apps.compiler.targets.terraform.document import StackDocument
+from apps.compiler.targets.terraform.pem import secrets_of
 from apps.core.clock import database_now
 from apps.core.concurrency.leases import Lease
 from apps.core.events import publish_after_commit
@@ -37,7 +38,7 @@ DEEDS = ("plan", "destroy", "unlock", "check", "read_state")
 class Compiled:
     """A stack's definitions as its cloud would be given them, and the generation that they answer."""
 
-    compilation: StackCompilation
+    compilation: Compilation[StackDocument]
     secrets: Mapping[str, str]
     labels: Mapping[str, str]
     generation: int
@@ -47,8 +48,7 @@ def compiled(stack_id: int) -> Compiled:
     """Freeze and compile. Raises CompileError, Unsealable."""
     snapshot, generation = freeze_stack(stack_id)
     compilation = compile_stack(snapshot)
-    needed = set(compilation.document.variables)
-    secrets = {name: value for name, value in secrets_of(snapshot).items() if name in needed}
+    secrets = secrets_of(snapshot.certificates, compilation.output.variables)
     return Compiled(compilation, secrets, revision_store.labels_in(snapshot), generation)
 
 
@@ -106,7 +106,7 @@ def _want(sync: StackSync, found: Compiled) -> None:
     before = sync.wanted
     if before is not None and before.number % PRUNE_EVERY == 0:
         revision_store.prune(sync.stack_id)
-    document = found.compilation.document.as_json()
+    document = found.compilation.output.as_json()
     earlier = revision_store.open_revision(before).document if before else {}
     revision = revision_store.store(
         stack_id=sync.stack_id,

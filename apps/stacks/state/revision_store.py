@@ -11,9 +11,10 @@ from typing import Any
 
 from django.db.models import Max
 
-from apps.compiler.compile_stack import StackCompilation
-from apps.compiler.model.fleet import Finding
+from apps.compiler.compile import Compilation
+from apps.compiler.model.shared import Finding
 from apps.compiler.model.stack import CloudBackend, CloudPool, StackSnapshot
+from apps.compiler.targets.terraform.document import StackDocument
 from apps.core.secrets.sealing import seal, unseal
 from apps.stacks.models import StackRevision, StackRun, StackSync
 from apps.stacks.review.differences import Difference, Words, difference_from_json
@@ -30,9 +31,9 @@ class Opened:
     secrets: Mapping[str, str]
 
 
-def digest_of(compilation: StackCompilation, secrets: Mapping[str, str]) -> str:
+def digest_of(compilation: Compilation[StackDocument], secrets: Mapping[str, str]) -> str:
     """SHA-256 (hex) of all that a cloud would be given."""
-    asked = f"{compilation.document.digest} {json.dumps(secrets, sort_keys=True)}"
+    asked = f"{compilation.output.digest} {json.dumps(secrets, sort_keys=True)}"
     return hashlib.sha256(asked.encode()).hexdigest()
 
 
@@ -40,7 +41,7 @@ def store(
     *,
     stack_id: int,
     generation: int,
-    compilation: StackCompilation,
+    compilation: Compilation[StackDocument],
     secrets: Mapping[str, str],
     labels: Mapping[str, str],
     summary: str,
@@ -48,7 +49,7 @@ def store(
 ) -> StackRevision:
     """The next number of the stack; call it while the stack is claimed and its row locked."""
     last = StackRevision.objects.filter(stack_id=stack_id).aggregate(last=Max("number"))["last"] or 0
-    body = {"document": compilation.document.as_json(), "labels": dict(labels)}
+    body = {"document": compilation.output.as_json(), "labels": dict(labels)}
     return StackRevision.objects.create(
         stack_id=stack_id,
         number=last + 1,
@@ -58,7 +59,7 @@ def store(
         secrets=_sealed(dict(secrets)),
         summary=summary[:400],
         actor=actor[:150],
-        refused=[_finding(found) for found in compilation.refused],
+        refused=[_finding(found) for found in compilation.left_out],
         warnings=[_finding(found) for found in compilation.warnings],
     )
 

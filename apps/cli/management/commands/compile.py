@@ -34,14 +34,14 @@ class Command(BaseCommand):
             compilation = compile_snapshot(snapshot_of(row))
         except CompileError as error:
             raise CommandError(str(error)) from error
-        for finding in compilation.quarantined:
+        for finding in compilation.left_out:
             self.stderr.write(f"left out: {finding.label}: {finding.message}")
-        self.stdout.write(_file(compilation.bundle, show) if show else _summary(compilation))
+        self.stdout.write(_file(compilation.output, show) if show else _summary(compilation))
 
 
-def _summary(compilation: Compilation) -> str:
-    files = [f"{len(content):>9}  {path}" for path, content in sorted(compilation.bundle.files.items())]
-    return "\n".join(["    bytes  file", *files, f"digest {compilation.bundle.digest}"])
+def _summary(compilation: Compilation[Bundle]) -> str:
+    files = [f"{len(content):>9}  {path}" for path, content in sorted(compilation.output.files.items())]
+    return "\n".join(["    bytes  file", *files, f"digest {compilation.output.digest}"])
 
 
 def _file(bundle: Bundle, path: str) -> str:

@@ -10,16 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apps.compiler.bundle import bind_variable
-from apps.compiler.model.fleet import (
-    HeaderCondition,
-    HeaderMatch,
-    Listener,
-    LoadBalancer,
-    Protocol,
-    Region,
-    Route,
-    Snapshot,
-)
+from apps.compiler.model.fleet import Region, Snapshot
+from apps.compiler.model.shared import HeaderCondition, HeaderMatch, Listener, LoadBalancer, Protocol, Route
 from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
 from apps.compiler.targets.haproxy.maps import (

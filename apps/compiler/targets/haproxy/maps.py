@@ -20,7 +20,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import accumulate
 
-from apps.compiler.model.fleet import LoadBalancer, PathKind, Redirect, Route, WeightedPool
+from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
 from apps.compiler.routing import is_conditional, number_of, rank
 
 SPLIT = "split|"

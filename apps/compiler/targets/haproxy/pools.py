@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from apps.compiler.limits import slots_per_node
-from apps.compiler.model.fleet import Balance, FixedResponse, HealthCheck, Pool, Protocol, Route, Server, ServerState
+from apps.compiler.model.fleet import Pool
+from apps.compiler.model.shared import Balance, FixedResponse, HealthCheck, Protocol, Route, Server, ServerState
 from apps.compiler.targets.haproxy.settings import HTTP, REPEATABLE, SERVER_IDLE_MS
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Opaque, Section, Value
 

@@ -6,16 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apps.compiler.bundle import Bind
-from apps.compiler.model.fleet import (
-    Certificate,
-    Finding,
-    Listener,
-    LoadBalancer,
-    Protocol,
-    Region,
-    RegionNode,
-    Snapshot,
-)
+from apps.compiler.model.fleet import Region, RegionNode, Snapshot
+from apps.compiler.model.shared import Certificate, Finding, Listener, LoadBalancer, Protocol
 from apps.compiler.routing import as_served_by, number_of
 from apps.compiler.targets.haproxy import settings
 from apps.compiler.targets.haproxy.bypass_tokens import bypass_map

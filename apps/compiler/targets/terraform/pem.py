@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+
+from apps.compiler.model.shared import Certificate
+from apps.compiler.targets.terraform.expressions import key_variable
 
 _BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----\n[^-]+-----END \1-----\n")
 
@@ -23,3 +27,11 @@ def parts_of(pem: str) -> Parts:
     certificates = [text for kind, text in blocks if kind == "CERTIFICATE"]
     keys = [text for kind, text in blocks if kind != "CERTIFICATE"]
     return Parts(certificates[0], "".join(certificates[1:]), keys[0])
+
+
+def secrets_of(certificates: Iterable[Certificate], variables: Collection[str]) -> dict[str, str]:
+    """The values of a document's sensitive variables: private keys, which the document itself never carries.
+
+    A certificate that the checks refuse has no variable.
+    """
+    return {name: parts_of(each.pem).key for each in certificates if (name := key_variable(each.id)) in variables}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.definitions.shapes.base.shape import ALWAYS, UNORDERED, About, Check, Data, Distinct, Shape
 from apps.definitions.shapes.base.words import LISTED, ByName, Name, Port, Reference, word
 

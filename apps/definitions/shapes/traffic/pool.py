@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model.fleet import Balance, LimitKind, LimitScope, Protocol, ServerState, WhenFull
-from apps.compiler.model.fleet import Limit as PlainLimit
+from apps.compiler.model.shared import Balance, LimitKind, LimitScope, Protocol, ServerState, WhenFull
+from apps.compiler.model.shared import Limit as PlainLimit
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (

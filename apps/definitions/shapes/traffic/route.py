@@ -11,8 +11,8 @@ from pydantic import AfterValidator
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model import fleet as model
-from apps.compiler.model.fleet import HeaderMatch, PathKind
+from apps.compiler.model import shared as model
+from apps.compiler.model.shared import HeaderMatch, PathKind
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import ALWAYS, SORTED, About, Check, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (

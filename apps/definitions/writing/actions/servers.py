@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
-from apps.compiler.model.fleet import LimitScope, ServerState
+from apps.compiler.model.shared import LimitScope, ServerState
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.models import Server

@@ -6,9 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from apps.accounts.actors import Actor
+from apps.compiler.bundle import Bundle
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
 from apps.compiler.diff import diff_bundles, diff_snapshots
-from apps.compiler.model.fleet import Finding, Snapshot
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.shared import Finding
 from apps.compiler.recompile import compile_change
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.writing.dry_runs.watching import Watch
@@ -54,7 +56,7 @@ def _difference(actor: Actor, fleet: str, before: Snapshot | None, after: Snapsh
         wanted = compile_change(running, before, after)
     except CompileError as error:
         return FleetDifference(fleet, sentences, "", (f"It does not compile: {error}",))
-    rendered = diff_bundles(running.bundle, wanted.bundle, 2 if actor.is_operator else 0)
+    rendered = diff_bundles(running.output, wanted.output, 2 if actor.is_operator else 0)
     return FleetDifference(fleet, sentences, rendered, _warnings(actor, running, wanted))
 
 
@@ -62,11 +64,11 @@ def _may_read(actor: Actor, label: str, kind: str) -> bool:
     return actor.is_operator or (kind in ("route", "pool") and label.startswith(f"{actor.account.name}/"))
 
 
-def _warnings(actor: Actor, running: Compilation, wanted: Compilation) -> tuple[str, ...]:
+def _warnings(actor: Actor, running: Compilation[Bundle], wanted: Compilation[Bundle]) -> tuple[str, ...]:
     """What would be left out or deserves attention, and does not already."""
 
-    def all_of(compilation: Compilation) -> list[Finding]:
-        return [*compilation.quarantined, *compilation.warnings]
+    def all_of(compilation: Compilation[Bundle]) -> list[Finding]:
+        return [*compilation.left_out, *compilation.warnings]
 
     known = set(all_of(running))
     found = (finding for finding in all_of(wanted) if finding not in known)

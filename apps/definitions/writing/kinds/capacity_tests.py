@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.accounts.models import Account
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.core.errors import Invalid
 from apps.definitions.load_targets import hostname_may_be_tested, routes_to
 from apps.definitions.models import Backend, CapacityTest, Pool, Server

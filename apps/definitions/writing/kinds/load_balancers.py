@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from apps.accounts.models import Account
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.compiler.model.stack import ON_FLEETS, Cloud
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool

@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname
 from apps.accounts.models import Account, Hostname
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.shapes.base.writing import write

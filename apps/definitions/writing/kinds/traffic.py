@@ -10,7 +10,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
 from apps.compiler import grammar
 from apps.compiler.addresses import PRIVATE_NETWORKS, Network, OwnAddresses, is_literal, own_addresses
-from apps.compiler.model.fleet import Limit
+from apps.compiler.model.shared import Limit
 from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.core.secrets.sealing import seal, unseal

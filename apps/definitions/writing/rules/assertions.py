@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Q, QuerySet
 
-from apps.compiler.model import fleet as model
+from apps.compiler.model import shared as model
 from apps.compiler.questions.assertions import Broken, broken_of, host_of, names_that_cover
 from apps.compiler.routing import number_of
 from apps.core.errors import FieldError, Invalid

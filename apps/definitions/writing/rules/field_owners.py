@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, WhenFull
+from apps.compiler.model.shared import Limit, LimitKind, LimitScope, WhenFull
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Backend, Pool
 from apps.definitions.reading.documents import Object

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.compiler.model.fleet import LimitKind, LimitScope, Region, Snapshot
+from apps.compiler.model.fleet import Region, Snapshot
+from apps.compiler.model.shared import LimitKind, LimitScope
 from apps.compiler.routing import number_of
 from apps.compiler.targets.haproxy.overflow.limits import LIMITS_MAP
 from apps.compiler.targets.haproxy.settings import HTTP

@@ -27,7 +27,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from apps.compiler.model.fleet import AccountShare, Pool, Protocol, Region, Snapshot
+from apps.compiler.model.fleet import AccountShare, Pool, Region, Snapshot
+from apps.compiler.model.shared import Protocol
 from apps.compiler.routing import number_of
 from apps.compiler.targets.haproxy.maps import Entries
 from apps.compiler.targets.haproxy.overflow.admission import FLOW_TABLE, Rules, Words, equals, found, no, variable

@@ -14,7 +14,8 @@ from __future__ import annotations
 from itertools import accumulate
 
 from apps.compiler.limits import Bounds, bounds_of, shares_of, times
-from apps.compiler.model.fleet import LimitKind, Pool, Snapshot
+from apps.compiler.model.fleet import Pool, Snapshot
+from apps.compiler.model.shared import LimitKind
 from apps.compiler.targets.haproxy.maps import Entries
 
 LIMITS_MAP = "maps/limits.map"

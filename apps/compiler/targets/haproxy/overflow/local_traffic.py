@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from apps.compiler.model.fleet import Pool, Protocol, Region, RegionNode, Snapshot, WhenFull
+from apps.compiler.model.fleet import Pool, Region, RegionNode, Snapshot
+from apps.compiler.model.shared import Protocol, WhenFull
 from apps.compiler.targets.haproxy.bypass_tokens import add_exemption
 from apps.compiler.targets.haproxy.overflow.admission import (
     FLOW_TABLE,

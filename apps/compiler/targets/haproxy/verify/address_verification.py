@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.compiler.model.fleet import Finding, FleetAddress, FleetAddressKind, RegionNode
+from apps.compiler.model.fleet import FleetAddress, FleetAddressKind, RegionNode
+from apps.compiler.model.shared import Finding
 
 _WORDS = re.compile(r"[A-Za-z0-9_.:/@^${}\";=*!-]+(?: [A-Za-z0-9_.:/@^${}\";=*!-]+)*")
 _ROUTE = re.compile(r"route (\S+) blackhole;")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from apps.compiler.model.fleet import Finding
+from apps.compiler.model.shared import Finding
 from apps.compiler.targets.haproxy.writer import Shape, marks_in
 
 _SECTIONS = frozenset(

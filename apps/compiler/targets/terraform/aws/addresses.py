@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from apps.compiler.model.fleet import Listener
+from apps.compiler.model.shared import Listener
 from apps.compiler.model.stack import CloudAddress, StackSnapshot
 from apps.compiler.targets.terraform.aws.limits import ACCELERATOR_NAME
 from apps.compiler.targets.terraform.aws.naming import tags

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.compiler.model.fleet import Listener, LoadBalancer, Protocol
+from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
 from apps.compiler.model.stack import AddressKind, CloudAddress, CloudPool, StackSnapshot
 from apps.compiler.routing import number_of
 from apps.compiler.targets.terraform.aws.certificates import Certificates

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
-from apps.compiler.model.fleet import (
+from apps.compiler.model.shared import (
     Balance,
     Certificate,
     FixedResponse,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.compiler.model.fleet import Certificate
+from apps.compiler.model.shared import Certificate
 from apps.compiler.targets.terraform.aws.naming import tags
 from apps.compiler.targets.terraform.draft import Draft, Resource
 from apps.compiler.targets.terraform.expressions import key_variable, resource_name, variable

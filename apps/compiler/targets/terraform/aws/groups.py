@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from apps.compiler.model.fleet import Balance, HealthCheck, Protocol, Server, ServerState
+from apps.compiler.model.shared import Balance, HealthCheck, Protocol, Server, ServerState
 from apps.compiler.model.stack import CloudBackend, CloudPool, StackSnapshot
 from apps.compiler.targets.terraform.aws.limits import NAME
 from apps.compiler.targets.terraform.aws.naming import tags

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.compiler.model.fleet import Listener, LoadBalancer, Protocol
+from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
 from apps.compiler.model.stack import AddressKind, StackSnapshot
 from apps.compiler.routing import number_of
 from apps.compiler.targets.terraform.aws.naming import tags

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.compiler.model.fleet import HealthCheck, LoadBalancer, Protocol
+from apps.compiler.model.shared import HealthCheck, LoadBalancer, Protocol
 from apps.compiler.model.stack import CloudPool
 from apps.compiler.targets.terraform.aws import limits
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apps.compiler.model.fleet import Listener, LoadBalancer, Protocol, Route
+from apps.compiler.model.shared import Listener, LoadBalancer, Protocol, Route
 from apps.compiler.model.stack import AddressKind, Cloud, CloudAddress, CloudPool, CloudZone, RecordType, StackSnapshot
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
 from apps.compiler.targets.terraform.aws import limits

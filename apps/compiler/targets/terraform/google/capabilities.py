@@ -24,7 +24,7 @@ from dataclasses import replace
 from functools import partial
 from ipaddress import AddressValueError, IPv4Address
 
-from apps.compiler.model.fleet import (
+from apps.compiler.model.shared import (
     Balance,
     HealthCheck,
     LimitKind,

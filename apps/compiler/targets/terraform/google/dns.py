@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.compiler.model.fleet import LoadBalancer
+from apps.compiler.model.shared import LoadBalancer
 from apps.compiler.model.stack import CloudRecord, CloudZone, StackSnapshot
 from apps.compiler.targets.terraform.document import terraform_name
 from apps.compiler.targets.terraform.expressions import literal, reference

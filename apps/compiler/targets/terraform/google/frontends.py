@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from apps.compiler.model.fleet import Certificate, Listener, LoadBalancer, Protocol
+from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Protocol
 from apps.compiler.model.stack import AddressKind, StackSnapshot
 from apps.compiler.targets.terraform.expressions import key_variable, variable
 from apps.compiler.targets.terraform.google.resources import (

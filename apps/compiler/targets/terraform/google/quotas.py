@@ -15,7 +15,7 @@ from functools import partial
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from apps.compiler.model.fleet import Certificate, LoadBalancer, Route
+from apps.compiler.model.shared import Certificate, LoadBalancer, Route
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, refused
 from apps.compiler.routing import number_of
 from apps.compiler.targets.terraform.google.url_map import predicates_of, routes_by_matcher

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.shared import Protocol
 from apps.compiler.model.stack import StackSnapshot
 from apps.compiler.targets.terraform.document import Attributes, ProviderNeed, StackDocument
 from apps.compiler.targets.terraform.expressions import key_variable, literal, reference

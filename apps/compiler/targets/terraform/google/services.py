@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
-from apps.compiler.model.fleet import Balance, HealthCheck, LimitKind, LimitScope, Protocol, Server, ServerState
+from apps.compiler.model.shared import Balance, HealthCheck, LimitKind, LimitScope, Protocol, Server, ServerState
 from apps.compiler.model.stack import CloudBackend, CloudPool, StackSnapshot
 from apps.compiler.targets.terraform.document import terraform_name
 from apps.compiler.targets.terraform.expressions import literal, reference, renewed_name

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count, groupby
 from typing import Any
 
-from apps.compiler.model.fleet import (
+from apps.compiler.model.shared import (
     HeaderCondition,
     HeaderMatch,
     Listener,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from apps.compiler.model.fleet import HeaderCondition, HeaderMatch, PathKind, Route
+from apps.compiler.model.shared import HeaderCondition, HeaderMatch, PathKind, Route
 from apps.compiler.targets.terraform.aws.limits import VALUES_PER_CONDITION, VALUES_PER_RULE
 
 Condition = dict[str, list[dict[str, Any]]]

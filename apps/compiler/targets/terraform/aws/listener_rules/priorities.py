@@ -22,7 +22,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.compiler.model.fleet import PathKind, Route
+from apps.compiler.model.shared import PathKind, Route
 from apps.compiler.routing import number_of
 from apps.compiler.targets.terraform.aws.limits import MAX_PRIORITY
 

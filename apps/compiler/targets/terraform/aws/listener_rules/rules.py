@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.compiler.model.fleet import Balance, FixedResponse, Listener, LoadBalancer, Protocol, Redirect, Route
+from apps.compiler.model.shared import Balance, FixedResponse, Listener, LoadBalancer, Protocol, Redirect, Route
 from apps.compiler.model.stack import CloudPool
 from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.terraform.aws.groups import STICKY_S, Groups

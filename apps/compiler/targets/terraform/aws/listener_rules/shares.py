@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 
-from apps.compiler.model.fleet import Route
+from apps.compiler.model.shared import Route
 from apps.compiler.model.stack import CloudBackend, CloudPool
 from apps.compiler.targets.terraform.aws.limits import MAX_WEIGHT, TARGET_GROUPS_PER_ACTION
 
