@@ -266,9 +266,9 @@ class StoredPlan(models.Model):
 class Schedule(Definition):
     """When something should happen: at most one of `cron`, `every_s` and `at`; none of them waits for its trigger.
 
-    `at` is a local time of `zone` without offset. `target` is the document of its kind (reading/specs.py). `next_at`
-    is the next instant that no scheduler has booked yet (UTC, None for never); it and `missed` move without a new
-    version. Times in whole seconds; `starts_at` and `ends_at` bound the instants, the end excluded.
+    `at` is a local time of `zone` without offset. `target` is the document of its kind, as its shape says. `next_at` is
+    the next instant that no scheduler has booked yet (UTC, None for never); it and `missed` move without a new version.
+    Times in whole seconds; `starts_at` and `ends_at` bound the instants, the end excluded.
     """
 
     class Overlap(models.TextChoices):

@@ -26,7 +26,7 @@ from tests.hostile.refusals import JUDGED_LATER, errors_with
 
 Grammar = Callable[[object], Any]
 # Texts that the calendar, or a check beside other fields, judges after their grammar: asked through the whole reader.
-READ_FURTHER = {"/when/cron", "/when/at", "/zone", "/server", "/values/0"}
+READ_FURTHER = {"/target/webhook/url", "/when/cron", "/when/at", "/zone", "/server", "/values/0"}
 # Hundreds of times what a grammar spends on the whole corpus: only a pattern that turns back reaches it.
 LONG_S = 1.0
 
@@ -81,11 +81,10 @@ def declared(shape: type[Shape], document: Any, pointer: str = "") -> Iterator[t
 
 def by_shapes(kind: str, spec: dict[str, Any]) -> dict[str, Grammar]:
     """What shapes read of an object, and of the one in a schedule that would be changed."""
-    if kind in SHAPES:
-        return dict(declared(SHAPES[kind], spec))
-    changed = spec.get("target", {}).get("change", {}).get("object") if kind == "Schedule" else None
-    pointer = "/target/change/object/spec"
-    return dict(declared(SHAPES[changed["kind"]], changed["spec"], pointer)) if changed else {}
+    found = dict(declared(SHAPES[kind], spec))
+    if kind == "Schedule" and (changed := spec["target"].get("change", {}).get("object")):
+        found |= declared(SHAPES[changed["kind"]], changed["spec"], "/target/change/object/spec")
+    return found
 
 
 def of_key(read: Grammar, key: str) -> Grammar:

@@ -1,4 +1,4 @@
-"""A field of a pool or a route is named by the table of what a cloud cannot do, or listed here as one that is not.
+"""A field of a kind is named by the table of what a cloud cannot do, or listed here as one that is not.
 
 Whoever adds a field decides for each cloud. The lists do not prove that a cloud does the same: they keep a new field
 from being overlooked. Assertions are judged by the compiler alone, whatever the target.
@@ -22,7 +22,13 @@ from apps.definitions.shapes.kinds import SHAPES
 from apps.definitions.shapes.traffic.pool import PoolSpec
 
 TARGETS = Path(__file__).resolve().parents[2] / "apps" / "compiler" / "targets" / "terraform"
-OBJECTS = {"Pool": ("pool", "pools[pool_id]", "server"), "Route": ("route",)}
+# What the tables call an object of each kind, with where its fields stand in the document of the kind.
+OBJECTS = {
+    "Pool": {"pool": "", "server": "servers."},
+    "Route": {"route": ""},
+    "LoadBalancer": {"load_balancer": "", "front": "", "listener": "listeners."},
+    "Certificate": {"certificate": ""},
+}
 HOLDERS = ("action.", "backends.", "overflow.")  # which the tables leave out of a field's name
 POOLS = {
     "health_check.fall",
@@ -55,11 +61,22 @@ ROUTES = {
     "redirect.keep_query",
     "scheme",
 }
+BALANCERS = {
+    "fleets",
+    "listeners.default_pool",
+    "listeners.name",
+    "listeners.protocol",
+    "stacks",
+}
 SILENT = {
     ("aws", "Pool"): POOLS | {"region", "limit.kind", "order", "capacity_scaler", "health_check.method"},
     ("google", "Pool"): POOLS | {"connect_timeout_ms"},
     ("aws", "Route"): ROUTES,
     ("google", "Route"): ROUTES | {"fixed_response.content_type", "redirect.path", "redirect.code", "prefix_rewrite"},
+    ("aws", "LoadBalancer"): BALANCERS | {"listeners.static_ip"},
+    ("google", "LoadBalancer"): BALANCERS | {"listeners.port"},
+    ("aws", "Certificate"): {"chain", "key"},
+    ("google", "Certificate"): {"chain"},
 }
 
 
@@ -73,16 +90,20 @@ def paths_of(shape: type[Shape], path: str = "") -> Iterator[str]:
 
 
 @cache
-def named_by(target: str, kind: str) -> frozenset[str]:
-    """The fields that the table of a target speaks of: the third word of each `_refused(object, code, field, …)`."""
-    found = set()
-    for path in (TARGETS / target).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("_refused", "_lossy") and len(node.args) > 2:
-                thing, name = ast.unparse(node.args[0]), ast.literal_eval(node.args[2])
-                if thing in OBJECTS[kind] and name:
-                    found.add(short(f"servers.{name}" if thing == "server" else name))
-    return frozenset(found)
+def rows_of(target: str) -> frozenset[tuple[str, str]]:
+    """What the table of a target speaks of: the first and the third word of each `_refused(object, code, field, …)`."""
+    calls = [node for path in (TARGETS / target).rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    return frozenset(
+        (ast.unparse(node.args[0]), ast.literal_eval(node.args[2]))
+        for node in calls
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("_refused", "_lossy") and len(node.args) > 2
+    )
+
+
+def named_by(target: str, kind: str) -> set[str]:
+    """The fields of a kind that the table of a target speaks of."""
+    objects = OBJECTS[kind]
+    return {short(objects[thing] + name) for thing, name in rows_of(target) if thing in objects and name}
 
 
 def short(path: str) -> str:
@@ -104,6 +125,11 @@ def test_each_field_is_named_by_the_table_of_a_cloud_or_listed_as_one_that_is_no
 def test_a_table_names_only_fields_that_there_are(target: str, kind: str) -> None:
     known = {".".join(path.split(".")[:depth]) for path in map(short, paths_of(SHAPES[kind])) for depth in (1, 2, 3)}
     assert named_by(target, kind) - known == set()
+
+
+def test_every_object_that_a_table_speaks_of_is_of_a_kind_that_is_checked() -> None:
+    known = {each for objects in OBJECTS.values() for each in objects}
+    assert {thing for target in ("aws", "google") for thing, _ in rows_of(target)} == known
 
 
 def test_a_field_that_nobody_decided_on_is_found() -> None:

@@ -1,13 +1,12 @@
-"""A schedule, stored or just read, as the calendar reads it."""
+"""A stored schedule as the calendar reads it."""
 
 from __future__ import annotations
 
 from apps.calendars import Timing
 from apps.definitions.models import Schedule
-from apps.definitions.reading.specs import ScheduleSpec
 
 
-def timing_of(schedule: Schedule | ScheduleSpec) -> Timing:
+def timing_of(schedule: Schedule) -> Timing:
     """When the schedule falls due; never by itself when only its trigger runs it."""
     return Timing(
         cron=schedule.cron,

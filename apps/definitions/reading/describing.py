@@ -24,14 +24,13 @@ from apps.definitions.models import (
     Schedule,
     Zone,
 )
-from apps.definitions.reading.schedules import schedule_document, schedule_row
-from apps.definitions.reading.specs import ScheduleSpec, Spec
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.clouds.stack import NetworkSpec, StackSpec, network_of
 from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
 from apps.definitions.shapes.kinds import SHAPES
+from apps.definitions.shapes.operations.schedule import RetriesSpec, ScheduleSpec, WhenSpec
 from apps.definitions.shapes.platform.topology import RegionSpec
 from apps.definitions.shapes.traffic.pool import LimitSpec, PoolSpec
 from apps.definitions.shapes.traffic.route import Action, RouteSpec
@@ -64,16 +63,13 @@ KIND_OF_MODEL: dict[type[Any], str] = {
 }
 
 
-def settled(before: Document | None, spec: Spec) -> Document:
+def settled(before: Document | None, spec: Shape) -> Document:
     """The document of a specification with what it leaves as it is: taken from the document of the stored object."""
-    after, stored = document(spec), before or {}
-    if isinstance(spec, Shape):
-        after = settled_by_shape(type(spec), stored, after)
+    stored = before or {}
+    after = settled_by_shape(type(spec), stored, document(spec))
     if isinstance(spec, StaticIPSpec):
         kept = {name: stored.get(name) for name in ("address", "router_id") if after[name] is None}
         after |= kept  # what was allotted
-    if isinstance(spec, ScheduleSpec):
-        after = {"paused": stored.get("paused", False)} | after
     if isinstance(spec, PoolSpec):
         known = {entry["region"]: entry["limit"] for entry in stored.get("backends", ())}
         for entry in after["backends"]:
@@ -82,14 +78,9 @@ def settled(before: Document | None, spec: Spec) -> Document:
     return after
 
 
-_OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
-    ScheduleSpec: schedule_document,
-}
-
-
-def document(spec: Spec) -> Document:
+def document(spec: Shape) -> Document:
     """The document of a specification, every default written out, lists in one order, without secrets."""
-    return write(type(spec), spec) if isinstance(spec, Shape) else _OF_SPEC[type(spec)](spec)
+    return write(type(spec), spec)
 
 
 def limit_of(backend: Backend) -> Document:
@@ -107,6 +98,15 @@ def _route_row(row: Route | ListedRoute) -> Document:
     return write(RouteSpec, row, row.account_id) | {"action": write(Action, action, row.account_id)}
 
 
+def _schedule_row(row: Schedule) -> Document:
+    return write(ScheduleSpec, row) | {
+        "when": write(WhenSpec, row) or {"trigger": True},
+        "catch_up": {"policy": row.catch_up, "window_s": row.catch_up_window_s},
+        "retries": write(RetriesSpec, row),
+        "target": {row.target_kind: row.target},
+    }
+
+
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Region: _region_row,
     Stack: lambda row: write(StackSpec, row) | {"network": write(NetworkSpec, network_of(row.network))},
@@ -114,7 +114,7 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     StaticIP: lambda row: write(StaticIPSpec, row) | ({} if row.kind in ON_FLEETS else {"address": None}),
     Route: _route_row,
     ListedRoute: _route_row,
-    Schedule: schedule_row,
+    Schedule: _schedule_row,
 }
 
 

@@ -11,16 +11,14 @@ alone.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.model.shared import LimitKind, WhenFull
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.fields import Reader
-from apps.definitions.reading.schedules import read_schedule
-from apps.definitions.reading.specs import Spec
+from apps.definitions.reading.schedules import errors_of_target
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.kinds import SHAPES
@@ -34,7 +32,7 @@ class Object:
     kind: str
     name: str
     account: str | None
-    spec: Spec
+    spec: Shape
     pointer: str = ""
 
 
@@ -49,33 +47,24 @@ def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
     return wanted
 
 
-# A shape, or what reads by hand the fields of a kind that has no shape yet.
-READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
-    **SHAPES,
-    "Schedule": lambda reader: read_schedule(reader, read_object),
-}
-
-
-def read_spec(kind: str, spec: object, *, pointer: str = "/spec") -> Spec:
+def read_spec(kind: str, spec: object, *, pointer: str = "/spec") -> Shape:
     """The specification of a known kind. Raises Invalid with every error."""
     field_errors: list[FieldError] = []
-    by, found = READERS[kind], None
-    if isinstance(by, type):
-        found = cast("Spec | None", read(by, spec, pointer, field_errors))
-    else:
-        reader = Reader(spec, pointer, field_errors)
-        found = by(reader)
-        reader.close()
+    found = read(SHAPES[kind], spec, pointer, field_errors)
+    if kind == "Schedule":
+        field_errors += errors_of_target(
+            spec, pointer, {field_error.pointer for field_error in field_errors}, read_object
+        )
     if field_errors or found is None:
         raise Invalid(field_errors)
     return found
 
 
 def _kind(value: object) -> str:
-    if isinstance(value, str) and value in READERS:
+    if isinstance(value, str) and value in SHAPES:
         return value
-    near = difflib.get_close_matches(str(value)[:40], READERS, 1)
-    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(READERS)}."
+    near = difflib.get_close_matches(str(value)[:40], SHAPES, 1)
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(SHAPES)}."
     raise grammar.GrammarError("kind", f"There is no such kind; {hint}")
 
 
@@ -91,7 +80,7 @@ def read_object(data: object, *, pointer: str = "", kind: str | None = None) -> 
     if not reader.has("spec"):
         reader.add_error("spec", "missing", "Fill in spec.")
     reader.close()
-    spec: Spec | None = None
+    spec: Shape | None = None
     if found and reader.data.get("spec") is not None:
         try:
             spec = read_spec(found, reader.data["spec"], pointer=f"{pointer}/spec")

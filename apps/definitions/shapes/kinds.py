@@ -10,6 +10,7 @@ from apps.definitions.shapes.clouds.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.clouds.stack import StackSpec
 from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
 from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
+from apps.definitions.shapes.operations.schedule import ScheduleSpec
 from apps.definitions.shapes.platform.account import AccountSpec
 from apps.definitions.shapes.platform.topology import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
@@ -36,6 +37,7 @@ SHAPES: dict[str, type[Shape]] = {
     "Zone": ZoneSpec,
     "Record": RecordSpec,
     "CapacityTest": CapacityTestSpec,
+    "Schedule": ScheduleSpec,
 }
 
 

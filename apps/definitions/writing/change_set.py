@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from django.db.models import Model
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Account, Hostname
+from apps.accounts.models import Account, Hostname, Membership
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.affected_targets import stacks_of, stacks_of_hostname, stacks_of_load_balancers, zones_of
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Zone
@@ -148,6 +148,11 @@ class Affected:
             request_stack_push(self.stacks.values())
         if self.zones:
             request_zone_push(self.zones.values())
+
+
+def actor_of_schedule(account: Account, name: str) -> Actor:
+    """Who does what a schedule says: an editor of its account, whoever wrote it."""
+    return Actor(f"schedule {name}"[:150], account, Membership.Role.EDITOR)
 
 
 @dataclass(frozen=True, slots=True)

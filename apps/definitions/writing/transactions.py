@@ -14,8 +14,7 @@ from apps.accounts.hostnames.claims import drop_unused_claims
 from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
 from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.documents import Object, read_object
-from apps.definitions.reading.schedules import actor_of_schedule
-from apps.definitions.writing.change_set import ChangeSet, ScheduledChange
+from apps.definitions.writing.change_set import ChangeSet, ScheduledChange, actor_of_schedule
 from apps.definitions.writing.kinds.registry import KINDS
 from apps.definitions.writing.objects import Change, existing, save
 from apps.definitions.writing.rules.assertions import reject_failed_assertions

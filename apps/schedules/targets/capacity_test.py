@@ -8,7 +8,7 @@ from apps.capacity.models import Run
 from apps.capacity.services import request_run
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.definitions.models import CapacityTest
-from apps.definitions.reading.schedules import actor_of_schedule
+from apps.definitions.writing.change_set import actor_of_schedule
 from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed
 

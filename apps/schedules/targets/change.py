@@ -11,9 +11,8 @@ from typing import Any
 
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions.reading.documents import read_object
-from apps.definitions.reading.schedules import actor_of_schedule
 from apps.definitions.services import KINDS, Change, delete_object, managing, save_object
-from apps.definitions.writing.change_set import ScheduledChange
+from apps.definitions.writing.change_set import ScheduledChange, actor_of_schedule
 from apps.definitions.writing.transactions import change_for_schedule
 from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from apps.core.errors import Forbidden, NotFound
-from apps.definitions.reading.schedules import actor_of_schedule
+from apps.definitions.writing.change_set import actor_of_schedule
 from apps.fleet.models import Fleet
 from apps.rollouts.services import push_again
 from apps.schedules.models import ScheduleRun

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from apps.definitions.shapes.base.fields import Field, fields_of
+from apps.definitions.shapes.base.fields import Field, field_at, fields_of
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import as_texts
 
@@ -32,6 +32,12 @@ def plain_fields(shape: type[Shape], pointer: str) -> dict[str, forms.Field]:
     """A field for each plain value of the shape that people set, under its JSON pointer."""
     shown = [field for field in fields_of(shape) if field.plain and field.about.label]
     return {f"{pointer}/{field.name}": form_field(field) for field in shown}
+
+
+def words(shape: type[Shape], name: str) -> dict[str, Any]:
+    """Label and hint of a field for a form that has widgets of its own; the document says what must be there."""
+    about = field_at(shape, name).about
+    return {"label": about.label, "help_text": about.help if about.hint is None else about.hint, "required": False}
 
 
 def form_field(field: Field, widget: forms.Widget | None = None) -> forms.Field:

@@ -15,16 +15,25 @@ from apps.core.errors import FieldError
 from apps.definitions.models import Route
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import load_balancers
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.traffic.route import (
+    CODES,
+    KINDS,
+    MATCHES,
+    Action,
+    FixedResponse,
+    HeaderCondition,
+    Redirect,
+    RouteSpec,
+    Share,
+)
 from apps.web.kit.edit_conflicts import remember
+from apps.web.kit.shape_fields import words
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-ACTIONS = (("pools", "Send to pools"), ("redirect", "Redirect"), ("fixed_response", "Return a fixed response"))
+ACTIONS = [(field.name, field.about.label) for field in fields_of(Action)]
 # Removed rows keep their numbers until the form is sent, so there are more of them than a route may have.
 MOST_ROWS = 200
-CODES = tuple((code, f"{code} {word}") for code, word in (
-    (301, "permanent"), (302, "found"), (303, "see other"), (307, "temporary, same method"),
-    (308, "permanent, same method"),
-))  # fmt: skip
 # Where an error of the document belongs in this form; pointers to rows are worked out in `RouteEntry`.
 FIELDS = {
     "/name": "name",
@@ -49,16 +58,16 @@ FIELDS = {
 ROW = re.compile(r"/spec/(?:action/)?(pools|headers)(?:/(\d+)(?:/(pool|weight|name|match|value))?)?")
 
 
-def _needed(label: str, help_text: str = "", **attrs: str) -> forms.CharField:
-    field = _text(label, help_text, mono=True, **attrs)
+def _needed(said: dict[str, Any], **attrs: str) -> forms.CharField:
+    field = _text(said, **attrs)
     field.required = True
-    field.error_messages["required"] = f"Fill in the {label.lower()}."
+    field.error_messages["required"] = f"Fill in the {said['label'].lower()}."
     return field
 
 
-def _text(label: str, help_text: str = "", *, mono: bool = True, **attrs: str) -> forms.CharField:
-    attrs = {"class": "mono", "autocomplete": "off", "spellcheck": "false"} | attrs if mono else attrs
-    return forms.CharField(label=label, required=False, help_text=help_text, widget=forms.TextInput(attrs=attrs))
+def _text(said: dict[str, Any], **attrs: str) -> forms.CharField:
+    widget = forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"} | attrs)
+    return forms.CharField(**said | {"required": False}, widget=widget)
 
 
 class RouteForm(forms.Form):
@@ -67,45 +76,51 @@ class RouteForm(forms.Form):
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     began = forms.CharField(required=False, widget=forms.HiddenInput)
     name = _needed(
-        "Name", "Used in YAML and the API, e.g. shop-checkout. Can't be changed later.", placeholder="shop-checkout"
+        {
+            "label": "Name",
+            "help_text": "Used in YAML and the API, e.g. shop-checkout. Can't be changed later.",
+        },
+        placeholder="shop-checkout",
     )
     account = forms.ChoiceField(label="Account", error_messages={"required": "Choose the account that owns the route."})
-    load_balancer = forms.ChoiceField(label="Load balancer", error_messages={"required": "Choose a load balancer."})
-    hostname = _needed(
-        "Hostname", "One hostname, or *.example.com for any single label.", placeholder="shop.example.com"
+    load_balancer = forms.ChoiceField(
+        **words(RouteSpec, "load_balancer") | {"required": True},
+        error_messages={"required": "Choose a load balancer."},
     )
-    path = _needed("Path", placeholder="/")
-    path_kind = forms.ChoiceField(
-        label="Path match",
-        choices=(("prefix", "Prefix: this path and everything below it"), ("exact", "Exact: only this path")),
-    )
+    hostname = _needed(words(RouteSpec, "hostname"), placeholder="shop.example.com")
+    path = _needed(words(RouteSpec, "path"), placeholder="/")
+    path_kind = forms.ChoiceField(**words(RouteSpec, "path_kind") | {"required": True}, choices=list(KINDS.items()))
     methods = forms.MultipleChoiceField(
-        label="Methods",
-        required=False,
+        **words(RouteSpec, "methods"),
         choices=[(method, method) for method in METHODS],
         widget=forms.CheckboxSelectMultiple,
-        help_text="None selected means all methods.",
     )
     scheme = forms.ChoiceField(
-        label="Scheme", required=False, choices=(("", "http and https"), ("https", "https only"), ("http", "http only"))
+        **words(RouteSpec, "scheme"),
+        choices=(("", "http and https"), ("https", "https only"), ("http", "http only")),
     )
     action = forms.ChoiceField(label="Action", choices=ACTIONS, widget=forms.RadioSelect)
-    prefix_rewrite = _text("Rewrite prefix to", "Servers receive this instead of the matched prefix.", placeholder="/")
-    redirect_code = forms.TypedChoiceField(label="Status", required=False, choices=CODES, coerce=int, empty_value=None)
+    prefix_rewrite = _text(words(RouteSpec, "prefix_rewrite"), placeholder="/")
+    redirect_code = forms.TypedChoiceField(
+        **words(Redirect, "code"), choices=list(CODES.items()), coerce=int, empty_value=None
+    )
     redirect_scheme = forms.ChoiceField(
-        label="Scheme", required=False, choices=(("", "Same as the request"), ("https", "https"), ("http", "http"))
+        **words(Redirect, "scheme"), choices=(("", "Same as the request"), ("https", "https"), ("http", "http"))
     )
-    redirect_host = _text(
-        "Redirect host", "Leave empty to keep the host of the request.", placeholder="www.example.com"
-    )
-    redirect_path = _text("Redirect path", "Leave empty to keep the path of the request.", placeholder="/")
-    redirect_keep_query = forms.BooleanField(label="Keep the query string", required=False)
-    fixed_status = forms.IntegerField(label="Status", required=False)
-    fixed_content_type = _text("Content type")
+    redirect_host = _text(words(Redirect, "host"), placeholder="www.example.com")
+    redirect_path = _text(words(Redirect, "path"), placeholder="/")
+    redirect_keep_query = forms.BooleanField(**words(Redirect, "keep_query"))
+    fixed_status = forms.IntegerField(**words(FixedResponse, "status"))
+    fixed_content_type = _text(words(FixedResponse, "content_type"))
     fixed_body = forms.CharField(
-        label="Body", required=False, strip=False, widget=forms.Textarea(attrs={"class": "mono", "rows": 4})
+        **words(FixedResponse, "body"), strip=False, widget=forms.Textarea(attrs={"class": "mono", "rows": 4})
     )
-    reason = _text("Reason", "Recorded in the audit log.", mono=False, maxlength="400")
+    reason = forms.CharField(
+        label="Reason",
+        required=False,
+        help_text="Recorded in the audit log.",
+        widget=forms.TextInput(attrs={"maxlength": "400"}),
+    )
 
     def __init__(self, actor: Actor, row: Route | None, **kwargs: Any) -> None:
         super().__init__(use_required_attribute=False, **kwargs)
@@ -128,20 +143,18 @@ def _choices(field: forms.Field, choices: list[tuple[str, str]]) -> None:
 class PoolForm(forms.Form):
     """One weighted pool."""
 
-    pool = _needed("Pool", list="pool-names", placeholder="shop")
-    weight = forms.IntegerField(label="Weight", initial=100)
+    pool = _needed(words(Share, "pool"), list="pool-names", placeholder="shop")
+    weight = forms.IntegerField(**words(Share, "weight") | {"required": True}, initial=100)
 
 
 class HeaderForm(forms.Form):
     """One condition on a request header."""
 
-    name = _needed("Header", placeholder="X-Version")
+    name = _needed(words(HeaderCondition, "name"), placeholder="X-Version")
     match = forms.ChoiceField(
-        label="Condition",
-        initial="equals",
-        choices=(("equals", "equals"), ("present", "is present"), ("absent", "is absent")),
+        **words(HeaderCondition, "match") | {"required": True}, initial="equals", choices=list(MATCHES.items())
     )
-    value = _text("Value", placeholder="beta")
+    value = _text(words(HeaderCondition, "value"), placeholder="beta")
 
 
 class _Rows(forms.BaseFormSet):  # type: ignore[type-arg] # not subscriptable when it runs

@@ -14,11 +14,12 @@ from apps.capacity.models import Blackout, Run
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.selectors import schedules as visible_schedules
+from apps.definitions.shapes.operations.schedule import TARGETS
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.schedules.calendar_days import DUE, Day, Span, add_blackouts, add_runs, fill
 from apps.web.schedules.form import zones
 from apps.web.schedules.rows import FILTERS, STATES, narrowed
-from apps.web.schedules.words import SCHEDULE_RUNS, TARGETS
+from apps.web.schedules.words import SCHEDULE_RUNS
 
 MOST_SCHEDULES = 100
 MOST_RUNS = 200

@@ -18,19 +18,34 @@ from apps.calendars import Timing, read_timing
 from apps.core.errors import FieldError
 from apps.definitions.models import CapacityTest, Schedule
 from apps.definitions.reading.describing import describe
+from apps.definitions.shapes.base.fields import field_at
+from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.operations.schedule import (
+    CATCH_UPS,
+    OVERLAPS,
+    TARGETS,
+    WHEN,
+    CapacityTestTarget,
+    CatchUpSpec,
+    ChangeTarget,
+    RetriesSpec,
+    RolloutTarget,
+    ScheduleSpec,
+    TimingSpec,
+    TopicTarget,
+    WebhookTarget,
+    WhenSpec,
+)
 from apps.fleet.selectors import fleets
 from apps.web.kit.edit_conflicts import remember
-from apps.web.schedules.words import TARGETS
+from apps.web.kit.shape_fields import words
 
 OFFERED_TESTS = 200
-WHEN = (("cron", "Cron"), ("every_s", "At a fixed interval"), ("at", "Once"), ("trigger", "When a trigger is called"))
+PLAIN = {"autocomplete": "off", "spellcheck": "false"}
+MONO = PLAIN | {"class": "mono"}
 UNITS = ((1, "seconds"), (60, "minutes"), (3600, "hours"), (86400, "days"))
-OVERLAPS = (
-    ("skip", "Skip the new run"),
-    ("queue", "Queue the new run (at most one)"),
-    ("allow", "Run both"),
-)
-CATCH_UPS = (("once", "Run once"), ("all", "Run each missed run"), ("skip", "Skip missed runs"))
+PLAIN_FIELDS = ("zone", "overlap", "timeout_s", "window_s", "jitter_s")
 # Names that people look for: cities, and UTC.
 HIDDEN_ZONES = ("Etc/", "SystemV/", "US/", "Canada/", "Brazil/", "Chile/", "Mexico/", "posix", "right/")
 NEEDED_WHEN = {"cron": "cron", "every_s": "every", "at": "at"}
@@ -75,33 +90,30 @@ def zones() -> tuple[str, ...]:
     return ("UTC", *sorted(named))
 
 
-def _text(label: str, help_text: str = "", *, mono: bool = True, **attrs: str) -> forms.CharField:
-    attrs = {"autocomplete": "off", "spellcheck": "false"} | ({"class": "mono"} if mono else {}) | attrs
-    return forms.CharField(label=label, required=False, help_text=help_text, widget=forms.TextInput(attrs=attrs))
+def _text(shape: type[Shape], name: str, **attrs: str) -> forms.CharField:
+    return forms.CharField(**words(shape, name), widget=forms.TextInput(attrs=MONO | attrs))
 
 
-def _area(label: str, help_text: str, rows: int = 4) -> forms.CharField:
+def _area(shape: type[Shape], name: str, rows: int = 4) -> forms.CharField:
     widget = forms.Textarea(attrs={"class": "mono", "rows": rows, "spellcheck": "false"})
-    return forms.CharField(label=label, required=False, strip=False, help_text=help_text, widget=widget)
+    return forms.CharField(**words(shape, name), strip=False, widget=widget)
 
 
-def _moment(label: str, help_text: str = "") -> forms.CharField:
+def _moment(shape: type[Shape], name: str) -> forms.CharField:
     widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
-    return forms.CharField(label=label, required=False, help_text=help_text, widget=widget)
+    return forms.CharField(**words(shape, name), widget=widget)
 
 
-def _number(label: str, help_text: str = "") -> forms.IntegerField:
-    return forms.IntegerField(label=label, required=False, help_text=help_text, min_value=0, max_value=10**9)
+def _number(shape: type[Shape], name: str) -> forms.IntegerField:
+    return forms.IntegerField(**words(shape, name), min_value=0, max_value=10**9)
 
 
-def _needed(label: str, help_text: str = "", **attrs: str) -> forms.CharField:
-    field = _text(label, help_text, mono=True, **attrs)
-    field.required = True
-    return field
+def _choice(shape: type[Shape], name: str, labels: Mapping[str, str]) -> forms.ChoiceField:
+    return forms.ChoiceField(**words(shape, name) | {"required": True}, choices=list(labels.items()))
 
 
-def _amount(label: str, help_text: str = "") -> forms.IntegerField:
-    field = _number(label, help_text)
+def _amount(shape: type[Shape], name: str) -> forms.IntegerField:
+    field = _number(shape, name)
     field.required = True
     return field
 
@@ -111,46 +123,46 @@ class ScheduleForm(forms.Form):
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     began = forms.CharField(required=False, widget=forms.HiddenInput)
-    name = _needed("Name", "Lowercase letters, digits and hyphens. Can't be changed later.", placeholder="nightly-test")
+    name = forms.CharField(
+        label="Name",
+        help_text="Lowercase letters, digits and hyphens. Can't be changed later.",
+        widget=forms.TextInput(attrs=MONO | {"placeholder": "nightly-test"}),
+    )
     account = forms.ChoiceField(label="Account", required=False)
-    when = forms.ChoiceField(label="Runs", choices=WHEN, widget=forms.RadioSelect)
-    cron = _text("Cron expression", placeholder="30 2 * * *", autocapitalize="off")
-    every = _number("Every")
+    when = forms.ChoiceField(label="Runs", choices=list(WHEN.items()), widget=forms.RadioSelect)
+    cron = _text(WhenSpec, "cron", placeholder="30 2 * * *", autocapitalize="off")
+    every = _number(WhenSpec, "every_s")
     unit = forms.TypedChoiceField(label="Unit", choices=UNITS, coerce=int, required=False, empty_value=None)
-    at = _moment("On", "Local time in the time zone.")
-    zone = _text("Time zone", "The time zone of days and hours.", list="zones", placeholder="Europe/Berlin")
-    starts_at = _moment("Not before (UTC)", "Default: now.")
-    ends_at = _moment("End date (UTC)", "Leave empty for no end.")
-    target = forms.ChoiceField(label="Action", choices=tuple(TARGETS.items()), widget=forms.RadioSelect)
-    url = _text(
-        "URL", "Receives a signed POST. Private addresses are rejected.", placeholder="https://jobs.example.com/x"
-    )
-    body = _area("Body", "Sent unchanged. Default: a small JSON document with the schedule and the time.")
-    topic = _text(
-        "Topic", "Applications of the account read it with GET /api/v1/topics/<name>/messages.", placeholder="nightly"
-    )
-    message = _area("Message", "Delivered unchanged to every reader.")
+    at = _moment(WhenSpec, "at")
+    zone = _text(TimingSpec, "zone", list="zones", placeholder="Europe/Berlin")
+    starts_at = _moment(TimingSpec, "starts_at")
+    ends_at = _moment(TimingSpec, "ends_at")
+    target = forms.ChoiceField(label="Action", choices=list(TARGETS.items()), widget=forms.RadioSelect)
+    url = _text(WebhookTarget, "url", placeholder="https://jobs.example.com/x")
+    body = _area(WebhookTarget, "body")
+    topic = _text(TopicTarget, "topic", placeholder="nightly")
+    message = _area(TopicTarget, "message")
     test = forms.CharField(
-        label="Capacity test", required=False, widget=forms.TextInput({"class": "mono", "list": "tests"})
+        **words(CapacityTestTarget, "name"), widget=forms.TextInput({"class": "mono", "list": "tests"})
     )
-    fleet = forms.ChoiceField(label="Fleet", required=False)
-    object = _area(
-        "Object", "JSON with kind, name and spec, as for apply. It is validated now and again at each run.", rows=8
+    fleet = forms.ChoiceField(**words(RolloutTarget, "fleet"))
+    object = _area(ChangeTarget, "object", rows=8)
+    restore_after_s = _number(ChangeTarget, "restore_after_s")
+    overlap = _choice(ScheduleSpec, "overlap", OVERLAPS)
+    catch_up = _choice(CatchUpSpec, "policy", CATCH_UPS)
+    catch_up_window_s = _amount(CatchUpSpec, "window_s")
+    attempts = _amount(RetriesSpec, "attempts")
+    backoff_s = _amount(RetriesSpec, "backoff_s")
+    timeout_s = _amount(ScheduleSpec, "timeout_s")
+    window_s = _amount(ScheduleSpec, "window_s")
+    jitter_s = _amount(ScheduleSpec, "jitter_s")
+    paused = forms.BooleanField(**words(ScheduleSpec, "paused"))
+    reason = forms.CharField(
+        label="Reason",
+        required=False,
+        help_text="Recorded in the audit log.",
+        widget=forms.TextInput(attrs=PLAIN | {"maxlength": "400"}),
     )
-    restore_after_s = _number(
-        "Restore the old value after",
-        "Leave empty to keep the change. The run does not restore it if someone else has changed the object since.",
-    )
-    overlap = forms.ChoiceField(label="If the previous run is still active", choices=OVERLAPS)
-    catch_up = forms.ChoiceField(label="Missed runs", choices=CATCH_UPS)
-    catch_up_window_s = _amount("Catch up within", "Older runs count as missed.")
-    attempts = _amount("Attempts", "After the last attempt the run fails until someone retries it.")
-    backoff_s = _amount("First retry delay", "Doubles after each attempt.")
-    timeout_s = _amount("Timeout per attempt")
-    window_s = _amount("Start window", "Spreads load: the run starts at any time within this window.")
-    jitter_s = _amount("Random delay (jitter)", "Maximum delay. It differs for each run.")
-    paused = forms.BooleanField(label="Paused", required=False)
-    reason = _text("Reason", "Recorded in the audit log.", mono=False, maxlength="400")
 
     def __init__(self, actor: Actor, row: Schedule | None, **kwargs: Any) -> None:
         super().__init__(use_required_attribute=False, **kwargs)
@@ -205,9 +217,8 @@ class ScheduleForm(forms.Form):
     def spec(self) -> dict[str, Any]:
         """The document's spec, as far as it was filled in; what is left empty gets the document's default."""
         got = self.cleaned_data
-        plain = ("overlap", "timeout_s", "window_s", "jitter_s")
-        spec: dict[str, Any] = {name: got[name] for name in plain if got.get(name) not in (None, "")}
-        spec |= {"when": self._when(), "zone": got.get("zone") or "UTC", "paused": bool(got.get("paused"))}
+        spec: dict[str, Any] = {name: got[name] for name in PLAIN_FIELDS if got.get(name) not in (None, "")}
+        spec |= {"when": self._when(), "paused": bool(got.get("paused"))}
         spec |= {name: _utc(got.get(name)) for name in ("starts_at", "ends_at")}
         spec["catch_up"] = _without_nothing(policy=got.get("catch_up") or None, window_s=got.get("catch_up_window_s"))
         spec["retries"] = _without_nothing(attempts=got.get("attempts"), backoff_s=got.get("backoff_s"))
@@ -304,9 +315,10 @@ def sent(actor: Actor, row: Schedule | None, data: QueryDict) -> ScheduleForm:
 
 def blank(actor: Actor, start: Mapping[str, str]) -> dict[str, Any]:
     """What a new form begins with; `start` (query parameters) may choose the target and name a capacity test."""
-    first: dict[str, Any] = {"when": "cron", "cron": "30 2 * * *", "zone": "UTC", "target": "webhook", "unit": 60}
-    first |= {"every": 15, "overlap": "skip", "catch_up": "once", "catch_up_window_s": 300, "attempts": 3}
-    first |= {"backoff_s": 5, "timeout_s": 30, "window_s": 0, "jitter_s": 0, "account": actor.account.name}
+    first: dict[str, Any] = {"when": "cron", "cron": "30 2 * * *", "target": "webhook", "every": 15, "unit": 60}
+    first |= {name: field_at(ScheduleSpec, name).default for name in PLAIN_FIELDS}
+    first |= {"catch_up": CatchUpSpec().policy, "catch_up_window_s": CatchUpSpec().window_s}
+    first |= write(RetriesSpec, RetriesSpec()) | {"account": actor.account.name}
     if start.get("target") in TARGETS:
         first["target"] = start["target"]
     return first | {name: start[name][:63] for name in ("test", "account", "topic") if start.get(name)}
@@ -315,8 +327,7 @@ def blank(actor: Actor, start: Mapping[str, str]) -> dict[str, Any]:
 def initial_of(spec: Mapping[str, Any], row: Schedule) -> dict[str, Any]:
     """What the form of this schedule begins with when it shows `spec`."""
     when = spec["when"]
-    plain = ("zone", "overlap", "timeout_s", "window_s", "jitter_s", "paused")
-    first: dict[str, Any] = {name: spec[name] for name in plain if name in spec}
+    first: dict[str, Any] = {name: spec[name] for name in (*PLAIN_FIELDS, "paused") if name in spec}
     first |= {"when": next(iter(when)), "cron": when.get("cron", ""), "at": when.get("at", "")}
     first["every"], first["unit"] = _in_units(when.get("every_s"))
     first |= {name: (spec.get(name) or "").removesuffix("Z") for name in ("starts_at", "ends_at")}

@@ -13,8 +13,9 @@ from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Schedule
+from apps.definitions.shapes.operations.schedule import TARGETS
 from apps.schedules.models import ScheduleRun
-from apps.web.schedules.words import SCHEDULE_RUNS, TARGETS, Mark, sentence, state_of, target_of
+from apps.web.schedules.words import SCHEDULE_RUNS, Mark, sentence, state_of, target_of
 
 MOST_TEXT = 253
 RELATIVE = timedelta(days=7)

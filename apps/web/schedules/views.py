@@ -21,6 +21,7 @@ from apps.definitions.models import Schedule
 from apps.definitions.selectors import only
 from apps.definitions.selectors import schedules as visible_schedules
 from apps.definitions.services import delete_object
+from apps.definitions.shapes.operations.schedule import TARGETS
 from apps.schedules import selectors, services
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.schedules.triggers.services import GRACE_S
@@ -30,7 +31,6 @@ from apps.web.schedules.triggers import GRACES
 from apps.web.schedules.words import (
     CAUSES,
     SCHEDULE_RUNS,
-    TARGETS,
     next_instants,
     sentence,
     span,

@@ -13,13 +13,6 @@ from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.schedules.models import ScheduleRun
 
-TARGETS = {
-    "webhook": "Webhook",
-    "topic": "Topic",
-    "capacity_test": "Capacity test",
-    "rollout": "Rollout",
-    "change": "Change",
-}
 UNREADABLE = "This schedule is no longer valid. Edit it."
 ONE_SECOND = timedelta(seconds=1)
 

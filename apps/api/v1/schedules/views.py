@@ -15,7 +15,8 @@ from apps.calendars import describe, upcoming
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Schedule
-from apps.definitions.reading.schedules import read_timing_of
+from apps.definitions.shapes.base.reading import read_or_raise
+from apps.definitions.shapes.operations.schedule import TimingSpec
 from apps.schedules import selectors, services
 from apps.schedules.models import ScheduleRun
 from apps.schedules.triggers import topics
@@ -61,7 +62,7 @@ class Preview(APIView):
 
     def post(self, request: Request) -> Response:
         """`{when, zone?, starts_at?, ends_at?}` → a sentence and the next ten instants."""
-        timing = read_timing_of(requests.only(request, ("when", "zone", "starts_at", "ends_at")))
+        timing = read_or_raise(TimingSpec, requests.only(request, ("when", "zone", "starts_at", "ends_at"))).timing
         found = upcoming(timing, now(), PREVIEWED)
         return Response({"sentence": describe(timing), "instants": found, "ends": len(found) < PREVIEWED})
 

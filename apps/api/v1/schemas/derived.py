@@ -56,7 +56,8 @@ def _plain(schema: Mapping[str, Any], **options: Any) -> Written:
     if "enum" in schema:
         return serializers.ChoiceField(choices=list(schema["enum"]), **options)
     if kind == "object":
-        return serializers.DictField(child=_plain(schema["additionalProperties"]), **options)
+        values = schema.get("additionalProperties")
+        return serializers.DictField(child=_plain(values or {"type": "any"}), **options)
     if kind == "string" and schema.get("format") != "date-time":
         options |= {} if "minLength" in schema else {"allow_blank": True}
         return (

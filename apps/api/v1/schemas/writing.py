@@ -6,8 +6,8 @@ from rest_framework import serializers
 
 from apps.api.v1.schemas import words
 from apps.definitions.previewing.portability import TARGETS
-from apps.definitions.reading.documents import READERS
 from apps.definitions.services import Decision
+from apps.definitions.shapes.kinds import SHAPES
 
 ACTIONS = ("create", "update", "delete", "unchanged")
 KEPT = "Fields that stay as their owner set them, although the document says otherwise, and what would set them."
@@ -25,7 +25,7 @@ class Change(words.Shown):
     """What happens to one object."""
 
     action = words.word(ACTIONS)
-    kind = words.word([*READERS, "Server", "Backend"])
+    kind = words.word([*SHAPES, "Server", "Backend"])
     account = words.name(allow_null=True)
     name = words.text(400, help_text="For parts of a pool: `pool/server`, `pool in region`.")
     fields = FieldChange(many=True)  # type: ignore[assignment] # the API's word, not the serializer's fields

@@ -95,9 +95,17 @@ class Redirect(model.Redirect, Shape):
         About("The status of the answer.", "Status", ""),
     ]
     scheme: Annotated[Scheme | None, About("Null keeps that of the request.", "Scheme", "")] = None
-    host: Annotated[Host | None, About("Null keeps that of the request.", "Redirect host")] = None
-    path: Annotated[Path | None, About("Null keeps that of the request.", "Redirect path")] = None
-    keep_query: Annotated[Boolean, About("Whether the query of the request is kept.", "Keep the query", "")] = True
+    host: Annotated[
+        Host | None,
+        About("Null keeps that of the request.", "Redirect host", "Leave empty to keep the host of the request."),
+    ] = None
+    path: Annotated[
+        Path | None,
+        About("Null keeps that of the request.", "Redirect path", "Leave empty to keep the path of the request."),
+    ] = None
+    keep_query: Annotated[Boolean, About("Whether the query of the request is kept.", "Keep the query string", "")] = (
+        True
+    )
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:

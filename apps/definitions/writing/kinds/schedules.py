@@ -13,30 +13,28 @@ from apps.calendars import next_after
 from apps.core.clock import now
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import CapacityTest, Schedule
-from apps.definitions.reading.specs import ScheduleSpec, TargetSpec
+from apps.definitions.shapes.base.writing import Document, copy_plain, write
+from apps.definitions.shapes.operations.schedule import ScheduleSpec, TargetSpec
 from apps.definitions.writing.change_set import ChangeSet, ScheduledChange
 from apps.fleet.models import Fleet
-
-_COPIED = (
-    *("cron", "every_s", "at", "zone", "starts_at", "ends_at", "window_s", "jitter_s", "overlap", "catch_up"),
-    *("catch_up_window_s", "attempts", "backoff_s", "timeout_s"),
-)
 
 
 def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: ScheduleSpec) -> None:
     """The schedule; its next instant stays as it is unless what it says about time has changed, or it goes on again."""
-    target = (spec.target.kind, spec.target.document)
-    if row.pk is None or target != (row.target_kind, row.target):
-        _check_target(changes, owner, row, spec.target)
+    ((kind, target),) = write(TargetSpec, spec.target).items()
+    if row.pk is None or (kind, target) != (row.target_kind, row.target):
+        _check_target(changes, owner, row, kind, target)
         if row.pk is not None and (owed := owed_by(row)):
             detail = f"It will restore an earlier value at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
             changes.add_error("/spec/target", "owed", detail)
     changes.field_errors.raise_any()
     paused = row.paused if spec.paused is None else spec.paused
-    afresh = row.pk is None or timing_of(row) != timing_of(spec) or (row.paused and not paused)
-    for field in _COPIED:
-        setattr(row, field, getattr(spec, field))
-    row.account, row.paused, (row.target_kind, row.target) = owner, paused, target
+    afresh = row.pk is None or timing_of(row) != spec.timing or (row.paused and not paused)
+    copy_plain(spec, row)
+    copy_plain(spec.retries, row)
+    row.cron, row.every_s, row.at = spec.when.cron, spec.when.every_s, spec.when.at
+    row.catch_up, row.catch_up_window_s = spec.catch_up.policy, spec.catch_up.window_s
+    row.account, row.paused, row.target_kind, row.target = owner, paused, kind, target
     if afresh:
         row.next_at = next_after(timing_of(row), now())
     if row.pk is None:
@@ -54,15 +52,15 @@ def owed_by(row: Schedule) -> datetime | None:
     return found
 
 
-def _check_target(changes: ChangeSet, owner: Account, row: Schedule, target: TargetSpec) -> None:
+def _check_target(changes: ChangeSet, owner: Account, row: Schedule, kind: str, document: Document) -> None:
     """Whether the author may have this done, and the account may do it."""
-    pointer, document = f"/spec/target/{target.kind}", target.document
-    if target.kind == Schedule.TargetKind.CAPACITY_TEST:
+    pointer = f"/spec/target/{kind}"
+    if kind == Schedule.TargetKind.CAPACITY_TEST:
         changes.actor.may_write("capacity-tests")
         there = CapacityTest.objects.filter(account=owner, name=document["name"]).exists()
         if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in changes.field_errors.rejected:
             changes.add_error(f"{pointer}/name", "unknown", f"There is no capacity test {document['name']}.")
-    elif target.kind == Schedule.TargetKind.ROLLOUT:
+    elif kind == Schedule.TargetKind.ROLLOUT:
         changes.actor.may_write("fleets")
         changes.actor.must_operate("what fleets run")
         if not owner.is_operator:
@@ -72,7 +70,7 @@ def _check_target(changes: ChangeSet, owner: Account, row: Schedule, target: Tar
                 "Only schedules of the operator account can push fleets; create it in the operator account.",
             )
         changes.named(Fleet, document["fleet"], f"{pointer}/fleet")
-    elif target.kind == Schedule.TargetKind.CHANGE:
+    elif kind == Schedule.TargetKind.CHANGE:
         pointer, wanted = changes.field_errors.pointer, document["object"]
         change = ScheduledChange(pointer, owner, row.name, wanted, row.manager)
         changes.deferred.scheduled_changes.append(change)

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from apps.api.v1.schemas import words
 from apps.api.v1.schemas.writing import WaitsFor
-from apps.definitions.reading.documents import READERS
+from apps.definitions.shapes.kinds import SHAPES
 from apps.rollouts.models import Rollout as RolloutRow
 from apps.rollouts.push.states import RolloutState, StepState
 
@@ -75,7 +75,7 @@ class ChangedObject(words.Shown):
     """One object of a change."""
 
     action = words.word(("create", "update", "delete"))
-    kind = words.word(list(READERS))
+    kind = words.word(list(SHAPES))
     account = words.name(allow_null=True)
     name = words.text(400)
 

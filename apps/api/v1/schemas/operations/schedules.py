@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.nouns import schedules
 from apps.api.v1.schemas.operations.building import (
     READ_REFUSALS,
@@ -20,6 +21,7 @@ from apps.api.v1.schemas.operations.building import (
     remove,
     written,
 )
+from apps.definitions.shapes.operations.schedule import TimingSpec
 
 SCHEDULE = noun(schedules.Schedule, schedules.ScheduleEnvelope, "a schedule", "schedules")
 RUN = of_one("Run a schedule now", {202: schedules.ScheduleRun})
@@ -38,7 +40,7 @@ OPERATIONS: Table = {
     ("schedules-preview", "POST"): Operation(
         summary="Ask when a timing falls due, without storing it",
         shown={200: schedules.Preview},
-        sent=schedules.Timing,
+        sent=serializer_of(TimingSpec),
         refuses=(400, *READ_REFUSALS, 413, 415),
     ),
     ("schedules-runs", "GET"): replace(
