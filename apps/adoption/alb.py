@@ -26,13 +26,13 @@ PROTOCOLS = {"HTTP": "http", "HTTPS": "https", "TCP": "tcp"}
 NOT_FOUND = 404
 # Attributes with the value that says nothing, and what is lost with any other.
 LOST = {
-    "idle_timeout.timeout_seconds": ("60", "Connections end by the timeouts of the pools."),
-    "routing.http.xff_header_processing.mode": ("append", "X-Forwarded-For is always written anew."),
+    "idle_timeout.timeout_seconds": ("60", "The timeouts of the pools end connections."),
+    "routing.http.xff_header_processing.mode": ("append", "Nodes always replace X-Forwarded-For."),
     "routing.http.preserve_host_header.enabled": ("false", "Servers always see the client's Host header."),
-    "waf.fail_open.enabled": ("false", "There is no web application firewall here."),
-    "load_balancing.cross_zone.enabled": ("true", "Zones are no regions: every server gets its share."),
-    "zonal_shift.config.enabled": ("false", "A region is drained here, not a zone."),
-    "connection_logs.s3.enabled": ("false", "Connections are not logged one by one."),
+    "waf.fail_open.enabled": ("false", "Spillway has no web application firewall."),
+    "load_balancing.cross_zone.enabled": ("true", "Every server gets its share, whatever its zone."),
+    "zonal_shift.config.enabled": ("false", "Spillway drains regions, not zones."),
+    "connection_logs.s3.enabled": ("false", "Spillway does not log single connections."),
 }
 
 
@@ -64,18 +64,18 @@ def _rest(found: FoundLoadBalancer, balancer: Block, report: Report) -> None:
         if found.described.get("attributes", {}).get(key, usual) not in (usual, ""):
             report.lossy(f"{where}, {key}", reason)
     if balancer.get("SecurityGroups"):
-        report.lossy(f"{where}, security groups", "Who may connect is said by the client networks of the stack.")
+        report.lossy(f"{where}, security groups", "The client networks of the stack decide who may connect.")
     if balancer.get("Scheme") == "internal":
-        report.lossy(f"{where}, scheme", "A load balancer of a stack faces the internet.")
+        report.lossy(f"{where}, scheme", "The imported load balancer is public.")
     if balancer.get("IpAddressType", "ipv4") != "ipv4":
-        report.lossy(f"{where}, addresses", "It is reached by IPv4 alone.")
+        report.lossy(f"{where}, addresses", "Clients reach it by IPv4 only.")
 
 
 def _listener(listener: Block, wish: Wish, pools: Pools, report: Report) -> dict[str, Any] | None:
     port, spoken = int(listener.get("Port") or 0), listener.get("Protocol", "")
     where = f"listener {spoken} {port}"
     if spoken not in PROTOCOLS:
-        report.left_out(where, f"Listeners here speak http, https or tcp; {spoken or 'this one'} has no place.")
+        report.left_out(where, f"Listeners support only http, https and tcp, not {spoken or 'this protocol'}.")
         return None
     protocol = PROTOCOLS[spoken]
     found: dict[str, Any] = {"name": f"{protocol}-{port}", "protocol": protocol, "port": port}
@@ -88,7 +88,7 @@ def _listener(listener: Block, wish: Wish, pools: Pools, report: Report) -> dict
     if pool is not None:
         found["default_pool"] = f"{wish.account}/{pool}"
     elif protocol == "tcp":
-        report.left_out(where, "A tcp listener needs a pool; its target group has no place here.")
+        report.left_out(where, "A tcp listener needs a pool, and its target group could not be imported.")
         return None
     report.mapped(where, "LoadBalancer", f"{wish.name}/{found['name']}")
     return found
@@ -99,7 +99,7 @@ def _certificates(where: str, listener: Block, wish: Wish, report: Report) -> li
     missing = [arn for arn in theirs if arn not in wish.certificates]
     if missing:
         words = ", ".join(missing)
-        reason = f"Upload the certificate with its key and say which one stands for {words}: no cloud shows a key."
+        reason = f"Upload the certificate with its key and map {words} to it, because no cloud shows a key."
         if len(missing) == len(theirs):
             report.left_out(where, reason)
         else:
@@ -118,14 +118,14 @@ def _default_pool(where: str, listener: Block, protocol: str, pools: Pools, repo
         return pools.name_of(words[0][0], protocol)
     if kind == "pools":
         heaviest = max(words, key=lambda share: int(share[1]))
-        reason = "A listener has one default pool; the group with the greatest weight takes all of it."
+        reason = "A listener has one default pool: the group with the highest weight gets all requests."
         report.lossy(f"{where}, default action", reason)
         return pools.name_of(heaviest[0], protocol)
     if kind == "fixed" and dict(words)["status"] == NOT_FOUND:
         if len(words) > 1 and dict(words).get("body"):
-            report.lossy(f"{where}, default action", "Requests without a route get our own text of 404.")
+            report.lossy(f"{where}, default action", "Requests without a route get Spillway's 404 page.")
         return None
-    reason = "It answers requests of every host; routes need a host name, and the rest gets 404 or the default pool."
+    reason = "It answers every host, but routes need a hostname. Other hosts get 404 or the default pool."
     report.left_out(f"{where}, default action", reason)
     return None
 
@@ -154,7 +154,7 @@ class _Routes:
         rules.sort(key=lambda rule: int(rule["Priority"]))
         where = f"listener {listener.get('Protocol')} {listener.get('Port')}"
         if not is_first and rules:
-            reason = "Routes belong to the load balancer: each of its listeners serves all of them."
+            reason = "Routes belong to the load balancer: each listener serves all of them."
             self._report.lossy(f"{where}, rules", reason)
         every = sorted({host for rule in rules for host in self._hosts_quietly(rule)})
         before: dict[str, list[_Placed]] = {}
@@ -196,37 +196,39 @@ class _Routes:
         """The hosts of a rule that routes can have; one without a host condition takes those that others name."""
         if not given:
             if not every:
-                raise Unsaid("It takes every host; routes need a host name, and no other rule names one.")
-            self._report.lossy(where, "It takes every host; here it takes those that other rules name.")
+                raise Unsaid("It matches every host, but routes need a hostname, and no other rule has one.")
+            self._report.lossy(where, "It matches every host. The routes match only the hosts of other rules.")
             return every
         for host in given:
             if not _is_host(host):
-                self._report.left_out(f"{where}, {host}", "Patterns of hosts are *.name here, nothing else.")
+                self._report.left_out(f"{where}, {host}", "Spillway supports only *.name as a pattern of hosts.")
             elif host.startswith("*."):
-                self._report.lossy(f"{where}, {host}", "A wildcard here stands for exactly one label.")
+                self._report.lossy(f"{where}, {host}", "A wildcard matches exactly one label.")
         return [host for host in given if _is_host(host)]
 
     def _candidate(self, placed: _Placed, before: list[_Placed]) -> None:
         host, candidate, where = placed.host, placed.candidate, f"{placed.where}, {placed.host}{placed.candidate.path}"
         if any(shadows(earlier.candidate, candidate) for earlier in before):
-            self._report.left_out(where, "It was never reached: a rule before it takes all of its requests.")
+            self._report.left_out(where, "A rule before it takes all of its requests, so it never matched.")
             return
         for earlier in (each.candidate for each in before):
             if rank(candidate) < rank(earlier) and overlap(earlier, candidate):
-                self._report.lossy(where, f"It comes before the rule for {earlier.path} here, and came after it.")
+                self._report.lossy(
+                    where, f"It comes before the rule for {earlier.path} in Spillway, and came after it in the cloud."
+                )
         before.append(placed)
         if (host, candidate) in self._known:
             self._report.mapped(where, "Route", self._known[host, candidate])
             return
         if any(_same_requests(candidate, other) for other in self._of_host.get(host, ())):
-            self._report.left_out(where, "Another listener does something else with the same requests.")
+            self._report.left_out(where, "Another listener handles the same requests differently.")
             return
         self._write(where, host, candidate)
 
     def _write(self, where: str, host: str, candidate: Candidate) -> None:
         action = self._action(candidate.action)
         if action is None:
-            self._report.left_out(where, "Its target group has no place here.")
+            self._report.left_out(where, "Its target group could not be imported.")
             return
         name = self._names.of(host.replace("*", "any"), candidate.path)
         spec: dict[str, Any] = {

@@ -15,10 +15,10 @@ BALANCE = {"round_robin": "roundrobin", "least_outstanding_requests": "leastconn
 # Attributes that change what clients see; those that have their usual value say nothing.
 LOST = {
     "slow_start.duration_seconds": ("0", "New servers get their full share at once."),
-    "load_balancing.algorithm.anomaly_mitigation": ("off", "Servers are judged by their health check alone."),
-    "proxy_protocol_v2.enabled": ("false", "Servers are not told the client's address by the PROXY protocol."),
+    "load_balancing.algorithm.anomaly_mitigation": ("off", "Only the health check decides whether a server is up."),
+    "proxy_protocol_v2.enabled": ("false", "Servers do not get the client's address by the PROXY protocol."),
     "preserve_client_ip.enabled": ("false", "Servers see the address of the load balancer."),
-    "lambda.multi_value_headers.enabled": ("false", "Functions are no servers."),
+    "lambda.multi_value_headers.enabled": ("false", "A function cannot be a server."),
 }
 USUAL_MATCHER = "200"
 
@@ -43,7 +43,9 @@ class Pools:
         """Say what became of groups that no listener and no rule leads to."""
         for arn, group in self._groups.items():
             if arn not in self._found:
-                self._report.left_out(f"target group {group['TargetGroupName']}", "No listener and no rule uses it.")
+                self._report.left_out(
+                    f"target group {group['TargetGroupName']}", "No imported listener or rule uses it."
+                )
 
     def _adopted(self, arn: str, protocol: str) -> str | None:
         group = self._groups.get(arn)
@@ -54,12 +56,12 @@ class Pools:
         spoken = group.get("Protocol", "")
         if PROTOCOLS.get(spoken) != protocol:
             what = spoken or f"of type {group.get('TargetType')}"
-            self._report.left_out(found, f"It is {what}; pools here speak http or tcp with their servers, without TLS.")
+            self._report.left_out(found, f"It is {what}, but pools connect to servers by http or tcp, without TLS.")
             return None
         name = self._names.of(group["TargetGroupName"])
         region = self._region(arn)
         if region is None:
-            self._report.left_out(found, "Say which of your regions the cloud's region is.")
+            self._report.left_out(found, "Map the region of the cloud to one of your regions.")
             return None
         attributes = group.get("Attributes", {})
         backend = {"region": region, "servers": self._servers(found, group)}
@@ -87,10 +89,10 @@ class Pools:
             port = int(target.get("Port") or group.get("Port") or 80)
             address = self._machines.get(target["Id"], "") if group.get("TargetType") != "ip" else target["Id"]
             if not address:
-                self._report.left_out(f"{found}, target {target['Id']}", "It has no address that could be read.")
+                self._report.left_out(f"{found}, target {target['Id']}", "Its address could not be read.")
                 continue
             if address != target["Id"]:
-                reason = f"It is a server by the address that it has now, {address}; one that replaces it is not."
+                reason = f"The server is its present address, {address}. A replacement is not added automatically."
                 self._report.lossy(f"{found}, target {target['Id']}", reason)
             name = names.of(address.replace(".", "-").replace(":", "-"), str(port))
             servers.append({"name": name, "address": address, "port": port})
@@ -100,7 +102,7 @@ class Pools:
         if attributes.get("stickiness.enabled") == "true":
             kind = attributes.get("stickiness.type", "")
             if kind != "source_ip":
-                self._report.lossy(found, "Clients are kept with a server by their address, not by a cookie.")
+                self._report.lossy(found, "Stickiness uses the client's address, not a cookie.")
             return "source"
         return BALANCE.get(attributes.get("load_balancing.algorithm.type", "round_robin"), "roundrobin")
 
@@ -117,9 +119,11 @@ class Pools:
         if spoken == "HTTP":
             words |= {"path": group.get("HealthCheckPath") or "/", **self._expected(found, group)}
         elif spoken != "TCP":
-            self._report.lossy(found, f"Its check by {spoken} becomes a bare connect.")
+            self._report.lossy(found, f"Its health check by {spoken} becomes a TCP connection check.")
         if str(group.get("HealthCheckPort", "traffic-port")) not in ("traffic-port", str(group.get("Port"))):
-            self._report.lossy(found, f"Its check goes to the port that serves, not to {group['HealthCheckPort']}.")
+            self._report.lossy(
+                found, f"Its health check uses the port of the server, not to {group['HealthCheckPort']}."
+            )
         return {"health_check": words}
 
     def _expected(self, found: str, group: Block) -> dict[str, Any]:
@@ -127,5 +131,5 @@ class Pools:
         matcher = str((group.get("Matcher") or {}).get("HttpCode") or USUAL_MATCHER)
         first = matcher.replace(",", "-").partition("-")[0]
         if first != matcher:
-            self._report.lossy(found, f"Its check takes {matcher}; here it expects {first}.")
+            self._report.lossy(found, f"Its health check accepts {matcher}; the imported check expects {first}.")
         return {"expect_status": int(first)}

@@ -21,8 +21,8 @@ OWN = {"Protocol": "#{protocol}", "Host": "#{host}", "Port": "#{port}", "Path": 
 DEFAULT_PORTS = {"HTTP": "80", "HTTPS": "443"}
 MOST_POOLS = 8
 UNSAYABLE = {
-    "query-string": "It asks for the query; routes compare host, path, method and headers.",
-    "source-ip": "It asks for the client's address; who may connect is said for a whole stack.",
+    "query-string": "It matches the query, but routes match only host, path, method and headers.",
+    "source-ip": "It matches the client's address, but client networks apply to a whole stack.",
 }
 
 
@@ -38,11 +38,11 @@ def candidates_of(rule: Block, action: tuple[Any, ...]) -> tuple[list[Candidate]
         if condition["Field"] in UNSAYABLE:
             raise Unsaid(UNSAYABLE[condition["Field"]])
         if any(key.startswith("Regex") and condition[key] for key in condition):
-            raise Unsaid("It asks for a regular expression; routes compare whole words.")
+            raise Unsaid("It uses a regular expression, but routes match only exact values.")
     methods = tuple(sorted(_values(rule, "http-request-method", "HttpRequestMethodConfig")))
     unknown = [method for method in methods if method not in METHODS]
     if unknown:
-        raise Unsaid(f"It asks for the method {unknown[0]}; routes know {', '.join(sorted(METHODS))}.")
+        raise Unsaid(f"It matches the method {unknown[0]}, but routes support only {', '.join(sorted(METHODS))}.")
     paths, loss = _paths(_values(rule, "path-pattern", "PathPatternConfig"))
     found = [
         Candidate(path, exact, methods, headers, action, None)
@@ -55,7 +55,7 @@ def _values(rule: Block, field: str, config: str) -> list[str]:
     """The values of every condition on this field; two such conditions would both have to hold."""
     found = [condition for condition in rule.get("Conditions", ()) if condition["Field"] == field]
     if len(found) > 1:
-        raise Unsaid(f"It has several conditions on {field}; a route has one.")
+        raise Unsaid(f"It has several conditions on {field}, but a route has only one.")
     return (
         [str(each) for each in (found[0].get(config) or {}).get("Values") or found[0].get("Values", ())]
         if found
@@ -71,11 +71,13 @@ def _paths(patterns: list[str]) -> tuple[list[tuple[str, bool]], str]:
     for pattern in sorted(given):
         body = pattern.removesuffix("*")
         if any(wild in body for wild in WILD) or (pattern.endswith("*") and not body.endswith("/")):
-            raise Unsaid(f"It asks for the pattern {pattern}; routes know whole paths and prefixes of whole segments.")
+            raise Unsaid(
+                f"It matches the pattern {pattern}, but routes match only whole paths and prefixes of whole segments."
+            )
         if pattern.endswith("*"):
             path = body.rstrip("/") or "/"
             if path != "/" and path not in given:
-                losses.append(f"{path} itself is taken as well.")
+                losses.append(f"{path} itself also matches.")
             found.append((path, False))
         elif f"{pattern.rstrip('/')}/*" not in given:
             found.append((pattern, True))
@@ -95,7 +97,7 @@ def _header(name: str, value: str) -> tuple[tuple[str, str], ...]:
         return (("match", "present"), ("name", name))
     if any(wild in value for wild in WILD):
         raise Unsaid(
-            f"It compares header {name} with the pattern {value}; routes ask what it equals, or whether it is."
+            f"It compares header {name} with the pattern {value}, but routes test only the exact value or presence."
         )
     return (("match", "equals"), ("name", name), ("value", value))
 
@@ -104,7 +106,7 @@ def action_of(actions: list[Block]) -> tuple[Any, ...]:
     """What is done: `("pools", (arn, weight), …)`, `("redirect", …)`, `("fixed", …)`. Raises Unsaid."""
     for action in actions:
         if action["Type"].startswith(("authenticate", "jwt")):
-            raise Unsaid("It asks people to sign in first; without that its servers would stand open.")
+            raise Unsaid("It requires people to sign in. Without that, anybody could reach its servers.")
     last = max(actions, key=lambda action: int(action.get("Order") or 0))
     if last["Type"] == "forward":
         return ("pools", *_shares(last))
@@ -112,7 +114,7 @@ def action_of(actions: list[Block]) -> tuple[Any, ...]:
         return ("redirect", *_redirect(last["RedirectConfig"]))
     if last["Type"] == "fixed-response":
         return ("fixed", *_fixed(last["FixedResponseConfig"]))
-    raise Unsaid(f"Its action is {last['Type']}, which has no place here.")
+    raise Unsaid(f"Its action is {last['Type']}, which Spillway does not support.")
 
 
 def _shares(action: Block) -> list[tuple[str, int]]:
@@ -120,7 +122,7 @@ def _shares(action: Block) -> list[tuple[str, int]]:
     alone = len(groups) == 1
     found = [(each["TargetGroupArn"], 1 if alone else int(each.get("Weight", 1))) for each in groups]
     if len(found) > MOST_POOLS:
-        raise Unsaid(f"It divides requests among {len(found)} groups; a route has at most {MOST_POOLS} pools.")
+        raise Unsaid(f"It divides requests among {len(found)} groups, but a route has at most {MOST_POOLS} pools.")
     return found
 
 
@@ -136,17 +138,17 @@ def _redirect(config: Block) -> Iterator[tuple[str, Any]]:
         yield "host", _plain(words["Host"], "host")
     usual = (OWN["Port"], DEFAULT_PORTS.get(words["Protocol"], ""))
     if words["Port"] not in usual and not (words["Protocol"] == OWN["Protocol"] and words["Port"] in ("80", "443")):
-        raise Unsaid(f"It redirects to port {words['Port']}; redirects here use the scheme's own.")
+        raise Unsaid(f"It redirects to port {words['Port']}, but redirects use the port of the scheme.")
     if words["Path"] != OWN["Path"]:
         yield "path", _plain(words["Path"], "path")
     if words["Query"] not in (OWN["Query"], ""):
-        raise Unsaid("It writes another query; redirects here keep it or drop it.")
+        raise Unsaid("It changes the query, but redirects only keep it or drop it.")
     yield "keep_query", str(config.get("Query", OWN["Query"])) == OWN["Query"]
 
 
 def _plain(text: str, what: str) -> str:
     if "#{" in text:
-        raise Unsaid(f"It makes the {what} of parts of the old one; redirects here keep it or replace it.")
+        raise Unsaid(f"It makes the {what} of parts of the old one, but redirects only keep it or replace it.")
     return text
 
 

@@ -45,19 +45,21 @@ def _listener(listener: Block, wish: Wish, report: Report) -> dict[str, Any] | N
     port, spoken, behind = int(listener["LoadBalancerPort"]), listener["Protocol"], listener["InstanceProtocol"]
     where = f"listener {spoken} {port}"
     if spoken not in PROTOCOLS:
-        report.left_out(where, f"Listeners here speak http, https or tcp; {spoken} has no place.")
+        report.left_out(where, f"Listeners support only http, https and tcp, not {spoken}.")
         return None
     protocol, _ = PROTOCOLS[spoken]
     found: dict[str, Any] = {"name": f"{protocol}-{port}", "protocol": protocol, "port": port}
     if protocol == "https":
         theirs = str(listener.get("SSLCertificateId", ""))
         if theirs not in wish.certificates:
-            reason = f"Upload the certificate with its key and say which one stands for {theirs}: no cloud shows a key."
+            reason = f"Upload the certificate with its key and map {theirs} to it, because no cloud shows a key."
             report.left_out(where, reason)
             return None
         found["certificates"] = [f"{wish.account}/{wish.certificates[theirs]}"]
     if behind not in ("HTTP", "TCP"):
-        report.left_out(where, f"It speaks {behind} with its machines; pools here speak http or tcp, without TLS.")
+        report.left_out(
+            where, f"It connects to its machines by {behind}, but pools connect to servers by http or tcp, without TLS."
+        )
         return None
     report.mapped(where, "LoadBalancer", f"{wish.name}/{found['name']}")
     return found
@@ -69,7 +71,7 @@ def _pool(found: FoundLoadBalancer, name: str, key: tuple[int, str], wish: Wish,
     region = _region(balancer, wish)
     backends = [{"region": region, "servers": _servers(found, port, report)}] if region else []
     if not region:
-        report.left_out(f"machines of {found.name}", "Say which of your regions the cloud's region is.")
+        report.left_out(f"machines of {found.name}", "Map the region of the cloud to one of your regions.")
     spec = {"protocol": protocol, "balance": "leastconn" if protocol == "http" else "roundrobin", "backends": backends}
     report.mapped(f"machines of {found.name}, port {port}", "Pool", name)
     check = _health_check(found, port, balancer, report)
@@ -88,9 +90,9 @@ def _servers(found: FoundLoadBalancer, port: int, report: Report) -> list[dict[s
         address = found.described.get("instances", {}).get(machine, "")
         where = f"machine {machine}, port {port}"
         if not address:
-            report.left_out(where, "It has no address that could be read.")
+            report.left_out(where, "Its address could not be read.")
             continue
-        reason = f"It is a server by the address that it has now, {address}; one that replaces it is not."
+        reason = f"The server is its present address, {address}. A replacement is not added automatically."
         report.lossy(where, reason)
         servers.append({"name": names.of(address.replace(".", "-"), str(port)), "address": address, "port": port})
     return servers
@@ -112,10 +114,10 @@ def _health_check(found: FoundLoadBalancer, port: int, balancer: Block, report: 
     if protocol == "HTTP":
         words["path"] = slash + path
     elif protocol != "TCP":
-        report.lossy(f"health check of {found.name}", f"Its check by {protocol} becomes a bare connect.")
+        report.lossy(f"health check of {found.name}", f"Its health check by {protocol} becomes a TCP connection check.")
     if where != str(port):
         report.lossy(
-            f"health check of {found.name}", f"Its check goes to the port that serves, {port}, not to {where}."
+            f"health check of {found.name}", f"Its health check uses the port of the server, {port}, not to {where}."
         )
     return {"health_check": words}
 
@@ -124,17 +126,17 @@ def _rest(found: FoundLoadBalancer, balancer: Block, report: Report) -> None:
     where, attributes = f"{found.kind} {found.name}", found.described.get("attributes", {})
     policies = balancer.get("Policies", {})
     for field, reason in (
-        ("AppCookieStickinessPolicies", "Clients are not kept with a server by the application's cookie."),
-        ("LBCookieStickinessPolicies", "Clients are not kept with a server by a cookie."),
-        ("OtherPolicies", "Policies of TLS and of the PROXY protocol are not taken over."),
+        ("AppCookieStickinessPolicies", "Stickiness by the cookie of the application is gone."),
+        ("LBCookieStickinessPolicies", "Stickiness by a cookie is gone."),
+        ("OtherPolicies", "Policies of TLS and of the PROXY protocol are not imported."),
     ):
         if policies.get(field):
             report.lossy(f"{where}, policies", reason)
     if attributes.get("AccessLog", {}).get("Enabled"):
-        report.lossy(f"{where}, access log", "Where logs go is said by the stack's log bucket.")
+        report.lossy(f"{where}, access log", "The log bucket of the stack decides where logs go.")
     if attributes.get("ConnectionSettings", {}).get("IdleTimeout", IDLE_S) != IDLE_S:
-        report.lossy(f"{where}, idle timeout", "Connections end by the timeouts of the pools.")
+        report.lossy(f"{where}, idle timeout", "The timeouts of the pools end connections.")
     if balancer.get("SecurityGroups"):
-        report.lossy(f"{where}, security groups", "Who may connect is said by the client networks of the stack.")
+        report.lossy(f"{where}, security groups", "The client networks of the stack decide who may connect.")
     if balancer.get("Scheme") == "internal":
-        report.lossy(f"{where}, scheme", "A load balancer of a stack faces the internet.")
+        report.lossy(f"{where}, scheme", "The imported load balancer is public.")

@@ -52,7 +52,7 @@ def _listener(
     where, protocol = f"forwarding rule {rule['name']}", proxy["protocol"]
     low, _, high = str(rule.get("portRange", "")).partition("-")
     if not low or high not in ("", low):
-        report.left_out(where, "A listener has one port; this rule has a range.")
+        report.left_out(where, "This rule has a range of ports, but a listener has one port.")
         return None
     name = f"{protocol}-{low}"
     listener: dict[str, Any] = {"name": name, "protocol": protocol, "port": int(low)}
@@ -66,14 +66,14 @@ def _listener(
     if pool is not None:
         listener["default_pool"] = f"{wish.account}/{pool}"
     elif protocol == "tcp":
-        report.left_out(where, "A tcp listener needs a pool; its backend service has no place here.")
+        report.left_out(where, "A tcp listener needs a pool, and its backend service could not be imported.")
         return None
     address = wish.addresses.get(rule.get("IPAddress", ""))
     if address:
         listener["static_ip"] = address
     else:
         report.lossy(
-            where, f"Its address {rule.get('IPAddress', '')} stays with the cloud until a static IP stands for it."
+            where, f"Its address {rule.get('IPAddress', '')} stays in the cloud until you map it to a static IP."
         )
     report.mapped(where, "LoadBalancer", f"{wish.name}/{name}")
     return listener
@@ -93,11 +93,11 @@ def _certificates(where: str, proxy: Block, wish: Wish, report: Report) -> list[
     missing = [name for name in theirs if name not in wish.certificates]
     if missing:
         words = ", ".join(missing)
-        reason = f"Upload the certificate with its key and say which one stands for {words}: no cloud shows a key."
+        reason = f"Upload the certificate with its key and map {words} to it, because no cloud shows a key."
         if len(missing) == len(theirs):
             report.left_out(where, reason)
         else:
             report.lossy(where, reason)
     if proxy.get("certificateMap"):
-        report.lossy(where, "Certificates of a certificate map are not listed with the proxy.")
+        report.lossy(where, "The proxy does not list the certificates of a certificate map.")
     return [f"{wish.account}/{wish.certificates[name]}" for name in theirs if name in wish.certificates]

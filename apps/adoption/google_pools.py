@@ -17,23 +17,23 @@ PROTOCOLS = {"HTTP": "http", "TCP": "tcp"}
 # Kinds of groups whose endpoints are servers with an address of their own, and what is lost with each.
 GROUPS = {
     "NON_GCP_PRIVATE_IP_PORT": "",
-    "GCE_VM_IP_PORT": "its machines are servers by the addresses that they have now; those that come later are not",
+    "GCE_VM_IP_PORT": "its servers are the present addresses of its machines; later machines are not added",
     "INTERNET_FQDN_PORT": "",
     "INTERNET_IP_PORT": "",
 }
 LOST = {
-    "enableCDN": "Cloud CDN caches nothing any more",
-    "iap": "the Identity-Aware Proxy asks nobody to sign in any more",
-    "securityPolicy": "Cloud Armor's rules are gone",
-    "edgeSecurityPolicy": "Cloud Armor's rules at the edge are gone",
+    "enableCDN": "Cloud CDN no longer caches",
+    "iap": "the Identity-Aware Proxy no longer requires people to sign in",
+    "securityPolicy": "the rules of Cloud Armor no longer apply",
+    "edgeSecurityPolicy": "the edge rules of Cloud Armor no longer apply",
     "customRequestHeaders": "headers are not added to requests",
-    "customResponseHeaders": "headers are not added to answers",
-    "outlierDetection": "servers are judged by their health check alone",
-    "circuitBreakers": "a limit of connections says the same",
-    "compressionMode": "answers are not compressed",
-    "serviceLbPolicy": "overflow goes to the nearest region with room",
-    "maxStreamDuration": "streams end by the server timeout alone",
-    "consistentHash": "the hash is made of the client's address or not at all",
+    "customResponseHeaders": "headers are not added to responses",
+    "outlierDetection": "only the health check decides whether a server is up",
+    "circuitBreakers": "use a limit of connections instead",
+    "compressionMode": "responses are not compressed",
+    "serviceLbPolicy": "overflow goes to the nearest region with capacity",
+    "maxStreamDuration": "only the server timeout ends streams",
+    "consistentHash": "the hash can only use the client's address",
 }
 
 
@@ -58,10 +58,13 @@ class Pools:
     def _adopted(self, word: str, protocol: str) -> str | None:
         found, service = f"backend service {word}", self._services.get(word)
         if service is None:
-            self._report.left_out(found, "It is no backend service that could be read; a bucket has no place here.")
+            self._report.left_out(found, "Its backend service could not be read. Spillway does not support buckets.")
             return None
         if PROTOCOLS.get(service.get("protocol", "HTTP")) != protocol:
-            reason = f"It speaks {service.get('protocol')} with its servers; pools here speak http or tcp, without TLS."
+            theirs = service.get("protocol")
+            reason = (
+                f"It connects to its servers by {theirs}, but pools connect to servers by http or tcp, without TLS."
+            )
             self._report.left_out(found, reason)
             return None
         name = self._names.of(word)
@@ -84,11 +87,11 @@ class Pools:
         if affinity.startswith("CLIENT_IP"):
             return "source"
         if affinity != "NONE":
-            self._report.lossy(found, f"Clients are not kept with a server by {affinity.lower().replace('_', ' ')}.")
+            self._report.lossy(found, f"Stickiness is gone; it used {affinity.lower().replace('_', ' ')}.")
         policy = service.get("localityLbPolicy", "ROUND_ROBIN")
         if policy not in BALANCE or BALANCE[policy] == "source":
             if affinity == "NONE":
-                self._report.lossy(found, f"Servers are chosen in turn, not by {policy.lower().replace('_', ' ')}.")
+                self._report.lossy(found, f"Servers are chosen round robin, not by {policy.lower().replace('_', ' ')}.")
             return "roundrobin"
         return BALANCE[policy]
 
@@ -126,7 +129,9 @@ class Pools:
         }
         scalers = {float(backend.get("capacityScaler", 1.0)) for backend, _ in parts}
         if len(scalers) > 1:
-            self._report.lossy(found, f"The groups in {region} have several capacity scalers; the highest is taken.")
+            self._report.lossy(
+                found, f"The groups in {region} have several capacity scalers; the import uses the highest."
+            )
         return {
             "region": region,
             "limit": self._limit(found, region, [backend for backend, _ in parts]),
@@ -149,7 +154,10 @@ class Pools:
                 return {"kind": kind, "value": value, "scope": "server"} if value < UNBOUNDED else {"kind": "none"}
             if len(whole) == len(backends):
                 return {"kind": kind, "value": int(sum(whole)), "scope": "backend"}
-        self._report.lossy(found, f"Its groups in {region} have no common target in requests or connections: no limit.")
+        self._report.lossy(
+            found,
+            f"Its groups in {region} have no common target in requests or connections, so the backend has no limit.",
+        )
         return {"kind": "none"}
 
     def _health_check(self, found: str, service: Block) -> dict[str, Any]:
@@ -167,10 +175,10 @@ class Pools:
         if http is not None:
             words |= {"path": http.get("requestPath", "/"), "host": http.get("host", "")}
         elif "tcpHealthCheck" not in check:
-            self._report.lossy(found, f"Its check of type {check.get('type')} becomes a bare connect.")
+            self._report.lossy(found, f"Its health check of type {check.get('type')} becomes a TCP connection check.")
         detail = http or check.get("tcpHealthCheck") or {}
         if detail.get("portSpecification") == "USE_FIXED_PORT" or detail.get("response") or detail.get("request"):
-            self._report.lossy(found, "Its check goes to the port that serves, and its text is not compared.")
+            self._report.lossy(found, "Its health check uses the port of the server and ignores the text.")
         return {"health_check": words}
 
 

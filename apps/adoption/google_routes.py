@@ -36,7 +36,9 @@ class Routes:
         """Write the documents of all hosts."""
         self._tell_lost(f"URL map {self._map.get('name')}", self._map, "default")
         if self._map and not _is_of_listener(_default_of(self._map)):
-            reason = "It answers every host that has no rule; routes need a host name, listeners a default pool."
+            reason = (
+                "It answers every host without a rule, but routes need a hostname. Use the default pool of a listener."
+            )
             self._report.left_out(f"URL map {self._map.get('name')}, default", reason)
         matcher_of: dict[str, Block] = {}
         for rule in self._map.get("hostRules", ()):
@@ -53,10 +55,10 @@ class Routes:
             hostname(host)
         except GrammarError as error:
             what = "Routes need a host name." if host == "*" else error.message
-            self._report.left_out(where, f"{what} Its rules have no place here.")
+            self._report.left_out(where, f"{what} Its rules could not be imported.")
             return False
         if host.startswith("*."):
-            self._report.lossy(where, "A wildcard here stands for exactly one label; deeper hosts need another.")
+            self._report.lossy(where, "A wildcard matches exactly one label; deeper hosts need their own wildcard.")
         return True
 
     def _parts(self, host: str, matcher: Block) -> list[Part]:
@@ -78,9 +80,11 @@ class Routes:
         for loss in lost_by(rule.get(field_of(word, "routeAction")) or {}):
             self._report.lossy(where, loss)
         if rule.get("headerAction"):
-            self._report.lossy(where, "Headers are not changed on the way.")
+            self._report.lossy(where, "Headers are not changed.")
         if rule.get(field_of(word, "customErrorResponsePolicy")):
-            self._report.lossy(where, "Errors of servers are shown as they are, without a page of the load balancer's.")
+            self._report.lossy(
+                where, "Clients see errors of servers unchanged, without error pages of the load balancer."
+            )
 
     def _adopt_host(self, host: str, matcher: Block, parts: list[Part], over: list[Part] | None) -> None:
         candidates = self._candidates(host, _without_tail(parts, over or []))
@@ -123,11 +127,14 @@ class Routes:
             where = f"host {host}, path {later.path}"
             if any(shadows(earlier, later) for earlier in found):
                 if later is not default:
-                    self._report.left_out(where, "It was never reached: a rule before it takes all of its requests.")
+                    self._report.left_out(where, "A rule before it takes all of its requests, so it never matched.")
                 continue
             for earlier in found:
                 if rank(later) < rank(earlier) and overlap(earlier, later):
-                    self._report.lossy(where, f"It comes before the rule for {earlier.path} here, and came after it.")
+                    self._report.lossy(
+                        where,
+                        f"It comes before the rule for {earlier.path} in Spillway, and came after it in the cloud.",
+                    )
             found.append(later)
         return found
 
@@ -135,7 +142,7 @@ class Routes:
         where = f"host {host}, path {candidate.path}"
         action = self._action(candidate.action)
         if action is None:
-            self._report.left_out(where, "Its backend service has no place here.")
+            self._report.left_out(where, "Its backend service could not be imported.")
             return
         name = self._names.of(host.replace("*", "any"), candidate.path)
         spec: dict[str, Any] = {

@@ -22,11 +22,11 @@ ALWAYS = 100
 MOST_POOLS = 8
 # Parts of an action without which a request still goes where it went.
 LOST = {
-    "timeout": "the pool's server timeout holds for the route",
-    "retryPolicy": "requests are sent again only when no connection came about",
-    "corsPolicy": "the load balancer answers no preflight requests",
-    "requestMirrorPolicy": "no copy of the requests is sent elsewhere",
-    "maxStreamDuration": "streams end by the server timeout alone",
+    "timeout": "the server timeout of the pool applies to the route",
+    "retryPolicy": "requests are retried only if the connection fails",
+    "corsPolicy": "the load balancer does not answer preflight requests",
+    "requestMirrorPolicy": "requests are not mirrored",
+    "maxStreamDuration": "only the server timeout ends streams",
     "cachePolicy": "nothing is cached",
 }
 
@@ -59,13 +59,13 @@ def parts_of(rule: Block, action: tuple[Any, ...]) -> Iterator[Part]:
 def _path(match: Block) -> tuple[str, bool]:
     for field, what in (
         ("regexMatch", "a regular expression on the path"),
-        ("pathTemplateMatch", "a template of the path"),
+        ("pathTemplateMatch", "a path template"),
         ("queryParameterMatches", "a condition on the query"),
         ("metadataFilters", "a filter on metadata"),
-        ("ignoreCase", "a path without regard to case"),
+        ("ignoreCase", "a case-insensitive path"),
     ):
         if match.get(field):
-            raise Unsaid(f"It asks for {what}; routes compare path, method and headers as they are.")
+            raise Unsaid(f"It matches {what}, but routes match path, method and headers literally.")
     whole = "fullPathMatch" in match
     return str(match["fullPathMatch"] if whole else match.get("prefixMatch", "/")), whole
 
@@ -77,7 +77,7 @@ def _conditions(match: Block) -> tuple[tuple[str, ...], tuple[Header, ...]]:
         name, inverted = condition["headerName"], bool(condition.get("invertMatch"))
         if name.lower() == ":method":
             if inverted or condition.get("exactMatch") not in METHODS:
-                raise Unsaid(f"It compares the method with something else than one of {', '.join(sorted(METHODS))}.")
+                raise Unsaid(f"It matches a method other than one of {', '.join(sorted(METHODS))}.")
             methods = (condition["exactMatch"],)
         elif "exactMatch" in condition and not inverted:
             headers.append((("match", "equals"), ("name", name), ("value", condition["exactMatch"])))
@@ -85,7 +85,7 @@ def _conditions(match: Block) -> tuple[tuple[str, ...], tuple[Header, ...]]:
             headers.append((("match", "absent" if inverted else "present"), ("name", name)))
         else:
             raise Unsaid(
-                f"It compares header {name} other than as a whole; routes ask what it equals, or whether it is."
+                f"It compares header {name} other than as a whole, but routes test only the exact value or presence."
             )
     return methods, tuple(sorted(headers))
 
@@ -100,7 +100,7 @@ def action_of(rule: Block, word: str = "") -> tuple[Any, ...]:
         return ("redirect", *_redirect(redirect))
     action: Block = rule.get(field_of(word, "routeAction")) or {}
     if word and _rewrite(action) is not None:
-        raise Unsaid("It rewrites the paths that no rule takes; a route rewrites its prefix.")
+        raise Unsaid("It rewrites paths that no rule matches, but a route rewrites only its own prefix.")
     status = _aborted(action)
     if status is not None:
         return ("status", status)
@@ -110,9 +110,9 @@ def action_of(rule: Block, word: str = "") -> tuple[Any, ...]:
     service = rule.get(field_of(word, "service"))
     shares = tuple(share for share in weighted if share[1]) or (((service, 1),) if service else ())
     if not shares:
-        raise Unsaid("It names no backend service.")
+        raise Unsaid("It has no backend service.")
     if len(shares) > MOST_POOLS:
-        raise Unsaid(f"It divides requests among {len(shares)} services; a route has at most {MOST_POOLS} pools.")
+        raise Unsaid(f"It divides requests among {len(shares)} services, but a route has at most {MOST_POOLS} pools.")
     return ("pools", *shares)
 
 
@@ -127,13 +127,13 @@ def _aborted(action: Block) -> int | None:
         return None
     status = int(abort.get("httpStatus", 503))
     if float(abort.get("percentage", 0)) != ALWAYS or 300 <= status <= 399:
-        raise Unsaid("It fails a part of the requests on purpose.")
+        raise Unsaid("It injects faults into some requests.")
     return status
 
 
 def _redirect(redirect: Block) -> tuple[tuple[str, Any], ...]:
     if redirect.get("prefixRedirect"):
-        raise Unsaid("It redirects to a prefix; a redirect keeps the path or names a whole one.")
+        raise Unsaid("It redirects to a prefix, but a redirect keeps the path or sets a whole path.")
     code = CODES.get(redirect.get("redirectResponseCode", "MOVED_PERMANENTLY_DEFAULT"), 0)
     if code not in REDIRECT_CODES:
         raise Unsaid(f"It redirects with {redirect.get('redirectResponseCode')}.")
@@ -145,14 +145,14 @@ def _redirect(redirect: Block) -> tuple[tuple[str, Any], ...]:
     }
     found = tuple((word, value) for word, value in words.items() if value)
     if len(found) == 1:
-        raise Unsaid("It redirects to the same place.")
+        raise Unsaid("It redirects to the same URL.")
     return (*found, ("keep_query", not redirect.get("stripQuery", False)))
 
 
 def _rewrite(action: Block) -> str | None:
     rewrite: Block = action.get("urlRewrite") or {}
     if rewrite.get("hostRewrite") or rewrite.get("pathTemplateRewrite") or rewrite.get("regexRewrite"):
-        raise Unsaid("It rewrites the host, or the path by a pattern; a route rewrites its prefix.")
+        raise Unsaid("It rewrites the host, or the path by a pattern, but a route rewrites only its prefix.")
     found = rewrite.get("pathPrefixRewrite")
     return None if found is None else str(found)
 
@@ -209,7 +209,7 @@ def _prefix_rewrite(part: Part) -> str | None:
     if part.rewrite is None or not part.path.endswith("/"):
         return part.rewrite
     if not part.rewrite.endswith("/"):
-        raise Unsaid(f"It replaces {part.path} by {part.rewrite}, so that segments grow together.")
+        raise Unsaid(f"It replaces {part.path} by {part.rewrite}, which joins segments.")
     return part.rewrite.rstrip("/") or "/"
 
 
@@ -219,14 +219,16 @@ def _candidate(part: Part, *, complete: bool) -> Candidate:
     try:
         if part.whole:
             if part.rewrite not in (None, part.path):
-                raise Unsaid("It rewrites a whole path; a route rewrites prefixes alone.")
+                raise Unsaid("It rewrites a whole path, but a route rewrites only prefixes.")
             return Candidate(path(part.path), True, *rest, None)
         stem = prefix_path(part.path.rstrip("/") or "/")
     except GrammarError as error:
-        raise Unsaid(f"Its path {part.path!r} is not one of ours. {error.message}") from error
+        raise Unsaid(f"Its path {part.path!r} is not supported. {error.message}") from error
     loss = ""
     if stem != "/" and not complete:
         closed = part.path.endswith("/")
-        loss = f"It takes {stem} itself as well." if closed else f"It takes no {stem}x, only {stem} and what is below."
+        loss = (
+            f"It also matches {stem} itself." if closed else f"It matches {stem} and paths below it, but not {stem}x."
+        )
     rewrite = _prefix_rewrite(part)
     return Candidate(stem, False, *rest, rewrite, loss)

@@ -61,14 +61,14 @@ def cloud_id(value: object) -> str:
     """How a cloud names a thing: an ARN, or a name with what it is in front."""
     if isinstance(value, str) and _CLOUD_ID.fullmatch(value):
         return value
-    raise GrammarError("cloud_id", "Write it as the cloud does: an ARN on AWS, a name on Google.")
+    raise GrammarError("cloud_id", "Use the ID of the cloud: an ARN on AWS, a name on Google.")
 
 
 def _cloud_location(value: object) -> str:
     if isinstance(value, str) and _CLOUD_LOCATION.fullmatch(value):
         return value
     raise GrammarError(
-        "cloud_location", "Write the cloud's name of a region or zone, such as eu-central-1 or europe-west3-a."
+        "cloud_location", "Use the cloud's name of a region or zone, such as eu-central-1 or europe-west3-a."
     )
 
 
@@ -78,7 +78,7 @@ def _address(value: object) -> str:
             return value
     except ValueError:
         pass
-    raise GrammarError("address", "Write the address that the cloud's listener has, such as 203.0.113.7.")
+    raise GrammarError("address", "Use the address of the listener in the cloud, such as 203.0.113.7.")
 
 
 def _names_for(reader: Reader | None, theirs: Callable[[object], str]) -> Mapping[str, str]:
@@ -103,9 +103,9 @@ def unused(adoption: Adoption, wish: Wish) -> Iterator[ReportLine]:
     regions = {backend["region"] for spec in specs for backend in spec.get("backends", ())}
     certificates = {name.rpartition("/")[2] for each in listeners for name in each.get("certificates", ())}
     addresses = {each.get("static_ip") for each in listeners}
-    yield from _without(wish.regions, regions, "region", "No server was found there, so {} has none of its own.")
-    yield from _without(wish.certificates, certificates, "certificate", "No listener that came here presents {}.")
-    yield from _without(wish.addresses, addresses, "address", "No listener was bound to {}; bind it by hand.")
+    yield from _without(wish.regions, regions, "region", "The import found no server there, so {} has none.")
+    yield from _without(wish.certificates, certificates, "certificate", "No imported listener uses {}.")
+    yield from _without(wish.addresses, addresses, "address", "No imported listener uses {}. Bind it by hand.")
 
 
 def _without(said: Mapping[str, str], used: set[Any], what: str, reason: str) -> Iterator[ReportLine]:

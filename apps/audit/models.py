@@ -14,7 +14,7 @@ class AppendOnly(Exception):
 
 
 def _refuse() -> NoReturn:
-    raise AppendOnly("Entries of the audit record are added, never changed or deleted.")
+    raise AppendOnly("Entries of the audit log are never changed or deleted.")
 
 
 class Entries(models.QuerySet["Entry"]):

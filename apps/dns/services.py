@@ -112,7 +112,7 @@ def preview(*, actor: Actor, zone_id: int) -> pushing.Comparison:
         raise NotFound("There is no such zone, or you may not see it.")
     zone = zone_for(actor, zone_id)
     if zone.driver == Zone.Driver.ROUTE53:
-        raise Conflict("This zone belongs to its stack: the stack's plan says what would change.")
+        raise Conflict("This zone belongs to a stack. The plan of the stack shows what would change.")
     try:
         return pushing.compare(zone, driver_of(zone))
     except DnsError as error:
@@ -134,7 +134,7 @@ def repair(
         actor.must_operate("records of others")
     zone = zone_for(actor, zone_id)
     if zone.driver == Zone.Driver.ROUTE53:
-        raise Conflict("This zone belongs to its stack: plan the stack, its plan repairs the records.")
+        raise Conflict("This zone belongs to a stack. Plan the stack to repair the records.")
     mine = {key_of(zone, row) for row in Record.objects.filter(zone=zone) if actor.is_operator or _owns(actor, row)}
     foreign = [index for index, key in enumerate(keys) if key not in mine]
     if foreign:

@@ -160,7 +160,7 @@ def test_a_stack_is_not_destroyed_past_what_its_state_does_not_know(world: World
     services.destroy(actor=world.actor, stack_id=world.stack.pk, reason="moved away")
     world.reconcile()
     assert world.run().state == "failed"
-    assert "The cloud has what the state does not know: b. Plan first" in world.run().message
+    assert "The cloud has resources that the state does not know: b. Plan first" in world.run().message
     services.plan_now(actor=world.actor, stack_id=world.stack.pk)
     world.reconcile()
     services.destroy(actor=world.actor, stack_id=world.stack.pk, reason="moved away")

@@ -160,11 +160,11 @@ def test_nothing_vanishes_every_rule_stands_in_the_report(front: FoundLoadBalanc
         (8, Verdict.LEFT_OUT, "pattern *.jpg"),
         (11, Verdict.LEFT_OUT, "query"),
         (12, Verdict.LEFT_OUT, "address"),
-        (13, Verdict.LEFT_OUT, "never reached"),
+        (13, Verdict.LEFT_OUT, "never matched"),
         (15, Verdict.LOSSY, "every host"),
         (16, Verdict.LEFT_OUT, "parts of the old one"),
         (17, Verdict.LEFT_OUT, "port 8443"),
-        (18, Verdict.LEFT_OUT, "Patterns of hosts"),
+        (18, Verdict.LEFT_OUT, "pattern of hosts"),
     ],
 )
 def test_what_is_lost_is_said_with_its_reason(
@@ -178,7 +178,7 @@ def test_without_a_region_of_ours_the_pools_are_left_out_and_say_so(front: Found
     adoption = alb.adopt(front, Wish(name="front", account="acme"))
     assert by_name(adoption, "Pool") == {}
     assert verdicts(adoption, "target group web")[Verdict.LEFT_OUT] == [
-        "Say which of your regions the cloud's region is."
+        "Map the region of the cloud to one of your regions."
     ]
 
 

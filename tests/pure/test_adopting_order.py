@@ -98,7 +98,7 @@ def test_every_request_goes_where_it_went_unless_the_report_says_otherwise(rules
 def test_what_a_wildcard_before_it_takes_is_no_route_of_the_host() -> None:
     adoption = adopted(((ANY,), (), ()), ((), ("/a",), ()), ((WWW,), ("/c",), ()))
     assert asked_here(adoption, WWW, "/a", "GET") == 410
-    lost = [line.found for line in adoption.report if "never reached" in line.reason]
+    lost = [line.found for line in adoption.report if "never matched" in line.reason]
     assert [each.rpartition(", ")[2] for each in lost] == [f"{WWW}/a", f"{ANY}/a", f"{WWW}/c"]
 
 

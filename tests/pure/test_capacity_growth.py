@@ -15,7 +15,7 @@ def test_three_sizes_make_a_law_with_an_end() -> None:
     assert found.law.contention == pytest.approx(0.05, abs=0.01)
     assert found.believed == 8
     assert [size.servers for size in found.sizes] == [1, 2, 4, 8]
-    assert "Above 8 servers it is not to be believed" in found.message
+    assert "Above 8 servers the fit is not reliable" in found.message
 
 
 def test_a_law_ends_where_another_server_takes_capacity_away() -> None:

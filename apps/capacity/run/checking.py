@@ -94,7 +94,7 @@ def _account(test: CapacityTest) -> Check:
 def _hostname(test: CapacityTest) -> Check:
     if hostname_may_be_tested(test.account, test.hostname, test.region):
         return Check("hostname", True, f"{test.account.title} may load {test.hostname}.")
-    why = f"{test.hostname} is not, or not any more, a verified name that {test.account.title} may load-test."
+    why = f"{test.hostname} is no verified hostname that {test.account.title} may load-test."
     return Check("hostname", False, why)
 
 

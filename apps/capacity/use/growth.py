@@ -63,7 +63,7 @@ def _sentence(law: Scalability, believed: int) -> str:
     return (
         f"One server takes {law.one:.3g} requests/s; contention {law.contention:.2%}, crosstalk {law.crosstalk:.4%},"
         f" so {believed} take {law.capacity(believed):.4g}, {share:.0%} of {believed} times one."
-        f" Above {believed} servers it is not to be believed: measure there."
+        f" Above {believed} servers the fit is not reliable: measure there."
     )
 
 

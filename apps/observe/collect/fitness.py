@@ -54,7 +54,7 @@ def _supported(facts: FitnessFacts) -> Verdict | None:
 
 def _takes_changes(facts: FitnessFacts) -> Verdict:
     reason = Reason.CHANGES_WAIT if facts.unavailable else Reason.CHANGES_TAKEN
-    message = facts.unavailable or "It took or refused the last change that it was given."
+    message = facts.unavailable or "It accepted or rejected the last change."
     return Verdict("node", facts.node_id, Type.TAKES_CHANGES, not facts.unavailable, reason, message, facts.generation)
 
 

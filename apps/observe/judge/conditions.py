@@ -167,7 +167,7 @@ def _serving(facts: NodeFacts) -> Verdict:
 
 
 def _drifted(facts: NodeFacts) -> Verdict:
-    message = "; ".join(facts.drift) if facts.drift else "The files on the node are those that were pushed."
+    message = "; ".join(facts.drift) if facts.drift else "The files on the node match the pushed revision."
     reason = Reason.FILES_EDITED if facts.drift else Reason.AS_PUSHED
     return Verdict("node", facts.node_id, Type.DRIFTED, bool(facts.drift), reason, message, facts.generation)
 

@@ -44,7 +44,9 @@ def evaluate_limits(pool_id: int, backends: Sequence[LimitFacts]) -> Verdict:
         if len(facts.last_day) >= NEVER_MINUTES and peak < NEVER_REACHED * facts.per_s:
             message = f"{facts.region} never served more than {peak:.1f} of its {facts.per_s:g} requests/s in a day."
             return Verdict("pool", pool_id, Type.LIMIT_FITS, False, Reason.LIMIT_NEVER_REACHED, message)
-    return Verdict("pool", pool_id, Type.LIMIT_FITS, True, Reason.LIMIT_FITS, "Limits are reached now and then.")
+    return Verdict(
+        "pool", pool_id, Type.LIMIT_FITS, True, Reason.LIMIT_FITS, "The region reaches its limit now and then."
+    )
 
 
 def judge_all(instant: datetime) -> list[Verdict]:

@@ -47,9 +47,9 @@ FORCING: Mapping[str, frozenset[str]] = {
 }
 # What clients notice of it, where it is deleted before the new one is made.
 NOTICED = {
-    "aws_lb": "it is deleted and made anew: nobody reaches it for some minutes, and then at another DNS name",
-    "google_compute_global_address": "it is given back, and another address is asked for",
-    "google_compute_global_forwarding_rule": "it is deleted and made anew: nobody reaches its port for a minute",
+    "aws_lb": "it is deleted and created again: clients cannot reach it for some minutes, and it gets another DNS name",
+    "google_compute_global_address": "it is released, and the cloud allocates another address",
+    "google_compute_global_forwarding_rule": "it is deleted and created again; its port is unreachable for a minute",
 }
 _REFERENCE = re.compile(r"(?<!\$)\$\{([a-z0-9_]+\.[A-Za-z0-9_-]+)\.")
 

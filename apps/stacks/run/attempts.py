@@ -28,7 +28,7 @@ def begin_attempt(lease: Lease[StackSync], run: StackRun, state: S) -> str:
     with transaction.atomic():
         sync = lease.lock()
         if StateLock.objects.filter(stack_id=run.stack_id).exists():
-            raise Locked("The Terraform of a worker that is gone has just taken the lock: waiting for it to finish.")
+            raise Locked("The Terraform of a lost worker has just taken the lock. Waiting for it to finish.")
         run.refresh_from_db()
         if run.finished_at is not None or run.cancelled_by:
             raise Overtaken

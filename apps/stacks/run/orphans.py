@@ -66,7 +66,9 @@ def imports_for(
         sync.save(update_fields=("unknown",))
     if run.kind == StackRun.Kind.DESTROY and found.imports:
         names = ", ".join(dict.fromkeys(words.label_of(each.address) for each in found.imports))
-        raise InfraError(f"The cloud has what the state does not know: {names}. Plan first, which imports it.")
+        raise InfraError(
+            f"The cloud has resources that the state does not know: {names}. Plan first; the plan imports them."
+        )
     return list(found.imports)
 
 
@@ -78,7 +80,7 @@ def _found(run: StackRun, sync: StackSync, wanted: Resources, heartbeat: Heartbe
         standing = open_reader(access_of(run.stack)).standing(sync.mark, kinds)
         return compare(_while_it_may(standing, heartbeat), wanted, earlier, known, listed)
     except CloudError as error:
-        raise InfraError(f"It is unknown what an earlier run left in the cloud. {error.message}") from None
+        raise InfraError(f"Spillway cannot tell what an earlier run left in the cloud. {error.message}") from None
 
 
 def _while_it_may(standing: Iterable[Standing], heartbeat: Heartbeat) -> Iterator[Standing]:

@@ -41,7 +41,7 @@ def _take_away(lease: Lease[StackSync], run: StackRun, held: StateLock) -> None:
         lease.lock()
         gone, _ = StateLock.objects.filter(pk=held.pk, lock_id=held.lock_id, seen_at=held.seen_at).delete()
         if not gone:
-            raise Locked("The Terraform of a worker that is gone still works.")
+            raise Locked("The Terraform of a lost worker is still running.")
         before = {"lock": held.lock_id, "run": held.run_id, "since": held.created_at.isoformat(), **held.info}
         audit.record(
             actor=lifecycle.platform(run),

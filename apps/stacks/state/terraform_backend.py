@@ -56,7 +56,7 @@ def alive(request: HttpRequest, stack_id: int) -> HttpResponse:
 
 
 def _unknown() -> HttpResponse:
-    response = _said("Only a run of this stack that is under way may ask.", 401)
+    response = _said("Only a current run of this stack has access.", 401)
     response["WWW-Authenticate"] = 'Basic realm="state"'
     return response
 
@@ -113,7 +113,7 @@ def _md5(request: HttpRequest) -> str:
     try:
         return base64.b64decode(given, validate=True).hex()
     except ValueError:
-        raise state.Unreadable("Content-MD5 is no Base64.") from None
+        raise state.Unreadable("Content-MD5 is not Base64.") from None
 
 
 def _body(request: HttpRequest, most: int) -> bytes:

@@ -316,10 +316,10 @@ def test_what_a_cloud_has_is_listed_and_adopted_with_a_report(
     looked = f"/adopt?cloud={account.pk}&/region=eu-central-1"
     assert "old-front" in text_of(client, looked)
     text = text_of(client, f"{looked}&found=arn:old&/name=adopted&ours=frankfurt&/stack=aws-frankfurt")
-    for word in ("adopted.yaml", "faces the internet", "kind: LoadBalancer"):
+    for word in ("adopted.yaml", "load balancer is public", "kind: LoadBalancer"):
         assert word in text, word
     said = f"{looked}&found=arn:old&/name=adopted&/certificates=arn:x%3Dy%3Dshop%0D%0Aarn:z%3Dmore&/addresses="
-    assert "No listener that came here presents more" in text_of(client, f"{said}203.0.113.7%3Dip")
+    assert "No imported listener uses more" in text_of(client, f"{said}203.0.113.7%3Dip")
     kept = text_of(client, f"{said}203.0.113.7", 422)
     assert "Write cloud=spillway, one pair per line. Not a pair: 203.0.113.7" in kept
     assert "arn:x=y=shop" in kept, "what was typed is kept"

@@ -77,7 +77,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
         "The pipeline that sends this: it changes what it manages, and manages what it makes or nobody does yet.",
     ),
     "atomic": (BOOLEAN, "All items or none (the default), or each by itself."),
-    "break_glass": (BOOLEAN, "Change an object that a pipeline manages all the same; the audit record says so."),
+    "break_glass": (BOOLEAN, "Change an object although a pipeline manages it; the audit log says so."),
     "confirm": (
         {"type": "string", "maxLength": 4000},
         "Names (`account/name`, commas between) of what this may empty: pools in use, load balancers.",
@@ -97,7 +97,7 @@ REQUEST_HEADERS: dict[str, tuple[Schema, str]] = {
         "The same key and request get the same answer for 24 hours, and the work is done once.",
     ),
     "Last-Event-ID": ({"type": "string"}, "The id of the last event that you heard; what you missed comes first."),
-    "X-Change-Reason": ({"type": "string", "maxLength": 400}, "Why; kept in the audit record."),
+    "X-Change-Reason": ({"type": "string", "maxLength": 400}, "Why; stored in the audit log."),
     "X-Change-Commit": ({"type": "string", "pattern": "^[0-9a-f]{7,64}$"}, "The commit that the change comes from."),
     "X-Change-Pipeline": ({"type": "string", "maxLength": 400}, "https URL of the pipeline run behind the change."),
 }
@@ -123,7 +123,7 @@ RESPONSE_HEADERS: dict[str, tuple[Schema, str]] = {
 
 # These stand in every answer.
 COMMON_HEADERS: dict[str, tuple[Schema, str]] = {
-    "X-Request-ID": ({"type": "string"}, "The id of this request in our log and in the audit record."),
+    "X-Request-ID": ({"type": "string"}, "The ID of this request in our log and in the audit log."),
     "RateLimit": (BUDGET, 'What is left: `"account";r=1199;t=40, "token";r=899;t=40`.'),
     "RateLimit-Policy": (BUDGET, 'What is allowed: `"account";q=1200;w=60, "token";q=900;w=60`.'),
 }

@@ -49,7 +49,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
 
     retry = actions.add_parser("retry", parents=[every], help="try a dead run again, under the same key")
     retry.add_argument("schedule_run", metavar="RUN", type=number, help="id of the schedule run")
-    retry.add_argument("--reason", help="why, for the audit record")
+    retry.add_argument("--reason", help="why, for the audit log")
     retry.set_defaults(run=retry_run)
 
 

@@ -120,8 +120,8 @@ OPERATIONS: Table = {
     **read(
         "audit-entries",
         watching.AuditEntry,
-        "an entry of the audit record",
-        "entries of the audit record",
+        "an entry of the audit log",
+        "entries of the audit log",
         *ENTRIES,
         version=False,
     ),
