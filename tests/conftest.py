@@ -1,4 +1,4 @@
-"""Fixtures of every test that touches the database: the operator, two customers, the tutorial's world."""
+"""Fixtures of every test that touches the database: the operator, two customers, the tutorial's environment."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def actor_of(name: str, kind: str, role: str = Membership.Role.ADMIN) -> Actor:
 
 
 def apply_tutorial() -> None:
-    """The tutorial's world, applied by the operator."""
+    """The tutorial's environment, applied by the operator."""
     from apps.definitions.services import apply_document
 
     for name in ("acme", "globex"):
@@ -122,7 +122,7 @@ _TUTORIAL = CachedFixture(apply_tutorial)
 
 @pytest.fixture
 def operator(db: None, request: pytest.FixtureRequest) -> Actor:
-    """An admin of the operator account; before anything else, the tutorial's world is put where a test wants it."""
+    """An admin of the operator account; before anything else, the tutorial's setup is put where a test wants it."""
     if "tutorial_env" in request.fixturenames:
         _TUTORIAL.put()
     return actor_of("operator", Account.Kind.OPERATOR)
@@ -154,7 +154,7 @@ def _tutorial_objects() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def tutorial_env(operator: Actor) -> Actor:
-    """The tutorial's world as the operator applied it, who is returned."""
+    """The tutorial's environment as the operator applied it, who is returned."""
     return operator
 
 

@@ -34,7 +34,7 @@ class CachedFixture:
         before = {model: set(_rows_of(model)) for model in _models()}
         self._build()
         after = {model: _rows_of(model) for model in _models()}
-        assert all(before[model] <= set(rows) for model, rows in after.items()), "a world changed what was there"
+        assert all(before[model] <= set(rows) for model, rows in after.items()), "an environment changed what was there"
         self._statements = _statements_of(
             {model: new for model, rows in after.items() if (new := [row for row in rows if row not in before[model]])}
         )

@@ -30,8 +30,8 @@ from deploy.demo.supervision import (
     stop,
     supervisor_pid,
 )
+from deploy.demo.topology import DemoTopology
 from deploy.demo.traffic import sentences, set_traffic, traffic_of
-from deploy.demo.world import World
 
 
 def say(text: str) -> None:
@@ -50,26 +50,26 @@ def manage(config: DemoConfig, secrets: Secrets, *command: str, stdin: str = "")
     return done.stdout
 
 
-def prepare(world: World, secrets: Secrets) -> None:
+def prepare(topology: DemoTopology, secrets: Secrets) -> None:
     """Keys, database, operator: everything that must stand before the first process."""
-    config = world.config
-    remote = [node.name for node in world.nodes() if node.url.startswith("https://")]
+    config = topology.config
+    remote = [node.name for node in topology.nodes() if node.url.startswith("https://")]
     say("Bringing keys and database up to date …")
     manage(config, secrets, "issue_certificates", "--out", str(config.demo / "pki"), "--name", *remote)
     manage(config, secrets, "migrate", "--no-input")
-    write_configuration(world, secrets)
+    write_configuration(topology, secrets)
 
 
-def fill(world: World, secrets: Secrets) -> dict[str, str]:
+def fill(topology: DemoTopology, secrets: Secrets) -> dict[str, str]:
     """Load the tutorial where it is new or its ports moved; returns the two tokens."""
-    config = world.config
+    config = topology.config
     tokens = bootstrap(config, secrets)
-    text = json.dumps(world.document, sort_keys=True)
+    text = json.dumps(topology.document, sort_keys=True)
     applied, digest = config.demo / "applied.sha256", hashlib.sha256(text.encode()).hexdigest()
     # Applied once: a person's own changes to the tutorial's objects outlive a restart.
     if not applied.exists() or applied.read_text() != digest:
         say("Applying deploy/examples/tutorial.yaml …")
-        ready.apply(world, tokens["operator_token"])
+        ready.apply(topology, tokens["operator_token"])
         applied.write_text(digest)
     return tokens
 
@@ -88,22 +88,22 @@ def bootstrap(config: DemoConfig, secrets: Secrets) -> dict[str, str]:
     return tokens
 
 
-def come_up(world: World, secrets: Secrets, supervisor: subprocess.Popen[bytes]) -> None:
+def come_up(topology: DemoTopology, secrets: Secrets, supervisor: subprocess.Popen[bytes]) -> None:
     """From the first process to traffic on every node; writes var/dev.json."""
-    config = world.config
+    config = topology.config
 
     def alive() -> bool:
         return supervisor.poll() is None
 
     ready.wait_for("The console", lambda: ready.call(f"{config.console_url}/healthz")[0] == 200, alive)
-    tokens = fill(world, secrets)
-    for node in world.nodes():
-        ready.wait_for(f"Node {node.name}", partial(ready.serves, world, node), alive)
+    tokens = fill(topology, secrets)
+    for node in topology.nodes():
+        ready.wait_for(f"Node {node.name}", partial(ready.serves, topology, node), alive)
     ready.wait_for("/readyz", lambda: ready.call(f"{config.console_url}/readyz")[0] == 200, alive)
     person = {"url": config.console_url, "username": secrets.username, "password": secrets.password}
     config.env_sh.touch(mode=0o600)
-    config.env_sh.write_text(ready.shell(world, tokens))
-    write_private(config.dev_json, person | tokens | {"regions": ready.regions(world)})
+    config.env_sh.write_text(ready.shell(topology, tokens))
+    write_private(config.dev_json, person | tokens | {"regions": ready.regions(topology)})
 
 
 def up(*, detach: bool) -> int:
@@ -115,17 +115,17 @@ def up(*, detach: bool) -> int:
     for sign in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(sign, _interrupt)
     with only_one(config):
-        world, secrets = World(config), read_or_create(config.demo / "secrets.json")
+        topology, secrets = DemoTopology(config), read_or_create(config.demo / "secrets.json")
         check_tools()
-        check_ports(world)
+        check_ports(topology)
         remember(config)
         config.dev_json.unlink(missing_ok=True)  # who waits for it waits for this start
-        prepare(world, secrets)
+        prepare(topology, secrets)
         say("Starting two regions …")
         supervisor = start(config)
         try:
-            come_up(world, secrets, supervisor)
-            say(f"{ready.summary(world, secrets)}  Ready after {time.monotonic() - started:.0f} s.")
+            come_up(topology, secrets, supervisor)
+            say(f"{ready.summary(topology, secrets)}  Ready after {time.monotonic() - started:.0f} s.")
             if detach:
                 say("  Running in the background: `make down` stops it.\n")
                 return 0
@@ -172,7 +172,7 @@ def traffic(region: str, rate: float | None) -> int:
     except ValueError as error:
         say(str(error))
         return 1
-    for sentence in sentences(World(config), rates):
+    for sentence in sentences(DemoTopology(config), rates):
         say(sentence)
     say(f"Watch it: {config.console_url}/overflow")
     return 0
@@ -185,7 +185,7 @@ def kill(node: str) -> int:
     for pid in found:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    names = ", ".join(each.name for each in World(config).nodes())
+    names = ", ".join(each.name for each in DemoTopology(config).nodes())
     say(f"Killed HAProxy of {node}." if found else f"No HAProxy of {node} runs here; nodes are {names}.")
     return 0 if found else 1
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from deploy.demo.config import PYTHON, ROOT, DemoConfig
 from deploy.demo.secrets_file import Secrets
-from deploy.demo.world import REQUESTS, DemoNode, World
+from deploy.demo.topology import REQUESTS, DemoNode, DemoTopology
 
 # Started in this order and stopped in the reverse one; the members of a group go together.
 GROUPS = ("machines", "nodes", "control-plane", "traffic")
@@ -121,37 +121,37 @@ def agent(config: DemoConfig, node: DemoNode) -> Program:
     return Program(f"agent-{node.name}", command, "nodes", stop_wait=15)
 
 
-def clients(world: World) -> Program:
+def clients(topology: DemoTopology) -> Program:
     """The steady traffic to every node of every region."""
-    command = [PYTHON, "-m", "deploy.demo.client", "--port", str(world.config.client_port)]
-    for node in world.nodes():
-        command += [f"--node={node.region}={url}" for url in world.urls_of(node)]
+    command = [PYTHON, "-m", "deploy.demo.client", "--port", str(topology.config.client_port)]
+    for node in topology.nodes():
+        command += [f"--node={node.region}={url}" for url in topology.urls_of(node)]
     command += [f"--request={request}" for request in REQUESTS]
     return Program("clients", [*command, "--rate=us-central1=4", "--rate=europe-west1=2.5"], "traffic")
 
 
-def programs(world: World, secrets: Secrets) -> list[Program]:
+def programs(topology: DemoTopology, secrets: Secrets) -> list[Program]:
     """Everything that the demo is made of."""
-    config = world.config
+    config = topology.config
     found = [Program("redis", ["redis-server", str(config.demo / "redis" / "redis.conf")], "machines")]
-    for server in world.servers():
+    for server in topology.servers():
         command = [PYTHON, "-m", "deploy.demo.backend", "--port", str(server.port)]
         found.append(Program(server.name, [*command, "--name", server.name, "--region", server.region], "machines"))
-    found += [agent(config, node) for node in world.nodes()]
+    found += [agent(config, node) for node in topology.nodes()]
     found += _control_plane(config, django_environment(config, secrets))
-    return [*found, clients(world)]
+    return [*found, clients(topology)]
 
 
-def write_configuration(world: World, secrets: Secrets) -> None:
+def write_configuration(topology: DemoTopology, secrets: Secrets) -> None:
     """Write supervisord.conf from the template beside this file, and redis.conf; both hold secrets."""
-    config = world.config
+    config = topology.config
     redis = f"bind 127.0.0.1\nport {config.redis_port}\nrequirepass {secrets.redis_password}\n"
     # Redis carries wake-ups and live samples only, so there is nothing in it to keep; a process that renames itself
     # overwrites the environment by which it is known as ours.
     redis += f'dir "{config.demo / "redis"}"\nsave ""\nappendonly no\nset-proc-title no\n'
     _private(config.demo / "redis" / "redis.conf", redis)
     head = TEMPLATE.read_text().replace("{demo}", str(config.demo)).replace("{run}", str(config.run))
-    members = programs(world, secrets)
+    members = programs(topology, secrets)
     sections = [program.section(config.demo / "logs") for program in members]
     _private(config.supervisor_conf, "\n".join([head, *sections, *group_sections(members)]))
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from deploy.demo.config import DemoConfig
 from deploy.demo.secrets_file import Secrets
-from deploy.demo.world import DemoNode, World
+from deploy.demo.topology import DemoNode, DemoTopology
 
 PATIENCE_S = 300  # of a computer that is busy with other things
 
@@ -50,50 +50,50 @@ def is_welcome(config: DemoConfig, token: str) -> bool:
     return call(f"{config.console_url}/api/v1/routes?limit=1", headers={"Authorization": f"Bearer {token}"})[0] == 200
 
 
-def apply(world: World, token: str) -> None:
+def apply(topology: DemoTopology, token: str) -> None:
     """Send the document through the same API that users have. Raises NotReady with the answer when refused."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    url = f"{world.config.console_url}/api/v1/apply"
-    status, text = call(url, "PUT", headers=headers, body=json.dumps(world.document))
+    url = f"{topology.config.console_url}/api/v1/apply"
+    status, text = call(url, "PUT", headers=headers, body=json.dumps(topology.document))
     if status not in {200, 201, 202}:
         raise NotReady(f"The tutorial was refused ({status}): {text[:2000]}")
 
 
-def serves(world: World, node: DemoNode) -> bool:
+def serves(topology: DemoTopology, node: DemoNode) -> bool:
     """Whether the node answers a route of the tutorial that needs no server."""
     return all(
-        call(f"{url}/robots.txt", headers={"Host": "api.globex.example"})[0] == 200 for url in world.urls_of(node)
+        call(f"{url}/robots.txt", headers={"Host": "api.globex.example"})[0] == 200 for url in topology.urls_of(node)
     )
 
 
-def regions(world: World) -> dict[str, Any]:
+def regions(topology: DemoTopology) -> dict[str, Any]:
     """Per region the URL of its first node and of all its nodes."""
     found: dict[str, Any] = {}
-    for node in world.nodes():
-        urls = world.urls_of(node)
+    for node in topology.nodes():
+        urls = topology.urls_of(node)
         entry = found.setdefault(node.region, {"listener": urls[0], "nodes": []})
         entry["nodes"].append(urls[0])
     return found
 
 
-def shell(world: World, tokens: Mapping[str, str]) -> str:
+def shell(topology: DemoTopology, tokens: Mapping[str, str]) -> str:
     """What README's commands read: where this copy is, whatever its ports are."""
-    config = world.config
-    nodes = world.nodes()
+    config = topology.config
+    nodes = topology.nodes()
     values = {
         "SPILLWAY_URL": config.console_url,
         "SPILLWAY_TOKEN": tokens["operator_token"],
         "SPILLWAY_VAR": str(config.var),
-        "FIRST_NODE": world.urls_of(nodes[0])[0],
-        "LAST_NODE": world.urls_of(nodes[-1])[0],
-        "FIRST_SERVER": local_url(world.servers()[0].port),
+        "FIRST_NODE": topology.urls_of(nodes[0])[0],
+        "LAST_NODE": topology.urls_of(nodes[-1])[0],
+        "FIRST_SERVER": local_url(topology.servers()[0].port),
     }
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
 
 
-def summary(world: World, secrets: Secrets) -> str:
+def summary(topology: DemoTopology, secrets: Secrets) -> str:
     """What a person who just typed `make up` wants to know."""
-    config: DemoConfig = world.config
+    config: DemoConfig = topology.config
     lines = [
         "",
         f"  Spillway is up:  {config.console_url}",
@@ -101,14 +101,14 @@ def summary(world: World, secrets: Secrets) -> str:
         "",
         "  Two regions, two HAProxy nodes each:",
     ]
-    for name, entry in regions(world).items():
+    for name, entry in regions(topology).items():
         lines.append(f"    {name:<14} {'  '.join(entry['nodes'])}")
     lines += [
         "",
         "  Try:",
-        f"    curl -i -H 'Host: shop.acme.example' {world.urls_of(world.nodes()[0])[0]}/",
+        f"    curl -i -H 'Host: shop.acme.example' {topology.urls_of(topology.nodes()[0])[0]}/",
         f"    curl -X PUT {local_url(config.client_port)}/rate -d '{{\"us-central1\": 12}}'      more traffic",
-        f'    curl -X PUT {local_url(world.servers()[0].port)}/control -d \'{{"mode": "failing"}}\'  a sick server',
+        f'    curl -X PUT {local_url(topology.servers()[0].port)}/control -d \'{{"mode": "failing"}}\'  a sick server',
         f"  Keys and addresses for scripts: {config.dev_json}     Logs: {config.demo / 'logs'}",
         f"  For a shell: . {config.env_sh}",
         "",

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.demo.config import PYTHON, ROOT, DemoConfig
-from deploy.demo.world import World
+from deploy.demo.topology import DemoTopology
 
 # Inherited by every process that the demo starts, whoever started it in between: how they are found again.
 MARK = "SPILLWAY_DEMO"
@@ -91,9 +91,9 @@ def check_tools() -> None:
             raise CannotStart(f"{tool} is missing. `make packages` installs it, or: apt install {package}")
 
 
-def check_ports(world: World) -> None:
+def check_ports(topology: DemoTopology) -> None:
     """Raise CannotStart naming every port that is taken, and for what it was wanted."""
-    taken = [f"{port} ({what})" for port, what in sorted(world.ports().items()) if not _is_free(port)]
+    taken = [f"{port} ({what})" for port, what in sorted(topology.ports().items()) if not _is_free(port)]
     if taken:
         raise CannotStart(
             f"These ports of 127.0.0.1 are in use: {', '.join(taken)}. Choose others by SPILLWAY_PORT, "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from deploy.demo.config import DemoConfig
 from deploy.demo.ready import call, local_url
-from deploy.demo.world import World
+from deploy.demo.topology import DemoTopology
 
 Rates = dict[str, float]
 
@@ -30,10 +30,10 @@ def _ask(config: DemoConfig, method: str, body: str) -> Rates:
     return found
 
 
-def limits_of(world: World) -> dict[str, Rates]:
+def limits_of(topology: DemoTopology) -> dict[str, Rates]:
     """The tutorial's rate limits, of each pool in each region; changes made since are not known here."""
     found: dict[str, Rates] = {}
-    for pool in world.objects("Pool"):
+    for pool in topology.objects("Pool"):
         for backend in pool["spec"]["backends"]:
             limit = backend.get("limit", {})
             if limit.get("kind") == "rate":
@@ -42,12 +42,12 @@ def limits_of(world: World) -> dict[str, Rates]:
     return found
 
 
-def sentences(world: World, rates: Rates) -> Iterator[str]:
+def sentences(topology: DemoTopology, rates: Rates) -> Iterator[str]:
     """What each region's clients send, and the limits of the tutorial beside it.
 
     The rate is for all pools together and a limit for one of them, so neither is compared with the other.
     """
-    limits = limits_of(world)
+    limits = limits_of(topology)
     for region, rate in rates.items():
         line = f"{region}: clients send {rate:g} requests/s to all pools together."
         if region in limits:

@@ -1,4 +1,4 @@
-"""A world whose pool can be loaded: nodes in memory that take passes and are read, servers on this machine."""
+"""An environment whose pool can be loaded: nodes in memory that take passes and are read, servers on this machine."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def document(prefix: str, listener: int, server: int) -> list[dict[str, Any]]:
 
 @dataclass
 class Watched:
-    """The nodes of the world; `rows` and `in_use` are what is observed on each of them, `silent` ends the observing."""
+    """The nodes of the setup; `rows` and `in_use` are what is observed on each of them, `silent` ends the observing."""
 
     rows: dict[Key, Counts] = field(default_factory=dict)
     in_use: dict[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A small world of clouds and zones beside the tutorial's: an account and a stack at AWS, addresses, a shared zone."""
+"""A small setup of clouds and zones beside the tutorial's: an account and a stack at AWS, addresses, a shared zone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_clouds(operator: Actor) -> None:
 
 
 def remembered(then: Callable[[Actor, Actor], object] | None = None) -> CachedFixture:
-    """The tutorial's world with clouds, and what `then` (operator, acme) makes of it."""
+    """The tutorial's environment with clouds, and what `then` (operator, acme) makes of it."""
 
     def build() -> None:
         apply_tutorial()
@@ -51,9 +51,9 @@ def remembered(then: Callable[[Actor, Actor], object] | None = None) -> CachedFi
     return CachedFixture(build)
 
 
-def operator_of(world: CachedFixture) -> Actor:
-    """The operator of this world, which is put into an empty database."""
-    world.put()
+def operator_of(env: CachedFixture) -> Actor:
+    """The operator of this environment, which is put into an empty database."""
+    env.put()
     return actor_of("operator", Account.Kind.OPERATOR)
 
 

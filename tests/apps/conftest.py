@@ -1,13 +1,13 @@
-"""Fixtures of the tests of services: a world that can be pushed to."""
+"""Fixtures of the tests of services: an environment that can be pushed to."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.apps.pushed import APPLIED, World, put_env
+from tests.apps.pushed import APPLIED, Env, put_env
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     """Two nodes in memory that run nothing yet, and definitions for them."""
     return put_env(APPLIED)

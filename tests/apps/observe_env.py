@@ -40,7 +40,7 @@ def reading(
 
 
 @dataclass
-class World:
+class Env:
     """What `make_env` made."""
 
     operator: Actor
@@ -59,37 +59,37 @@ def _actor(name: str, kind: str) -> Actor:
     return Actor(f"somebody of {name}", account, Membership.Role.ADMIN)
 
 
-def make_env() -> World:
+def make_env() -> Env:
     """us and eu with two nodes each; a pool of acme in both, one of globex in us; a route to each."""
     operator = _actor("operator", Account.Kind.OPERATOR)
-    world = World(operator, _actor("acme", Account.Kind.CUSTOMER), _actor("globex", Account.Kind.CUSTOMER))
+    env = Env(operator, _actor("acme", Account.Kind.CUSTOMER), _actor("globex", Account.Kind.CUSTOMER))
     balancer = LoadBalancer.objects.create(account=operator.account, name="main")
     for name in ("eu", "us"):
         region = Region.objects.create(account=operator.account, name=name, title=name.upper())
         fleet = Fleet.objects.create(account=operator.account, region=region, name=f"{name}-fleet")
         balancer.fleets.add(fleet)
-        world.regions.append(region)
+        env.regions.append(region)
         for number in (1, 2):
             name_of_node = f"{name}-{number}"
             url = f"memory://observe-{name_of_node}"
-            world.nodes.append(Node.objects.create(account=operator.account, fleet=fleet, name=name_of_node, url=url))
-    world.listener = Listener.objects.create(
+            env.nodes.append(Node.objects.create(account=operator.account, fleet=fleet, name=name_of_node, url=url))
+    env.listener = Listener.objects.create(
         account=operator.account, load_balancer=balancer, name="http", protocol="http", port=8080
     )
-    _add_pool(world, balancer, world.acme, world.regions)
-    _add_pool(world, balancer, world.globex, world.regions[1:])
-    return world
+    _add_pool(env, balancer, env.acme, env.regions)
+    _add_pool(env, balancer, env.globex, env.regions[1:])
+    return env
 
 
-def _add_pool(world: World, balancer: LoadBalancer, owner: Actor, regions: list[Region]) -> None:
+def _add_pool(env: Env, balancer: LoadBalancer, owner: Actor, regions: list[Region]) -> None:
     name = owner.account.name
-    pool = world.pools[name] = Pool.objects.create(account=owner.account, name=f"{name}-web")
+    pool = env.pools[name] = Pool.objects.create(account=owner.account, name=f"{name}-web")
     for region in regions:
         backend = Backend.objects.create(
             account=owner.account, pool=pool, region=region, limit_kind="rate", limit_value=10, limit_scope="backend"
         )
         for number in (1, 2):
-            world.servers.append(
+            env.servers.append(
                 Server.objects.create(
                     account=owner.account,
                     backend=backend,
@@ -99,7 +99,7 @@ def _add_pool(world: World, balancer: LoadBalancer, owner: Actor, regions: list[
                 )
             )
     host = Hostname.objects.create(account=owner.account, name=f"{name}.example")
-    route = world.routes[name] = Route.objects.create(
+    route = env.routes[name] = Route.objects.create(
         account=owner.account, name=f"{name}-route", load_balancer=balancer, hostname=host, path="/", action="pools"
     )
     RoutePool.objects.create(route=route, pool=pool)

@@ -1,4 +1,4 @@
-"""A world in which the region us (limit 10) is offered 19.9/s and sends 9.9 to eu, 98 ms away."""
+"""An environment in which the region us (limit 10) is offered 19.9/s and sends 9.9 to eu, 98 ms away."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from apps.core.clock import now
 from apps.fleet.models import RegionLatency
 from apps.observe.collect.buckets import SHORT, start_of
 from apps.observe.collect.recorder import Recorder
-from tests.apps.observe_env import World, make_env, reading, row
+from tests.apps.observe_env import Env, make_env, reading, row
 
 SECONDS = 20
 
 
-def make_spilling() -> World:
+def make_spilling() -> Env:
     """The traffic ended a moment ago, with a whole bucket; needs the fixture `live_redis`. eu has 2/s of its own."""
-    world = make_env()
+    env = make_env()
     start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - SECONDS - SHORT, UTC)
-    eu, us = world.regions
+    eu, us = env.regions
     RegionLatency.objects.create(from_region=us, to_region=eu, set_ms=98)
-    pool = f"pool-{world.pools['acme'].pk}"
-    eu_1, _, us_1, _ = world.nodes
+    pool = f"pool-{env.pools['acme'].pk}"
+    eu_1, _, us_1, _ = env.nodes
     recorder = Recorder()
     for second in range(0, SECONDS + 1, 2):
         at, spilled = start + timedelta(seconds=second), 99 * second // 10
@@ -34,4 +34,4 @@ def make_spilling() -> World:
         )
         recorder.gather([reading(us_1, at, home), reading(eu_1, at, away)])
     recorder.flush()
-    return world
+    return env

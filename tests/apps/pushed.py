@@ -1,4 +1,4 @@
-"""A small world of two fleets with two nodes each in memory, for tests of what is pushed."""
+"""A small environment of two fleets with two nodes each in memory, for tests of what is pushed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PREFIX = "pushed"
 
 
 @dataclass(frozen=True)
-class World:
+class Env:
     """The fleet under test, its nodes in memory and who acts."""
 
     operator: Actor
@@ -110,21 +110,21 @@ def remove_object(operator: Actor, kind: str, name: str) -> None:
     delete_object(actor=operator, kind=kind, name=name)
 
 
-def make_env(operator: Actor, prefix: str) -> World:
+def make_env(operator: Actor, prefix: str) -> Env:
     """Apply the document."""
     apply_document(actor=operator, objects=document(prefix))
-    return World(operator, Fleet.objects.get(name="here"), (memory_node(f"{prefix}-n1"), memory_node(f"{prefix}-n2")))
+    return Env(operator, Fleet.objects.get(name="here"), (memory_node(f"{prefix}-n1"), memory_node(f"{prefix}-n2")))
 
 
 class NodesRemembered:
-    """A world whose nodes in memory are remembered as well: what `build` pushed to them they run again."""
+    """An environment whose nodes in memory are remembered as well: what `build` pushed to them they run again."""
 
     def __init__(self, build: Callable[[], object]) -> None:
         self._rows = CachedFixture(build)
         self._nodes: list[MemoryNode] | None = None
 
     def put(self) -> None:
-        """Have the world in an empty database; no other node is in memory then."""
+        """Have the environment in an empty database; no other node is in memory then."""
         forget_memory_nodes()
         self._rows.put()
         if self._nodes is None:
@@ -141,13 +141,13 @@ def _copied(node: MemoryNode) -> MemoryNode:
     return replace(node, files=dict(node.files), operations=list(node.operations), lock=threading.RLock())
 
 
-def remembered(then: Callable[[World], object] | None = None) -> NodesRemembered:
-    """The world of the document, and what `then` makes of it; built once in each process."""
+def remembered(then: Callable[[Env], object] | None = None) -> NodesRemembered:
+    """The environment of the document, and what `then` makes of it; built once in each process."""
 
     def build() -> None:
-        world = make_env(actor_of("operator", Account.Kind.OPERATOR), PREFIX)
+        env = make_env(actor_of("operator", Account.Kind.OPERATOR), PREFIX)
         if then is not None:
-            then(world)
+            then(env)
 
     return NodesRemembered(build)
 
@@ -155,8 +155,8 @@ def remembered(then: Callable[[World], object] | None = None) -> NodesRemembered
 APPLIED = remembered()
 
 
-def put_env(world: NodesRemembered) -> World:
+def put_env(env: NodesRemembered) -> Env:
     """Have it in an empty database."""
-    world.put()
+    env.put()
     nodes = memory_node(f"{PREFIX}-n1"), memory_node(f"{PREFIX}-n2")
-    return World(actor_of("operator", Account.Kind.OPERATOR), Fleet.objects.get(name="here"), nodes)
+    return Env(actor_of("operator", Account.Kind.OPERATOR), Fleet.objects.get(name="here"), nodes)

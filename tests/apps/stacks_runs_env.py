@@ -30,7 +30,7 @@ from tests.apps.stacks_env import a_stack, data
 
 
 @dataclass
-class World:
+class Env:
     """A stack, its cloud, and what its definitions compile to."""
 
     actor: Actor
@@ -92,13 +92,13 @@ class World:
         Stack.objects.filter(pk=self.stack.pk).update(approval=approval)
 
 
-def make_env(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, directory: Path) -> Iterator[World]:
+def make_env(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, directory: Path) -> Iterator[Env]:
     """Nothing stands yet, and changes do not wait for each other."""
     settings.TERRAFORM_BIN, settings.STACK_COALESCE_S, settings.VAR_DIR = "memory", 0, directory
     stack = a_stack(operator)
     name = f"runs-{secrets.token_hex(4)}"
     CloudAccount.objects.update(endpoint_url=f"{clouds.SCHEME}{name}")
-    found = World(operator, stack, memory_cloud(state_address(stack.pk)), answers=clouds.memory_cloud(name))
+    found = Env(operator, stack, memory_cloud(state_address(stack.pk)), answers=clouds.memory_cloud(name))
     monkeypatch.setattr(compiling, "compiled", found.compiled)
     yield found
     forget_clouds()

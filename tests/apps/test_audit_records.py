@@ -14,7 +14,7 @@ from apps.audit.models import Entry
 from apps.definitions.services import delete_object, drain_region, save_object
 from apps.rollouts import services as rollouts
 from apps.rollouts.models import Revision, Rollout
-from tests.apps.pushed import World, add_route
+from tests.apps.pushed import Env, add_route
 
 
 def newest() -> Entry:
@@ -36,19 +36,19 @@ def test_draining_a_region_says_the_version_of_the_region(tutorial_env: Actor) -
     assert (newest().action, newest().version, newest().after) == ("drain", row.version, {"drained": True})
 
 
-def test_the_end_of_a_rollout_and_what_people_do_with_a_fleet_are_recorded(world: World) -> None:
-    world.reconcile()
-    add_route(world.operator, "news", "/news")
-    world.reconcile()
+def test_the_end_of_a_rollout_and_what_people_do_with_a_fleet_are_recorded(env: Env) -> None:
+    env.reconcile()
+    add_route(env.operator, "news", "/news")
+    env.reconcile()
     ends = Entry.objects.filter(object_kind="Rollout", action="finish")
     assert set(ends.values_list("object_id", flat=True)) == set(Rollout.objects.values_list("pk", flat=True))
     after = ends.latest("id").after or {}
-    assert (after["state"], after["revision"], after["fleet"]) == ("done", 2, world.fleet.name)
+    assert (after["state"], after["revision"], after["fleet"]) == ("done", 2, env.fleet.name)
     first = Revision.objects.earliest("number")
-    rollouts.roll_back(actor=world.operator, revision_id=first.pk, reason="broken")
-    rollouts.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="mended")
-    rollouts.push_again(actor=world.operator, fleet_id=world.fleet.pk)
-    actions = Entry.objects.filter(object_kind="Fleet", object_id=world.fleet.pk).order_by("id")
+    rollouts.roll_back(actor=env.operator, revision_id=first.pk, reason="broken")
+    rollouts.resume(actor=env.operator, fleet_id=env.fleet.pk, reason="mended")
+    rollouts.push_again(actor=env.operator, fleet_id=env.fleet.pk)
+    actions = Entry.objects.filter(object_kind="Fleet", object_id=env.fleet.pk).order_by("id")
     assert list(actions.values_list("action", flat=True))[-3:] == ["roll_back", "resume", "push_again"]
     while chain.link_pending():
         continue

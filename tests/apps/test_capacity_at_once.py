@@ -28,7 +28,7 @@ TOGETHER = [("here", "here", 9), ("here", "there", 1)]
 
 @pytest.fixture
 def editor(db: None, live_redis: str) -> Actor:
-    """Acme's editor in a world that can be loaded."""
+    """Acme's editor in an environment that can be loaded."""
     return put()
 
 

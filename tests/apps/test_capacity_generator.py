@@ -20,7 +20,7 @@ from tests.interfaces.people import client_of
 
 @pytest.fixture
 def editor(db: None, live_redis: str) -> Actor:
-    """Acme's editor in a world that can be loaded."""
+    """Acme's editor in an environment that can be loaded."""
     return put()
 
 

@@ -20,24 +20,24 @@ from apps.definitions.services import save_object, set_limit
 from apps.fleet.models import Node, Region
 from apps.observe.collect.buckets import LONG
 from apps.observe.models import Condition, Sample
-from tests.apps.pushed import World, pool_spec, put_env, remembered
+from tests.apps.pushed import Env, pool_spec, put_env, remembered
 from tests.conftest import actor_of
 
 AUTOMATIC = {"apply": "automatic", "margin": 0.1, "max_change": 0.2}
 
 
-def limit_blue(world: World) -> None:
+def limit_blue(env: Env) -> None:
     """The pool blue takes 10 requests/s here."""
     spec = pool_spec()
     spec["backends"][0]["limit"] = {"kind": "rate", "value": 10}
-    save_object(actor=world.operator, kind="Pool", name="blue", spec=spec)
+    save_object(actor=env.operator, kind="Pool", name="blue", spec=spec)
 
 
 LIMITED = remembered(limit_blue)
 
 
 @pytest.fixture
-def limited(db: None) -> World:
+def limited(db: None) -> Env:
     """The pool blue has a limit."""
     return put_env(LIMITED)
 
@@ -46,23 +46,23 @@ def backend() -> Backend:
     return Backend.objects.get(pool__name="blue")
 
 
-def done(world: World, capacity: float = 15.0, server: str = "", policy: Any = None, **fields: Any) -> Run:
+def done(env: Env, capacity: float = 15.0, server: str = "", policy: Any = None, **fields: Any) -> Run:
     """A run that ended a minute ago with a confirmed capacity."""
     pool, region = Pool.objects.get(name="blue"), Region.objects.get(name="here")
     moment = now()
     result = {"capacity": capacity, "in_flight_limit": 7, "limited_by": "objective", "confirmed": True}
     target = {"pool": "blue", "region": "here", "server": server}
     plan = {"target": target, "policy": policy or {"apply": "by_hand", "margin": 0.1}}
-    about = {"account": world.operator.account, "pool": pool, "region": region, "label": "blue", "plan": plan}
+    about = {"account": env.operator.account, "pool": pool, "region": region, "label": "blue", "plan": plan}
     times = {"started_at": moment - timedelta(minutes=4), "ended_at": moment - timedelta(minutes=1)}
     found = {"result": result | {"build": staleness.build_of(pool, region)}, "state": Run.State.DONE, "actor": "x"}
     return Run.objects.create(**(about | times | found | fields))
 
 
-def with_test(world: World, by: str = "", role: str = Membership.Role.EDITOR, **fields: Any) -> Run:
+def with_test(env: Env, by: str = "", role: str = Membership.Role.EDITOR, **fields: Any) -> Run:
     """A run with an automatic policy whose test `by` saved last."""
     test = CapacityTest.objects.create(
-        account=world.operator.account,
+        account=env.operator.account,
         name="nightly",
         pool=Pool.objects.get(name="blue"),
         region=Region.objects.get(name="here"),
@@ -70,7 +70,7 @@ def with_test(world: World, by: str = "", role: str = Membership.Role.EDITOR, **
     )
     name = by or "ada"
     person = User.objects.create(username=name)
-    Membership.objects.create(user=person, account=world.operator.account, role=role)
+    Membership.objects.create(user=person, account=env.operator.account, role=role)
     Entry.objects.create(
         actor=name,
         account=test.account,
@@ -79,7 +79,7 @@ def with_test(world: World, by: str = "", role: str = Membership.Role.EDITOR, **
         object_id=test.pk,
         object_label="x",
     )
-    return done(world, policy=AUTOMATIC, test=test, **fields)
+    return done(env, policy=AUTOMATIC, test=test, **fields)
 
 
 def observed(per_s: float, minutes_ago: int = 10) -> None:
@@ -90,7 +90,7 @@ def observed(per_s: float, minutes_ago: int = 10) -> None:
     Sample.objects.create(at=at, resolution=LONG, node=Node.objects.order_by("pk")[0], **fields)
 
 
-def test_what_was_measured_less_the_margin_becomes_the_limit_with_the_run_as_reason(limited: World) -> None:
+def test_what_was_measured_less_the_margin_becomes_the_limit_with_the_run_as_reason(limited: Env) -> None:
     run = done(limited)
     set_to = limits.set_as_limit(actor=limited.operator, run_id=run.pk)
     assert (set_to.limit_kind, set_to.limit_value, set_to.limit_measured_by) == ("rate", 13, run.name)
@@ -103,7 +103,7 @@ def test_what_was_measured_less_the_margin_becomes_the_limit_with_the_run_as_rea
     assert run.limit_set_by == limited.operator.name
 
 
-def test_a_limit_that_is_set_already_is_called_so(limited: World) -> None:
+def test_a_limit_that_is_set_already_is_called_so(limited: Env) -> None:
     run = done(limited, capacity=14.925)
     limits.set_as_limit(actor=limited.operator, run_id=run.pk)
     said = limits.proposal(limited.operator, run.pk).message
@@ -111,14 +111,14 @@ def test_a_limit_that_is_set_already_is_called_so(limited: World) -> None:
 
 
 @pytest.mark.parametrize(("margin", "value"), [(0, 15), (0.2, 12), (0.5, 7), (0.9, 1)])
-def test_the_margin_may_be_said(limited: World, margin: float, value: int) -> None:
+def test_the_margin_may_be_said(limited: Env, margin: float, value: int) -> None:
     run = done(limited)
     assert limits.proposal(limited.operator, run.pk, margin).value == value
     assert limits.set_as_limit(actor=limited.operator, run_id=run.pk, margin=margin).limit_value == value
 
 
 @pytest.mark.parametrize("margin", [-0.1, 0.91, "0.1", True, float("nan")])
-def test_a_margin_that_is_none_is_refused(limited: World, margin: object) -> None:
+def test_a_margin_that_is_none_is_refused(limited: Env, margin: object) -> None:
     run = done(limited)
     with pytest.raises(Invalid) as refused:
         limits.set_as_limit(actor=limited.operator, run_id=run.pk, margin=margin)
@@ -138,7 +138,7 @@ def test_a_margin_that_is_none_is_refused(limited: World, margin: object) -> Non
     ],
 )
 def test_a_number_that_must_not_be_used_is_refused_with_a_sentence(
-    limited: World, fields: dict[str, Any], word: str
+    limited: Env, fields: dict[str, Any], word: str
 ) -> None:
     run = done(limited, **fields)
     with pytest.raises(Conflict, match=word):
@@ -147,7 +147,7 @@ def test_a_number_that_must_not_be_used_is_refused_with_a_sentence(
     assert word in limits.proposal(limited.operator, run.pk).refusal
 
 
-def test_servers_that_changed_make_a_number_stale(limited: World) -> None:
+def test_servers_that_changed_make_a_number_stale(limited: Env) -> None:
     run = done(limited)
     assert not staleness.verdict(run).stale
     spec = pool_spec()
@@ -160,13 +160,13 @@ def test_servers_that_changed_make_a_number_stale(limited: World) -> None:
         limits.set_as_limit(actor=limited.operator, run_id=run.pk)
 
 
-def test_a_changed_limit_or_tag_leaves_a_number_fresh(limited: World) -> None:
+def test_a_changed_limit_or_tag_leaves_a_number_fresh(limited: Env) -> None:
     run = done(limited)
     set_limit(actor=limited.operator, pool_id=backend().pool_id, region="here", value=12)
     assert not staleness.verdict(run).stale
 
 
-def test_a_limit_says_how_old_its_measurement_is(limited: World) -> None:
+def test_a_limit_says_how_old_its_measurement_is(limited: Env) -> None:
     assert staleness.of_limit(backend()) is None
     run = done(limited, ended_at=now() - timedelta(days=3))
     limits.set_as_limit(actor=limited.operator, run_id=run.pk)
@@ -175,7 +175,7 @@ def test_a_limit_says_how_old_its_measurement_is(limited: World) -> None:
     assert found.message.startswith(f"Measured by {run.name} 3 days ago on build ")
 
 
-def test_a_limit_that_names_a_run_of_something_else_is_not_believed(limited: World) -> None:
+def test_a_limit_that_names_a_run_of_something_else_is_not_believed(limited: Env) -> None:
     run = done(limited, pool=Pool.objects.get(name="green"))
     set_limit(actor=limited.operator, pool_id=backend().pool_id, region="here", value=12, measured_by=run.name)
     found = staleness.of_limit(backend())
@@ -183,33 +183,33 @@ def test_a_limit_that_names_a_run_of_something_else_is_not_believed(limited: Wor
     assert found.status == "unknown"
 
 
-def test_runs_of_others_do_not_exist(limited: World) -> None:
+def test_runs_of_others_do_not_exist(limited: Env) -> None:
     run = done(limited)
     stranger = actor_of("acme", Account.Kind.CUSTOMER)
     with pytest.raises(NotFound):
         limits.set_as_limit(actor=stranger, run_id=run.pk)
 
 
-def test_viewers_set_no_limit(limited: World) -> None:
+def test_viewers_set_no_limit(limited: Env) -> None:
     run = done(limited)
     viewer = Actor("v", limited.operator.account, Membership.Role.VIEWER)
     with pytest.raises(Forbidden):
         limits.set_as_limit(actor=viewer, run_id=run.pk)
 
 
-def test_one_server_gives_a_limit_per_server(limited: World) -> None:
+def test_one_server_gives_a_limit_per_server(limited: Env) -> None:
     run = done(limited, capacity=5.2, server="s1")
     found = limits.set_as_limit(actor=limited.operator, run_id=run.pk, margin=0)
     assert (found.limit_value, found.limit_scope) == (5, "server")
 
 
-def test_a_pool_whose_limit_counts_what_is_in_flight_keeps_counting_that(limited: World) -> None:
+def test_a_pool_whose_limit_counts_what_is_in_flight_keeps_counting_that(limited: Env) -> None:
     set_limit(actor=limited.operator, pool_id=backend().pool_id, region="here", kind="connections", value=4)
     found = limits.set_as_limit(actor=limited.operator, run_id=done(limited).pk, margin=0)
     assert (found.limit_kind, found.limit_value) == ("connections", 7)
 
 
-def test_by_itself_a_run_moves_the_limit_by_no_more_than_the_policy_allows(limited: World) -> None:
+def test_by_itself_a_run_moves_the_limit_by_no_more_than_the_policy_allows(limited: Env) -> None:
     run = with_test(limited)
     sentence = limits.apply_automatically(run)
     assert sentence == (
@@ -221,7 +221,7 @@ def test_by_itself_a_run_moves_the_limit_by_no_more_than_the_policy_allows(limit
 
 
 @pytest.mark.both_engines
-def test_it_happens_once_whoever_asks_again(limited: World) -> None:
+def test_it_happens_once_whoever_asks_again(limited: Env) -> None:
     run = with_test(limited)
     first = limits.apply_automatically(run)
     assert limits.apply_automatically(run) == first
@@ -230,52 +230,52 @@ def test_it_happens_once_whoever_asks_again(limited: World) -> None:
     assert Entry.objects.filter(object_kind="Backend").count() == 1
 
 
-def test_by_hand_nothing_happens_by_itself(limited: World) -> None:
+def test_by_hand_nothing_happens_by_itself(limited: Env) -> None:
     assert limits.apply_automatically(done(limited)) == ""
     assert backend().limit_value == 10
 
 
 @pytest.mark.parametrize(("asked", "value"), [(3.0, 8), (8.5, 9), (40.0, 10)])
-def test_it_is_never_lowered_below_what_its_clients_asked_for(limited: World, asked: float, value: int) -> None:
+def test_it_is_never_lowered_below_what_its_clients_asked_for(limited: Env, asked: float, value: int) -> None:
     observed(asked)
     sentence = limits.apply_automatically(with_test(limited, capacity=4.0))
     assert backend().limit_value == value
     assert "One run changes a limit by at most" in sentence or "not lowered" in sentence
 
 
-def test_what_the_test_itself_sent_is_nobodys_wish(limited: World) -> None:
+def test_what_the_test_itself_sent_is_nobodys_wish(limited: Env) -> None:
     observed(3.0)
     observed(40.0, minutes_ago=2)
     limits.apply_automatically(with_test(limited, capacity=4.0))
     assert backend().limit_value == 8
 
 
-def test_without_a_measured_hour_it_is_not_lowered(limited: World) -> None:
+def test_without_a_measured_hour_it_is_not_lowered(limited: Env) -> None:
     sentence = limits.apply_automatically(with_test(limited, capacity=4.0))
     assert backend().limit_value == 10
     assert "not lowered" in sentence
 
 
-def test_who_may_not_write_any_more_sets_no_limit(limited: World) -> None:
+def test_who_may_not_write_any_more_sets_no_limit(limited: Env) -> None:
     sentence = limits.apply_automatically(with_test(limited, role=Membership.Role.VIEWER))
     assert sentence.startswith("The limit is unchanged: Your role is viewer")
     assert backend().limit_value == 10
 
 
-def test_who_left_sets_no_limit(limited: World) -> None:
+def test_who_left_sets_no_limit(limited: Env) -> None:
     run = with_test(limited)
     User.objects.filter(username="ada").update(is_active=False)
     assert "may no longer change limits" in limits.apply_automatically(run)
     assert backend().limit_value == 10
 
 
-def test_the_first_limit_is_a_persons(limited: World) -> None:
+def test_the_first_limit_is_a_persons(limited: Env) -> None:
     set_limit(actor=limited.operator, pool_id=backend().pool_id, region="here", kind="none")
     assert "set the first one manually" in limits.apply_automatically(with_test(limited))
     assert backend().limit_kind == "none"
 
 
-def test_an_answer_that_is_not_certain_is_left_to_people(limited: World) -> None:
+def test_an_answer_that_is_not_certain_is_left_to_people(limited: Env) -> None:
     run = with_test(limited)
     run.result = {**(run.result or {}), "limited_by": "max_rate"}
     run.save()
@@ -283,9 +283,7 @@ def test_an_answer_that_is_not_certain_is_left_to_people(limited: World) -> None
     assert backend().limit_value == 10
 
 
-def test_lists_say_the_age_of_many_measured_limits_with_one_query(
-    limited: World, django_assert_num_queries: Any
-) -> None:
+def test_lists_say_the_age_of_many_measured_limits_with_one_query(limited: Env, django_assert_num_queries: Any) -> None:
     run = done(limited, ended_at=now() - timedelta(days=3))
     limits.set_as_limit(actor=limited.operator, run_id=run.pk)
     rows = list(Backend.objects.order_by("pk"))
@@ -304,7 +302,7 @@ def said(pool: str = "blue") -> tuple[bool | None, str]:
     return row.status, row.message
 
 
-def test_a_pool_whose_limit_should_be_measured_again_is_a_problem(limited: World) -> None:
+def test_a_pool_whose_limit_should_be_measured_again_is_a_problem(limited: Env) -> None:
     evaluate_measurements(now())
     assert Condition.objects.count() == 0
     run = done(limited)

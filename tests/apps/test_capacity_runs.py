@@ -30,7 +30,7 @@ HOLD = {"kind": "constant", "rate": 10, "duration_s": 5, "arrivals": "constant"}
 
 @pytest.fixture
 def editor(db: None, live_redis: str) -> Actor:
-    """Acme's editor in a world that can be loaded."""
+    """Acme's editor in an environment that can be loaded."""
     return put()
 
 

@@ -79,7 +79,7 @@ def known_maximum() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def open_door() -> Iterator[Door]:
-    """A door whose port stays the same, so that the world with it is built once."""
+    """A door whose port stays the same, so that the environment with it is built once."""
     made = Door()
     yield made
     made.socket.close()
@@ -87,7 +87,7 @@ def open_door() -> Iterator[Door]:
 
 @pytest.fixture
 def door(open_door: Door) -> Door:
-    """The only thing that could be hit: listener and server of the world are this socket."""
+    """The only thing that could be hit: listener and server of the environment are this socket."""
     open_door.connections = 0
     return open_door
 
@@ -101,7 +101,7 @@ def victim(door: Door) -> Iterator[MemoryBackend]:
 
 @pytest.fixture
 def editor(db: None, live_redis: str, door: Door) -> Actor:
-    """Acme's editor in a world whose every address is the door."""
+    """Acme's editor in an environment whose every address is the door."""
     return put(listener=door.port, server=door.port)
 
 

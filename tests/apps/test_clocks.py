@@ -15,14 +15,14 @@ from apps.observe import selectors, services
 from apps.observe.collect import consoles, lease
 from apps.observe.live.windows import STALE
 from apps.observe.models import Console, NodeReport
-from tests.apps.observe_env import World, make_env, state
+from tests.apps.observe_env import Env, make_env, state
 
 TEN_MINUTES = timedelta(minutes=10)
 SetOff = Callable[[timedelta], None]
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     return make_env()
 
 
@@ -82,48 +82,48 @@ def test_asking_the_database_says_how_far_this_machine_is_off(db: None, monkeypa
     assert abs(clock.now() - right()) < timedelta(seconds=5)
 
 
-def reachable(world: World, node: Node) -> bool | None:
-    return selectors.node_numbers(world.operator)[node.pk].reachable
+def reachable(env: Env, node: Node) -> bool | None:
+    return selectors.node_numbers(env.operator)[node.pk].reachable
 
 
 @pytest.mark.parametrize("by", [TEN_MINUTES, -TEN_MINUTES])
 def test_a_node_is_up_and_down_at_the_right_time_whatever_the_clock_of_the_console_that_read_it(
-    world: World, set_off: SetOff, by: timedelta, monkeypatch: pytest.MonkeyPatch
+    env: Env, set_off: SetOff, by: timedelta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    node, right = world.nodes[0], timezone.now
+    node, right = env.nodes[0], timezone.now
     set_off(by)
     services.note_report(node_id=node.pk, state=state())
     monkeypatch.setattr(timezone, "now", right)  # another console, whose clock is right
     assert off_by(NodeReport.objects.get(node=node).seen_at or right() - TEN_MINUTES) < timedelta(seconds=5)
-    assert reachable(world, node) is True
+    assert reachable(env, node) is True
     NodeReport.objects.filter(node=node).update(seen_at=right() - timedelta(seconds=STALE + 5))
-    assert reachable(world, node) is None
+    assert reachable(env, node) is None
 
 
-def clocks_named(world: World) -> list[str]:
-    return [each.sentence for each in selectors.problems(world.operator) if each.reason == "ClockOff"]
+def clocks_named(env: Env) -> list[str]:
+    return [each.sentence for each in selectors.problems(env.operator) if each.reason == "ClockOff"]
 
 
-def test_a_console_whose_clock_is_off_is_named_until_it_is_right(world: World, set_off: SetOff) -> None:
+def test_a_console_whose_clock_is_off_is_named_until_it_is_right(env: Env, set_off: SetOff) -> None:
     assert lease.hold(0, "a collector")
     set_off(timedelta(0))
     consoles.note_clock("console-b")
-    assert clocks_named(world) == []
+    assert clocks_named(env) == []
     set_off(timedelta(seconds=-4))
     consoles.note_clock("console-b")
-    assert clocks_named(world) == [
+    assert clocks_named(env) == [
         "Console console-b has a clock that is off. Its clock is 4 s behind the database's. Let a time service set it."
     ]
-    assert selectors.problems(world.acme) == []
+    assert selectors.problems(env.acme) == []
     set_off(timedelta(0))
     consoles.note_clock("console-b")
-    assert clocks_named(world) == []
+    assert clocks_named(env) == []
 
 
-def test_a_console_that_is_gone_is_not_named_any_more(world: World, set_off: SetOff) -> None:
+def test_a_console_that_is_gone_is_not_named_any_more(env: Env, set_off: SetOff) -> None:
     assert lease.hold(0, "a collector")
     set_off(timedelta(seconds=4))
     consoles.note_clock("console-b")
-    assert clocks_named(world)
+    assert clocks_named(env)
     Console.objects.update(heard_at=timezone.now() - timedelta(minutes=2))
-    assert clocks_named(world) == []
+    assert clocks_named(env) == []

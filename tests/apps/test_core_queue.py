@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 
 from apps.core import events, queue
-from tests.e2e.stage import broker
+from tests.e2e.installation import broker
 
 
 @pytest.mark.both_engines

@@ -32,7 +32,7 @@ SHARED, BOTH = remembered(), remembered(share_with_globex)
 
 @pytest.fixture
 def operator(db: None, request: pytest.FixtureRequest) -> Actor:
-    """The operator in one of the two worlds."""
+    """The operator in one of the two environments."""
     return operator_of(BOTH if "both" in request.fixturenames else SHARED)
 
 

@@ -23,7 +23,7 @@ from apps.fleet.services import CHANGED_TASK, RECONCILE_TASK, request_push
 from apps.rollouts import services
 from apps.rollouts.models import Rollout
 from apps.rollouts.push import compiling, lifecycle, revision_store
-from tests.apps.pushed import World, add_route, pool_spec, put_env, remembered
+from tests.apps.pushed import Env, add_route, pool_spec, put_env, remembered
 
 pytestmark = pytest.mark.django_db
 FLOOD, SMALL_FLOOD, ROUNDS, LATE = 1000, 30, 5, 3
@@ -34,25 +34,25 @@ TASKS: dict[str, Callable[[int], object]] = {
 }
 
 
-def with_another_fleet(world: World) -> None:
+def with_another_fleet(env: Env) -> None:
     """A second fleet with a node and a load balancer of its own; everything runs."""
-    save_object(actor=world.operator, kind="Fleet", name="there", spec={"region": "here"})
-    save_object(actor=world.operator, kind="Node", name="m1", spec={"fleet": "there", "url": "memory://pushed-m1"})
-    save_object(actor=world.operator, kind="Pool", name="red", spec=pool_spec())
+    save_object(actor=env.operator, kind="Fleet", name="there", spec={"region": "here"})
+    save_object(actor=env.operator, kind="Node", name="m1", spec={"fleet": "there", "url": "memory://pushed-m1"})
+    save_object(actor=env.operator, kind="Pool", name="red", spec=pool_spec())
     listener = {"name": "http", "protocol": "http", "port": 8080, "default_pool": "red"}
     spec = {"fleets": ["there"], "listeners": [listener]}
-    save_object(actor=world.operator, kind="LoadBalancer", name="second", spec=spec)
+    save_object(actor=env.operator, kind="LoadBalancer", name="second", spec=spec)
     for fleet in Fleet.objects.all():
         services.reconcile_fleet(fleet_id=fleet.pk)
 
 
-WORLD = remembered(with_another_fleet)
+ENV = remembered(with_another_fleet)
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     """Two fleets that run what is wanted."""
-    return put_env(WORLD)
+    return put_env(ENV)
 
 
 class Worker:
@@ -93,38 +93,38 @@ def is_out(fleet: Fleet) -> bool:
     return not compiling.must_compile(fleet.pk) and not Rollout.objects.filter(fleet=fleet, finished_at=None).exists()
 
 
-def behind(committed: Committed, worker: Worker, world: World, flood: int, balance: str) -> int:
+def behind(committed: Committed, worker: Worker, env: Env, flood: int, balance: str) -> int:
     """Turns until a change of the other fleet is out that came behind so many of the first."""
     other = Fleet.objects.get(name="there")
     with committed(execute=True):
         if flood:
-            add_route(world.operator, f"flood-{flood}", f"/flood-{flood}")
+            add_route(env.operator, f"flood-{flood}", f"/flood-{flood}")
         for _ in range(flood):
-            request_push([world.fleet])
-        save_object(actor=world.operator, kind="Pool", name="red", spec=pool_spec() | {"balance": balance})
+            request_push([env.fleet])
+        save_object(actor=env.operator, kind="Pool", name="red", spec=pool_spec() | {"balance": balance})
     return worker.until(lambda: is_out(other))
 
 
 @pytest.mark.slow(reason="works off a thousand wake-ups")
 def test_a_thousand_changes_of_one_fleet_hardly_delay_a_change_of_another(
-    world: World, worker: Worker, django_capture_on_commit_callbacks: Committed
+    env: Env, worker: Worker, django_capture_on_commit_callbacks: Committed
 ) -> None:
-    alone = behind(django_capture_on_commit_callbacks, worker, world, 0, "source")
-    assert behind(django_capture_on_commit_callbacks, worker, world, FLOOD, "random") <= 2 * alone
+    alone = behind(django_capture_on_commit_callbacks, worker, env, 0, "source")
+    assert behind(django_capture_on_commit_callbacks, worker, env, FLOOD, "random") <= 2 * alone
 
 
 @pytest.mark.slow(reason="asks every node for each of thirty wake-ups")
 def test_control_where_each_wake_up_asks_the_nodes_another_fleet_waits_for_all_of_them(
-    world: World,
+    env: Env,
     worker: Worker,
     django_capture_on_commit_callbacks: Committed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(TASKS, CHANGED_TASK, TASKS[RECONCILE_TASK])
-    assert behind(django_capture_on_commit_callbacks, worker, world, SMALL_FLOOD, "random") >= SMALL_FLOOD
+    assert behind(django_capture_on_commit_callbacks, worker, env, SMALL_FLOOD, "random") >= SMALL_FLOOD
 
 
-def pushes_until_live(world: World, monkeypatch: pytest.MonkeyPatch, *, flood: int) -> int:
+def pushes_until_live(env: Env, monkeypatch: pytest.MonkeyPatch, *, flood: int) -> int:
     """Rounds of pushes from a change of ours on until it is live, while so many of another's come during each."""
     note_start, rounds = lifecycle.note_start, list[bool]()
 
@@ -133,27 +133,27 @@ def pushes_until_live(world: World, monkeypatch: pytest.MonkeyPatch, *, flood: i
         bundle = revision_store.bundle_of(rollout.revision_id, rollout.revision.digest)
         rounds.append(b"/ours" in b"".join(bundle.files.values()))
         if len(rounds) == 1:
-            add_route(world.operator, "ours", "/ours")
+            add_route(env.operator, "ours", "/ours")
         if len(rounds) < ROUNDS:
             for number in range(flood):
-                add_route(world.operator, f"r{number}", f"/r{number}-{len(rounds)}")
+                add_route(env.operator, f"r{number}", f"/r{number}-{len(rounds)}")
 
     monkeypatch.setattr(lifecycle, "note_start", pushed)
-    add_route(world.operator, "first", "/first")
-    world.reconcile()
+    add_route(env.operator, "first", "/first")
+    env.reconcile()
     return rounds.index(True) if True in rounds else ROUNDS
 
 
 @pytest.mark.slow(reason="writes and compiles routes round after round")
 @pytest.mark.parametrize("flood", [0, 3])
 def test_a_change_goes_out_with_the_next_push_however_many_others_come_with_every_one(
-    world: World, monkeypatch: pytest.MonkeyPatch, flood: int
+    env: Env, monkeypatch: pytest.MonkeyPatch, flood: int
 ) -> None:
-    assert pushes_until_live(world, monkeypatch, flood=flood) == 1
+    assert pushes_until_live(env, monkeypatch, flood=flood) == 1
 
 
 def test_control_where_a_push_takes_one_change_it_waits_for_all_before_it(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    env: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is frozen is what there was some rounds ago."""
     frozen, freeze = list[Snapshot](), definitions.freeze
@@ -164,4 +164,4 @@ def test_control_where_a_push_takes_one_change_it_waits_for_all_before_it(
         return frozen[max(0, len(frozen) - LATE)], generation
 
     monkeypatch.setattr(compiling, "freeze", late)
-    assert pushes_until_live(world, monkeypatch, flood=3) > 1
+    assert pushes_until_live(env, monkeypatch, flood=3) > 1

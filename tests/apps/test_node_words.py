@@ -16,7 +16,7 @@ from apps.observe.judge.judging import ConditionEvaluator
 from apps.observe.models import NodeReport
 from apps.observe.services import report_of
 from apps.rollouts.models import Quarantine, Rollout, Step
-from tests.apps.pushed import APPLIED, World, put_env
+from tests.apps.pushed import APPLIED, Env, put_env
 from tests.apps.test_definitions_services import pem_pair
 from tests.said import unsaid
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     """A fleet, and a certificate."""
     found = put_env(APPLIED)
     chain, key = pem_pair("www.example.org")
@@ -50,7 +50,7 @@ def said(account: str = "") -> dict[str, str]:
     return {name: in_words(text, account) for name, text in texts.items()}
 
 
-def test_what_nodes_say_names_things_as_people_do(world: World) -> None:
+def test_what_nodes_say_names_things_as_people_do(env: Env) -> None:
     assert said() == {
         "certificate": "[haproxy.cfg:290] : unable to load chain into SSL Context 'certificate operator/site'.",
         "list": "error processing line 1 in file 'the certificates of listener http of front'",
@@ -64,7 +64,7 @@ def test_what_nodes_say_names_things_as_people_do(world: World) -> None:
     assert unsaid(list(said().values())) == []
 
 
-def test_another_accounts_names_are_not_told(world: World) -> None:
+def test_another_accounts_names_are_not_told(env: Env) -> None:
     found = said("acme")
     assert [found[name] for name in ("route", "pool")] == [
         "another route is odd",
@@ -75,47 +75,47 @@ def test_another_accounts_names_are_not_told(world: World) -> None:
 
 
 @pytest.mark.parametrize("text", ["pool-1.example.com", "/pool-1/x", "acme/pool-1", "my-pool-1", "pool-1-b", "pool-x"])
-def test_text_of_people_that_looks_like_an_id_stays(world: World, text: str) -> None:
+def test_text_of_people_that_looks_like_an_id_stays(env: Env, text: str) -> None:
     assert in_words(text) == text
 
 
-def refusing(world: World) -> None:
+def refusing(env: Env) -> None:
     """Every node says no in words of its own to what changes next, and HAProxy names a pool and a listener."""
-    line, listener = world.line_of_pool("blue"), Listener.objects.get().pk
+    line, listener = env.line_of_pool("blue"), Listener.objects.get().pk
     said = f"[haproxy.cfg:{line}] : 'pool-{Pool.objects.get(name='blue').pk}' as lst-{listener} knows it is wrong."
     refusal = Refused(f"HAProxy rejects the file: {said}", stage="validate", line=line, output=f"[ALERT] (7) : {said}")
-    for node in world.memory:
+    for node in env.memory:
         node.judge = lambda bundle: refusal if b"balance roundrobin" in bundle.files["haproxy.cfg"] else None
 
 
-def texts_of_a_refusal(world: World) -> list[str]:
+def texts_of_a_refusal(env: Env) -> list[str]:
     """What stands in rollouts, steps and the quarantine after it."""
-    world.reconcile()
-    refusing(world)
-    world.change_pool("blue", "roundrobin")
-    world.reconcile()
+    env.reconcile()
+    refusing(env)
+    env.change_pool("blue", "roundrobin")
+    env.reconcile()
     refused = Rollout.objects.filter(state="failed") | Rollout.objects.exclude(object_label="")
     texts = [text for row in refused for text in (row.message, row.object_label)]
     texts += Step.objects.exclude(message="").values_list("message", flat=True)
     return [*texts, Quarantine.objects.get().message]
 
 
-def test_what_is_written_down_of_a_refusal_has_no_id_of_ours(world: World) -> None:
-    texts = texts_of_a_refusal(world)
+def test_what_is_written_down_of_a_refusal_has_no_id_of_ours(env: Env) -> None:
+    texts = texts_of_a_refusal(env)
     assert any("pool operator/blue" in text for text in texts)
     assert unsaid(texts) == []
 
 
-def test_control_without_translation_ids_are_found(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_without_translation_ids_are_found(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_words, "_label", lambda found, _: found[0])
-    assert {"lst-1", "pool-1"} <= {text.partition("-")[0] + "-1" for text in unsaid(texts_of_a_refusal(world))}
+    assert {"lst-1", "pool-1"} <= {text.partition("-")[0] + "-1" for text in unsaid(texts_of_a_refusal(env))}
 
 
-def test_reports_and_conditions_of_a_node_have_no_id_of_ours(world: World) -> None:
-    world.reconcile()
+def test_reports_and_conditions_of_a_node_have_no_id_of_ours(env: Env) -> None:
+    env.reconcile()
     report = NodeReport.objects.select_related("node").earliest("pk")
     said = "lst-1: not ours on port 80"
-    state = replace(world.memory[0].state(), drift=("certs/crt-1.pem was edited",), last_error=said, unavailable=said)
+    state = replace(env.memory[0].state(), drift=("certs/crt-1.pem was edited",), last_error=said, unavailable=said)
     instant = report.seen_at
     assert instant is not None
     found = report_of(report.node_id, state, instant)

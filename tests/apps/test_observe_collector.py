@@ -27,43 +27,43 @@ from apps.observe.collect.recorder import Recorder
 from apps.observe.judge.conditions import Type
 from apps.observe.live import store as live
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
-from tests.apps.observe_env import START, World, make_env, reading, row, state
+from tests.apps.observe_env import START, Env, make_env, reading, row, state
 
 DEAD_REDIS = "redis://127.0.0.1:1/0"
 T = TypeVar("T")
 
 
 @pytest.fixture
-def world(db: None) -> Iterator[World]:
+def env(db: None) -> Iterator[Env]:
     forget_memory_nodes()
     yield make_env()
     forget_memory_nodes()
 
 
-def rows_of(world: World, requests: int, status: str = "UP") -> tuple:  # type: ignore[type-arg]  # rows
-    pool = world.pools["acme"].pk
+def rows_of(env: Env, requests: int, status: str = "UP") -> tuple:  # type: ignore[type-arg]  # rows
+    pool = env.pools["acme"].pk
     return (
-        row("frontend", f"lst-{world.listener.pk if world.listener else 0}", requests),
+        row("frontend", f"lst-{env.listener.pk if env.listener else 0}", requests),
         row("backend", f"pool-{pool}", requests),
-        *(row("server", f"srv-{server.pk}", requests, status=status, check="L4CON") for server in world.servers[:2]),
-        row("route", f"route-{world.routes['acme'].pk}", requests),
+        *(row("server", f"srv-{server.pk}", requests, status=status, check="L4CON") for server in env.servers[:2]),
+        row("route", f"route-{env.routes['acme'].pk}", requests),
     )
 
 
-def ticks(recorder: Recorder, world: World, seconds: int, start: int = 0) -> None:
+def ticks(recorder: Recorder, env: Env, seconds: int, start: int = 0) -> None:
     """Read the first node each two seconds, ten requests/s."""
-    node = world.nodes[0]
+    node = env.nodes[0]
     for step in range(start, start + seconds, 2):
         at = START + timedelta(seconds=step)
-        found = {node.pk: reading(node, at, rows_of(world, 1000 + 10 * step))}
+        found = {node.pk: reading(node, at, rows_of(env, 1000 + 10 * step))}
         recorder.gather(found.values())
         recorder.close_buckets(at.timestamp())
         recorder.store(found, at)
         recorder.tend(at)
 
 
-def test_samples_are_stored_in_buckets_of_ten_seconds_and_minutes(world: World) -> None:
-    ticks(Recorder(), world, 150)
+def test_samples_are_stored_in_buckets_of_ten_seconds_and_minutes(env: Env) -> None:
+    ticks(Recorder(), env, 150)
     short = Sample.objects.filter(kind="backend", resolution=10).order_by("at")
     # The first reading has nothing to compare with, so the first bucket covers eight seconds.
     assert [sample.requests for sample in short][:3] == [80, 100, 100]
@@ -72,13 +72,13 @@ def test_samples_are_stored_in_buckets_of_ten_seconds_and_minutes(world: World) 
     assert [sample.requests for sample in minutes] == [580, 600]
 
 
-def test_the_number_of_queries_does_not_grow_with_nodes_and_objects(world: World) -> None:
+def test_the_number_of_queries_does_not_grow_with_nodes_and_objects(env: Env) -> None:
     counts = []
     for nodes in (1, 4):
         recorder = Recorder()
         for step in (0, 10):
             at = START + timedelta(seconds=100 * nodes + step)
-            found = {node.pk: reading(node, at, rows_of(world, 100 + step)) for node in world.nodes[:nodes]}
+            found = {node.pk: reading(node, at, rows_of(env, 100 + step)) for node in env.nodes[:nodes]}
             recorder.gather(found.values())
             recorder.close_buckets(at.timestamp())
             with CaptureQueriesContext(connection) as queries:
@@ -89,22 +89,22 @@ def test_the_number_of_queries_does_not_grow_with_nodes_and_objects(world: World
 
 
 def test_a_new_collector_goes_on_with_the_bucket_that_the_old_one_began(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    env: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = Recorder()
-    ticks(old, world, 6)
+    ticks(old, env, 6)
     old.flush()
     assert Sample.objects.get(kind="backend").requests == 40
     new = Recorder()
     monkeypatch.setattr("apps.observe.collect.recorder.now", lambda: START + timedelta(seconds=6))
     new.seed()
-    ticks(new, world, 6, start=6)
+    ticks(new, env, 6, start=6)
     assert Sample.objects.get(kind="backend", at=START).requests == 40 + 20
 
 
 @pytest.mark.both_engines
-def test_a_report_of_a_push_is_not_overwritten_by_an_older_reading(world: World) -> None:
-    node = world.nodes[0]
+def test_a_report_of_a_push_is_not_overwritten_by_an_older_reading(env: Env) -> None:
+    node = env.nodes[0]
     services.note_report(node_id=node.pk, state=state(9))
     old = now() - timedelta(seconds=5)
     Recorder().store({node.pk: Reading(node.pk, old, now(), state(8))}, now())
@@ -113,8 +113,8 @@ def test_a_report_of_a_push_is_not_overwritten_by_an_older_reading(world: World)
     assert NodeReport.objects.get(node=node).generation == 8
 
 
-def test_only_a_state_that_moved_is_told(world: World) -> None:
-    recorder, node = Recorder(), world.nodes[0]
+def test_only_a_state_that_moved_is_told(env: Env) -> None:
+    recorder, node = Recorder(), env.nodes[0]
 
     def told(found: Reading) -> list[int]:
         return recorder.store({node.pk: found}, START)
@@ -126,8 +126,8 @@ def test_only_a_state_that_moved_is_told(world: World) -> None:
     assert told(Reading(node.pk, START, START, error="No answer.")) == []
 
 
-def test_a_node_that_falls_silent_is_unreachable_after_a_little_patience(world: World) -> None:
-    recorder, node = Recorder(), world.nodes[0]
+def test_a_node_that_falls_silent_is_unreachable_after_a_little_patience(env: Env) -> None:
+    recorder, node = Recorder(), env.nodes[0]
     recorder.store({node.pk: Reading(node.pk, START, START, state(3))}, START)
 
     def reachable() -> bool | None:
@@ -141,13 +141,13 @@ def test_a_node_that_falls_silent_is_unreachable_after_a_little_patience(world: 
     assert serving.status is None
 
 
-def test_servers_of_a_node_that_fell_silent_are_unknown(world: World) -> None:
-    recorder, node, server = Recorder(), world.nodes[0], world.servers[0]
+def test_servers_of_a_node_that_fell_silent_are_unknown(env: Env) -> None:
+    recorder, node, server = Recorder(), env.nodes[0], env.servers[0]
 
     def up() -> bool | None:
         return Condition.objects.get(object_kind="server", object_id=server.pk).status
 
-    found = {node.pk: reading(node, START, rows_of(world, 10))}
+    found = {node.pk: reading(node, START, rows_of(env, 10))}
     recorder.gather(found.values())
     recorder.store(found, START)
     assert up() is True
@@ -194,13 +194,13 @@ def test_trouble_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogCap
 
 
 @pytest.fixture
-def committed(transactional_db: None) -> Iterator[World]:
+def committed(transactional_db: None) -> Iterator[Env]:
     forget_memory_nodes()
-    world = make_env()
-    for node in world.nodes:
+    env = make_env()
+    for node in env.nodes:
         there = memory_node(f"observe-{node.name}")
-        there.generation, there.rows = 3, rows_of(world, 10)
-    yield world
+        there.generation, there.rows = 3, rows_of(env, 10)
+    yield env
     forget_memory_nodes()
 
 
@@ -227,7 +227,7 @@ def in_thread(work: Callable[[], T]) -> T:
 
 
 @pytest.mark.both_engines
-def test_the_process_reads_stores_and_shows(committed: World, live_redis: str) -> None:
+def test_the_process_reads_stores_and_shows(committed: Env, live_redis: str) -> None:
     node = committed.nodes[0]
     run(Collector(), lambda: bool(live.read([node.pk], [("node", f"node-{node.pk}")])))
     assert NodeReport.objects.filter(generation=3, serving=True).count() == 4
@@ -235,7 +235,7 @@ def test_the_process_reads_stores_and_shows(committed: World, live_redis: str) -
     assert CollectorLease.objects.get().until <= now()
 
 
-def test_redis_away_costs_liveness_only(committed: World, settings: Settings) -> None:
+def test_redis_away_costs_liveness_only(committed: Env, settings: Settings) -> None:
     settings.REDIS_URL = DEAD_REDIS
     live.client.cache_clear()
     run(Collector(), lambda: NodeReport.objects.filter(seen_at__isnull=False).count() == 4)
@@ -244,7 +244,7 @@ def test_redis_away_costs_liveness_only(committed: World, settings: Settings) ->
 
 
 @pytest.mark.both_engines
-def test_a_second_collector_waits_for_the_lease(committed: World, live_redis: str) -> None:
+def test_a_second_collector_waits_for_the_lease(committed: Env, live_redis: str) -> None:
     CollectorLease.objects.create(shard=0, holder="somebody else", until=now() + timedelta(hours=1))
 
     async def look() -> tuple[bool, bool]:
@@ -327,12 +327,12 @@ def test_dead_nodes_get_threads_of_their_own() -> None:
             release.set()
 
 
-def test_samples_wait_while_the_database_is_away(world: World) -> None:
-    recorder, node = Recorder(), world.nodes[0]
-    found = {node.pk: reading(node, START, rows_of(world, 10))}
+def test_samples_wait_while_the_database_is_away(env: Env) -> None:
+    recorder, node = Recorder(), env.nodes[0]
+    found = {node.pk: reading(node, START, rows_of(env, 10))}
     recorder.gather(found.values())
-    recorder.gather([reading(node, START + timedelta(seconds=10), rows_of(world, 30))])
-    recorder.gather([reading(node, START + timedelta(seconds=20), rows_of(world, 60))])
+    recorder.gather([reading(node, START + timedelta(seconds=10), rows_of(env, 30))])
+    recorder.gather([reading(node, START + timedelta(seconds=20), rows_of(env, 60))])
     assert len(recorder.pending) == 2
     with pytest.raises(RuntimeError), connection.execute_wrapper(_fail_on_samples):
         recorder.store(found, START)
@@ -348,8 +348,8 @@ def _fail_on_samples(execute: Callable, sql: str, *args: object) -> object:  # t
     return execute(sql, *args)
 
 
-def test_a_haproxy_that_is_too_old_and_a_clock_that_is_off_are_conditions_of_the_node(world: World) -> None:
-    node, other = world.nodes[:2]
+def test_a_haproxy_that_is_too_old_and_a_clock_that_is_off_are_conditions_of_the_node(env: Env) -> None:
+    node, other = env.nodes[:2]
     memory = memory_node(f"observe-{node.name}")
     memory.haproxy_version, memory.clock_ahead_s = "2.4.30", -600.0
     found = {each.pk: read_node(Address(each.pk, each.name, each.url)) for each in (node, other)}

@@ -14,14 +14,14 @@ from apps.observe.collect.readings import Reading
 from apps.observe.collect.recorder import Recorder
 from apps.observe.live import store as live
 from apps.observe.models import NodeReport, Sample
-from tests.apps.observe_env import START, World, make_env, reading, row
+from tests.apps.observe_env import START, Env, make_env, reading, row
 
 pytestmark = pytest.mark.django_db
 TO, BOUNCE = "pool-1/to/rgn-2/rate", "pool-1/bounce/rgn-1/rate"
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     return make_env()
 
 
@@ -30,9 +30,9 @@ def flow(key: str, requests: int) -> CounterRow:
     return row("flow", key, requests, parent_id="pool-1", connections=0, status_2xx=0, bytes_out=0, status="")
 
 
-def tick(recorder: Recorder, world: World, second: int, *rows: CounterRow, epoch: str = "one", **more: object) -> None:
+def tick(recorder: Recorder, env: Env, second: int, *rows: CounterRow, epoch: str = "one", **more: object) -> None:
     """The first node is read, stored and tended."""
-    node, at = world.nodes[0], START + timedelta(seconds=second)
+    node, at = env.nodes[0], START + timedelta(seconds=second)
     found = reading(node, at, rows, epoch)
     assert found.counters is not None
     counters = replace(found.counters, **more)  # type: ignore[arg-type]  # field names are the caller's
@@ -45,10 +45,10 @@ def tick(recorder: Recorder, world: World, second: int, *rows: CounterRow, epoch
 
 
 @pytest.mark.both_engines
-def test_flows_are_stored_by_ten_seconds_and_by_minutes(world: World) -> None:
+def test_flows_are_stored_by_ten_seconds_and_by_minutes(env: Env) -> None:
     recorder = Recorder()
     for second in range(0, 150, 2):
-        tick(recorder, world, second, flow(TO, 100 + 5 * second), flow(BOUNCE, 7))
+        tick(recorder, env, second, flow(TO, 100 + 5 * second), flow(BOUNCE, 7))
     short = Sample.objects.filter(kind="flow", resolution=10).order_by("at")
     assert [sample.requests for sample in short][:3] == [40, 50, 50]
     assert {(sample.object_id, sample.parent_id) for sample in short} == {(TO, "pool-1")}
@@ -56,28 +56,28 @@ def test_flows_are_stored_by_ten_seconds_and_by_minutes(world: World) -> None:
     assert [(sample.requests, sample.seconds) for sample in minutes] == [(290, 58), (300, 60)]
 
 
-def test_a_flow_that_began_in_the_middle_of_a_bucket_is_no_faster_for_that(world: World) -> None:
+def test_a_flow_that_began_in_the_middle_of_a_bucket_is_no_faster_for_that(env: Env) -> None:
     recorder, pool = Recorder(), row("backend", "pool-1", 7)
     for second in range(0, 18, 2):
-        tick(recorder, world, second, pool)
-    tick(recorder, world, 18, pool, flow(TO, 20))
-    tick(recorder, world, 20, pool)
+        tick(recorder, env, second, pool)
+    tick(recorder, env, 18, pool, flow(TO, 20))
+    tick(recorder, env, 20, pool)
     stored = Sample.objects.get(kind="flow")
     assert (stored.requests, stored.seconds) == (20, 10)
 
 
-def test_a_reload_loses_no_flow_and_counts_none_twice(world: World) -> None:
+def test_a_reload_loses_no_flow_and_counts_none_twice(env: Env) -> None:
     recorder = Recorder()
-    tick(recorder, world, 0, flow(TO, 100))
-    tick(recorder, world, 2, flow(TO, 110))
-    tick(recorder, world, 4, flow(TO, 3), epoch="two")
-    tick(recorder, world, 6, flow(TO, 8), epoch="two")
-    tick(recorder, world, 12)
+    tick(recorder, env, 0, flow(TO, 100))
+    tick(recorder, env, 2, flow(TO, 110))
+    tick(recorder, env, 4, flow(TO, 3), epoch="two")
+    tick(recorder, env, 6, flow(TO, 8), epoch="two")
+    tick(recorder, env, 12)
     assert Sample.objects.get(kind="flow").requests == 10 + 3 + 5
 
 
-def test_flows_show_live(world: World, live_redis: str) -> None:
-    recorder, node = Recorder(), world.nodes[0]
+def test_flows_show_live(env: Env, live_redis: str) -> None:
+    recorder, node = Recorder(), env.nodes[0]
     read = {}
     for second in (0, 2):
         at = START + timedelta(seconds=second)
@@ -91,16 +91,16 @@ def test_flows_show_live(world: World, live_redis: str) -> None:
 
 
 @pytest.mark.both_engines
-def test_what_nodes_count_together_is_kept_without_zeros_each_ten_seconds(world: World) -> None:
-    recorder, node = Recorder(), world.nodes[0]
+def test_what_nodes_count_together_is_kept_without_zeros_each_ten_seconds(env: Env) -> None:
+    recorder, node = Recorder(), env.nodes[0]
     admitted = {"pool-1/node-5": 93, "pool-1/node-6": 0}
-    tick(recorder, world, 0, admitted=admitted, peers={"node-6": True})
+    tick(recorder, env, 0, admitted=admitted, peers={"node-6": True})
     report = NodeReport.objects.get(node=node)
     assert (report.admitted, report.peers, report.counted_at) == ({"pool-1/node-5": 93}, {"node-6": True}, START)
-    tick(recorder, world, 2, peers={"node-6": False})
+    tick(recorder, env, 2, peers={"node-6": False})
     report.refresh_from_db()
     assert report.peers == {"node-6": True}
-    tick(recorder, world, 12, peers={"node-6": False})
+    tick(recorder, env, 12, peers={"node-6": False})
     report.refresh_from_db()
     assert (report.admitted, report.peers) == ({}, {"node-6": False})
     # A reading without counters, as during a restart, says nothing of them.
@@ -109,19 +109,19 @@ def test_what_nodes_count_together_is_kept_without_zeros_each_ten_seconds(world:
     report.refresh_from_db()
     assert report.peers == {"node-6": False}
     # Where the node counts alone again, nothing is left of it.
-    tick(recorder, world, 36)
+    tick(recorder, env, 36)
     report.refresh_from_db()
     assert (report.admitted, report.peers) == ({}, {})
 
 
-def test_the_quickest_of_half_a_minute_is_how_far_a_region_is(world: World) -> None:
-    eu, us = world.regions
+def test_the_quickest_of_half_a_minute_is_how_far_a_region_is(env: Env) -> None:
+    eu, us = env.regions
     recorder = Recorder()
-    tick(recorder, world, 0)
+    tick(recorder, env, 0)
     for second, ms in ((2, 31), (4, 12), (6, 90)):
-        tick(recorder, world, second, distances_ms={f"rgn-{us.pk}": ms, "rgn-999999": 4})
+        tick(recorder, env, second, distances_ms={f"rgn-{us.pk}": ms, "rgn-999999": 4})
     assert not RegionLatency.objects.exists()
-    tick(recorder, world, 30, distances_ms={f"rgn-{us.pk}": 44})
+    tick(recorder, env, 30, distances_ms={f"rgn-{us.pk}": 44})
     known = RegionLatency.objects.get()
     assert (known.from_region_id, known.to_region_id, known.measured_ms) == (eu.pk, us.pk, 12)
 

@@ -21,127 +21,127 @@ from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
 from apps.observe.show import history as observed
-from tests.apps.observe_env import World, make_env, state
+from tests.apps.observe_env import Env, make_env, state
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     found = make_env()
     lease.hold(0, "a test")
     return found
 
 
-def show(world: World, requests: int = 100, age: float = 0.0, **values: object) -> None:
+def show(env: Env, requests: int = 100, age: float = 0.0, **values: object) -> None:
     """Every node served `requests` in ten seconds, as the collector would write it."""
     windows = {}
-    for node in world.nodes:
+    for node in env.nodes:
 
         def counts(**more: object) -> Counts:
             return Counts(seconds=10, requests=requests, status_2xx=requests, **(values | more))  # type: ignore[arg-type]  # field names
 
-        servers = [server for server in world.servers if server.backend.region_id == node.fleet.region_id]
+        servers = [server for server in env.servers if server.backend.region_id == node.fleet.region_id]
         rows = {
             ("node", f"node-{node.pk}"): counts(),
-            ("frontend", f"lst-{world.listener.pk if world.listener else 0}"): counts(),
+            ("frontend", f"lst-{env.listener.pk if env.listener else 0}"): counts(),
         }
         rows |= {("backend", f"pool-{server.backend.pool_id}"): counts(latency={100: requests}) for server in servers}
         rows |= {("server", f"srv-{server.pk}"): counts(status="UP", check="L7OK 200 in 3 ms") for server in servers}
-        rows["route", f"route-{world.routes['acme'].pk}"] = counts()
+        rows["route", f"route-{env.routes['acme'].pk}"] = counts()
         windows[node.pk] = LiveNode(now().timestamp() - age, rows)
     live.write(windows, {})
 
 
-def test_live_numbers_are_the_sum_of_all_nodes(world: World, live_redis: str) -> None:
-    show(world, status_5xx=100, connections_now=2, queue_now=1)
-    found = selectors.live_numbers(world.operator)
+def test_live_numbers_are_the_sum_of_all_nodes(env: Env, live_redis: str) -> None:
+    show(env, status_5xx=100, connections_now=2, queue_now=1)
+    found = selectors.live_numbers(env.operator)
     assert (found.requests_rps, found.error_rate) == (40.0, 0.5)
     assert (found.connections, found.queue, found.stale) == (8, 4, False)
 
 
-def test_customers_get_the_sum_of_their_own_pools(world: World, live_redis: str) -> None:
-    show(world)
-    assert selectors.live_numbers(world.acme).requests_rps == 40.0
-    assert selectors.live_numbers(world.globex).requests_rps == 20.0
-    assert selectors.live_numbers(world.globex).p95_ms == 97.5
+def test_customers_get_the_sum_of_their_own_pools(env: Env, live_redis: str) -> None:
+    show(env)
+    assert selectors.live_numbers(env.acme).requests_rps == 40.0
+    assert selectors.live_numbers(env.globex).requests_rps == 20.0
+    assert selectors.live_numbers(env.globex).p95_ms == 97.5
 
 
-def test_old_numbers_are_stale_and_very_old_ones_are_none(world: World, live_redis: str) -> None:
-    show(world, age=12)
-    found = selectors.live_numbers(world.operator)
+def test_old_numbers_are_stale_and_very_old_ones_are_none(env: Env, live_redis: str) -> None:
+    show(env, age=12)
+    found = selectors.live_numbers(env.operator)
     assert found.stale
     assert found.age_s is not None
     assert 12 <= found.age_s < 20
-    show(world, age=70)
-    assert selectors.live_numbers(world.operator).requests_rps is None
+    show(env, age=70)
+    assert selectors.live_numbers(env.operator).requests_rps is None
 
 
-def test_a_silent_node_is_left_out_of_the_sum_of_those_that_speak(world: World, live_redis: str) -> None:
-    show(world)
-    node = world.nodes[0].pk
+def test_a_silent_node_is_left_out_of_the_sum_of_those_that_speak(env: Env, live_redis: str) -> None:
+    show(env)
+    node = env.nodes[0].pk
     window = live.read([node], [("node", f"node-{node}")])
     assert window is not None
     live.write({node: LiveNode(now().timestamp() - 30, window[node].rows)}, {})
-    found = selectors.live_numbers(world.operator)
+    found = selectors.live_numbers(env.operator)
     assert (found.requests_rps, found.stale) == (30.0, False)
 
 
-def test_without_redis_the_last_bucket_is_shown_with_its_age(world: World, settings: Settings) -> None:
+def test_without_redis_the_last_bucket_is_shown_with_its_age(env: Env, settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     live.client.cache_clear()
     at = start_of(now().timestamp() - 25, 10)
     rows = []
-    for node in world.nodes:
-        pool = f"pool-{world.pools['acme'].pk}"
+    for node in env.nodes:
+        pool = f"pool-{env.pools['acme'].pk}"
         for key in (("node", f"node-{node.pk}"), ("backend", pool)):
             rows.append((at, node.pk, key, Counts(seconds=10, requests=50, latency={10: 50})))  # noqa: PERF401
     services.store_buckets(10, rows)
-    found = selectors.live_numbers(world.operator)
+    found = selectors.live_numbers(env.operator)
     assert (found.requests_rps, found.stale) == (20.0, True)
-    assert selectors.pool_numbers(world.acme, [world.pools["acme"].pk])[world.pools["acme"].pk].numbers.p95_ms == 9.75
+    assert selectors.pool_numbers(env.acme, [env.pools["acme"].pk])[env.pools["acme"].pk].numbers.p95_ms == 9.75
     live.client.cache_clear()
     live.forgive()
 
 
-def test_nothing_observed_is_no_number_at_all(world: World, live_redis: str) -> None:
-    for actor in (world.operator, world.acme):
+def test_nothing_observed_is_no_number_at_all(env: Env, live_redis: str) -> None:
+    for actor in (env.operator, env.acme):
         found = selectors.live_numbers(actor)
         assert (found.requests_rps, found.p95_ms, found.stale) == (None, None, True)
-    assert [region.served_rps for region in selectors.traffic_by_region(world.operator)] == [None, None]
+    assert [region.served_rps for region in selectors.traffic_by_region(env.operator)] == [None, None]
 
 
-def test_traffic_by_region_counts_what_each_pool_serves_there(world: World, live_redis: str) -> None:
-    show(world)
-    europe, america = selectors.traffic_by_region(world.operator)
+def test_traffic_by_region_counts_what_each_pool_serves_there(env: Env, live_redis: str) -> None:
+    show(env)
+    europe, america = selectors.traffic_by_region(env.operator)
     assert (europe.name, europe.served_rps) == ("eu", 20.0)
     assert (america.served_rps, america.servers_total) == (40.0, 4)
-    assert america.pools == {pool.pk: 20.0 for pool in world.pools.values()}
+    assert america.pools == {pool.pk: 20.0 for pool in env.pools.values()}
     # A customer sees the regions of its own backends.
-    assert [region.name for region in selectors.traffic_by_region(world.globex)] == ["us"]
+    assert [region.name for region in selectors.traffic_by_region(env.globex)] == ["us"]
 
 
 def judge(kind: str, object_id: int, of: Type, status: bool | None, reason: Reason, message: str = "") -> None:
     services.store_verdicts([Verdict(kind, object_id, of, status, reason, message)], now())
 
 
-def test_pools_carry_their_verdict_until_nobody_looks(world: World, live_redis: str) -> None:
-    pool, ids = world.pools["acme"], [each.pk for each in world.pools.values()]
+def test_pools_carry_their_verdict_until_nobody_looks(env: Env, live_redis: str) -> None:
+    pool, ids = env.pools["acme"], [each.pk for each in env.pools.values()]
     judge("pool", pool.pk, Type.HEALTHY, False, Reason.SOME_SERVERS_DOWN, "1 of 4 servers is down.")
-    judge("server", world.servers[0].pk, Type.UP, True, Reason.CHECK_PASSES)
-    show(world)
-    found = selectors.pool_numbers(world.acme, ids)
+    judge("server", env.servers[0].pk, Type.UP, True, Reason.CHECK_PASSES)
+    show(env)
+    found = selectors.pool_numbers(env.acme, ids)
     assert set(found) == {pool.pk}
     mine = found[pool.pk]
     assert (mine.health, mine.servers_up, mine.servers_total) == ("degraded", 1, 4)
     assert mine.numbers.requests_rps == 40.0
     lease.release(0, "a test")
-    assert selectors.pool_numbers(world.acme, ids)[pool.pk].health == "unknown"
+    assert selectors.pool_numbers(env.acme, ids)[pool.pk].health == "unknown"
 
 
-def test_server_rows_show_every_server_on_every_node_of_its_region(world: World, live_redis: str) -> None:
-    show(world)
-    found = selectors.server_rows(world.operator, world.pools["acme"].pk)
+def test_server_rows_show_every_server_on_every_node_of_its_region(env: Env, live_redis: str) -> None:
+    show(env)
+    found = selectors.server_rows(env.operator, env.pools["acme"].pk)
     assert [(each.region, each.node) for each in found] == [
         ("eu", "eu-1"), ("eu", "eu-2"), ("eu", "eu-1"), ("eu", "eu-2"),
         ("us", "us-1"), ("us", "us-2"), ("us", "us-1"), ("us", "us-2"),
@@ -149,65 +149,65 @@ def test_server_rows_show_every_server_on_every_node_of_its_region(world: World,
     assert {(each.status, each.check_text, each.numbers.requests_rps) for each in found} == {
         ("up", "L7OK 200 in 3 ms", 10.0)
     }
-    show(world, age=15)
-    assert {each.status for each in selectors.server_rows(world.operator, world.pools["acme"].pk)} == {"unknown"}
+    show(env, age=15)
+    assert {each.status for each in selectors.server_rows(env.operator, env.pools["acme"].pk)} == {"unknown"}
 
 
-def test_customers_see_neither_foreign_servers_nor_names_of_nodes(world: World, live_redis: str) -> None:
-    show(world)
-    assert selectors.server_rows(world.globex, world.pools["acme"].pk) == []
-    assert {each.node for each in selectors.server_rows(world.acme, world.pools["acme"].pk)} == {"node 1", "node 2"}
+def test_customers_see_neither_foreign_servers_nor_names_of_nodes(env: Env, live_redis: str) -> None:
+    show(env)
+    assert selectors.server_rows(env.globex, env.pools["acme"].pk) == []
+    assert {each.node for each in selectors.server_rows(env.acme, env.pools["acme"].pk)} == {"node 1", "node 2"}
 
 
-def test_a_route_at_rest_has_zeros_and_a_foreign_one_nothing(world: World, live_redis: str) -> None:
-    show(world)
-    ids = [route.pk for route in world.routes.values()]
-    found = selectors.route_numbers(world.operator, ids)
+def test_a_route_at_rest_has_zeros_and_a_foreign_one_nothing(env: Env, live_redis: str) -> None:
+    show(env)
+    ids = [route.pk for route in env.routes.values()]
+    found = selectors.route_numbers(env.operator, ids)
     assert [found[pk].requests_rps for pk in ids] == [40.0, 0.0]
-    assert set(selectors.route_numbers(world.globex, ids)) == {world.routes["globex"].pk}
+    assert set(selectors.route_numbers(env.globex, ids)) == {env.routes["globex"].pk}
 
 
-def test_listeners_have_numbers_for_those_who_own_them(world: World, live_redis: str) -> None:
-    show(world)
-    assert world.listener is not None
-    assert selectors.listener_numbers(world.operator, [world.listener.pk])[world.listener.pk].requests_rps == 40.0
-    assert selectors.listener_numbers(world.acme, [world.listener.pk]) == {}
+def test_listeners_have_numbers_for_those_who_own_them(env: Env, live_redis: str) -> None:
+    show(env)
+    assert env.listener is not None
+    assert selectors.listener_numbers(env.operator, [env.listener.pk])[env.listener.pk].requests_rps == 40.0
+    assert selectors.listener_numbers(env.acme, [env.listener.pk]) == {}
 
 
-def test_nodes_say_what_they_run_and_whether_they_answer(world: World, live_redis: str) -> None:
-    first, second = world.nodes[:2]
+def test_nodes_say_what_they_run_and_whether_they_answer(env: Env, live_redis: str) -> None:
+    first, second = env.nodes[:2]
     services.note_report(node_id=first.pk, state=state(7, drift=("maps/a.map was edited",)))
     services.note_report(node_id=second.pk, state=state(6))
     services.store_contact_errors({second.pk: "No route to host."})
     judge("node", second.pk, Type.REACHABLE, False, Reason.DOES_NOT_ANSWER, "No route to host.")
     type(second.report).objects.filter(node=second).update(seen_at=now() - timedelta(minutes=2))
-    found = selectors.node_numbers(world.operator)
+    found = selectors.node_numbers(env.operator)
     assert (found[first.pk].reachable, found[first.pk].running_generation) == (True, 7)
     assert found[first.pk].drift == ("maps/a.map was edited",)
     assert (found[second.pk].reachable, found[second.pk].serving) == (False, None)
     assert found[second.pk].contact_error == "No route to host."
-    assert found[world.nodes[2].pk].reachable is None
-    assert selectors.node_numbers(world.acme) == {}
+    assert found[env.nodes[2].pk].reachable is None
+    assert selectors.node_numbers(env.acme) == {}
 
 
-def test_the_worst_problem_comes_first_as_a_sentence(world: World, live_redis: str) -> None:
-    acme, globex, node = world.pools["acme"], world.pools["globex"], world.nodes[0]
+def test_the_worst_problem_comes_first_as_a_sentence(env: Env, live_redis: str) -> None:
+    acme, globex, node = env.pools["acme"], env.pools["globex"], env.nodes[0]
     judge("pool", globex.pk, Type.HEALTHY, False, Reason.SOME_SERVERS_DOWN, "1 of 2 servers is down: us-1 (L4CON).")
     judge("pool", acme.pk, Type.HEALTHY, True, Reason.ALL_SERVERS_UP)
     judge("node", node.pk, Type.REACHABLE, False, Reason.DOES_NOT_ANSWER, "No route to host.")
-    found = selectors.problems(world.operator)
+    found = selectors.problems(env.operator)
     assert [problem.sentence for problem in found] == [
         "Node eu-1 cannot be reached. No route to host.",
         "Pool globex-web is degraded. 1 of 2 servers is down: us-1 (L4CON).",
     ]
     assert [(problem.kind, problem.object_id) for problem in found] == [("node", node.pk), ("pool", globex.pk)]
-    assert [problem.kind for problem in selectors.problems(world.globex)] == ["pool"]
-    assert selectors.problems(world.acme) == []
+    assert [problem.kind for problem in selectors.problems(env.globex)] == ["pool"]
+    assert selectors.problems(env.acme) == []
 
 
-def test_without_a_collector_the_problem_is_that_nobody_looks(world: World, live_redis: str) -> None:
+def test_without_a_collector_the_problem_is_that_nobody_looks(env: Env, live_redis: str) -> None:
     lease.release(0, "a test")
-    assert [problem.kind for problem in selectors.problems(world.operator)] == ["collector"]
+    assert [problem.kind for problem in selectors.problems(env.operator)] == ["collector"]
 
 
 @pytest.fixture
@@ -218,14 +218,14 @@ def instant(monkeypatch: pytest.MonkeyPatch) -> datetime:
     return moment
 
 
-def history(world: World, minutes: int, instant: datetime) -> int:
+def history(env: Env, minutes: int, instant: datetime) -> int:
     """A request/s on the acme pool, on each node, in each ten seconds but for a hole of a minute."""
     end = start_of(instant.timestamp() - 10, 10)
-    pool, rows = f"pool-{world.pools['acme'].pk}", []
+    pool, rows = f"pool-{env.pools['acme'].pk}", []
     for at in range(end - 60 * minutes, end + 10, 10):
         if end - 180 <= at < end - 120:
             continue
-        for node in world.nodes:
+        for node in env.nodes:
             rows.append((at, node.pk, ("node", f"node-{node.pk}"), Counts(seconds=10, requests=10)))
             rows.append(
                 (at, node.pk, ("backend", pool), Counts(seconds=10, requests=10, status_5xx=5, latency={100: 10}))
@@ -234,12 +234,10 @@ def history(world: World, minutes: int, instant: datetime) -> int:
     return end
 
 
-def test_a_series_has_holes_where_nobody_looked_and_zeros_where_nothing_happened(
-    world: World, instant: datetime
-) -> None:
-    end = history(world, 10, instant)
-    names = [f"pool-{pool.pk}" for pool in world.pools.values()]
-    found = selectors.series(world.operator, "backend", names, minutes=5, points=30, latency=True)
+def test_a_series_has_holes_where_nobody_looked_and_zeros_where_nothing_happened(env: Env, instant: datetime) -> None:
+    end = history(env, 10, instant)
+    names = [f"pool-{pool.pk}" for pool in env.pools.values()]
+    found = selectors.series(env.operator, "backend", names, minutes=5, points=30, latency=True)
     busy, quiet = found[names[0]], found[names[1]]
     assert (len(busy.x), busy.x[-1]) == (30, end)
     assert busy.requests == (4.0,) * 12 + (None,) * 6 + (4.0,) * 12 or busy.requests.count(None) == 6
@@ -248,30 +246,30 @@ def test_a_series_has_holes_where_nobody_looked_and_zeros_where_nothing_happened
     assert quiet.requests.count(None) == 6
 
 
-def test_series_longer_than_an_hour_are_made_of_minutes(world: World, instant: datetime) -> None:
-    end = history(world, 10, instant)
+def test_series_longer_than_an_hour_are_made_of_minutes(env: Env, instant: datetime) -> None:
+    end = history(env, 10, instant)
     services.roll_up(end)
-    name = f"pool-{world.pools['acme'].pk}"
-    found = selectors.series(world.operator, "backend", [name], minutes=120, points=120)[name]
+    name = f"pool-{env.pools['acme'].pk}"
+    found = selectors.series(env.operator, "backend", [name], minutes=120, points=120)[name]
     assert len(found.x) == 120
     assert {round(value) for value in found.requests if value is not None} == {4}
 
 
-def test_series_of_foreign_objects_are_left_out(world: World, live_redis: str) -> None:
-    names = [f"pool-{pool.pk}" for pool in world.pools.values()]
-    assert set(selectors.series(world.globex, "backend", names)) == {names[1]}
-    assert selectors.series(world.globex, "node", [f"node-{world.nodes[0].pk}"]) == {}
-    assert set(selectors.series(world.globex, "backend", ["pool-999999999", "srv-1"])) == set()
+def test_series_of_foreign_objects_are_left_out(env: Env, live_redis: str) -> None:
+    names = [f"pool-{pool.pk}" for pool in env.pools.values()]
+    assert set(selectors.series(env.globex, "backend", names)) == {names[1]}
+    assert selectors.series(env.globex, "node", [f"node-{env.nodes[0].pk}"]) == {}
+    assert set(selectors.series(env.globex, "backend", ["pool-999999999", "srv-1"])) == set()
 
 
-def test_the_overall_series_of_a_customer_is_that_of_its_pools(world: World, instant: datetime) -> None:
-    history(world, 5, instant)
-    assert selectors.overall_series(world.operator, minutes=5, points=30).requests[-1] == 4.0
-    assert selectors.overall_series(world.acme, minutes=5, points=30).requests[-1] == 4.0
-    assert selectors.overall_series(world.globex, minutes=5, points=30).requests[-1] == 0.0
+def test_the_overall_series_of_a_customer_is_that_of_its_pools(env: Env, instant: datetime) -> None:
+    history(env, 5, instant)
+    assert selectors.overall_series(env.operator, minutes=5, points=30).requests[-1] == 4.0
+    assert selectors.overall_series(env.acme, minutes=5, points=30).requests[-1] == 4.0
+    assert selectors.overall_series(env.globex, minutes=5, points=30).requests[-1] == 0.0
 
 
-def every_selector(world: World, actor: Actor) -> list[Callable[[], object]]:
+def every_selector(env: Env, actor: Actor) -> list[Callable[[], object]]:
     pools = list(Pool.objects.values_list("pk", flat=True))
     routes = list(Route.objects.values_list("pk", flat=True))
     return [
@@ -287,25 +285,25 @@ def every_selector(world: World, actor: Actor) -> list[Callable[[], object]]:
     ]
 
 
-def queries_of(world: World, actor: Actor) -> list[int]:
+def queries_of(env: Env, actor: Actor) -> list[int]:
     counts = []
-    for select in every_selector(world, actor):
+    for select in every_selector(env, actor):
         with CaptureQueriesContext(connection) as queries:
             select()
         counts.append(len(queries))
     return counts
 
 
-def test_the_number_of_queries_does_not_grow_with_the_rows(world: World, live_redis: str) -> None:
-    show(world)
-    judge("pool", world.pools["acme"].pk, Type.HEALTHY, False, Reason.NO_SERVER_UP)
-    before = queries_of(world, world.operator)
-    template = world.pools["acme"]
+def test_the_number_of_queries_does_not_grow_with_the_rows(env: Env, live_redis: str) -> None:
+    show(env)
+    judge("pool", env.pools["acme"].pk, Type.HEALTHY, False, Reason.NO_SERVER_UP)
+    before = queries_of(env, env.operator)
+    template = env.pools["acme"]
     for number in range(20):
         pool = Pool.objects.create(account=template.account, name=f"more-{number}")
         judge("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP)
-        route = world.routes["acme"]
+        route = env.routes["acme"]
         route.pk, route.name = None, f"more-{number}"
         route.save()
-    assert queries_of(world, world.operator) == before
+    assert queries_of(env, env.operator) == before
     assert max(before) <= 8

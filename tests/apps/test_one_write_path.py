@@ -127,7 +127,7 @@ WAYS = {
 
 @pytest.fixture
 def actor(tutorial_env: Actor) -> Actor:
-    """The operator, in a world with an address and a schedule."""
+    """The operator, in an environment with an address and a schedule."""
     about = {"kind": "anycast", "address": "192.0.2.10"}
     services.save_object(actor=tutorial_env, kind="StaticIP", name="home", spec=about)
     weekly = {"when": {"cron": "0 4 * * 1"}, "target": {"change": {"object": document(tutorial_env, wrong=False)}}}

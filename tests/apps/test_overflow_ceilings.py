@@ -10,13 +10,13 @@ from apps.core.clock import now
 from apps.observe.collect.buckets import SHORT, start_of
 from apps.observe.collect.recorder import Recorder
 from apps.overflow import selectors
-from tests.apps.observe_env import World, make_env, reading, row
+from tests.apps.observe_env import Env, make_env, reading, row
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def env(live_redis: object) -> Env:
     """us is asked 10/s for acme's pool and refuses 4/s of them, 3/s because there are too many at once."""
     made = make_env()
     start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - 2 * SHORT, UTC)
@@ -32,9 +32,9 @@ def world(live_redis: object) -> World:
     return made
 
 
-def test_what_the_ceiling_refuses_is_said_and_is_neither_served_nor_without_room(world: World) -> None:
-    flow = selectors.flow_of(world.operator, world.pools["acme"])
-    us = next(use for use in flow.regions if use.region_id == f"rgn-{world.regions[1].pk}")
+def test_what_the_ceiling_refuses_is_said_and_is_neither_served_nor_without_room(env: Env) -> None:
+    flow = selectors.flow_of(env.operator, env.pools["acme"])
+    us = next(use for use in flow.regions if use.region_id == f"rgn-{env.regions[1].pk}")
     rates = (us.demand_rps, us.served_rps, us.rejected_rps, us.capped_rps)
     assert rates == pytest.approx((10, 6, 4, 4), rel=0.05)
     (sentence,) = us.sentences

@@ -9,33 +9,33 @@ import pytest
 from apps.definitions.models import Backend
 from apps.definitions.services import set_limit
 from apps.overflow.preview import overloads
-from tests.apps.observe_env import World, make_env
+from tests.apps.observe_env import Env, make_env
 from tests.apps.overflow_env import make_spilling
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object, still_clock: None) -> World:
+def env(live_redis: object, still_clock: None) -> Env:
     """us (limit 10) is offered 19.9/s, eu (limit 10) serves 2 of its own and what comes."""
     return make_spilling()
 
 
-def to(world: World, value: int) -> partial[Backend]:
+def to(env: Env, value: int) -> partial[Backend]:
     """A change of the limit of us."""
-    return partial(set_limit, actor=world.operator, pool_id=world.pools["acme"].pk, region="us", value=value)
+    return partial(set_limit, actor=env.operator, pool_id=env.pools["acme"].pk, region="us", value=value)
 
 
-def test_a_limit_that_is_too_low_is_said_before_it_is_set(world: World) -> None:
-    found = overloads(world.operator, to(world, 4))
+def test_a_limit_that_is_too_low_is_said_before_it_is_set(env: Env) -> None:
+    found = overloads(env.operator, to(env, 4))
     assert any(sentence.startswith("eu would be at ") for sentence in found)
-    assert Backend.objects.get(region__name="us", pool=world.pools["acme"]).limit_value == 10
+    assert Backend.objects.get(region__name="us", pool=env.pools["acme"]).limit_value == 10
 
 
-def test_a_limit_that_makes_room_is_no_matter(world: World) -> None:
-    assert overloads(world.operator, to(world, 40)) == ()
+def test_a_limit_that_makes_room_is_no_matter(env: Env) -> None:
+    assert overloads(env.operator, to(env, 40)) == ()
 
 
 def test_without_traffic_nobody_can_say_anything() -> None:
-    world = make_env()
-    assert overloads(world.operator, to(world, 1)) == ()
+    env = make_env()
+    assert overloads(env.operator, to(env, 1)) == ()

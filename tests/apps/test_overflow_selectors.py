@@ -12,19 +12,19 @@ from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 from apps.overflow import selectors
 from apps.overflow.flows import WhatIf
-from tests.apps.observe_env import World, make_env
+from tests.apps.observe_env import Env, make_env
 from tests.apps.overflow_env import make_spilling
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def spilling(live_redis: object, still_clock: None) -> World:
+def spilling(live_redis: object, still_clock: None) -> Env:
     """us (limit 10) is offered 19.9/s and sends 9.9 to eu, which serves 2 of its own beside them."""
     return make_spilling()
 
 
-def test_a_flow_says_who_serves_whom_how_far_away_and_why(spilling: World) -> None:
+def test_a_flow_says_who_serves_whom_how_far_away_and_why(spilling: Env) -> None:
     flow = selectors.flow_of(spilling.operator, None)
     (lane,) = flow.lanes
     assert (lane.source, lane.target, lane.added_ms, lane.reason) == ("us", "eu", 98, "rate")
@@ -34,13 +34,13 @@ def test_a_flow_says_who_serves_whom_how_far_away_and_why(spilling: World) -> No
     assert (round(eu.local_rps), round(eu.overflow_in_rps), round(eu.served_rps)) == (2, 10, 12)
 
 
-def test_the_reason_is_said_in_words(spilling: World) -> None:
+def test_the_reason_is_said_in_words(spilling: Env) -> None:
     us = selectors.flow_of(spilling.operator, spilling.pools["acme"]).regions[1]
     (sentence,) = us.sentences
     assert re.fullmatch(r"us is at 10 of 10 requests/s since \d\d:\d\d; (?:9\.[89]|10)/s go to eu, \+98 ms\.", sentence)
 
 
-def test_the_planner_predicts_what_was_measured(spilling: World) -> None:
+def test_the_planner_predicts_what_was_measured(spilling: Env) -> None:
     actual = selectors.flow_of(spilling.operator, spilling.pools["acme"])
     predicted = selectors.predicted(spilling.operator, spilling.pools["acme"])
     pairs = zip(actual.regions, predicted.regions, strict=True)
@@ -50,7 +50,7 @@ def test_the_planner_predicts_what_was_measured(spilling: World) -> None:
     assert predicted.regions[0].served_rps == pytest.approx(actual.regions[0].served_rps, abs=1.1)
 
 
-def test_what_if_a_limit_were_higher(spilling: World) -> None:
+def test_what_if_a_limit_were_higher(spilling: Env) -> None:
     us = spilling.regions[1]
     before, then, words = selectors.what_if(
         spilling.operator, spilling.pools["acme"], WhatIf(limits={f"rgn-{us.pk}": 30})
@@ -63,7 +63,7 @@ def test_what_if_a_limit_were_higher(spilling: World) -> None:
     )
 
 
-def test_what_if_a_region_were_lost(spilling: World) -> None:
+def test_what_if_a_region_were_lost(spilling: Env) -> None:
     eu, us = spilling.regions
     _, then, words = selectors.what_if(
         spilling.operator, spilling.pools["acme"], WhatIf(failed_regions=(f"rgn-{us.pk}",))
@@ -72,13 +72,13 @@ def test_what_if_a_region_were_lost(spilling: World) -> None:
     assert [round(use.served_rps) for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [22]
 
 
-def test_a_drained_region_takes_nothing_in_the_plan(spilling: World) -> None:
+def test_a_drained_region_takes_nothing_in_the_plan(spilling: Env) -> None:
     eu, _ = spilling.regions
     _, then, _ = selectors.what_if(spilling.operator, spilling.pools["acme"], WhatIf(drained_regions=(f"rgn-{eu.pk}",)))
     assert [use.served_rps for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [0]
 
 
-def test_the_history_has_the_same_numbers(spilling: World) -> None:
+def test_the_history_has_the_same_numbers(spilling: Env) -> None:
     seen = [point for point in selectors.history(spilling.operator, None, 60) if point.demand_rps]
     assert seen[-1].overflow_out_rps == pytest.approx(9.9, abs=0.2)
     assert seen[-1].demand_rps == pytest.approx(21.9, abs=0.3)
@@ -87,7 +87,7 @@ def test_the_history_has_the_same_numbers(spilling: World) -> None:
     assert then.lanes[0].rps == pytest.approx(9.9, abs=0.3)
 
 
-def test_customers_see_the_flow_of_their_own_pools_only(spilling: World) -> None:
+def test_customers_see_the_flow_of_their_own_pools_only(spilling: Env) -> None:
     assert selectors.flow_of(spilling.acme, None).lanes
     flow = selectors.flow_of(spilling.globex, None)
     assert flow.lanes == ()
@@ -96,12 +96,12 @@ def test_customers_see_the_flow_of_their_own_pools_only(spilling: World) -> None
 
 
 def test_without_traffic_nothing_is_invented() -> None:
-    world = make_env()
-    flow = selectors.flow_of(world.operator, None)
+    env = make_env()
+    flow = selectors.flow_of(env.operator, None)
     assert (flow.at, flow.lanes) == (None, ())
 
 
-def test_no_limit_is_said(spilling: World) -> None:
+def test_no_limit_is_said(spilling: Env) -> None:
     Backend.objects.filter(region=spilling.regions[0]).update(limit_kind="none", limit_value=0)
     eu = selectors.flow_of(spilling.operator, spilling.pools["acme"]).regions[0]
     assert eu.sentences == ("eu has no limit and accepts all traffic.",)

@@ -21,36 +21,36 @@ from apps.observe.show.flows import overflowing_since
 from apps.overflow import reasons, selectors
 from apps.overflow.flows import Flow, WhatIf
 from apps.overflow.preview import overloads
-from tests.apps.observe_env import World
+from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object, still_clock: None) -> World:
+def env(live_redis: object, still_clock: None) -> Env:
     """us (limit 10) is offered 19.9/s, eu (limit 10) serves 2 of its own and what comes."""
     return make_spilling()
 
 
-def lower(world: World) -> partial[Backend]:
+def lower(env: Env) -> partial[Backend]:
     """A limit of 4 in us: more goes to eu than it has room for."""
-    return partial(set_limit, actor=world.operator, pool_id=world.pools["acme"].pk, region="us", value=4)
+    return partial(set_limit, actor=env.operator, pool_id=env.pools["acme"].pk, region="us", value=4)
 
 
-def add_idle_pool(world: World, kind: str, value: int) -> None:
+def add_idle_pool(env: Env, kind: str, value: int) -> None:
     """The pool of globex gets servers in eu, and no traffic."""
-    pool = world.pools["globex"]
+    pool = env.pools["globex"]
     backend = Backend.objects.create(
-        account=pool.account, pool=pool, region=world.regions[0], limit_kind=kind, limit_value=value
+        account=pool.account, pool=pool, region=env.regions[0], limit_kind=kind, limit_value=value
     )
     Server.objects.create(account=pool.account, backend=backend, name="idle", address="10.0.0.9", port=9000)
 
 
-def judge_servers(world: World, *, down: str) -> None:
+def judge_servers(env: Env, *, down: str) -> None:
     """Servers of acme in the region `down` fail their checks; all others pass."""
     for server in Server.objects.select_related("backend__region"):
-        fails = server.backend.pool_id == world.pools["acme"].pk and server.backend.region.name == down
+        fails = server.backend.pool_id == env.pools["acme"].pk and server.backend.region.name == down
         reason = Reason.CHECK_FAILS if fails else Reason.CHECK_PASSES
         store_verdicts([Verdict("server", server.pk, Type.UP, not fails, reason, "Said by a test.")], now())
 
@@ -61,15 +61,15 @@ def kept_in_us(flow: Flow) -> list[int]:
 
 
 @pytest.mark.parametrize(("kind", "value"), [("rate", 500), ("none", 0)])
-def test_the_room_of_another_pool_hides_no_overload(world: World, kind: str, value: int) -> None:
-    add_idle_pool(world, kind, value)
-    found = overloads(world.operator, lower(world))
+def test_the_room_of_another_pool_hides_no_overload(env: Env, kind: str, value: int) -> None:
+    add_idle_pool(env, kind, value)
+    found = overloads(env.operator, lower(env))
     assert any(text.startswith("eu would be at ") and text.endswith(" of acme-web.") for text in found)
 
 
-def test_what_waits_for_a_slot_is_not_called_refused(world: World) -> None:
-    Pool.objects.filter(pk=world.pools["acme"].pk).update(when_full="queue")
-    flow = selectors.predicted(world.operator, world.pools["acme"])
+def test_what_waits_for_a_slot_is_not_called_refused(env: Env) -> None:
+    Pool.objects.filter(pk=env.pools["acme"].pk).update(when_full="queue")
+    flow = selectors.predicted(env.operator, env.pools["acme"])
     (us,) = (use for use in flow.regions if use.name == "us")
     assert (flow.rejected_rps, us.rejected_rps) == (0, 0)
     assert us.queued_rps == pytest.approx(1.9, abs=0.2)
@@ -78,37 +78,37 @@ def test_what_waits_for_a_slot_is_not_called_refused(world: World) -> None:
     assert "refused" not in us.sentences[0]
 
 
-def test_a_change_that_makes_more_wait_is_warned_of(world: World) -> None:
-    before = selectors.predicted(world.operator, world.pools["acme"]).regions
+def test_a_change_that_makes_more_wait_is_warned_of(env: Env) -> None:
+    before = selectors.predicted(env.operator, env.pools["acme"]).regions
     after = [replace(use, queued_rps=3.0) if use.name == "us" else use for use in before]
     assert reasons.overloads(before, after) == ("3 more requests/s would wait for a free slot.",)
 
 
-def test_a_pool_without_servers_up_is_down_though_another_pool_is_up_there(world: World) -> None:
-    judge_servers(world, down="us")
-    assert kept_in_us(selectors.predicted(world.operator, world.pools["acme"])) == [0]
-    assert kept_in_us(selectors.predicted(world.operator, None)) == [0]
+def test_a_pool_without_servers_up_is_down_though_another_pool_is_up_there(env: Env) -> None:
+    judge_servers(env, down="us")
+    assert kept_in_us(selectors.predicted(env.operator, env.pools["acme"])) == [0]
+    assert kept_in_us(selectors.predicted(env.operator, None)) == [0]
 
 
-def test_traffic_that_leaves_failing_servers_is_not_said_to_be_drained(world: World) -> None:
-    judge_servers(world, down="us")
+def test_traffic_that_leaves_failing_servers_is_not_said_to_be_drained(env: Env) -> None:
+    judge_servers(env, down="us")
     Backend.objects.filter(region__name="eu").update(limit_value=100)
-    (lane,) = selectors.predicted(world.operator, world.pools["acme"]).lanes
+    (lane,) = selectors.predicted(env.operator, env.pools["acme"]).lanes
     assert (lane.source, lane.reason) == ("us", "down")
 
 
-def test_another_limit_does_not_open_a_drained_region(world: World) -> None:
+def test_another_limit_does_not_open_a_drained_region(env: Env) -> None:
     Region.objects.filter(name="eu").update(drained=True)
-    eu = f"rgn-{world.regions[0].pk}"
-    _, then, _ = selectors.what_if(world.operator, world.pools["acme"], WhatIf(limits={eu: 50}))
+    eu = f"rgn-{env.regions[0].pk}"
+    _, then, _ = selectors.what_if(env.operator, env.pools["acme"], WhatIf(limits={eu: 50}))
     assert [use.served_rps for use in then.regions if use.region_id == eu] == [0]
 
 
-def spill_for(world: World, hours: int) -> str:
+def spill_for(env: Env, hours: int) -> str:
     """us sends traffic away for so long, until now; the name of the pool."""
-    pool, begin = f"pool-{world.pools['acme'].pk}", now() - timedelta(hours=hours)
-    flow = {"node": world.nodes[2], "kind": "flow", "parent_id": pool, "requests": 99}
-    name = f"{pool}/to/rgn-{world.regions[0].pk}/rate"
+    pool, begin = f"pool-{env.pools['acme'].pk}", now() - timedelta(hours=hours)
+    flow = {"node": env.nodes[2], "kind": "flow", "parent_id": pool, "requests": 99}
+    name = f"{pool}/to/rgn-{env.regions[0].pk}/rate"
     for resolution, seconds in ((SHORT, min(hours, 2) * 3600), (LONG, hours * 3600)):
         first = hours * 3600 - seconds
         rows = [
@@ -119,18 +119,18 @@ def spill_for(world: World, hours: int) -> str:
     return pool
 
 
-def test_overflow_that_began_hours_ago_did_not_begin_an_hour_ago(world: World) -> None:
-    pool = spill_for(world, 3)
-    since = overflowing_since([pool])[pool, f"rgn-{world.regions[1].pk}", "rate"]
+def test_overflow_that_began_hours_ago_did_not_begin_an_hour_ago(env: Env) -> None:
+    pool = spill_for(env, 3)
+    since = overflowing_since([pool])[pool, f"rgn-{env.regions[1].pk}", "rate"]
     assert abs(now() - timedelta(hours=3) - since) <= timedelta(minutes=2)
 
 
-def test_overflow_of_more_than_a_day_has_no_time_of_day(world: World) -> None:
-    assert overflowing_since([spill_for(world, 26)]) == {}
+def test_overflow_of_more_than_a_day_has_no_time_of_day(env: Env) -> None:
+    assert overflowing_since([spill_for(env, 26)]) == {}
 
 
-def test_a_verdict_on_a_limit_ends_with_the_limit(world: World) -> None:
-    pool = world.pools["acme"]
+def test_a_verdict_on_a_limit_ends_with_the_limit(env: Env) -> None:
+    pool = env.pools["acme"]
     always = Verdict("pool", pool.pk, Type.LIMIT_FITS, False, Reason.LIMIT_ALWAYS_REACHED, "Said by a test.")
     store_verdicts([always], now())
     Backend.objects.filter(pool=pool).update(limit_kind="none", limit_value=0)

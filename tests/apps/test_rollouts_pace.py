@@ -23,9 +23,9 @@ from apps.fleet.services import RECONCILE_TASK
 from apps.rollouts import services
 from apps.rollouts.models import Rollout, Step
 from apps.rollouts.push import reconciling
-from tests.apps.pushed import World, add_route, put_env, remembered
+from tests.apps.pushed import Env, add_route, put_env, remembered
 
-RUNNING = remembered(World.reconcile)
+RUNNING = remembered(Env.reconcile)
 PROMISED_S = 1.0
 CONTROL_S = 2.0
 PATIENCE_S = 30.0
@@ -83,17 +83,17 @@ def _next_change_while_one_is_silent(monkeypatch: pytest.MonkeyPatch, seconds: f
     """Whether n1 has the second change so soon after it was made, n2 being silent at the first; who was woken later."""
     woken: Woken = []
     monkeypatch.setattr(reconciling, "enqueue", lambda *words: woken.append(words))
-    world = put_env(RUNNING)
+    env = put_env(RUNNING)
     with silent() as agent:
         Node.objects.filter(name="n2").update(url=f"unix://{agent.path}")
-        add_route(world.operator, "one", "/one")
-        worker = threading.Thread(target=_reconcile, args=(world,))
+        add_route(env.operator, "one", "/one")
+        worker = threading.Thread(target=_reconcile, args=(env,))
         worker.start()
         assert agent.asked.wait(PATIENCE_S), "the silent one has been asked"
         time.sleep(0.5)
-        add_route(world.operator, "two", "/two")
-        before = world.memory[0].generation
-        soon = until(lambda: world.memory[0].generation > before, seconds)
+        add_route(env.operator, "two", "/two")
+        before = env.memory[0].generation
+        soon = until(lambda: env.memory[0].generation > before, seconds)
         if soon:
             worker.join(PATIENCE_S)
             assert not worker.is_alive(), "nor does the worker wait for the silent one"
@@ -103,9 +103,9 @@ def _next_change_while_one_is_silent(monkeypatch: pytest.MonkeyPatch, seconds: f
     return soon, woken
 
 
-def _reconcile(world: World) -> None:
+def _reconcile(env: Env) -> None:
     try:
-        services.reconcile_fleet(fleet_id=world.fleet.pk)
+        services.reconcile_fleet(fleet_id=env.fleet.pk)
     finally:
         connections.close_all()
 
@@ -168,16 +168,16 @@ def test_an_address_where_nobody_is_costs_a_push_two_seconds_and_not_its_whole_t
 
 
 def test_a_node_that_could_not_take_a_change_holds_up_nobody_and_gets_it_later(db: None) -> None:
-    world = put_env(RUNNING)
-    world.memory[1].unavailable = "no space left on the disk"
-    add_route(world.operator, "one", "/one")
-    world.reconcile()
+    env = put_env(RUNNING)
+    env.memory[1].unavailable = "no space left on the disk"
+    add_route(env.operator, "one", "/one")
+    env.reconcile()
     rollout = Rollout.objects.latest("id")
     assert (rollout.state, rollout.fleet.sync.refused_digest) == ("pushing", ""), "nothing was refused"
     assert "no space left" in rollout.steps.get(node__name="n2").message
-    world.memory[1].unavailable = ""
-    assert until(lambda: not services.reconcile_fleet(fleet_id=world.fleet.pk) or _is_done(rollout), 5)
-    assert world.memory[0].digest == world.memory[1].digest
+    env.memory[1].unavailable = ""
+    assert until(lambda: not services.reconcile_fleet(fleet_id=env.fleet.pk) or _is_done(rollout), 5)
+    assert env.memory[0].digest == env.memory[1].digest
 
 
 def _is_done(rollout: Rollout) -> bool:

@@ -24,7 +24,7 @@ from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
 from apps.rollouts.push import reconciling
 from apps.rollouts.push.repairs import FIRST_PAUSE
 from apps.webhooks.events import type_of
-from tests.apps.pushed import World, add_route, put_env, remembered
+from tests.apps.pushed import Env, add_route, put_env, remembered
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api
@@ -36,20 +36,20 @@ NO = Refused("no", stage="switch")
 Judge = Callable[[Bundle], ProxyError | None]
 
 
-def with_https(world: World) -> None:
+def with_https(env: Env) -> None:
     """A listener with a certificate of the operator's, and a hundred customers with a route and a pool each."""
     chain, key = pem_pair("www.example.org")
-    save_object(actor=world.operator, kind="Certificate", name="site", spec={"chain": chain, "key": key})
+    save_object(actor=env.operator, kind="Certificate", name="site", spec={"chain": chain, "key": key})
     listeners = [
         {"name": "http", "protocol": "http", "port": 8080},
         {"name": "https", "protocol": "https", "port": 8443, "certificates": ["site"]},
     ]
     save_object(
-        actor=world.operator, kind="LoadBalancer", name="front", spec={"fleets": ["here"], "listeners": listeners}
+        actor=env.operator, kind="LoadBalancer", name="front", spec={"fleets": ["here"], "listeners": listeners}
     )
     for number in range(CUSTOMERS):
         actor_of(customer(number), Account.Kind.CUSTOMER)
-    world.reconcile()
+    env.reconcile()
 
 
 def customer(number: int) -> str:
@@ -57,16 +57,16 @@ def customer(number: int) -> str:
     return f"c{number:03}"
 
 
-WORLD = remembered(with_https)
+ENV = remembered(with_https)
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     """Nodes that run what all of the customers have, which is nothing yet."""
-    return put_env(WORLD)
+    return put_env(ENV)
 
 
-def everybody_writes(world: World, many: int = 5) -> None:
+def everybody_writes(env: Env, many: int = 5) -> None:
     """So many customers add a pool and a route each, in one go."""
     front = LoadBalancer.objects.get()
     owners = list(Account.objects.filter(kind=Account.Kind.CUSTOMER).order_by("name")[:many])
@@ -81,7 +81,7 @@ def everybody_writes(world: World, many: int = 5) -> None:
     Route.objects.bulk_create(routes)
     shares = [RoutePool(route=route, pool=pool, weight=1) for route, pool in zip(routes, pools, strict=True)]
     RoutePool.objects.bulk_create(shares)
-    request_push([world.fleet])
+    request_push([env.fleet])
 
 
 def refuses(*words: str, names: bool, stage: str = "trial_run") -> Judge:
@@ -129,14 +129,14 @@ def poison_certificate(owner: str) -> tuple[str, str]:
 KINDS = [poison_route, poison_answer, poison_pool, poison_server, poison_certificate]
 
 
-def judged(world: World, judge: Judge | None) -> None:
-    for node in world.memory:
+def judged(env: Env, judge: Judge | None) -> None:
+    for node in env.memory:
         node.judge = judge
 
 
-def served(world: World) -> set[str]:
+def served(env: Env) -> set[str]:
     """Hostnames that have a route on every node."""
-    maps = [node.files[path].decode() for node in world.memory for path in node.files if path.endswith("-prefix.map")]
+    maps = [node.files[path].decode() for node in env.memory for path in node.files if path.endswith("-prefix.map")]
     return set.intersection(*({line.partition("/")[0] for line in text.splitlines()} for text in maps))
 
 
@@ -144,29 +144,29 @@ def served(world: World) -> set[str]:
 @pytest.mark.parametrize("names", [True, pytest.param(False, marks=pytest.mark.exhaustive)], ids=["named", "halved"])
 @pytest.mark.parametrize("poison", KINDS, ids=lambda poison: poison.__name__)
 def test_one_poison_object_among_a_hundred_customers_is_named_and_all_others_are_live_in_the_same_round(
-    world: World, poison: Any, names: bool
+    env: Env, poison: Any, names: bool
 ) -> None:
-    everybody_writes(world, CUSTOMERS)
+    everybody_writes(env, CUSTOMERS)
     word, object_id = poison(customer(42))
-    judged(world, refuses(word, names=names))
-    world.reconcile()
+    judged(env, refuses(word, names=names))
+    env.reconcile()
     assert [row.object_id for row in Quarantine.objects.all()] == [object_id]
-    assert served(world) >= {f"{customer(number)}.example" for number in range(CUSTOMERS) if number != 42}
-    assert (Rollout.objects.latest("id").state, selectors.is_live(world.fleet.pk, world.desired())) == ("done", True)
+    assert served(env) >= {f"{customer(number)}.example" for number in range(CUSTOMERS) if number != 42}
+    assert (Rollout.objects.latest("id").state, selectors.is_live(env.fleet.pk, env.desired())) == ("done", True)
     refused = Rollout.objects.filter(state="rolled_back").latest("id")
     assert customer(42) in refused.object_label
     assert "operator" not in refused.object_label
-    assert len({node.digest for node in world.memory}) == 1
+    assert len({node.digest for node in env.memory}) == 1
     entry = Entry.objects.get(action="quarantine")
     assert (entry.account.name, entry.object_id) == (customer(42), int(object_id.partition("-")[2]))
 
 
-def test_what_nobody_names_is_found_by_halving(world: World) -> None:
+def test_what_nobody_names_is_found_by_halving(env: Env) -> None:
     for number in range(4):
-        add_route(world.operator, f"r{number}", f"/r{number}")
+        add_route(env.operator, f"r{number}", f"/r{number}")
     word, object_id = "/r2", f"route-{Route.objects.get(name='r2').pk}"
-    judged(world, refuses(word, names=False))
-    world.reconcile()
+    judged(env, refuses(word, names=False))
+    env.reconcile()
     row = Quarantine.objects.get()
     assert (row.object_id, row.message) == (object_id, culprits.NOT_NAMED)
     assert Rollout.objects.latest("id").state == "done"
@@ -174,39 +174,39 @@ def test_what_nobody_names_is_found_by_halving(world: World) -> None:
 
 @pytest.mark.parametrize(("stage", "runs"), [("trial_run", 0), ("switch", 1)])
 def test_a_node_is_asked_by_a_check_where_that_tells_and_by_a_push_where_only_that_does(
-    world: World, stage: str, runs: int
+    env: Env, stage: str, runs: int
 ) -> None:
     for number in range(4):
-        add_route(world.operator, f"r{number}", f"/r{number}")
-    pushes = [node.pushes for node in world.memory]
-    judged(world, refuses("/r2", names=False, stage=stage))
-    world.reconcile()
+        add_route(env.operator, f"r{number}", f"/r{number}")
+    pushes = [node.pushes for node in env.memory]
+    judged(env, refuses("/r2", names=False, stage=stage))
+    env.reconcile()
     assert Quarantine.objects.get().label == "operator/r2"
     assert Rollout.objects.latest("id").state == "done"
-    assert any(node.checks for node in world.memory) is not bool(runs)
-    assert any(node.pushes > before + 1 for node, before in zip(world.memory, pushes, strict=True)) is bool(runs)
+    assert any(node.checks for node in env.memory) is not bool(runs)
+    assert any(node.pushes > before + 1 for node, before in zip(env.memory, pushes, strict=True)) is bool(runs)
 
 
-def test_without_the_search_one_object_holds_up_everybody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    everybody_writes(world)
+def test_without_the_search_one_object_holds_up_everybody(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    everybody_writes(env)
     word, _ = poison_pool(customer(2))
-    judged(world, refuses(word, names=True))
+    judged(env, refuses(word, names=True))
     monkeypatch.setattr(reconciling, "find_culprits", lambda *_: None)
-    world.reconcile()
-    assert served(world) == {"www.example.org"}
+    env.reconcile()
+    assert served(env) == {"www.example.org"}
     assert Rollout.objects.latest("id").state == "rolled_back"
 
 
 @pytest.fixture
-def poisoned(world: World) -> World:
+def poisoned(env: Env) -> Env:
     """A pool that ran well and was changed to what nodes refuse."""
-    judged(world, refuses("roundrobin", names=True))
-    world.change_pool("blue", "roundrobin")
-    world.reconcile()
-    return world
+    judged(env, refuses("roundrobin", names=True))
+    env.change_pool("blue", "roundrobin")
+    env.reconcile()
+    return env
 
 
-def test_what_ran_before_its_owner_changed_it_goes_on_as_it_was(poisoned: World) -> None:
+def test_what_ran_before_its_owner_changed_it_goes_on_as_it_was(poisoned: Env) -> None:
     assert Quarantine.objects.get().label == "operator/blue"
     assert selectors.is_live(poisoned.fleet.pk, poisoned.desired())
     assert selectors.sync_words(poisoned.operator) == {poisoned.fleet.pk: "in_sync"}
@@ -218,14 +218,14 @@ def test_what_ran_before_its_owner_changed_it_goes_on_as_it_was(poisoned: World)
 
 
 @pytest.mark.slow(reason="asks the API and pages as three callers")
-def test_its_owner_reads_of_it_in_the_api_on_its_page_and_in_the_events_and_nobody_else_does(world: World) -> None:
-    everybody_writes(world)
+def test_its_owner_reads_of_it_in_the_api_on_its_page_and_in_the_events_and_nobody_else_does(env: Env) -> None:
+    everybody_writes(env)
     word, _ = poison_server(customer(2))
-    judged(world, refuses(word, names=True))
-    world.reconcile()
+    judged(env, refuses(word, names=True))
+    env.reconcile()
     pool = Pool.objects.get(account__name=customer(2))
     Pool.objects.filter(pk=pool.pk).update(tags={"shared": "yes"})
-    owner, operator = actor_of(customer(2), Account.Kind.CUSTOMER), world.operator
+    owner, operator = actor_of(customer(2), Account.Kind.CUSTOMER), env.operator
     for actor in (owner, operator):
         found = Api(actor)("GET", f"pools/{pool.pk}").json()["conditions"]
         assert [(each["type"], each["status"], each["reason"], each["fleet"], each["object"]) for each in found] == [
@@ -247,12 +247,12 @@ def test_its_owner_reads_of_it_in_the_api_on_its_page_and_in_the_events_and_nobo
     [("certificates", poison_certificate, "/certificates"), ("routes", poison_answer, "/routes/{}")],
 )
 def test_a_route_or_certificate_that_nodes_refuse_is_not_called_live(
-    world: World, kind: str, poison: Any, page: str
+    env: Env, kind: str, poison: Any, page: str
 ) -> None:
-    everybody_writes(world)
+    everybody_writes(env)
     word, object_id = poison(customer(2))
-    judged(world, refuses(word, names=True))
-    world.reconcile()
+    judged(env, refuses(word, names=True))
+    env.reconcile()
     owner, pk = actor_of(customer(2), Account.Kind.CUSTOMER), object_id.partition("-")[2]
     assert [each["fleet"] for each in Api(owner)("GET", f"{kind}/{pk}").json()["conditions"]] == ["here"]
     text = client_of(owner).get(page.format(pk)).content.decode()
@@ -260,14 +260,14 @@ def test_a_route_or_certificate_that_nodes_refuse_is_not_called_live(
     assert "Live on 1 of 1" not in text
 
 
-def test_it_is_tried_again_when_its_content_changes(poisoned: World) -> None:
+def test_it_is_tried_again_when_its_content_changes(poisoned: Env) -> None:
     poisoned.change_pool("blue", "source")
     poisoned.reconcile()
     assert not Quarantine.objects.exists()
     assert b"balance source" in poisoned.memory[0].files["haproxy.cfg"]
 
 
-def test_it_is_tried_again_when_the_nodes_report_another_haproxy(poisoned: World) -> None:
+def test_it_is_tried_again_when_the_nodes_report_another_haproxy(poisoned: Env) -> None:
     judged(poisoned, None)
     NodeReport.objects.update(seen_at=now())
     assert services.fleets_to_sweep() == []
@@ -278,7 +278,7 @@ def test_it_is_tried_again_when_the_nodes_report_another_haproxy(poisoned: World
     assert b"balance roundrobin" in poisoned.memory[1].files["haproxy.cfg"]
 
 
-def test_it_is_tried_again_when_an_operator_asks(poisoned: World) -> None:
+def test_it_is_tried_again_when_an_operator_asks(poisoned: Env) -> None:
     judged(poisoned, None)
     request_push([poisoned.fleet])
     poisoned.reconcile()
@@ -293,38 +293,38 @@ def test_it_is_tried_again_when_an_operator_asks(poisoned: World) -> None:
 
 
 @pytest.mark.slow(reason="compiles again for each of three objects")
-def test_several_poison_objects_are_all_found(world: World) -> None:
-    everybody_writes(world)
+def test_several_poison_objects_are_all_found(env: Env) -> None:
+    everybody_writes(env)
     words, ids = zip(*(poison_pool(customer(1)), poison_answer(customer(2)), poison_server(customer(4))), strict=True)
-    judged(world, refuses(*words, names=True))
-    world.reconcile()
+    judged(env, refuses(*words, names=True))
+    env.reconcile()
     assert {row.object_id for row in Quarantine.objects.all()} == set(ids)
     assert Rollout.objects.latest("id").state == "done"
 
 
 @pytest.mark.slow(reason="asks a node about each of a dozen objects")
-def test_a_customer_who_does_it_again_and_again_is_left_out_with_all_that_changed(world: World) -> None:
-    everybody_writes(world)
+def test_a_customer_who_does_it_again_and_again_is_left_out_with_all_that_changed(env: Env) -> None:
+    everybody_writes(env)
     owner = Account.objects.get(name=customer(3))
     pools = [Pool(name=f"p{number}", account=owner, protocol="http", balance="random") for number in range(12)]
     Pool.objects.bulk_create(pools)
     for pool in pools:
         pool.backends.create(account=owner, region=Region.objects.get())
-    judged(world, refuses("balance random", names=False))
-    world.reconcile()
+    judged(env, refuses("balance random", names=False))
+    env.reconcile()
     assert Quarantine.objects.filter(label__startswith=customer(3)).count() >= len(pools)
     assert {row.label.partition("/")[0] for row in Quarantine.objects.all()} == {customer(3)}
     assert Rollout.objects.latest("id").state == "done"
     assert Rollout.objects.filter(state="failed").count() <= quarantine.MOST_OF_ACCOUNT + 2
 
 
-def test_nothing_of_the_operators_is_left_out_for_a_nodes_own_trouble(world: World) -> None:
-    everybody_writes(world)
-    before = world.memory[1].digest
-    world.memory[1].refusal = Refused("Port 8080 is in use by another program.", stage="switch")
-    world.reconcile()
+def test_nothing_of_the_operators_is_left_out_for_a_nodes_own_trouble(env: Env) -> None:
+    everybody_writes(env)
+    before = env.memory[1].digest
+    env.memory[1].refusal = Refused("Port 8080 is in use by another program.", stage="switch")
+    env.reconcile()
     assert not Quarantine.objects.exists()
-    assert (Rollout.objects.latest("id").state, world.memory[0].digest, world.memory[1].digest) == (
+    assert (Rollout.objects.latest("id").state, env.memory[0].digest, env.memory[1].digest) == (
         "rolled_back",
         before,
         before,
@@ -333,54 +333,54 @@ def test_nothing_of_the_operators_is_left_out_for_a_nodes_own_trouble(world: Wor
 
 
 def test_a_node_that_changes_its_mind_ends_in_the_last_good_revision_and_in_no_loop(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    env: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everybody_writes(world)
-    world.memory[1].refusal = Refused("no", stage="switch")
+    everybody_writes(env)
+    env.memory[1].refusal = Refused("no", stage="switch")
     monkeypatch.setattr(culprits._Search, "_ask", lambda self, out: None if len(out) == len(self._suspects) else NO)
-    world.reconcile()
+    env.reconcile()
     assert Rollout.objects.count() < 2 * 5 * 2
-    assert (Rollout.objects.latest("id").state, world.memory[0].digest) == ("rolled_back", world.memory[1].digest)
+    assert (Rollout.objects.latest("id").state, env.memory[0].digest) == ("rolled_back", env.memory[1].digest)
 
 
-def test_the_only_certificate_of_a_listener_is_named_and_not_taken_from_it(world: World) -> None:
+def test_the_only_certificate_of_a_listener_is_named_and_not_taken_from_it(env: Env) -> None:
     chain, key = pem_pair("www.example.org")
     listeners = [{"name": "other", "protocol": "https", "port": 9443, "certificates": ["next"]}]
-    save_object(actor=world.operator, kind="Certificate", name="next", spec={"chain": chain, "key": key})
-    judged(world, refuses(chain.splitlines()[-3], names=True))
+    save_object(actor=env.operator, kind="Certificate", name="next", spec={"chain": chain, "key": key})
+    judged(env, refuses(chain.splitlines()[-3], names=True))
     spec = {"fleets": ["here"], "listeners": listeners}
-    save_object(actor=world.operator, kind="LoadBalancer", name="second", spec=spec)
-    world.reconcile()
+    save_object(actor=env.operator, kind="LoadBalancer", name="second", spec=spec)
+    env.reconcile()
     rollout = Rollout.objects.latest("id")
     assert (rollout.state, rollout.object_label) == ("rolled_back", "certificate operator/next")
     assert not Quarantine.objects.exists()
 
 
-def test_a_certificate_that_was_renewed_badly_goes_on_as_it_was(world: World) -> None:
+def test_a_certificate_that_was_renewed_badly_goes_on_as_it_was(env: Env) -> None:
     before = Certificate.objects.get().chain_pem
     chain, key = pem_pair("www.example.org")
-    judged(world, refuses(chain.splitlines()[-3], names=True))
-    save_object(actor=world.operator, kind="Certificate", name="site", spec={"chain": chain, "key": key})
-    add_route(world.operator, "news", "/news")
-    world.reconcile()
+    judged(env, refuses(chain.splitlines()[-3], names=True))
+    save_object(actor=env.operator, kind="Certificate", name="site", spec={"chain": chain, "key": key})
+    add_route(env.operator, "news", "/news")
+    env.reconcile()
     assert Quarantine.objects.get().label == "operator/site"
     path = f"certs/crt-{Certificate.objects.get().pk}.pem"
-    assert all(node.files[path].decode().startswith(before) for node in world.memory)
+    assert all(node.files[path].decode().startswith(before) for node in env.memory)
     assert Rollout.objects.latest("id").state == "done"
 
 
-def test_the_search_gives_up_when_the_node_cannot_be_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    everybody_writes(world)
+def test_the_search_gives_up_when_the_node_cannot_be_asked(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    everybody_writes(env)
     monkeypatch.setattr(culprits, "MOST_TRIES", 2)
     word, _ = poison_pool(customer(2))
-    judged(world, refuses(word, names=False))
-    world.reconcile()
+    judged(env, refuses(word, names=False))
+    env.reconcile()
     assert not Quarantine.objects.exists()
     assert Rollout.objects.latest("id").state == "rolled_back"
 
 
 def test_a_time_out_is_no_refusal_and_is_tried_again_with_growing_pauses(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    env: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
 
@@ -388,40 +388,40 @@ def test_a_time_out_is_no_refusal_and_is_tried_again_with_growing_pauses(
         asked.append(bundle.digest)
         return Unreachable("n2: haproxy -c did not come to an end in time.")
 
-    everybody_writes(world)
-    world.memory[1].judge = slow
-    world.reconcile()
+    everybody_writes(env)
+    env.memory[1].judge = slow
+    env.reconcile()
     step = Step.objects.get(node__name="n2", rollout=Rollout.objects.latest("id"))
     assert (step.state, step.rollout.state) == ("unreachable", "pushing")
     assert FleetSync.objects.get().refused_digest == ""
     for _ in range(3):
-        world.reconcile()
+        env.reconcile()
     assert len(asked) == 2, "once more at once, then it is left alone for a while"
     Step.objects.filter(pk=step.pk).update(finished_at=now() - FIRST_PAUSE)
-    world.reconcile()
+    env.reconcile()
     assert len(asked) == 3
     Step.objects.filter(pk=step.pk).update(finished_at=now() - FIRST_PAUSE)
-    world.reconcile()
+    env.reconcile()
     assert len(asked) == 3, "the second pause is longer"
     monkeypatch.setattr(reconciling, "may_try_again", lambda _: True)
-    world.memory[1].judge = None
-    world.reconcile()
+    env.memory[1].judge = None
+    env.reconcile()
     assert Rollout.objects.latest("id").state == "done"
-    assert world.memory[0].digest == world.memory[1].digest
+    assert env.memory[0].digest == env.memory[1].digest
 
 
 def test_a_worker_that_dies_while_it_searches_is_replaced_by_one_that_asks_again(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    env: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everybody_writes(world)
+    everybody_writes(env)
     word, object_id = poison_pool(customer(2))
-    judged(world, refuses(word, names=True))
+    judged(env, refuses(word, names=True))
     with monkeypatch.context() as dying:
         dying.setattr(reconciling, "find_culprits", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            services.reconcile_fleet(fleet_id=world.fleet.pk)
+            services.reconcile_fleet(fleet_id=env.fleet.pk)
     assert Rollout.objects.latest("id").state == "pushing"
-    assert services.fleets_to_sweep() == [world.fleet.pk]
-    world.reconcile()
+    assert services.fleets_to_sweep() == [env.fleet.pk]
+    env.reconcile()
     assert [row.object_id for row in Quarantine.objects.all()] == [object_id]
     assert Rollout.objects.latest("id").state == "done"

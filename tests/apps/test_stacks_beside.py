@@ -25,7 +25,7 @@ from apps.stacks.run import turns
 from apps.stacks.run.workspaces import state_address
 from tests.apps.clouds_env import STACK, operator_of, remembered
 from tests.apps.stacks_env import a_stack
-from tests.apps.stacks_runs_env import World, make_env
+from tests.apps.stacks_runs_env import Env, make_env
 from tests.pure.aws_fixtures import front, stack
 from tests.pure.compiler_fixtures import route
 from tests.pure.google_fixtures import everything
@@ -34,7 +34,7 @@ CLOUDS = remembered()
 
 
 @pytest.fixture
-def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
+def env(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Env]:
     """Nothing stands yet."""
     yield from make_env(operator, settings, monkeypatch, tmp_path)
 
@@ -73,18 +73,18 @@ def test_names_that_are_alike_would_be_found() -> None:
 
 
 @pytest.mark.django_db
-def test_what_one_stack_cannot_make_does_not_hold_up_its_neighbour(world: World) -> None:
-    neighbour = a_stack(world.actor, "beside", cloud_region=world.stack.cloud_region)
-    world.policy("automatic")
+def test_what_one_stack_cannot_make_does_not_hold_up_its_neighbour(env: Env) -> None:
+    neighbour = a_stack(env.actor, "beside", cloud_region=env.stack.cloud_region)
+    env.policy("automatic")
     Stack.objects.filter(pk=neighbour.pk).update(approval="automatic")
-    world.cloud.failing["terraform_data.a"] = "Quota exceeded."
-    world.want("a")
+    env.cloud.failing["terraform_data.a"] = "Quota exceeded."
+    env.want("a")
     request_stack_push([neighbour])
     ended: dict[str, Any] = {}
-    for each in (world.stack, neighbour):
+    for each in (env.stack, neighbour):
         services.reconcile_stack(stack_id=each.pk)
         ended[each.name] = StackRun.objects.filter(stack=each).latest("id").state
-    assert ended == {world.stack.name: "failed", "beside": "done"}
+    assert ended == {env.stack.name: "failed", "beside": "done"}
     assert set(memory_cloud(state_address(neighbour.pk)).resources) == {"terraform_data.a"}
 
 

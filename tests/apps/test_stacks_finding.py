@@ -20,153 +20,153 @@ from apps.stacks.models import StackRun, StackSync
 from apps.stacks.review.differences import IMPORT, TAKEN_OVER
 from apps.stacks.run.orphans import compare, known_to
 from apps.stacks.state.storage import State
-from tests.apps.stacks_runs_env import World, make_env
+from tests.apps.stacks_runs_env import Env, make_env
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
+def env(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Env]:
     """Nothing stands yet."""
     yield from make_env(operator, settings, monkeypatch, tmp_path)
 
 
-def begin(world: World, *names: str) -> None:
+def begin(env: Env, *names: str) -> None:
     """These are wanted, planned and approved."""
-    world.want(*names)
-    world.reconcile()
-    services.approve(actor=world.actor, run_id=world.run().pk, plan_digest=world.run().plan_digest)
+    env.want(*names)
+    env.reconcile()
+    services.approve(actor=env.actor, run_id=env.run().pk, plan_digest=env.run().plan_digest)
 
 
-def created(world: World) -> list[str]:
-    return sorted(address.partition(".")[2] for action, address in world.cloud.applied if action == "create")
+def created(env: Env) -> list[str]:
+    return sorted(address.partition(".")[2] for action, address in env.cloud.applied if action == "create")
 
 
-def test_what_a_machine_made_as_it_died_is_taken_over_and_nobody_is_asked_again(world: World) -> None:
-    begin(world, "a", "b", "c")
-    world.lose("b")
-    world.reconcile()
-    assert (world.run().state, StackRun.objects.count()) == ("done", 1)
-    assert (created(world), world.cloud.twice, world.cloud.lost) == (["a", "b", "c"], [], set())
-    changes, _ = selectors.plan_of(world.actor, world.run().pk)
+def test_what_a_machine_made_as_it_died_is_taken_over_and_nobody_is_asked_again(env: Env) -> None:
+    begin(env, "a", "b", "c")
+    env.lose("b")
+    env.reconcile()
+    assert (env.run().state, StackRun.objects.count()) == ("done", 1)
+    assert (created(env), env.cloud.twice, env.cloud.lost) == (["a", "b", "c"], [], set())
+    changes, _ = selectors.plan_of(env.actor, env.run().pk)
     assert {each.label: (each.action, [detail.sentence for detail in each.details]) for each in changes} == {
         "b": (IMPORT, [TAKEN_OVER]),
         "c": ("create", []),
     }
 
 
-def test_without_asking_the_cloud_it_would_be_made_twice(world: World) -> None:
-    begin(world, "a", "b", "c")
-    world.lose("b")
-    world.answers.made.clear()
-    world.reconcile()
-    assert world.cloud.twice == ["terraform_data.b"]
+def test_without_asking_the_cloud_it_would_be_made_twice(env: Env) -> None:
+    begin(env, "a", "b", "c")
+    env.lose("b")
+    env.answers.made.clear()
+    env.reconcile()
+    assert env.cloud.twice == ["terraform_data.b"]
 
 
-def test_the_cloud_is_asked_after_no_apply_that_ended_well(world: World) -> None:
-    world.bring("a")
-    world.bring("a", "b")
-    assert (world.run().state, world.answers.asked) == ("done", 0)
+def test_the_cloud_is_asked_after_no_apply_that_ended_well(env: Env) -> None:
+    env.bring("a")
+    env.bring("a", "b")
+    assert (env.run().state, env.answers.asked) == ("done", 0)
 
 
-def test_it_is_asked_after_an_apply_that_failed(world: World) -> None:
-    world.policy("automatic")
-    world.cloud.failing["terraform_data.b"] = "ResourceAlreadyExists: one of that name stands there."
-    world.want("a", "b")
-    world.reconcile()
-    assert (world.run().state, world.answers.asked) == ("failed", 0)
-    world.cloud.failing.clear()
-    world.cloud.resources["terraform_data.b"] = {"input": "b"}
-    world.cloud.lost.add("terraform_data.b")
-    world.answers.made.append(Standing("terraform_data", "id-b", "terraform_data.b"))
+def test_it_is_asked_after_an_apply_that_failed(env: Env) -> None:
+    env.policy("automatic")
+    env.cloud.failing["terraform_data.b"] = "ResourceAlreadyExists: one of that name stands there."
+    env.want("a", "b")
+    env.reconcile()
+    assert (env.run().state, env.answers.asked) == ("failed", 0)
+    env.cloud.failing.clear()
+    env.cloud.resources["terraform_data.b"] = {"input": "b"}
+    env.cloud.lost.add("terraform_data.b")
+    env.answers.made.append(Standing("terraform_data", "id-b", "terraform_data.b"))
     StackRun.objects.update(next_try_at=database_now())
-    world.reconcile()
-    assert (world.run().state, world.answers.asked, world.cloud.twice) == ("done", 1, [])
+    env.reconcile()
+    assert (env.run().state, env.answers.asked, env.cloud.twice) == ("done", 1, [])
 
 
-def test_taking_over_alone_needs_nobody_whatever_the_policy(world: World) -> None:
-    begin(world, "a", "b")
-    world.lose("b")
-    services.cancel(actor=world.actor, run_id=world.run().pk)
-    world.reconcile()
-    assert world.run().state == "discarded"
-    services.plan_now(actor=world.actor, stack_id=world.stack.pk)
-    world.reconcile()
-    assert (world.run().state, world.run().approved_by, world.cloud.lost) == ("done", "spillway", set())
+def test_taking_over_alone_needs_nobody_whatever_the_policy(env: Env) -> None:
+    begin(env, "a", "b")
+    env.lose("b")
+    services.cancel(actor=env.actor, run_id=env.run().pk)
+    env.reconcile()
+    assert env.run().state == "discarded"
+    services.plan_now(actor=env.actor, stack_id=env.stack.pk)
+    env.reconcile()
+    assert (env.run().state, env.run().approved_by, env.cloud.lost) == ("done", "spillway", set())
 
 
-def test_taking_over_with_other_changes_waits_as_these_do(world: World) -> None:
-    begin(world, "a", "b")
-    world.lose("b")
-    world.want("a", "b", "c")
-    world.reconcile()
-    assert world.run().state == "planned"
-    world.approve()
-    assert (world.run().state, world.cloud.twice) == ("done", [])
+def test_taking_over_with_other_changes_waits_as_these_do(env: Env) -> None:
+    begin(env, "a", "b")
+    env.lose("b")
+    env.want("a", "b", "c")
+    env.reconcile()
+    assert env.run().state == "planned"
+    env.approve()
+    assert (env.run().state, env.cloud.twice) == ("done", [])
 
 
-def test_what_is_taken_over_and_differs_is_changed_not_made_again(world: World) -> None:
-    begin(world, "a", "b")
-    world.lose("b")
-    world.want("a", b="other")
-    world.reconcile()
-    (change,), _ = selectors.plan_of(world.actor, world.run().pk)
+def test_what_is_taken_over_and_differs_is_changed_not_made_again(env: Env) -> None:
+    begin(env, "a", "b")
+    env.lose("b")
+    env.want("a", b="other")
+    env.reconcile()
+    (change,), _ = selectors.plan_of(env.actor, env.run().pk)
     assert (change.action, change.details[0].sentence, change.details[1].sentence) == (
         "update",
         TAKEN_OVER,
         "input: b → other",
     )
-    assert world.run().state == "planned"
-    world.approve()
-    assert (world.cloud.resources["terraform_data.b"], world.cloud.twice) == ({"input": "other"}, [])
+    assert env.run().state == "planned"
+    env.approve()
+    assert (env.cloud.resources["terraform_data.b"], env.cloud.twice) == ({"input": "other"}, [])
 
 
-def test_a_cloud_that_does_not_answer_lets_nothing_be_made(world: World) -> None:
-    begin(world, "a", "b")
-    world.lose("b")
-    world.answers.failure = "AWS did not answer."
-    world.reconcile()
-    assert world.run().state == "failed"
-    assert "AWS did not answer." in world.run().message
-    world.answers.failure = ""
+def test_a_cloud_that_does_not_answer_lets_nothing_be_made(env: Env) -> None:
+    begin(env, "a", "b")
+    env.lose("b")
+    env.answers.failure = "AWS did not answer."
+    env.reconcile()
+    assert env.run().state == "failed"
+    assert "AWS did not answer." in env.run().message
+    env.answers.failure = ""
     StackRun.objects.update(next_try_at=database_now())
-    world.reconcile()
-    assert (world.run().state, world.cloud.twice) == ("done", [])
+    env.reconcile()
+    assert (env.run().state, env.cloud.twice) == ("done", [])
 
 
-def test_what_nobody_wants_any_more_is_listed_until_it_is_gone(world: World) -> None:
-    begin(world, "a", "b")
-    world.lose("b")
-    world.want("a")
-    world.reconcile()
+def test_what_nobody_wants_any_more_is_listed_until_it_is_gone(env: Env) -> None:
+    begin(env, "a", "b")
+    env.lose("b")
+    env.want("a")
+    env.reconcile()
     told = {"kind": "terraform_data", "id": "id-b", "address": "terraform_data.b", "label": "b"}
     assert StackSync.objects.get().unknown == [told]
-    assert (world.run().state, world.cloud.twice) == ("unchanged", [])
-    world.answers.made.clear()
-    services.plan_now(actor=world.actor, stack_id=world.stack.pk)
-    world.reconcile()
+    assert (env.run().state, env.cloud.twice) == ("unchanged", [])
+    env.answers.made.clear()
+    services.plan_now(actor=env.actor, stack_id=env.stack.pk)
+    env.reconcile()
     assert StackSync.objects.get().unknown == []
-    asked = world.answers.asked
-    services.plan_now(actor=world.actor, stack_id=world.stack.pk)
-    world.reconcile()
-    assert world.answers.asked == asked
+    asked = env.answers.asked
+    services.plan_now(actor=env.actor, stack_id=env.stack.pk)
+    env.reconcile()
+    assert env.answers.asked == asked
 
 
-def test_a_stack_is_not_destroyed_past_what_its_state_does_not_know(world: World) -> None:
-    begin(world, "a", "b")
-    world.lose("b")
-    services.cancel(actor=world.actor, run_id=world.run().pk)
-    world.reconcile()
-    services.destroy(actor=world.actor, stack_id=world.stack.pk, reason="moved away")
-    world.reconcile()
-    assert world.run().state == "failed"
-    assert "The cloud has resources that the state does not know: b. Plan first" in world.run().message
-    services.plan_now(actor=world.actor, stack_id=world.stack.pk)
-    world.reconcile()
-    services.destroy(actor=world.actor, stack_id=world.stack.pk, reason="moved away")
-    world.reconcile()
-    world.approve()
-    assert (world.run().state, world.standing) == ("done", set())
+def test_a_stack_is_not_destroyed_past_what_its_state_does_not_know(env: Env) -> None:
+    begin(env, "a", "b")
+    env.lose("b")
+    services.cancel(actor=env.actor, run_id=env.run().pk)
+    env.reconcile()
+    services.destroy(actor=env.actor, stack_id=env.stack.pk, reason="moved away")
+    env.reconcile()
+    assert env.run().state == "failed"
+    assert "The cloud has resources that the state does not know: b. Plan first" in env.run().message
+    services.plan_now(actor=env.actor, stack_id=env.stack.pk)
+    env.reconcile()
+    services.destroy(actor=env.actor, stack_id=env.stack.pk, reason="moved away")
+    env.reconcile()
+    env.approve()
+    assert (env.run().state, env.standing) == ("done", set())
 
 
 ZONE = {"name": "a.example", "comment": "Kept by Spillway as zone-1 of stk-1"}

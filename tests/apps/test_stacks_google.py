@@ -25,7 +25,7 @@ from apps.definitions.services import apply_document
 from apps.fleet.models import CloudAccount, Stack
 from apps.stacks.cloud.reading import read_stack
 from apps.stacks.models import CloudSample, CloudTarget
-from tests.conformance.fake_google import Measured, World, served
+from tests.conformance.fake_google import Env, Measured, served
 from tests.conformance.google_url_map import evaluate
 from tests.pure.google_fixtures import everything
 
@@ -37,21 +37,21 @@ ZONES = {"europe-west3-a": "europe-west1", "us-east4-b": "us-central1"}
 
 
 @pytest.fixture
-def world() -> World:
-    found = World()
+def env() -> Env:
+    found = Env()
     found.apply(render(everything()))
     return found
 
 
 @pytest.fixture
-def url(world: World) -> Iterator[str]:
-    with served(world) as found:
+def url(env: Env) -> Iterator[str]:
+    with served(env) as found:
         yield found
 
 
 @pytest.fixture
 def google(tutorial_env: Actor, url: str) -> Actor:
-    """The operator, with a cloud account and a stack at Google beside the tutorial's world."""
+    """The operator, with a cloud account and a stack at Google beside the tutorial's environment."""
     objects: list[dict[str, Any]] = [
         {
             "kind": "CloudAccount",
@@ -111,13 +111,13 @@ def test_what_stands_at_google_is_listed(google: Actor) -> None:
 
 
 @pytest.mark.django_db
-def test_health_and_numbers_of_the_stack_are_read_beside_those_of_fleets(google: Actor, world: World) -> None:
+def test_health_and_numbers_of_the_stack_are_read_beside_those_of_fleets(google: Actor, env: Env) -> None:
     stack = Stack.objects.get(name="everywhere")
-    world.apply(render(replace(everything(), id=f"stk-{stack.pk}")))
-    world.unhealthy.add(("198.51.100.11", 8011))
+    env.apply(render(replace(everything(), id=f"stk-{stack.pk}")))
+    env.unhealthy.add(("198.51.100.11", 8011))
     minute = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=2)
     labels = {"backend_name": f"sw-stk{stack.pk}-bkd-1", "response_code_class": "200"}
-    world.measured.append(Measured("loadbalancing.googleapis.com/https/backend_request_count", minute, labels, (120,)))
+    env.measured.append(Measured("loadbalancing.googleapis.com/https/backend_request_count", minute, labels, (120,)))
     assert read_stack(stack_id=stack.pk)
     states = dict(CloudTarget.objects.filter(stack=stack).values_list("object_id", "state"))
     assert states == {"bkd-1": "healthy", "bkd-11": "unhealthy", "bkd-2": "healthy", "bkd-3": "healthy"}

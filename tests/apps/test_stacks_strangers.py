@@ -16,7 +16,7 @@ from apps.drivers.clouds.contract import Stranger
 from apps.stacks import selectors, services
 from apps.stacks.cloud.strangers import sentence
 from apps.stacks.models import StackRun, StackSync, StateVersion
-from tests.apps.stacks_runs_env import World, make_env
+from tests.apps.stacks_runs_env import Env, make_env
 
 pytestmark = pytest.mark.django_db
 RULE = Stranger("aws_lb_listener_rule", "arn:rule", "id-a", "rule 7 (path-pattern)")
@@ -24,7 +24,7 @@ TOLD = "Someone added rule 7 (path-pattern) to a in the cloud: delete it there, 
 
 
 @pytest.fixture
-def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
+def env(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Env]:
     """One thing stands, and its state says so."""
     for found in make_env(operator, settings, monkeypatch, tmp_path):
         found.bring("a")
@@ -37,51 +37,51 @@ def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, 
         yield found
 
 
-def look(world: World) -> StackRun:
-    services.check_drift(actor=world.actor, stack_id=world.stack.pk)
-    world.reconcile()
+def look(env: Env) -> StackRun:
+    services.check_drift(actor=env.actor, stack_id=env.stack.pk)
+    env.reconcile()
     return StackRun.objects.filter(kind="check").latest("id")
 
 
-def test_what_was_added_is_told_and_no_run_tries_to_take_it_away(world: World) -> None:
-    world.answers.added.append(RULE)
-    run = look(world)
+def test_what_was_added_is_told_and_no_run_tries_to_take_it_away(env: Env) -> None:
+    env.answers.added.append(RULE)
+    run = look(env)
     assert (run.state, run.drifted, run.message) == ("done", 1, TOLD)
-    assert world.run() == run, "no repair"
-    state = selectors.stack_state(world.actor, world.stack.pk)
+    assert env.run() == run, "no repair"
+    state = selectors.stack_state(env.actor, env.stack.pk)
     assert (state.word, state.message) == ("drifted", TOLD)
 
 
-def test_it_stays_told_after_the_repair_of_what_was_changed_beside_it(world: World) -> None:
-    world.answers.added.append(RULE)
-    world.policy("automatic")
-    world.cloud.resources["terraform_data.a"]["input"] = "by hand"
-    run = look(world)
+def test_it_stays_told_after_the_repair_of_what_was_changed_beside_it(env: Env) -> None:
+    env.answers.added.append(RULE)
+    env.policy("automatic")
+    env.cloud.resources["terraform_data.a"]["input"] = "by hand"
+    run = look(env)
     assert run.message == f"Someone changed a. {TOLD}"
-    assert (world.run().kind, world.run().state, run.drifted) == ("change", "done", 2)
-    assert selectors.stack_state(world.actor, world.stack.pk).word == "drifted"
+    assert (env.run().kind, env.run().state, run.drifted) == ("change", "done", 2)
+    assert selectors.stack_state(env.actor, env.stack.pk).word == "drifted"
 
 
-def test_once_it_is_deleted_the_next_look_says_so(world: World) -> None:
-    world.answers.added.append(RULE)
-    look(world)
-    world.answers.added.clear()
-    assert (look(world).state, StackSync.objects.get().added_by_hand) == ("unchanged", [])
-    assert selectors.stack_state(world.actor, world.stack.pk).word == "in_sync"
+def test_once_it_is_deleted_the_next_look_says_so(env: Env) -> None:
+    env.answers.added.append(RULE)
+    look(env)
+    env.answers.added.clear()
+    assert (look(env).state, StackSync.objects.get().added_by_hand) == ("unchanged", [])
+    assert selectors.stack_state(env.actor, env.stack.pk).word == "in_sync"
 
 
-def test_a_cloud_that_does_not_answer_leaves_what_was_known_and_the_look_says_so(world: World) -> None:
-    world.answers.added.append(RULE)
-    look(world)
-    world.answers.failure = "AWS did not answer."
-    run = look(world)
+def test_a_cloud_that_does_not_answer_leaves_what_was_known_and_the_look_says_so(env: Env) -> None:
+    env.answers.added.append(RULE)
+    look(env)
+    env.answers.failure = "AWS did not answer."
+    run = look(env)
     assert (run.state, run.message) == ("unchanged", "It is unknown what was added manually. AWS did not answer.")
     assert [each["id"] for each in StackSync.objects.get().added_by_hand] == ["arn:rule"]
 
 
-def test_what_is_below_somebody_elses_thing_is_not_told(world: World) -> None:
-    world.answers.added.append(Stranger("aws_lb_listener_rule", "arn:rule", "id-of-others", "rule 7"))
-    assert look(world).state == "unchanged"
+def test_what_is_below_somebody_elses_thing_is_not_told(env: Env) -> None:
+    env.answers.added.append(Stranger("aws_lb_listener_rule", "arn:rule", "id-of-others", "rule 7"))
+    assert look(env).state == "unchanged"
 
 
 def test_many_are_cut_and_counted() -> None:

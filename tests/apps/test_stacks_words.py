@@ -15,8 +15,8 @@ from apps.stacks.review.policies import approves, released
 from apps.stacks.review.replacements import NOTICED
 from apps.stacks.run.states import MOVES, TERMINAL, IllegalMove, S, check_move
 from apps.stacks.state.revision_store import labels_in
-from tests.golden.test_aws_documents import WORLDS as AWS
-from tests.golden.test_google_documents import WORLDS as GOOGLE
+from tests.golden.test_aws_documents import CASES as AWS
+from tests.golden.test_google_documents import CASES as GOOGLE
 
 WORDS = Words(
     owners={"aws_lb_listener_rule.one": "route-1", "aws_lb_target_group.blue": "bkd-4"},
@@ -209,9 +209,9 @@ def test_terraforms_own_sentences_name_things_as_people_do() -> None:
     assert Words({}, {}, {}).said("aws_lb.lb-1: gone") == "aws_lb.lb-1: gone"
 
 
-@pytest.mark.parametrize("worlds", [AWS, GOOGLE], ids=["aws", "google"])
-def test_every_resource_of_a_stack_has_an_object_with_a_name(worlds: dict[str, StackSnapshot]) -> None:
-    for snapshot in worlds.values():
+@pytest.mark.parametrize("cases", [AWS, GOOGLE], ids=["aws", "google"])
+def test_every_resource_of_a_stack_has_an_object_with_a_name(cases: dict[str, StackSnapshot]) -> None:
+    for snapshot in cases.values():
         compilation, labels = compile_stack(snapshot), labels_in(snapshot)
         words = Words(compilation.output.owners, labels, {})
         for kind, names in compilation.output.resources.items():

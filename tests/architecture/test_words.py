@@ -176,6 +176,12 @@ GONE = {
 }
 # Names that variables, parameters, attributes, functions, classes and modules no longer have; prose may use the word.
 NAMES = {
+    "AwsWorld": "AwsEnv",
+    "Stage": "Env",
+    "World": "Env, DemoTopology",
+    "rival": "baseline",
+    "world": "env, topology, case",
+    "worlds": "envs, cases",
     "_fault": "_field_error, _error",
     "_faults": "_field_errors, _errors",
     "fault": "field_error, error",

@@ -22,7 +22,7 @@ POOLS = 1000
 SIZES = (1000, 10_000, 100_000)
 
 
-def world(routes: int) -> Snapshot:
+def env(routes: int) -> Snapshot:
     """That many routes of 100 accounts on their own hosts, POOLS pools with two servers each."""
     pools = tuple(_pool(number) for number in range(1, POOLS + 1))
     listeners = (Listener("lst-1", "http", Protocol.HTTP, 8080),)
@@ -86,7 +86,7 @@ def run() -> dict[str, float]:
     """All measurements; seconds unless the name says otherwise."""
     results: dict[str, float] = {}
     for size in SIZES:
-        snapshot = world(size)
+        snapshot = env(size)
         results[f"compile_{size}_routes_s"] = best_of(3, partial(compile_snapshot, snapshot))
     results["peak_mb"] = peak_mb()
     taken, before, after = one_change(snapshot)

@@ -32,7 +32,7 @@ def operate(demo: RunningDemo, method: str, path: str, body: object = None) -> s
 
 def workers(demo: RunningDemo) -> dict[str, str]:
     """Node → the limits that its running worker counts against."""
-    sockets = {node.name: demo.config.run / node.name / "run" / "worker.sock" for node in demo.world.nodes()}
+    sockets = {node.name: demo.config.run / node.name / "run" / "worker.sock" for node in demo.topology.nodes()}
     return {name: ask(path, "show map maps/limits.map") for name, path in sockets.items()}
 
 
@@ -56,14 +56,14 @@ def main() -> int:
     with running_demo() as demo:
         call(f"http://127.0.0.1:{demo.config.client_port}/rate", "PUT", body='{"us-central1": 15}')
         change(demo, 50)
-        before = [pid for node in demo.world.nodes() for pid in demo.pids(f"{node.name}/", "haproxy")]
+        before = [pid for node in demo.topology.nodes() for pid in demo.pids(f"{node.name}/", "haproxy")]
         assert before, "no HAProxy of the demo was found"
         with demo.watched_traffic("us-1", "eu-2") as failed:
             times = []
             for number in range(arguments.changes):
                 times.append(change(demo, 51 + number))
                 time.sleep(0.2)
-        after = [pid for node in demo.world.nodes() for pid in demo.pids(f"{node.name}/", "haproxy")]
+        after = [pid for node in demo.topology.nodes() for pid in demo.pids(f"{node.name}/", "haproxy")]
     result = {
         "changes": len(times),
         "p50_s": round(percentile(times, 0.5), 3),

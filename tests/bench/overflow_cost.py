@@ -91,8 +91,8 @@ def measure(rounds: int, seconds: int, nodes: int, directory: Path) -> list[Go]:
         (port,) = stack.enter_context(instant_backends(directory, ("rgn-1",)))
         ports = ((port,), (port,), (port,))
         plans = [PoolPlan((rate(MUCH),) * 3, ports), PoolPlan((Limit(),), (ports[0],))]
-        stage = stack.enter_context(running_env(directory, plans, (nodes,) * 3))
-        node = stage[0][0]
+        env = stack.enter_context(running_env(directory, plans, (nodes,) * 3))
+        node = env[0][0]
         bare = compile_snapshot(plain(snapshot_of(plans[1:], (), 0))).output
         other = replace(node, id="node-0", directory=directory / "plain", port=spare_port())
         stack.enter_context(running_node(bare, other))

@@ -1,4 +1,4 @@
-"""Regions of real HAProxy nodes that run what the compiler makes of a small world.
+"""Regions of real HAProxy nodes that run what the compiler makes of a small environment.
 
 Every pool is asked for by a host of its own (`pool-3.example`) and has a backend with a limit in each region. Nodes get
 their `node.cfg` as the agent would write it; those of a region are peers.
@@ -180,15 +180,15 @@ def running_env(
         members = tuple(_reach(next(counter)) for _ in range(count))
         regions.append(Region(f"rgn-{number}", f"region {number}", members))
     with ExitStack() as stack:
-        stage = []
+        env = []
         for own, region in enumerate(regions):
             compiled = compile_snapshot(snapshot_of(plans, regions, own))
             assert not compiled.left_out, compiled.left_out
             found = [Node(each.id, region.id, directory / each.id, spare_port(), each) for each in region.nodes]
-            stage.append(tuple(stack.enter_context(running_node(compiled.output, node)) for node in found))
-        for together in stage:
+            env.append(tuple(stack.enter_context(running_node(compiled.output, node)) for node in found))
+        for together in env:
             _wait_for_peers(together)
-        yield tuple(stage)
+        yield tuple(env)
 
 
 def _reach(number: int) -> RegionNode:
@@ -226,8 +226,8 @@ def _peers(node: Node) -> str:
     return node.command("show peers")
 
 
-def set_bounds(stage: Sequence[Sequence[Node]], pool: int, region_id: str, word: str) -> None:
+def set_bounds(env: Sequence[Sequence[Node]], pool: int, region_id: str, word: str) -> None:
     """Change `<in 10 s>|<in 1 s>|<in flight>` of a pool in a region on all nodes, without a reload."""
-    for node in (node for region in stage for node in region):
+    for node in (node for region in env for node in region):
         said = node.command(f"set map maps/limits.map pool-{pool}/{region_id} {word}|backend").strip()
         assert not said, said

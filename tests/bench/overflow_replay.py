@@ -114,8 +114,8 @@ def read(run: Run, said: str) -> Measured:
 
 def replay(runs: int, directory: Path) -> list[Measured]:
     """First what stands alone, all at once, each on machines of its own; then the runs at 20/s one by one."""
-    with slow_machines(["rgn"] * machines()) as ports, running_env(directory, plans(ports), (1, 1)) as stage:
-        port = stage[0][0].port
+    with slow_machines(["rgn"] * machines()) as ports, running_env(directory, plans(ports), (1, 1)) as env:
+        port = env[0][0].port
         started = [(run, start(run, port)) for run in FIRST]
         found = [read(run, process.communicate()[0]) for run, process in started]
         found += [read(run, start(run, port).communicate()[0]) for run in second(runs)]

@@ -137,10 +137,10 @@ def run_real(cells: Sequence[RealCell], seconds: int, directory: Path) -> list[S
     """All cells at once, each in a pool of its own whose bounds are set as the rule says."""
     with instant_backends(directory, ("rgn-1", "rgn-2")) as (here, there):
         plans = [PoolPlan((rate(cell.limit), Limit()), ((here,), (there,))) for cell in cells]
-        with running_env(directory, plans, (1, 1)) as stage:
+        with running_env(directory, plans, (1, 1)) as env:
             for number, cell in enumerate(cells, 1):
-                set_bounds(stage, number, "rgn-1", cell.rule.word(cell.limit))
-            ways = [Way(stage[0][0].port, host(number)) for number in range(1, len(cells) + 1)]
+                set_bounds(env, number, "rgn-1", cell.rule.word(cell.limit))
+            ways = [Way(env[0][0].port, host(number)) for number in range(1, len(cells) + 1)]
             shots = merged(*(schedule(cell.times(seconds), [way]) for way, cell in enumerate(cells)))
             outcomes = offer(ways, shots)
     split: list[list[Outcome]] = [[] for _ in cells]
@@ -188,9 +188,9 @@ def run_slow(seconds: int, directory: Path) -> list[Felt]:
             PoolPlan((limit, limit), (groups[2 * number], groups[2 * number + 1]))
             for number, (_, limit, _, _) in enumerate(cells)
         ]
-        with running_env(directory, plans, (1, 1)) as stage:
-            _set_rules(stage, [rule for _, _, rule, _ in cells])
-            ways = [Way(stage[0][0].port, host(number)) for number in range(1, len(cells) + 1)]
+        with running_env(directory, plans, (1, 1)) as env:
+            _set_rules(env, [rule for _, _, rule, _ in cells])
+            ways = [Way(env[0][0].port, host(number)) for number in range(1, len(cells) + 1)]
             times = {kind: arrivals(kind, SLOW_OFFERED, seconds, seed=9) for kind in (CONSTANT, POISSON)}
             outcomes = offer(ways, merged(*(schedule(times[cell[3]], [way]) for way, cell in enumerate(cells))))
     return [
@@ -199,10 +199,10 @@ def run_slow(seconds: int, directory: Path) -> list[Felt]:
     ]
 
 
-def _set_rules(stage: Sequence[Sequence[Node]], rules: Sequence[Rule | None]) -> None:
+def _set_rules(env: Sequence[Sequence[Node]], rules: Sequence[Rule | None]) -> None:
     for number, rule in enumerate(rules, 1):
         for region in ("rgn-1", "rgn-2") if rule else ():
-            set_bounds(stage, number, region, rule.word(SLOW_LIMIT) if rule else "")
+            set_bounds(env, number, region, rule.word(SLOW_LIMIT) if rule else "")
 
 
 def feel(name: str, kind: str, outcomes: Sequence[Outcome], seconds: int) -> Felt:

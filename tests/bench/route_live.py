@@ -17,15 +17,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.e2e.stage import HOST, NODES, Stage, built, route, wait_until
+from tests.e2e.installation import HOST, NODES, Installation, built, route, wait_until
 
 
 class Looker:
     """Kept connections to all four nodes."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, installation: Installation) -> None:
         self._connections = {
-            node: http.client.HTTPConnection("127.0.0.1", stage.ports[node], timeout=5) for node in NODES
+            node: http.client.HTTPConnection("127.0.0.1", installation.ports[node], timeout=5) for node in NODES
         }
 
     def until_all_answer(self, path: str, pool: str) -> float:
@@ -62,7 +62,7 @@ def timed_commit(change: Callable[[], object]) -> float:
     return instants[0]
 
 
-def live_times(stage: Stage, changes: int, looker: Looker) -> list[float]:
+def live_times(installation: Installation, changes: int, looker: Looker) -> list[float]:
     """Seconds from commit to the last node's answer, for new routes to either pool."""
     from apps.accounts.models import Account
     from apps.definitions.services import save_object
@@ -82,7 +82,7 @@ def live_times(stage: Stage, changes: int, looker: Looker) -> list[float]:
     return found
 
 
-def bare_times(stage: Stage, times: int, looker: Looker) -> list[float]:
+def bare_times(installation: Installation, times: int, looker: Looker) -> list[float]:
     """Seconds of one committed row and one `set map` per node, until all four answer."""
     from apps.agent.process.sockets import ask
     from apps.definitions.models import LoadBalancer, Pool, Route
@@ -100,7 +100,9 @@ def bare_times(stage: Stage, times: int, looker: Looker) -> list[float]:
         region.title = f"title {number}"
         region.save(update_fields=("title",))
         for node in NODES:
-            answer = ask(stage.folder / node / "run" / "worker.sock", f"set map {action_map} {key} {pools[pool]}")
+            answer = ask(
+                installation.folder / node / "run" / "worker.sock", f"set map {action_map} {key} {pools[pool]}"
+            )
             assert not answer.strip(), answer
         found.append(looker.until_all_answer("/", pool) - begin)
     return found
@@ -115,15 +117,15 @@ def measure(changes: int) -> dict[str, float]:
     """All four nodes in sync, then changes one by one."""
     with tempfile.TemporaryDirectory(prefix="sw-") as folder:
         url = f"sqlite:///{Path(folder) / 'bench.sqlite3'}"
-        with built(url, "redis", *NODES) as stage:
-            os.environ.update(stage.environment, DJANGO_SETTINGS_MODULE="controlplane.settings")
+        with built(url, "redis", *NODES) as installation:
+            os.environ.update(installation.environment, DJANGO_SETTINGS_MODULE="controlplane.settings")
             import django
 
             django.setup()
-            return _measure(stage, changes)
+            return _measure(installation, changes)
 
 
-def _measure(stage: Stage, changes: int) -> dict[str, float]:
+def _measure(installation: Installation, changes: int) -> dict[str, float]:
     from django.core.management import call_command
 
     from apps.accounts.models import Account
@@ -131,16 +133,16 @@ def _measure(stage: Stage, changes: int) -> dict[str, float]:
     from tests.conftest import actor_of
 
     call_command("migrate", verbosity=0)
-    stage.start("worker")
-    stage.start("schedule")
-    apply_document(actor=actor_of("operator", Account.Kind.OPERATOR), objects=stage.document())
-    wait_until(lambda: all(stage.get(node, "/") == (200, "blue") for node in NODES), "all nodes answer", 60)
-    looker = Looker(stage)
-    live_times(stage, 6, looker)  # connections, caches and the first reload gap are not what is measured
-    reloads = {node: stage.state(node).reloads for node in NODES}
-    found = live_times(stage, changes, looker)
-    bare = bare_times(stage, changes, looker)
-    more = sum(stage.state(node).reloads - reloads[node] for node in NODES)
+    installation.start("worker")
+    installation.start("schedule")
+    apply_document(actor=actor_of("operator", Account.Kind.OPERATOR), objects=installation.document())
+    wait_until(lambda: all(installation.get(node, "/") == (200, "blue") for node in NODES), "all nodes answer", 60)
+    looker = Looker(installation)
+    live_times(installation, 6, looker)  # connections, caches and the first reload gap are not what is measured
+    reloads = {node: installation.state(node).reloads for node in NODES}
+    found = live_times(installation, changes, looker)
+    bare = bare_times(installation, changes, looker)
+    more = sum(installation.state(node).reloads - reloads[node] for node in NODES)
     return {
         "changes": float(changes),
         "reloads": float(more),

@@ -19,7 +19,7 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.operations import ReplaceMap
 from apps.compiler.model.shared import WeightedPool
 from apps.compiler.plan import Runtime, plan
-from tests.bench.compile import POOLS, world
+from tests.bench.compile import POOLS, env
 from tests.conformance.real_agent import RealAgent, running_agent
 
 CHUNK = 12_000
@@ -28,7 +28,7 @@ ROUNDS = 3
 
 def bundles(routes: int, port: int) -> tuple[Bundle, Bundle]:
     """Two bundles that have no route in common: every one has another id and leads elsewhere."""
-    snapshot = world(routes)
+    snapshot = env(routes)
     front = snapshot.load_balancers[0]
     here = replace(front, listeners=(replace(front.listeners[0], port=port),))
     moved = tuple(

@@ -19,11 +19,11 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from tests.bench import schedules_baseline as rival
+from tests.bench import schedules_baseline as baseline
 from tests.bench import schedules_checker as judge
 from tests.bench.schedules_baseline import Kept
 from tests.bench.schedules_checker import Lags, Verdict, lags_of
-from tests.bench.schedules_env import Stage, kill_for, sleep_until, stage
+from tests.bench.schedules_env import Env, kill_for, open_env, sleep_until
 from tests.bench.tables import facts, table
 
 SCHEDULERS, WORKERS = 3, 6
@@ -35,7 +35,7 @@ BESIDE, BESIDE_S, BESIDE_KILLS = 70, 30, 6
 DRAIN_S = 120.0
 
 
-def burst(scene: Stage, count: int) -> Lags:
+def burst(scene: Env, count: int) -> Lags:
     """All due at one instant; lags of the effects within the longest time that is waited."""
     judge.clear(scene.redis_url)
     first = judge.next_whole(START_S + count / 4000)
@@ -45,7 +45,7 @@ def burst(scene: Stage, count: int) -> Lags:
     return lags_of(judge.effects(scene.redis_url))
 
 
-def spread(scene: Stage, count: int) -> Lags:
+def spread(scene: Env, count: int) -> Lags:
     """A hundred due each second; lags of the effects of some seconds."""
     judge.clear(scene.redis_url)
     first, every_s = judge.next_whole(START_S + count / 4000), count // PER_SECOND
@@ -54,7 +54,7 @@ def spread(scene: Stage, count: int) -> Lags:
     return lags_of(judge.effects(scene.redis_url))
 
 
-def killing(scene: Stage, *, schedules: int, seconds: int, kills: int, crashes: int, crew: tuple[int, int]) -> Verdict:
+def killing(scene: Env, *, schedules: int, seconds: int, kills: int, crashes: int, crew: tuple[int, int]) -> Verdict:
     """Every schedule due each second while processes and the database die; judged when all is quiet again."""
     judge.clear(scene.redis_url)
     with scene.processes(*crew) as keeper:
@@ -69,7 +69,7 @@ def killing(scene: Stage, *, schedules: int, seconds: int, kills: int, crashes: 
     return replace(judge.judge(scene.redis_url, first, seconds), sent_while_killing=meanwhile)
 
 
-def control(scene: Stage) -> Verdict:
+def control(scene: Env) -> Verdict:
     """The same judge, on a few schedules, where the key of the rows was taken away."""
     judge.clear(scene.redis_url)
     first = judge.next_whole(-6)
@@ -91,7 +91,7 @@ def _close() -> None:
     db.connections.close_all()
 
 
-def rates(scene: Stage) -> list[dict[str, Any]]:
+def rates(scene: Env) -> list[dict[str, Any]]:
     """Every table row: who, how many, due at once or spread, and the lags."""
     rows: list[dict[str, Any]] = []
 
@@ -108,28 +108,28 @@ def rates(scene: Stage) -> list[dict[str, Any]]:
             note("Spillway", count, "at once", burst(scene, count))
             note("Spillway", count, "100/s", spread(scene, count))
     for count in (1000, 10_000):
-        note("Celery beat", count, "at once", rival.burst(scene, count, LONGEST_BURST_S))
-        lags = rival.spread(scene, count, per_second=PER_SECOND, seconds=SPREAD_S)
+        note("Celery beat", count, "at once", baseline.burst(scene, count, LONGEST_BURST_S))
+        lags = baseline.spread(scene, count, per_second=PER_SECOND, seconds=SPREAD_S)
         note("Celery beat", count, "100/s", lags)
     return rows
 
 
-def killed_alike(scene: Stage) -> list[Kept]:
+def killed_alike(scene: Env) -> list[Kept]:
     """Spillway and Celery beat with the same schedules, each due each second, and the same kills of schedulers."""
     numbers = {"entries": BESIDE, "seconds": BESIDE_S}
     judge.clear(scene.redis_url)
     with scene.processes(SCHEDULERS, WORKERS) as keeper:
         first = judge.next_whole(START_S)
         judge.fill(BESIDE, every_s=1, first=first, ends_at=first + timedelta(seconds=BESIDE_S))
-        rival.kill_schedulers(keeper, "scheduler", first, seconds=BESIDE_S, kills=BESIDE_KILLS)
+        baseline.kill_schedulers(keeper, "scheduler", first, seconds=BESIDE_S, kills=BESIDE_KILLS)
         judge.wait_for(BESIDE * BESIDE_S, DRAIN_S)
     ours = judge.judge(scene.redis_url, first, BESIDE_S)
     return [
         Kept("Spillway, 3 schedulers", ours.expected, BESIDE_KILLS, ours.missed, ours.doubled),
-        rival.killing(scene, "Celery beat", **numbers, kills=0),
-        rival.killing(scene, "Celery beat", **numbers, kills=BESIDE_KILLS),
-        rival.killing(scene, "Celery beat, beat_sync_every=1", **numbers, kills=BESIDE_KILLS, sync_every=1),
-        rival.killing(scene, "2 Celery beats", **numbers, kills=0, beats=2),
+        baseline.killing(scene, "Celery beat", **numbers, kills=0),
+        baseline.killing(scene, "Celery beat", **numbers, kills=BESIDE_KILLS),
+        baseline.killing(scene, "Celery beat, beat_sync_every=1", **numbers, kills=BESIDE_KILLS, sync_every=1),
+        baseline.killing(scene, "2 Celery beats", **numbers, kills=0, beats=2),
     ]
 
 
@@ -179,7 +179,7 @@ def main() -> int:
     found: dict[str, Any] = {}
     clean = True
     print(facts(), flush=True)
-    with stage() as scene:
+    with open_env() as scene:
         if not options.quick and options.only != "kills":
             found["rates"] = rates(scene)
             _show(found["rates"])

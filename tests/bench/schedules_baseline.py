@@ -23,7 +23,7 @@ import redis
 from tests.bench import schedules_checker as judge
 from tests.bench.schedules_beat import STREAM
 from tests.bench.schedules_checker import Lags, lags_of
-from tests.bench.schedules_env import Keeper, Stage, sleep_until
+from tests.bench.schedules_env import Env, Keeper, sleep_until
 from tests.bench.schedules_workers import LOG, STORE
 
 WORKERS = 6
@@ -44,7 +44,7 @@ class Kept:
     doubled: int
 
 
-def burst(scene: Stage, count: int, longest_s: float) -> Lags:
+def burst(scene: Env, count: int, longest_s: float) -> Lags:
     """All due at one instant; lags of the effects within the longest time that is waited."""
     first = judge.next_whole(START_S)
     with _beats(scene, f"{count} 86400 {int(first.timestamp())} 0 0", first):
@@ -54,7 +54,7 @@ def burst(scene: Stage, count: int, longest_s: float) -> Lags:
         return lags_of([at - first.timestamp() for at, _ in _effects(scene)])
 
 
-def spread(scene: Stage, count: int, *, per_second: int, seconds: int) -> Lags:
+def spread(scene: Env, count: int, *, per_second: int, seconds: int) -> Lags:
     """So many due each second for so many seconds; lags of the effects, of each entry's the first.
 
     What is late is waited for, at most as long again.
@@ -73,7 +73,7 @@ def spread(scene: Stage, count: int, *, per_second: int, seconds: int) -> Lags:
 
 
 def killing(
-    scene: Stage, who: str, *, entries: int, seconds: int, kills: int, beats: int = 1, sync_every: int = 0
+    scene: Env, who: str, *, entries: int, seconds: int, kills: int, beats: int = 1, sync_every: int = 0
 ) -> Kept:
     """Entries due each second; beat is killed some times and starts again at once."""
     first = judge.next_whole(START_S)
@@ -98,7 +98,7 @@ def kill_schedulers(keeper: Keeper, word: str, first: datetime, *, seconds: int,
 
 
 @contextmanager
-def _beats(scene: Stage, words: str, first: datetime, *, beats: int = 1) -> Iterator[Keeper]:
+def _beats(scene: Env, words: str, first: datetime, *, beats: int = 1) -> Iterator[Keeper]:
     """Beat and its workers from the first instant on; stops the bench when they were late or any of them complained."""
     _client(scene).flushall()
     with tempfile.TemporaryDirectory(prefix="spillway-") as directory:
@@ -127,11 +127,11 @@ def _said(log: Path) -> str:
     return log.read_text() if log.exists() else ""
 
 
-def _client(scene: Stage) -> redis.Redis:
+def _client(scene: Env) -> redis.Redis:
     return redis.Redis.from_url(scene.redis_url)
 
 
-def _effects(scene: Stage) -> list[tuple[float, int]]:
+def _effects(scene: Env) -> list[tuple[float, int]]:
     """When (Unix seconds, by Redis) and which entry."""
     rows: Any = _client(scene).xrange(STREAM)
     return [(int(directory.split(b"-")[0]) / 1000, int(fields[b"number"])) for directory, fields in rows]

@@ -30,7 +30,7 @@ class Keeper:
     """Keeps so many schedulers and workers alive, however they end; they are children of the crew."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        self._crew = subprocess.Popen(
+        self._workers = subprocess.Popen(
             CREW, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._running: list[tuple[str, int]] = []
@@ -60,20 +60,20 @@ class Keeper:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._running.clear()
-        assert self._crew.stdin is not None
-        self._crew.stdin.close()
-        self._crew.wait(10)
+        assert self._workers.stdin is not None
+        self._workers.stdin.close()
+        self._workers.wait(10)
 
     def _spawn(self, word: str) -> int:
-        assert self._crew.stdin is not None
-        assert self._crew.stdout is not None
-        self._crew.stdin.write(f"{word}\n")
-        self._crew.stdin.flush()
-        return int(self._crew.stdout.readline())
+        assert self._workers.stdin is not None
+        assert self._workers.stdout is not None
+        self._workers.stdin.write(f"{word}\n")
+        self._workers.stdin.flush()
+        return int(self._workers.stdout.readline())
 
 
 @dataclass
-class Stage:
+class Env:
     """Where it is played: the URLs, and the directory of the database."""
 
     database: Path
@@ -122,7 +122,7 @@ class Stage:
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
+def open_env() -> Iterator[Env]:
     """A database with its tables and an empty Redis; Django in this process uses both."""
     with ExitStack() as stack:
         directories = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
@@ -136,12 +136,10 @@ def stage() -> Iterator[Stage]:
         import django
 
         django.setup()
-        yield Stage(directories[0], redis_url, environment)
+        yield Env(directories[0], redis_url, environment)
 
 
-def kill_for(
-    keeper: Keeper, scene: Stage, *, seconds: float, kills: int, crashes: int, done: Callable[[], int]
-) -> None:
+def kill_for(keeper: Keeper, scene: Env, *, seconds: float, kills: int, crashes: int, done: Callable[[], int]) -> None:
     """Spread the kills evenly over the time, and the crashes of the database between them.
 
     Each kill waits until something was `done` since the last one, so that it meets work and not only beginnings.

@@ -1,7 +1,7 @@
 """The whole API against its own document: schemathesis sends what is allowed and what is not to a real server.
 
 `python -m tests.conformance.api_fuzz [--examples 50] [--only REGEX]`: gunicorn on SQLite with the tutorial's
-world, once with an operator's token and once with a customer's. No answer may be 5xx, each must be as written down
+setup, once with an operator's token and once with a customer's. No answer may be 5xx, each must be as written down
 (status, content type, headers, body; what is shown and not written down is an error here), and what the document
 forbids must be refused.
 """
@@ -97,7 +97,7 @@ def _prefer(parameter: dict[str, Any], likely: dict[str, Any]) -> None:
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The API with the tutorial's world; yields its URL and a token for each kind of caller."""
+    """The API with the tutorial's environment; yields its URL and a token for each kind of caller."""
     port = spare_port()
     with redis(folder) as url, _environment(folder, url):
         _manage("migrate", "--verbosity", "0")

@@ -20,7 +20,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret
 
 
 @dataclass(frozen=True)
-class AwsWorld:
+class AwsEnv:
     """Where the fake cloud answers, and what stands in it."""
 
     endpoint: str
@@ -54,7 +54,7 @@ def _server() -> str:
     return f"http://127.0.0.1:{port}"
 
 
-def empty_aws() -> AwsWorld:
+def empty_aws() -> AwsEnv:
     """An account that holds nothing but one VPC of two subnets in different zones; what another test left is gone."""
     endpoint = _server()
     urllib3.request("POST", f"{endpoint}/moto-api/reset", timeout=PATIENCE_S)
@@ -66,25 +66,25 @@ def empty_aws() -> AwsWorld:
         ]
         for number, zone in enumerate("ab")
     )
-    return AwsWorld(endpoint, vpc, subnets)
+    return AwsEnv(endpoint, vpc, subnets)
 
 
-def make_balancer(world: AwsWorld, name: str, kind: str = "application", **tags: str) -> str:
+def make_balancer(env: AwsEnv, name: str, kind: str = "application", **tags: str) -> str:
     """A load balancer in the two subnets; its ARN."""
-    said = world.client("elbv2").create_load_balancer(
-        Name=name, Type=kind, Subnets=list(world.subnets), Scheme="internet-facing", Tags=_tags(tags)
+    said = env.client("elbv2").create_load_balancer(
+        Name=name, Type=kind, Subnets=list(env.subnets), Scheme="internet-facing", Tags=_tags(tags)
     )
     return str(said["LoadBalancers"][0]["LoadBalancerArn"])
 
 
-def make_group(world: AwsWorld, name: str, *targets: tuple[str, int], protocol: str = "HTTP", **tags: str) -> str:
+def make_group(env: AwsEnv, name: str, *targets: tuple[str, int], protocol: str = "HTTP", **tags: str) -> str:
     """A target group by IP with its targets; its ARN."""
-    balancing = world.client("elbv2")
+    balancing = env.client("elbv2")
     said = balancing.create_target_group(
         Name=name,
         Protocol=protocol,
         Port=80,
-        VpcId=world.vpc,
+        VpcId=env.vpc,
         TargetType="ip",
         HealthCheckPath="/health" if protocol == "HTTP" else "",
         Matcher={"HttpCode": "200"},
@@ -97,9 +97,9 @@ def make_group(world: AwsWorld, name: str, *targets: tuple[str, int], protocol: 
     return arn
 
 
-def make_listener(world: AwsWorld, balancer: str, group: str, port: int = 80, protocol: str = "HTTP") -> str:
+def make_listener(env: AwsEnv, balancer: str, group: str, port: int = 80, protocol: str = "HTTP") -> str:
     """A listener that forwards to the group; its ARN."""
-    said = world.client("elbv2").create_listener(
+    said = env.client("elbv2").create_listener(
         LoadBalancerArn=balancer,
         Protocol=protocol,
         Port=port,

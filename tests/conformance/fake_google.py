@@ -6,7 +6,7 @@ https://cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list:
 interval, and an aggregation by minutes and fields. What is not asked for here is answered 404, unknown words 400: it
 can say no.
 
-A world can be filled from a document of ours: that is what Google would hold after `terraform apply`.
+An environment can be filled from a document of ours: that is what Google would hold after `terraform apply`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Measured:
 
 
 @dataclass
-class World:
+class Env:
     """What the project holds; `requests` are those that came, `down` an answer that every request then gets."""
 
     project: str = "acme-prod"
@@ -111,8 +111,8 @@ class World:
 class _Reader:
     """A document's bodies in the API's words, with every reference as the URL that it becomes."""
 
-    def __init__(self, world: World, document: StackDocument, addresses: Mapping[str, str]) -> None:
-        self._world, self._document, self._addresses = world, document, addresses
+    def __init__(self, env: Env, document: StackDocument, addresses: Mapping[str, str]) -> None:
+        self._env, self._document, self._addresses = env, document, addresses
 
     def block(self, body: Mapping[str, Any], kind: str = "") -> Block:
         return {_word(key, value, kind): self._value(key, value) for key, value in body.items() if key not in SECRET}
@@ -136,7 +136,7 @@ class _Reader:
         if attribute == "name":
             return body["name"]
         location = f"zones/{body['zone']}" if kind == "google_compute_network_endpoint_group" else "global"
-        return f"{API}/projects/{self._world.project}/{location}/{COLLECTIONS[kind]}/{body['name']}"
+        return f"{API}/projects/{self._env.project}/{location}/{COLLECTIONS[kind]}/{body['name']}"
 
 
 def _word(key: str, value: Any, kind: str) -> str:
@@ -155,7 +155,7 @@ class _Refusal(Exception):
 
 
 @contextmanager
-def served(world: World) -> Iterator[str]:
+def served(env: Env) -> Iterator[str]:
     """The server for a while; its URL.
 
     Google's libraries cost more than a second to import, and the drivers do it late: here it is no test's time.
@@ -164,7 +164,7 @@ def served(world: World) -> Iterator[str]:
     import google.cloud.monitoring_v3  # noqa: F401
 
     class Handler(_Handler):
-        of = world
+        of = env
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
@@ -175,7 +175,7 @@ def served(world: World) -> Iterator[str]:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    of: World
+    of: Env
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: Any) -> None:
@@ -210,10 +210,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
 
-def _found(world: World, method: str, path: str, query: list[tuple[str, str]], body: Block) -> Block:
+def _found(env: Env, method: str, path: str, query: list[tuple[str, str]], body: Block) -> Block:
     if series := _SERIES.fullmatch(path):
-        _same_project(world, series[1])
-        return _time_series(world, query)
+        _same_project(env, series[1])
+        return _time_series(env, query)
     words = {key for key, _ in query} - {"$alt", "alt", "maxResults", "pageToken"}
     if words:
         raise _Refusal(400, f"Invalid JSON payload received. Unknown name {min(words)!r}.")
@@ -225,23 +225,23 @@ def _found(world: World, method: str, path: str, query: list[tuple[str, str]], b
         location = f"zones/{zone}"
     else:
         raise _Refusal(404, "Not Found")
-    _same_project(world, project)
+    _same_project(env, project)
     if name is None:
-        return _page(world.resources.get(collection, {}), dict(query))
-    resource = world.resources.get(collection, {}).get(f"{location}/{name}")
+        return _page(env.resources.get(collection, {}), dict(query))
+    resource = env.resources.get(collection, {}).get(f"{location}/{name}")
     if resource is None:
         raise _Refusal(404, f"The resource 'projects/{project}/{location}/{collection}/{name}' was not found")
     if verb is None and method == "GET":
         return resource
     if method == "POST" and (collection, verb) == ("networkEndpointGroups", "listNetworkEndpoints"):
-        return _endpoints(world, f"{location}/{name}", dict(query))
+        return _endpoints(env, f"{location}/{name}", dict(query))
     if method == "POST" and (collection, verb) == ("backendServices", "getHealth"):
-        return _health(world, resource, str(body.get("group", "")))
+        return _health(env, resource, str(body.get("group", "")))
     raise _Refusal(404, "Not Found")
 
 
-def _same_project(world: World, project: str) -> None:
-    if project != world.project:
+def _same_project(env: Env, project: str) -> None:
+    if project != env.project:
         raise _Refusal(403, f"Required 'compute.read' permission for 'projects/{project}'")
 
 
@@ -254,23 +254,23 @@ def _page(resources: Mapping[str, Block], query: Mapping[str, str]) -> Block:
     return {"kind": "compute#list", "items": items, **following}
 
 
-def _endpoints(world: World, group: str, query: Mapping[str, str]) -> Block:
-    found = {str(number): {"networkEndpoint": each} for number, each in enumerate(world.endpoints.get(group, []))}
+def _endpoints(env: Env, group: str, query: Mapping[str, str]) -> Block:
+    found = {str(number): {"networkEndpoint": each} for number, each in enumerate(env.endpoints.get(group, []))}
     return _page(found, query)
 
 
-def _health(world: World, service: Block, group: str) -> Block:
+def _health(env: Env, service: Block, group: str) -> Block:
     if group not in {backend["group"] for backend in service.get("backends", ())}:
         raise _Refusal(400, f"Invalid value for field 'resource.group': '{group}'. It is no backend of the service.")
     location = "/".join(group.split("/")[-4:-2])
     states = []
-    for each in world.endpoints.get(f"{location}/{group.rpartition('/')[2]}", []):
-        bad = (each["ipAddress"], each["port"]) in world.unhealthy
+    for each in env.endpoints.get(f"{location}/{group.rpartition('/')[2]}", []):
+        bad = (each["ipAddress"], each["port"]) in env.unhealthy
         states.append({**each, "healthState": "UNHEALTHY" if bad else "HEALTHY"})
     return {"kind": "compute#backendServiceGroupHealth", "healthStatus": states}
 
 
-def _time_series(world: World, query: list[tuple[str, str]]) -> Block:
+def _time_series(env: Env, query: list[tuple[str, str]]) -> Block:
     """Series of one metric, summed or ranked over each minute and group, a page for each."""
     words = dict(query)
     metric = _METRIC.fullmatch(words.get("filter", ""))
@@ -279,7 +279,7 @@ def _time_series(world: World, query: list[tuple[str, str]]) -> Block:
     start, end = _moment(words["interval.startTime"]), _moment(words["interval.endTime"])
     fields = [value.rpartition(".")[2] for key, value in query if key == "aggregation.groupByFields"]
     kept: dict[tuple[str, ...], dict[datetime, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for each in world.measured:
+    for each in env.measured:
         if each.metric == metric[1] and start < each.at <= end:
             kept[tuple(each.labels.get(name, "") for name in fields)][each.at] += each.values
     location = int(words.get("pageToken") or 0)

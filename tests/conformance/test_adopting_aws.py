@@ -13,13 +13,13 @@ from apps.compiler.grammar import METHODS
 from apps.definitions.reading.documents import read_object
 from apps.drivers.clouds.contract import CloudAccess, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_env import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
+from tests.conformance.aws_env import REGION, AwsEnv, empty_aws, make_balancer, make_group, make_listener
 
 WISH = Wish(name="front", account="acme", regions={REGION: "frankfurt"}, stack="aws-frankfurt")
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[AwsWorld]:
+def env() -> Iterator[AwsEnv]:
     found = empty_aws()
     with pytest.MonkeyPatch.context() as patch:
         for name, value in found.environment().items():
@@ -28,12 +28,12 @@ def world() -> Iterator[AwsWorld]:
 
 
 @pytest.fixture(scope="module")
-def front(world: AwsWorld) -> FoundLoadBalancer:
-    return a_front_of_twenty_rules(world)
+def front(env: AwsEnv) -> FoundLoadBalancer:
+    return a_front_of_twenty_rules(env)
 
 
-def described(world: AwsWorld, name: str) -> FoundLoadBalancer:
-    reader = open_reader(CloudAccess("aws", REGION, endpoint_url=world.endpoint))
+def described(env: AwsEnv, name: str) -> FoundLoadBalancer:
+    reader = open_reader(CloudAccess("aws", REGION, endpoint_url=env.endpoint))
     (found,) = [each for each in reader.load_balancers() if each.name == name]
     return reader.describe(found.id)
 
@@ -51,8 +51,8 @@ def forward(*shares: tuple[str, int]) -> dict[str, Any]:
     return {"Type": "forward", "ForwardConfig": {"TargetGroups": groups}}
 
 
-def rule(world: AwsWorld, listener: str, priority: int, action: dict[str, Any], *conditions: dict[str, Any]) -> None:
-    world.client("elbv2").create_rule(
+def rule(env: AwsEnv, listener: str, priority: int, action: dict[str, Any], *conditions: dict[str, Any]) -> None:
+    env.client("elbv2").create_rule(
         ListenerArn=listener, Priority=priority, Conditions=list(conditions), Actions=[action]
     )
 
@@ -79,37 +79,37 @@ def verdicts(adoption: Adoption, word: str) -> dict[Verdict, list[str]]:
     return found
 
 
-def a_front_of_twenty_rules(world: AwsWorld) -> FoundLoadBalancer:
-    balancer = make_balancer(world, "old-front")
-    web = make_group(world, "web", ("10.0.0.10", 8080), ("10.0.0.11", 8080))
-    api = make_group(world, "api", ("10.0.1.10", 9000))
-    listener = make_listener(world, balancer, web)
-    rule(world, listener, 1, forward((web, 90), (api, 10)), host("www.example.com"), path("/shop", "/shop/*"))
-    rule(world, listener, 2, forward((api, 1)), host("www.example.com"), path("/api/*"))
-    rule(world, listener, 3, forward((api, 1)), host("www.example.com"), path("/exact"))
-    rule(world, listener, 4, redirect(Protocol="HTTPS", Port="443"), host("old.example.com"))
-    rule(world, listener, 5, redirect(Host="www.example.com", Path="/new"), host("moved.example.com"), path("/a"))
-    rule(world, listener, 6, fixed("503", "Back soon."), host("down.example.com"))
-    rule(world, listener, 7, forward((web, 1)), host("*.apps.example.com"))
-    rule(world, listener, 8, forward((web, 1)), host("www.example.com"), path("*.jpg"))
+def a_front_of_twenty_rules(env: AwsEnv) -> FoundLoadBalancer:
+    balancer = make_balancer(env, "old-front")
+    web = make_group(env, "web", ("10.0.0.10", 8080), ("10.0.0.11", 8080))
+    api = make_group(env, "api", ("10.0.1.10", 9000))
+    listener = make_listener(env, balancer, web)
+    rule(env, listener, 1, forward((web, 90), (api, 10)), host("www.example.com"), path("/shop", "/shop/*"))
+    rule(env, listener, 2, forward((api, 1)), host("www.example.com"), path("/api/*"))
+    rule(env, listener, 3, forward((api, 1)), host("www.example.com"), path("/exact"))
+    rule(env, listener, 4, redirect(Protocol="HTTPS", Port="443"), host("old.example.com"))
+    rule(env, listener, 5, redirect(Host="www.example.com", Path="/new"), host("moved.example.com"), path("/a"))
+    rule(env, listener, 6, fixed("503", "Back soon."), host("down.example.com"))
+    rule(env, listener, 7, forward((web, 1)), host("*.apps.example.com"))
+    rule(env, listener, 8, forward((web, 1)), host("www.example.com"), path("*.jpg"))
     method = {"Field": "http-request-method", "HttpRequestMethodConfig": {"Values": ["POST", "PUT"]}}
-    rule(world, listener, 9, forward((api, 1)), host("www.example.com"), path("/write"), method)
+    rule(env, listener, 9, forward((api, 1)), host("www.example.com"), path("/write"), method)
     header = {"Field": "http-header", "HttpHeaderConfig": {"HttpHeaderName": "X-Beta", "Values": ["yes", "on"]}}
-    rule(world, listener, 10, forward((api, 1)), host("www.example.com"), path("/beta", "/beta/*"), header)
+    rule(env, listener, 10, forward((api, 1)), host("www.example.com"), path("/beta", "/beta/*"), header)
     query = {"Field": "query-string", "QueryStringConfig": {"Values": [{"Key": "debug", "Value": "1"}]}}
-    rule(world, listener, 11, forward((api, 1)), host("www.example.com"), query)
+    rule(env, listener, 11, forward((api, 1)), host("www.example.com"), query)
     source = {"Field": "source-ip", "SourceIpConfig": {"Values": ["198.51.100.0/24"]}}
-    rule(world, listener, 12, forward((api, 1)), host("www.example.com"), source)
-    rule(world, listener, 13, forward((web, 1)), host("www.example.com"), path("/shop/cart", "/shop/cart/*"))
-    rule(world, listener, 14, forward((web, 1)), host("a.example.com", "b.example.com"))
-    rule(world, listener, 15, forward((api, 1)), path("/health"))
-    rule(world, listener, 16, redirect(Path="/x/#{path}"), host("parts.example.com"))
-    rule(world, listener, 17, redirect(Port="8443"), host("port.example.com"))
-    rule(world, listener, 18, forward((web, 1)), host("w?w.example.com"))
+    rule(env, listener, 12, forward((api, 1)), host("www.example.com"), source)
+    rule(env, listener, 13, forward((web, 1)), host("www.example.com"), path("/shop/cart", "/shop/cart/*"))
+    rule(env, listener, 14, forward((web, 1)), host("a.example.com", "b.example.com"))
+    rule(env, listener, 15, forward((api, 1)), path("/health"))
+    rule(env, listener, 16, redirect(Path="/x/#{path}"), host("parts.example.com"))
+    rule(env, listener, 17, redirect(Port="8443"), host("port.example.com"))
+    rule(env, listener, 18, forward((web, 1)), host("w?w.example.com"))
     present = {"Field": "http-header", "HttpHeaderConfig": {"HttpHeaderName": "X-Trace", "Values": ["*"]}}
-    rule(world, listener, 19, forward((api, 1)), host("trace.example.com"), present)
-    rule(world, listener, 20, forward((web, 1)), host("www.example.com"))
-    return described(world, "old-front")
+    rule(env, listener, 19, forward((api, 1)), host("trace.example.com"), present)
+    rule(env, listener, 20, forward((web, 1)), host("www.example.com"))
+    return described(env, "old-front")
 
 
 def test_a_balancer_of_twenty_rules_becomes_definitions_that_can_be_read(front: FoundLoadBalancer) -> None:
@@ -182,11 +182,11 @@ def test_without_a_region_of_ours_the_pools_are_left_out_and_say_so(front: Found
     ]
 
 
-def test_a_classic_balancer_becomes_pools_and_listeners(world: AwsWorld) -> None:
-    machines = world.client("ec2").run_instances(
-        ImageId="ami-12c6146b", MinCount=2, MaxCount=2, SubnetId=world.subnets[0]
-    )["Instances"]
-    classic = world.client("elb")
+def test_a_classic_balancer_becomes_pools_and_listeners(env: AwsEnv) -> None:
+    machines = env.client("ec2").run_instances(ImageId="ami-12c6146b", MinCount=2, MaxCount=2, SubnetId=env.subnets[0])[
+        "Instances"
+    ]
+    classic = env.client("elb")
     classic.create_load_balancer(
         LoadBalancerName="older",
         AvailabilityZones=[f"{REGION}a"],
@@ -206,7 +206,7 @@ def test_a_classic_balancer_becomes_pools_and_listeners(world: AwsWorld) -> None
     classic.configure_health_check(LoadBalancerName="older", HealthCheck=check)
     ids = [{"InstanceId": each["InstanceId"]} for each in machines]
     classic.register_instances_with_load_balancer(LoadBalancerName="older", Instances=ids)
-    adoption = elb.adopt(described(world, "older"), WISH)
+    adoption = elb.adopt(described(env, "older"), WISH)
     for document in adoption.documents:
         read_object(document)
     pools, (front,) = by_name(adoption, "Pool"), by_name(adoption, "LoadBalancer").values()

@@ -12,7 +12,7 @@ import pytest
 from apps.compiler.targets.terraform.aws.naming import MARK, RESOURCE
 from apps.drivers.clouds.contract import CloudAccess, Standing
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_env import KEYS, REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
+from tests.conformance.aws_env import KEYS, REGION, AwsEnv, empty_aws, make_balancer, make_group, make_listener
 from tests.ports import spare_port
 from tests.pure.compiler_fixtures import certificate_pem
 
@@ -24,28 +24,28 @@ OURS = "0123456789abcdef"
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> AwsWorld:
+def aws(monkeypatch: pytest.MonkeyPatch) -> AwsEnv:
     """An empty cloud, asked with keys of its own."""
-    world = empty_aws()
-    for name, value in world.environment().items():
+    env = empty_aws()
+    for name, value in env.environment().items():
         monkeypatch.setenv(name, value)
-    return world
+    return env
 
 
 def tags(address: str, mark: str = OURS) -> list[dict[str, str]]:
     return [{"Key": MARK, "Value": mark}, {"Key": RESOURCE, "Value": address}]
 
 
-def found(aws: AwsWorld, *kinds: str) -> list[Standing]:
+def found(aws: AwsEnv, *kinds: str) -> list[Standing]:
     reader = open_reader(CloudAccess("aws", REGION, endpoint_url=aws.endpoint, stack="stk-1"))
     return list(reader.standing(OURS, kinds or KINDS))
 
 
-def test_an_empty_cloud_has_nothing_of_ours(aws: AwsWorld) -> None:
+def test_an_empty_cloud_has_nothing_of_ours(aws: AwsEnv) -> None:
     assert found(aws) == []
 
 
-def test_addresses_are_found_by_mark_and_others_are_not(aws: AwsWorld) -> None:
+def test_addresses_are_found_by_mark_and_others_are_not(aws: AwsEnv) -> None:
     ec2 = aws.client("ec2")
 
     def allocate(*specification: dict[str, Any]) -> str:
@@ -58,7 +58,7 @@ def test_addresses_are_found_by_mark_and_others_are_not(aws: AwsWorld) -> None:
     assert found(aws, "aws_lb") == []
 
 
-def test_a_group_is_found_with_its_rules_whether_they_carry_tags_or_not(aws: AwsWorld) -> None:
+def test_a_group_is_found_with_its_rules_whether_they_carry_tags_or_not(aws: AwsEnv) -> None:
     ec2 = aws.client("ec2")
     specification = [{"ResourceType": "security-group", "Tags": tags("aws_security_group.lb_1")}]
     group = ec2.create_security_group(
@@ -81,7 +81,7 @@ def test_a_group_is_found_with_its_rules_whether_they_carry_tags_or_not(aws: Aws
     }
 
 
-def test_a_load_balancer_is_found_with_its_listeners_and_rules_and_its_groups(aws: AwsWorld) -> None:
+def test_a_load_balancer_is_found_with_its_listeners_and_rules_and_its_groups(aws: AwsEnv) -> None:
     def words(address: str) -> dict[str, str]:
         return {"spillway_state": OURS, "spillway_resource": address}
 
@@ -107,7 +107,7 @@ def test_a_load_balancer_is_found_with_its_listeners_and_rules_and_its_groups(aw
 
 
 def test_a_zone_is_found_by_its_mark_or_before_it_has_one_by_its_comment_and_records_by_their_zone(
-    aws: AwsWorld,
+    aws: AwsEnv,
 ) -> None:
     dns = aws.client("route53")
 
@@ -142,7 +142,7 @@ def test_a_zone_is_found_by_its_mark_or_before_it_has_one_by_its_comment_and_rec
     ]
 
 
-def test_certificates_are_found_by_mark(aws: AwsWorld) -> None:
+def test_certificates_are_found_by_mark(aws: AwsEnv) -> None:
     acm = aws.client("acm")
     certificate, _, key = certificate_pem("a.example").partition("-----BEGIN PRIVATE KEY-----")
     key = f"-----BEGIN PRIVATE KEY-----{key}"

@@ -8,23 +8,23 @@ import pytest
 
 from apps.drivers.clouds.contract import CloudAccess, Stranger, target_id
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_env import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
+from tests.conformance.aws_env import REGION, AwsEnv, empty_aws, make_balancer, make_group, make_listener
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> AwsWorld:
+def aws(monkeypatch: pytest.MonkeyPatch) -> AwsEnv:
     """An empty cloud, asked with keys of its own."""
-    world = empty_aws()
-    for name, value in world.environment().items():
+    env = empty_aws()
+    for name, value in env.environment().items():
         monkeypatch.setenv(name, value)
-    return world
+    return env
 
 
-def found(aws: AwsWorld, *known: str) -> list[Stranger]:
+def found(aws: AwsEnv, *known: str) -> list[Stranger]:
     return list(open_reader(CloudAccess("aws", REGION, endpoint_url=aws.endpoint)).strangers(known))
 
 
-def a_rule(aws: AwsWorld, listener: str, priority: int, group: str) -> str:
+def a_rule(aws: AwsEnv, listener: str, priority: int, group: str) -> str:
     made = aws.client("elbv2").create_rule(
         ListenerArn=listener,
         Priority=priority,
@@ -34,7 +34,7 @@ def a_rule(aws: AwsWorld, listener: str, priority: int, group: str) -> str:
     return str(made["Rules"][0]["RuleArn"])
 
 
-def test_a_rule_a_listener_and_a_server_that_nobody_here_made_are_found(aws: AwsWorld) -> None:
+def test_a_rule_a_listener_and_a_server_that_nobody_here_made_are_found(aws: AwsEnv) -> None:
     balancer, group = make_balancer(aws, "sw-stk1-lb-1"), make_group(aws, "sw-stk1-bkd-1", ("10.0.0.10", 80))
     listener = make_listener(aws, balancer, group)
     ours, theirs = a_rule(aws, listener, 20, group), a_rule(aws, listener, 7, group)
@@ -55,12 +55,12 @@ def test_a_rule_a_listener_and_a_server_that_nobody_here_made_are_found(aws: Aws
     assert found(aws, *known, theirs, other, a_rule_of(aws, other), server) == []
 
 
-def a_rule_of(aws: AwsWorld, listener: str) -> str:
+def a_rule_of(aws: AwsEnv, listener: str) -> str:
     """The ARN of the listener's default rule, which is the listener's own."""
     return str(aws.client("elbv2").describe_rules(ListenerArn=listener)["Rules"][0]["RuleArn"])
 
 
-def test_a_port_that_somebody_opened_is_found_with_whom_it_lets_in(aws: AwsWorld) -> None:
+def test_a_port_that_somebody_opened_is_found_with_whom_it_lets_in(aws: AwsEnv) -> None:
     ec2 = aws.client("ec2")
     group = ec2.create_security_group(GroupName="sw-stk1-lb-1", Description="x", VpcId=aws.vpc)["GroupId"]
     ours = [each["SecurityGroupRuleId"] for each in ec2.describe_security_group_rules()["SecurityGroupRules"]]
@@ -71,7 +71,7 @@ def test_a_port_that_somebody_opened_is_found_with_whom_it_lets_in(aws: AwsWorld
     assert (stranger.parent, stranger.message) == (group, "tcp 22 from 0.0.0.0/0")
 
 
-def test_what_stands_beside_what_is_ours_is_nobodys_business_here(aws: AwsWorld) -> None:
+def test_what_stands_beside_what_is_ours_is_nobodys_business_here(aws: AwsEnv) -> None:
     balancer, group = make_balancer(aws, "theirs"), make_group(aws, "theirs", ("10.0.0.10", 80))
     a_rule(aws, make_listener(aws, balancer, group), 7, group)
     assert found(aws) == []

@@ -10,41 +10,41 @@ import pytest
 from apps.drivers.clouds.contract import CloudAccess, CloudError, FoundLoadBalancer, Numbers, TargetHealth
 from apps.drivers.clouds.memory import memory_cloud
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_env import KEYS, REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
+from tests.conformance.aws_env import KEYS, REGION, AwsEnv, empty_aws, make_balancer, make_group, make_listener
 from tests.ports import spare_port
 
 OURS = {"spillway_stack": "stk-3", "spillway_object": "bkd-4"}
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> AwsWorld:
+def env(monkeypatch: pytest.MonkeyPatch) -> AwsEnv:
     found = empty_aws()
     for name, value in found.environment().items():
         monkeypatch.setenv(name, value)
     return found
 
 
-def access(world: AwsWorld, **changes: str) -> CloudAccess:
-    return CloudAccess("aws", REGION, endpoint_url=world.endpoint, stack=changes.get("stack", "stk-3"))
+def access(env: AwsEnv, **changes: str) -> CloudAccess:
+    return CloudAccess("aws", REGION, endpoint_url=env.endpoint, stack=changes.get("stack", "stk-3"))
 
 
-def test_the_health_of_our_targets_is_read_and_only_of_ours(world: AwsWorld) -> None:
-    balancer = make_balancer(world, "front")
-    ours = make_group(world, "ours", ("10.0.0.10", 8080), ("10.0.0.11", 8080), **OURS)
-    make_group(world, "theirs", ("10.0.0.99", 80))
-    make_listener(world, balancer, ours)
-    found = open_reader(access(world)).target_health()
+def test_the_health_of_our_targets_is_read_and_only_of_ours(env: AwsEnv) -> None:
+    balancer = make_balancer(env, "front")
+    ours = make_group(env, "ours", ("10.0.0.10", 8080), ("10.0.0.11", 8080), **OURS)
+    make_group(env, "theirs", ("10.0.0.99", 80))
+    make_listener(env, balancer, ours)
+    found = open_reader(access(env)).target_health()
     assert {(each.object_id, each.address, each.port) for each in found} == {
         ("bkd-4", "10.0.0.10", 8080),
         ("bkd-4", "10.0.0.11", 8080),
     }
     assert {each.state for each in found} <= {"healthy", "unused", "unknown"}
-    assert open_reader(access(world, stack="stk-9")).target_health() == []
+    assert open_reader(access(env, stack="stk-9")).target_health() == []
 
 
-def test_a_minute_of_cloudwatch_is_a_minute_here(world: AwsWorld) -> None:
-    balancer, ours = make_balancer(world, "front"), make_group(world, "ours", **OURS)
-    make_listener(world, balancer, ours)
+def test_a_minute_of_cloudwatch_is_a_minute_here(env: AwsEnv) -> None:
+    balancer, ours = make_balancer(env, "front"), make_group(env, "ours", **OURS)
+    make_listener(env, balancer, ours)
     minute = (datetime.now(UTC) - timedelta(minutes=5)).replace(second=0, microsecond=0)
     dimensions = [
         {"Name": "TargetGroup", "Value": ours.rpartition(":")[2]},
@@ -55,28 +55,28 @@ def test_a_minute_of_cloudwatch_is_a_minute_here(world: AwsWorld) -> None:
         {"MetricName": name, "Dimensions": dimensions, "Timestamp": minute, "Value": value, "Unit": "Count"}
         for name, value in counts.items()
     ]
-    world.client("cloudwatch").put_metric_data(Namespace="AWS/ApplicationELB", MetricData=data)
-    (found,) = open_reader(access(world)).numbers(minute - timedelta(minutes=3))
+    env.client("cloudwatch").put_metric_data(Namespace="AWS/ApplicationELB", MetricData=data)
+    (found,) = open_reader(access(env)).numbers(minute - timedelta(minutes=3))
     assert (found.object_id, found.at) == ("bkd-4", minute + timedelta(minutes=1))
     assert (found.requests, found.status_2xx, found.status_5xx, found.status_4xx) == (120, 118, 2, 0)
-    assert open_reader(access(world)).numbers(datetime.now(UTC)) == []
+    assert open_reader(access(env)).numbers(datetime.now(UTC)) == []
 
 
-def test_load_balancers_that_could_be_adopted_are_listed_and_described(world: AwsWorld) -> None:
-    balancer, group = make_balancer(world, "front"), make_group(world, "web", ("10.0.0.10", 8080))
-    listener = make_listener(world, balancer, group)
-    world.client("elbv2").create_rule(
+def test_load_balancers_that_could_be_adopted_are_listed_and_described(env: AwsEnv) -> None:
+    balancer, group = make_balancer(env, "front"), make_group(env, "web", ("10.0.0.10", 8080))
+    listener = make_listener(env, balancer, group)
+    env.client("elbv2").create_rule(
         ListenerArn=listener,
         Priority=10,
         Conditions=[{"Field": "path-pattern", "Values": ["/api/*"]}],
         Actions=[{"Type": "forward", "TargetGroupArn": group}],
     )
-    world.client("elb").create_load_balancer(
+    env.client("elb").create_load_balancer(
         LoadBalancerName="old",
         AvailabilityZones=[f"{REGION}a"],
         Listeners=[{"Protocol": "HTTP", "LoadBalancerPort": 80, "InstanceProtocol": "HTTP", "InstancePort": 8080}],
     )
-    reader = open_reader(access(world))
+    reader = open_reader(access(env))
     found = {each.name: each for each in reader.load_balancers()}
     assert {name: each.kind for name, each in found.items()} == {
         "front": "Application Load Balancer",
@@ -91,7 +91,7 @@ def test_load_balancers_that_could_be_adopted_are_listed_and_described(world: Aw
         reader.describe("arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/app/gone/1")
 
 
-@pytest.mark.usefixtures("world")
+@pytest.mark.usefixtures("env")
 def test_a_cloud_that_does_not_answer_says_so_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     away = CloudAccess("aws", REGION, endpoint_url=f"http://127.0.0.1:{spare_port()}", stack="stk-3")
     monkeypatch.setenv("SPILLWAY_CLOUD_ENDPOINT", away.endpoint_url)

@@ -14,8 +14,8 @@ import pytest
 from deploy.demo.client import Region, Traffic
 from deploy.demo.config import DemoConfig
 from deploy.demo.http1 import listen
+from deploy.demo.topology import DemoTopology
 from deploy.demo.traffic import limits_of, sentences, set_traffic, traffic_of
-from deploy.demo.world import World
 
 
 @pytest.fixture
@@ -55,15 +55,15 @@ def test_a_region_that_is_not_there_and_a_rate_that_is_too_high_are_refused_in_w
 
 
 def test_the_limit_of_each_pool_is_said_and_no_sum_of_them(config: DemoConfig) -> None:
-    world = World(config)
-    limits = limits_of(world)["us-central1"]
+    topology = DemoTopology(config)
+    limits = limits_of(topology)["us-central1"]
     assert len(limits) > 1
-    (line,) = sentences(world, {"us-central1": 20})
+    (line,) = sentences(topology, {"us-central1": 20})
     assert all(f"{pool} {limit:g}/s" in line for pool, limit in limits.items())
     total = f"{sum(limits.values()):g}"
     assert total not in re.findall(r"[\d.]+", line)
 
 
 def test_nothing_is_compared_with_what_all_pools_get_together(config: DemoConfig) -> None:
-    few, many = (next(sentences(World(config), {"us-central1": rate})) for rate in (1, 60))
+    few, many = (next(sentences(DemoTopology(config), {"us-central1": rate})) for rate in (1, 60))
     assert few.replace("send 1 ", "send 60 ") == many

@@ -22,7 +22,7 @@ DOMAIN = "example.test"
 
 
 @dataclass
-class World:
+class Env:
     """A driver, the way to its server, and how the server is ended."""
 
     kind: str
@@ -36,20 +36,20 @@ class World:
 
 
 @pytest.fixture(params=["memory", "rfc2136", "powerdns"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def env(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Env]:
     if request.param == "memory":
         server = memory_server(uuid.uuid4().hex)
         server.secret = "word"
         target = ServerTarget(DOMAIN, f"memory://{server.name}", "word")
-        yield World("memory", target, lambda: setattr(server, "unreachable", True))
+        yield Env("memory", target, lambda: setattr(server, "unreachable", True))
     elif request.param == "rfc2136":
         with running_bind(tmp_path, DOMAIN) as bind:
             target = ServerTarget(DOMAIN, bind.server, SECRET, KEY_NAME)
-            yield World("rfc2136", target, lambda: kill(bind.process))
+            yield Env("rfc2136", target, lambda: kill(bind.process))
     else:
         with running_powerdns(tmp_path, DOMAIN) as powerdns:
             target = ServerTarget(DOMAIN, powerdns.server, API_KEY)
-            yield World("powerdns", target, lambda: kill(powerdns.process))
+            yield Env("powerdns", target, lambda: kill(powerdns.process))
 
 
 def one(name: str, rdtype: str, *values: str, ttl: int = 300) -> RecordSet:
@@ -60,8 +60,8 @@ def make(*wanted: RecordSet) -> list[Edit]:
     return [Edit(each.name, each.type, None, each) for each in wanted]
 
 
-def served(world: World, *known: RecordSet) -> set[RecordSet]:
-    found = world.driver.read([(each.name, each.type) for each in known]).records
+def served(env: Env, *known: RecordSet) -> set[RecordSet]:
+    found = env.driver.read([(each.name, each.type) for each in known]).records
     return {each for each in found if not each.name.startswith("ns.")}
 
 
@@ -80,53 +80,53 @@ EVERY_TYPE = (
 )
 
 
-def test_every_type_comes_back_as_it_was_written(world: World) -> None:
-    world.driver.write(make(*EVERY_TYPE))
-    assert served(world, *EVERY_TYPE) == set(EVERY_TYPE)
+def test_every_type_comes_back_as_it_was_written(env: Env) -> None:
+    env.driver.write(make(*EVERY_TYPE))
+    assert served(env, *EVERY_TYPE) == set(EVERY_TYPE)
 
 
-def test_values_change_ttls_change_and_records_go_in_one_write(world: World) -> None:
+def test_values_change_ttls_change_and_records_go_in_one_write(env: Env) -> None:
     old, other, gone = one("a", "A", "192.0.2.1"), one("b", "A", "192.0.2.2"), one("c", "TXT", '"bye"')
-    world.driver.write(make(old, other, gone))
+    env.driver.write(make(old, other, gone))
     new, slower = one("a", "A", "192.0.2.7", "192.0.2.8"), replace(other, ttl=900)
     edits = [Edit(old.name, "A", old, new), Edit(other.name, "A", other, slower), Edit(gone.name, "TXT", gone, None)]
-    world.driver.write(edits)
-    assert served(world, old, other, gone) == {new, slower}
+    env.driver.write(edits)
+    assert served(env, old, other, gone) == {new, slower}
 
 
-def test_a_name_passes_from_addresses_to_an_alias_in_one_write(world: World) -> None:
+def test_a_name_passes_from_addresses_to_an_alias_in_one_write(env: Env) -> None:
     address, alias = one("shop", "A", "192.0.2.1"), one("shop", "CNAME", "www")
-    world.driver.write(make(address))
-    world.driver.write([Edit(alias.name, "CNAME", None, alias), Edit(address.name, "A", address, None)])
-    assert served(world, address, alias) == {alias}
+    env.driver.write(make(address))
+    env.driver.write([Edit(alias.name, "CNAME", None, alias), Edit(address.name, "A", address, None)])
+    assert served(env, address, alias) == {alias}
 
 
-def test_a_text_that_stands_there_in_other_pieces_is_changed_all_the_same(world: World) -> None:
+def test_a_text_that_stands_there_in_other_pieces_is_changed_all_the_same(env: Env) -> None:
     pieces = RecordSet(f"spf.{DOMAIN}", "TXT", 300, ('"v=spf1 " "-all"',))
-    driver = world.driver
+    driver = env.driver
     driver.write(make(pieces))
     (there,) = [each for each in driver.read([(pieces.name, "TXT")]).records if each.name == pieces.name]
     after = one("spf", "TXT", '"v=spf1 ~all"')
     driver.write([Edit(there.name, "TXT", there, after)])
-    assert served(world, after) == {after}
+    assert served(env, after) == {after}
 
 
-def test_a_write_whose_before_no_longer_holds_changes_nothing(world: World) -> None:
+def test_a_write_whose_before_no_longer_holds_changes_nothing(env: Env) -> None:
     there, fresh = one("a", "A", "192.0.2.1"), one("b", "A", "192.0.2.5")
-    world.driver.write(make(there))
+    env.driver.write(make(there))
     wrong = Edit(there.name, "A", one("a", "A", "192.0.2.99"), one("a", "A", "192.0.2.2"))
     with pytest.raises(Refused):
-        world.driver.write([*make(fresh), wrong])
-    assert served(world, there, fresh) == {there}
+        env.driver.write([*make(fresh), wrong])
+    assert served(env, there, fresh) == {there}
     with pytest.raises(Refused):
-        world.driver.write(make(one("a", "A", "192.0.2.3")))
-    assert served(world, there) == {there}
+        env.driver.write(make(one("a", "A", "192.0.2.3")))
+    assert served(env, there) == {there}
 
 
-def test_three_hundred_records_are_written_and_read(world: World) -> None:
+def test_three_hundred_records_are_written_and_read(env: Env) -> None:
     many = [one(f"host-{number}", "A", f"192.0.2.{number % 250 + 1}") for number in range(300)]
-    world.driver.write(make(*many))
-    assert served(world, *many) == set(many)
+    env.driver.write(make(*many))
+    assert served(env, *many) == set(many)
 
 
 def test_what_is_larger_than_a_message_may_be_is_refused_and_its_halves_are_not(tmp_path: Path) -> None:
@@ -143,26 +143,26 @@ def test_what_is_larger_than_a_message_may_be_is_refused_and_its_halves_are_not(
         assert len([each for each in driver.read(()).records if each.type == "TXT"]) == 120
 
 
-def test_what_belongs_to_the_server_is_not_read(world: World) -> None:
-    kinds = {(each.name, each.type) for each in world.driver.read([(DOMAIN, "NS"), (DOMAIN, "SOA")]).records}
+def test_what_belongs_to_the_server_is_not_read(env: Env) -> None:
+    kinds = {(each.name, each.type) for each in env.driver.read([(DOMAIN, "NS"), (DOMAIN, "SOA")]).records}
     assert (DOMAIN, "NS") not in kinds
     assert not {rdtype for _, rdtype in kinds} & {"SOA", "RRSIG", "DNSKEY"}
 
 
-def test_a_wrong_key_is_refused_in_words_without_the_key(world: World) -> None:
-    stranger = open_dns(world.kind, replace(world.target, secret="d3Jvbmcga2V5IG9mIHNvbWVib2R5"))
+def test_a_wrong_key_is_refused_in_words_without_the_key(env: Env) -> None:
+    stranger = open_dns(env.kind, replace(env.target, secret="d3Jvbmcga2V5IG9mIHNvbWVib2R5"))
     with pytest.raises(Refused) as caught:
         stranger.write(make(one("a", "A", "192.0.2.1")))
     assert "key" in caught.value.message
     assert "d3Jvbmcg" not in caught.value.message
 
 
-def test_a_server_that_is_away_is_unreachable(world: World) -> None:
-    world.end()
+def test_a_server_that_is_away_is_unreachable(env: Env) -> None:
+    env.end()
     with pytest.raises(Unreachable):
-        world.driver.read(())
+        env.driver.read(())
     with pytest.raises(Unreachable):
-        world.driver.write(make(one("a", "A", "192.0.2.1")))
+        env.driver.write(make(one("a", "A", "192.0.2.1")))
 
 
 def test_where_the_zone_is_not_given_away_known_names_are_asked_for(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from apps.definitions.shapes.traffic.pool import PoolSpec
 from apps.definitions.shapes.traffic.route import RouteSpec
 from apps.drivers.clouds.contract import CloudAccess, FoundLoadBalancer
 from apps.drivers.clouds.google import GoogleReader
-from tests.conformance.fake_google import World, served
+from tests.conformance.fake_google import Env, served
 from tests.pure.google_fixtures import cloud_pool, everything, google_fronts, stack
 from tests.pure.test_terraform_google_routing import questions
 
@@ -35,11 +35,11 @@ WISH = Wish(
 
 @pytest.fixture(scope="module")
 def ours() -> Iterator[GoogleReader]:
-    world = World()
-    world.apply(render(everything()))
-    for resource in world.resources["targetHttpsProxies"].values():
+    env = Env()
+    env.apply(render(everything()))
+    for resource in env.resources["targetHttpsProxies"].values():
         resource["sslCertificates"] = ["projects/acme-prod/global/sslCertificates/theirs"]
-    with served(world) as url:
+    with served(env) as url:
         yield GoogleReader(CloudAccess("google", "global", "acme-prod", url))
 
 
@@ -135,12 +135,12 @@ def test_a_proxy_of_tcp_comes_back(ours: GoogleReader) -> None:
 
 def _described(front: LoadBalancer, number: int) -> FoundLoadBalancer:
     """What the reader would describe, without the server between: the fake's own resources."""
-    world = World()
+    env = Env()
     pools = tuple(cloud_pool(number) for number in (*range(1, len(front.routes) + 1), 99, 100))
-    world.apply(render(stack(front, pools=pools, certificates=everything().certificates)))
+    env.apply(render(stack(front, pools=pools, certificates=everything().certificates)))
     name = f"sw-stk3-lst-{number}"
-    url_map = world.resources["urlMaps"][f"global/{name}"]
-    services = {each["name"]: each for each in world.resources["backendServices"].values()}
+    url_map = env.resources["urlMaps"][f"global/{name}"]
+    services = {each["name"]: each for each in env.resources["backendServices"].values()}
     protocol = "http" if number == 1 else "https"
     proxy = {"name": name, "protocol": protocol, "sslCertificates": ["x/theirs"]}
     rule = {"name": name, "target": f"x/{name}", "portRange": "80-80" if number == 1 else "443-443", "IPAddress": ""}

@@ -13,7 +13,7 @@ from apps.compiler.targets.terraform.google.render import render
 from apps.drivers.clouds.contract import CloudAccess, CloudError
 from apps.drivers.clouds.google import GoogleReader
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.fake_google import Measured, World, served
+from tests.conformance.fake_google import Env, Measured, served
 from tests.pure.google_fixtures import everything
 
 REQUESTS = "loadbalancing.googleapis.com/https/backend_request_count"
@@ -22,15 +22,15 @@ CONNECTIONS = "loadbalancing.googleapis.com/tcp_ssl_proxy/new_connections"
 
 
 @pytest.fixture
-def world() -> World:
-    found = World()
+def env() -> Env:
+    found = Env()
     found.apply(render(everything()))
     return found
 
 
 @pytest.fixture
-def url(world: World) -> Iterator[str]:
-    with served(world) as found:
+def url(env: Env) -> Iterator[str]:
+    with served(env) as found:
         yield found
 
 
@@ -38,8 +38,8 @@ def _reader(url: str, project: str = "acme-prod", **fields: str) -> GoogleReader
     return GoogleReader(CloudAccess("google", "global", project, url, **fields))
 
 
-def test_every_endpoint_of_ours_is_told_with_what_the_check_says(world: World, url: str) -> None:
-    world.unhealthy.add(("198.51.100.11", 8011))
+def test_every_endpoint_of_ours_is_told_with_what_the_check_says(env: Env, url: str) -> None:
+    env.unhealthy.add(("198.51.100.11", 8011))
     found = {(each.object_id, each.address, each.port, each.state) for each in _reader(url).target_health()}
     assert found == {
         ("bkd-1", "192.0.2.10", 8001, "healthy"),
@@ -49,18 +49,18 @@ def test_every_endpoint_of_ours_is_told_with_what_the_check_says(world: World, u
     }
 
 
-def test_services_of_others_and_of_other_stacks_are_not_asked(world: World, url: str) -> None:
-    group = world.add("networkEndpointGroups", {"name": "theirs"}, "europe-west3-a")
-    world.add("backendServices", {"name": "theirs", "backends": [{"group": group}]})
-    world.endpoints["zones/europe-west3-a/theirs"] = [{"ipAddress": "192.0.2.99", "port": 1}]
+def test_services_of_others_and_of_other_stacks_are_not_asked(env: Env, url: str) -> None:
+    group = env.add("networkEndpointGroups", {"name": "theirs"}, "europe-west3-a")
+    env.add("backendServices", {"name": "theirs", "backends": [{"group": group}]})
+    env.endpoints["zones/europe-west3-a/theirs"] = [{"ipAddress": "192.0.2.99", "port": 1}]
     assert "192.0.2.99" not in {each.address for each in _reader(url).target_health()}
     assert list(_reader(url, stack="stk-4").target_health()) == []
     assert list(_reader(url, stack="stk-3").target_health()) != []
 
 
-def test_lists_are_read_to_their_last_page(world: World, url: str) -> None:
+def test_lists_are_read_to_their_last_page(env: Env, url: str) -> None:
     for number in range(7):
-        world.add("urlMaps", {"name": f"theirs-{number}"})
+        env.add("urlMaps", {"name": f"theirs-{number}"})
     names = [each.name for each in _reader(url).load_balancers()]
     assert names == [
         "sw-stk3-lst-9",
@@ -75,14 +75,14 @@ def _minute(minutes_ago: int) -> datetime:
     return datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=minutes_ago)
 
 
-def test_numbers_are_whole_minutes_of_groups_oldest_first(world: World, url: str) -> None:
+def test_numbers_are_whole_minutes_of_groups_oldest_first(env: Env, url: str) -> None:
     group = "sw-stk3-bkd-1"
     for minutes_ago, good, bad in ((5, 100, 3), (4, 200, 0)):
         for status, count in (("200", good), ("500", bad)):
             labels = {"backend_name": group, "response_code_class": status}
-            world.measured.append(Measured(REQUESTS, _minute(minutes_ago), labels, (count,)))
+            env.measured.append(Measured(REQUESTS, _minute(minutes_ago), labels, (count,)))
         latencies = tuple(float(value) for value in range(1, 101))
-        world.measured.append(Measured(LATENCIES, _minute(minutes_ago), {"backend_name": group}, latencies))
+        env.measured.append(Measured(LATENCIES, _minute(minutes_ago), {"backend_name": group}, latencies))
     found = _reader(url).numbers(_minute(30))
     assert [(each.object_id, each.at, each.requests, each.status_2xx, each.status_5xx) for each in found] == [
         ("bkd-1", _minute(5), 103, 100, 3),
@@ -91,25 +91,25 @@ def test_numbers_are_whole_minutes_of_groups_oldest_first(world: World, url: str
     assert (found[0].p50_ms, found[0].p95_ms, found[0].p99_ms) == (50.0, 95.0, 99.0)
 
 
-def test_numbers_begin_after_what_is_known(world: World, url: str) -> None:
+def test_numbers_begin_after_what_is_known(env: Env, url: str) -> None:
     known = _minute(5)
     fresh = known + timedelta(minutes=1)
     for minute in (known, fresh):
         labels = {"backend_name": "sw-stk3-bkd-3"}
-        world.measured.append(Measured(CONNECTIONS, minute, labels, (7,)))
+        env.measured.append(Measured(CONNECTIONS, minute, labels, (7,)))
     found = _reader(url).numbers(known)
     assert [(each.at, each.connections) for each in found] == [(fresh, 7)]
 
 
-def test_listeners_have_numbers_of_their_own(world: World, url: str) -> None:
+def test_listeners_have_numbers_of_their_own(env: Env, url: str) -> None:
     labels = {"url_map_name": "sw-stk3-lst-2", "response_code_class": "400"}
-    world.measured.append(Measured("loadbalancing.googleapis.com/https/request_count", _minute(3), labels, (9,)))
+    env.measured.append(Measured("loadbalancing.googleapis.com/https/request_count", _minute(3), labels, (9,)))
     found = _reader(url).numbers(_minute(9))
     assert [(each.object_id, each.requests, each.status_4xx) for each in found] == [("lst-2", 9, 9)]
 
 
-def test_numbers_of_others_are_not_ours(world: World, url: str) -> None:
-    world.measured.append(Measured(REQUESTS, _minute(3), {"backend_name": "theirs"}, (9,)))
+def test_numbers_of_others_are_not_ours(env: Env, url: str) -> None:
+    env.measured.append(Measured(REQUESTS, _minute(3), {"backend_name": "theirs"}, (9,)))
     assert list(_reader(url).numbers(_minute(9))) == []
 
 
@@ -154,8 +154,8 @@ def test_a_project_that_may_not_be_read_is_said_so(url: str) -> None:
 
 
 @pytest.mark.parametrize("answer", [(500, b"{}"), (503, b"no"), (200, b"<html>"), (200, b"[1]")])
-def test_whatever_the_cloud_answers_is_an_error_in_words(world: World, url: str, answer: tuple[int, bytes]) -> None:
-    world.down = answer
+def test_whatever_the_cloud_answers_is_an_error_in_words(env: Env, url: str, answer: tuple[int, bytes]) -> None:
+    env.down = answer
     reader = _reader(url)
     for ask in (reader.target_health, reader.load_balancers, lambda: reader.numbers(_minute(9))):
         with pytest.raises(CloudError):

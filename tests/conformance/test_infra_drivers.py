@@ -47,14 +47,14 @@ pytestmark = pytest.mark.slow(reason="Terraform reads the document anew for each
 commits = pytest.mark.django_db(transaction=True)
 OF_BOTH = ["memory", pytest.param("terraform", marks=commits)]
 rarely_of_terraform = pytest.mark.parametrize(
-    "world", ["memory", pytest.param("terraform", marks=[commits, pytest.mark.exhaustive])], indirect=True
+    "env", ["memory", pytest.param("terraform", marks=[commits, pytest.mark.exhaustive])], indirect=True
 )
 # The same address of the state for every test, so that documents that are alike are synthesized once.
 STACK_ID = 4711
 
 
 @dataclass
-class World:
+class Env:
     """A driver, the state behind it, and what it said."""
 
     driver: InfraDriver
@@ -83,18 +83,18 @@ class World:
 
 
 @pytest.fixture(params=OF_BOTH)
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+def env(request: pytest.FixtureRequest, tmp_path: Path) -> Env:
     """Each driver in turn, with an empty state."""
     if request.param == "memory":
         address = f"memory:{tmp_path}"
         cloud = memory_cloud(address)
-        return World(open_driver("memory"), Backend(address, "", ""), tmp_path, lambda: setattr(cloud, "locked", True))
-    found: World = request.getfixturevalue("real")
+        return Env(open_driver("memory"), Backend(address, "", ""), tmp_path, lambda: setattr(cloud, "locked", True))
+    found: Env = request.getfixturevalue("real")
     return found
 
 
 @pytest.fixture
-def real(request: pytest.FixtureRequest, tmp_path: Path, operator: Actor, live_server: Any) -> World:
+def real(request: pytest.FixtureRequest, tmp_path: Path, operator: Actor, live_server: Any) -> Env:
     """The real Terraform."""
     if TERRAFORM is None:
         pytest.skip(NO_TERRAFORM)
@@ -105,7 +105,7 @@ def real(request: pytest.FixtureRequest, tmp_path: Path, operator: Actor, live_s
     def lock() -> None:
         assert Terraform(stack.pk, run.pk, password).lock("mine").status_code == 200
 
-    return World(open_driver(TERRAFORM), backend, tmp_path, lock)
+    return Env(open_driver(TERRAFORM), backend, tmp_path, lock)
 
 
 def actions(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -113,21 +113,21 @@ def actions(plan: Plan) -> dict[str, tuple[str, ...]]:
 
 
 @rarely_of_terraform
-def test_what_is_wanted_is_planned_made_and_then_nothing_is_left_to_do(world: World) -> None:
+def test_what_is_wanted_is_planned_made_and_then_nothing_is_left_to_do(env: Env) -> None:
     document = data("a", "b")
-    plan = world.plan(document)
+    plan = env.plan(document)
     assert actions(plan) == {"terraform_data.a": ("create",), "terraform_data.b": ("create",)}
-    assert world.apply(document, plan) == {"a_value": "a", "b_value": "b"}
-    again = world.plan(document)
+    assert env.apply(document, plan) == {"a_value": "a", "b_value": "b"}
+    again = env.plan(document)
     assert (again.is_empty, again.changes, again.drift) == (True, (), ())
     assert again.outputs == {"a_value": "a", "b_value": "b"}
     assert again.terraform_version
 
 
 @rarely_of_terraform
-def test_one_change_plans_one_change_with_what_was_and_what_will_be(world: World) -> None:
-    world.bring(data("b", a="10"))
-    plan = world.plan(data("b", a="20"))
+def test_one_change_plans_one_change_with_what_was_and_what_will_be(env: Env) -> None:
+    env.bring(data("b", a="10"))
+    plan = env.plan(data("b", a="20"))
     (change,) = plan.changes
     assert (change.address, change.type, change.actions) == ("terraform_data.a", "terraform_data", ("update",))
     assert change.before is not None
@@ -136,95 +136,95 @@ def test_one_change_plans_one_change_with_what_was_and_what_will_be(world: World
 
 
 @rarely_of_terraform
-def test_what_is_not_wanted_any_more_is_deleted_and_nothing_stays_behind(world: World) -> None:
-    world.bring(data("a", "b"))
-    plan = world.plan(data("a"))
+def test_what_is_not_wanted_any_more_is_deleted_and_nothing_stays_behind(env: Env) -> None:
+    env.bring(data("a", "b"))
+    plan = env.plan(data("a"))
     assert actions(plan) == {"terraform_data.b": ("delete",)}
-    world.apply(data("a"), plan)
-    world.bring(data())
-    assert world.plan(data()).is_empty
+    env.apply(data("a"), plan)
+    env.bring(data())
+    assert env.plan(data()).is_empty
 
 
 @rarely_of_terraform
-def test_a_destroying_plan_deletes_all(world: World) -> None:
+def test_a_destroying_plan_deletes_all(env: Env) -> None:
     document = data("a", "b")
-    world.bring(document)
-    plan = world.plan(document, destroy=True)
+    env.bring(document)
+    plan = env.plan(document, destroy=True)
     assert actions(plan) == {"terraform_data.a": ("delete",), "terraform_data.b": ("delete",)}
-    assert world.apply(document, plan) == {}
-    assert set(actions(world.plan(document)).values()) == {("create",)}
+    assert env.apply(document, plan) == {}
+    assert set(actions(env.plan(document)).values()) == {("create",)}
 
 
-def stands_already(world: World) -> tuple[dict[str, Any], tuple[Import, ...]]:
+def stands_already(env: Env) -> tuple[dict[str, Any], tuple[Import, ...]]:
     """A document, half of which a cloud made that no state knows; Terraform takes any id for data of its own."""
-    cloud = memory_cloud(world.backend.address)
+    cloud = memory_cloud(env.backend.address)
     cloud.resources["terraform_data.b"], cloud.lost = {"input": ""}, {"terraform_data.b"}
     return data("a", "b"), (Import("terraform_data.b", "${b}"),)
 
 
-def test_what_stands_already_is_taken_over_instead_of_made(world: World) -> None:
-    document, imports = stands_already(world)
-    plan = world.plan(document, imports=imports)
+def test_what_stands_already_is_taken_over_instead_of_made(env: Env) -> None:
+    document, imports = stands_already(env)
+    plan = env.plan(document, imports=imports)
     assert {change.address: (change.actions, change.imported) for change in plan.changes} == {
         "terraform_data.a": (("create",), False),
         "terraform_data.b": (("update",), True),
     }
-    assert world.apply(document, plan) == {"a_value": "a", "b_value": "b"}
-    assert world.plan(document).is_empty
+    assert env.apply(document, plan) == {"a_value": "a", "b_value": "b"}
+    assert env.plan(document).is_empty
 
 
 @rarely_of_terraform
 def test_what_stands_already_is_made_again_where_nobody_says_so_and_is_not_taken_over_to_be_destroyed(
-    world: World,
+    env: Env,
 ) -> None:
-    document, imports = stands_already(world)
-    assert world.plan(document, destroy=True, imports=imports).changes == ()
-    assert actions(world.plan(document)) == {"terraform_data.a": ("create",), "terraform_data.b": ("create",)}
+    document, imports = stands_already(env)
+    assert env.plan(document, destroy=True, imports=imports).changes == ()
+    assert actions(env.plan(document)) == {"terraform_data.a": ("create",), "terraform_data.b": ("create",)}
 
 
 @rarely_of_terraform
-def test_what_cannot_be_changed_in_place_is_replaced_and_the_plan_says_by_what(world: World) -> None:
+def test_what_cannot_be_changed_in_place_is_replaced_and_the_plan_says_by_what(env: Env) -> None:
     def document(trigger: str) -> dict[str, Any]:
         found = data("a")
         found["resources"]["terraform_data"]["a"]["triggers_replace"] = trigger
         return found
 
-    world.bring(document("one"))
-    (change,) = world.plan(document("two")).changes
+    env.bring(document("one"))
+    (change,) = env.plan(document("two")).changes
     assert (change.actions, change.replaced_by) == (("delete", "create"), ("triggers_replace",))
 
 
-def test_a_plan_is_good_for_the_state_from_which_it_was_made_alone(world: World) -> None:
-    plan = world.plan(data("a", "b"))
-    world.bring(data("a"))
+def test_a_plan_is_good_for_the_state_from_which_it_was_made_alone(env: Env) -> None:
+    plan = env.plan(data("a", "b"))
+    env.bring(data("a"))
     with pytest.raises(StalePlan):
-        world.apply(data("a", "b"), plan)
-    assert world.plan(data("a")).is_empty
+        env.apply(data("a", "b"), plan)
+    assert env.plan(data("a")).is_empty
 
 
-def test_a_locked_state_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_state_is_left_alone(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terraform, "LOCK", "-lock-timeout=0s")
-    plan = world.plan(data("a"))
-    world.take_the_lock()
+    plan = env.plan(data("a"))
+    env.take_the_lock()
     with pytest.raises(Locked):
-        world.apply(data("a"), plan)
+        env.apply(data("a"), plan)
 
 
-def test_who_may_not_go_on_is_stopped(world: World) -> None:
-    plan = world.plan(data("a"))
-    world.go_on = False
+def test_who_may_not_go_on_is_stopped(env: Env) -> None:
+    plan = env.plan(data("a"))
+    env.go_on = False
     with pytest.raises(Stopped):
-        world.plan(data("a"))
+        env.plan(data("a"))
     with pytest.raises(Stopped):
-        world.apply(data("a"), plan)
-    world.go_on = True
-    assert actions(world.plan(data("a"))) == {"terraform_data.a": ("create",)}
+        env.apply(data("a"), plan)
+    env.go_on = True
+    assert actions(env.plan(data("a"))) == {"terraform_data.a": ("create",)}
 
 
 @rarely_of_terraform
-def test_progress_is_told_as_it_happens(world: World) -> None:
-    world.bring(data("a"))
-    told = [(each.kind, each.address) for each in world.heard if each.address]
+def test_progress_is_told_as_it_happens(env: Env) -> None:
+    env.bring(data("a"))
+    told = [(each.kind, each.address) for each in env.heard if each.address]
     assert told == [("start", "terraform_data.a"), ("complete", "terraform_data.a")]
 
 
@@ -235,7 +235,7 @@ def with_secret(value: str = "${var.crt_3_key}") -> dict[str, Any]:
     return data(a=value) | {"variables": ["crt_3_key"], "outputs": {}}
 
 
-def test_a_secret_reaches_terraform_and_is_told_to_nobody(real: World) -> None:
+def test_a_secret_reaches_terraform_and_is_told_to_nobody(real: Env) -> None:
     document, secrets = with_secret(), {"crt_3_key": "hush-hush-7"}
     plan = real.plan(document, secrets=secrets)
     (change,) = plan.changes
@@ -247,7 +247,7 @@ def test_a_secret_reaches_terraform_and_is_told_to_nobody(real: World) -> None:
 
 
 @pytest.mark.exhaustive  # as every run that somebody approves
-def test_a_plan_is_applied_under_another_password_than_it_was_made(real: World) -> None:
+def test_a_plan_is_applied_under_another_password_than_it_was_made(real: Env) -> None:
     document = data("a")
     plan = real.plan(document)
     run = StackRun.objects.get()
@@ -260,7 +260,7 @@ def test_a_plan_is_applied_under_another_password_than_it_was_made(real: World) 
         real.plan(document)
 
 
-def test_an_error_is_said_in_one_sentence_with_its_resource_and_without_secrets(real: World) -> None:
+def test_an_error_is_said_in_one_sentence_with_its_resource_and_without_secrets(real: Env) -> None:
     document = with_secret("${file(var.crt_3_key)}")
     with pytest.raises(InfraError) as caught:
         real.plan(document, secrets={"crt_3_key": "/nowhere/hush-hush-7"})
@@ -271,18 +271,18 @@ def test_an_error_is_said_in_one_sentence_with_its_resource_and_without_secrets(
     assert "nothing" in caught.value.message
 
 
-def test_a_document_of_texts_alone_stays_a_text(real: World) -> None:
+def test_a_document_of_texts_alone_stays_a_text(real: Env) -> None:
     document = data(a='$${file("/etc/hostname")}')
     assert real.bring(document) == {"a_value": '${file("/etc/hostname")}'}
 
 
-def test_a_missing_binary_says_what_to_do(real: World) -> None:
+def test_a_missing_binary_says_what_to_do(real: Env) -> None:
     real.driver = open_driver("no-such-terraform")
     with pytest.raises(InfraError, match="TERRAFORM_BIN"):
         real.plan(data("a"))
 
 
-def test_the_environment_of_the_worker_does_not_reach_terraform(real: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_the_worker_does_not_reach_terraform(real: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CLI_ARGS_plan", "-no-such-flag")
     monkeypatch.setenv("TF_VAR_crt_3_key", "from outside")
     monkeypatch.setenv("TF_LOG", "TRACE")
@@ -320,7 +320,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("cloud", ["aws", "google"])
 @pytest.mark.parametrize(("reference", "name"), [("env:PROD", "PROD_"), ("", ""), ("profile:ops", "")])
 def test_terraform_takes_no_credentials_to_an_endpoint_that_nobody_named(
-    real: World, cloud: str, reference: str, name: str, monkeypatch: pytest.MonkeyPatch
+    real: Env, cloud: str, reference: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with listening() as stranger:
         monkeypatch.setenv(f"SPILLWAY_CLOUD_{name}ENDPOINT", "https://compute.example.com")
@@ -337,7 +337,7 @@ def test_terraform_takes_no_credentials_to_an_endpoint_that_nobody_named(
 @pytest.mark.skipif(not provides("hashicorp/aws"), reason="NOT TESTED: no mirror holds hashicorp/aws")
 @pytest.mark.parametrize("compared", [True, False], ids=["named", "without the comparing"])
 def test_where_the_endpoint_is_named_terraform_asks_there_and_shows_a_session_token_but_no_key(
-    real: World, compared: bool, monkeypatch: pytest.MonkeyPatch
+    real: Env, compared: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with listening() as stranger:
         if compared:

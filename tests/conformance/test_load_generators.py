@@ -23,7 +23,7 @@ Act = Callable[[Generator, int], Awaitable[None]]
 
 
 @dataclass
-class World:
+class Env:
     """A way to make a generator, and a backend that answers after 20 ms, or 500 ms where `slow`."""
 
     make: Callable[[], Generator]
@@ -71,19 +71,19 @@ EVERY_KIND = {"memory": MemoryGenerator, **PROCESSES}
 
 
 @pytest.fixture(params=["memory", *(pytest.param(kind, marks=pytest.mark.exhaustive) for kind in PROCESSES)])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
+def env(request: pytest.FixtureRequest) -> Iterator[Env]:
     """Each kind of generator in turn; processes live in real time, and what they count in it is exact only in peace."""
     if request.param == "memory":
         memory_backend("192.0.2.1", 80, servers=50, service_ms=20.0)
         memory_backend("192.0.2.2", 80, servers=50, service_ms=500.0)
         memory_backend("192.0.2.3", 80, down=True)
-        yield World(MemoryGenerator, *(Endpoint(f"192.0.2.{number}", 80) for number in (1, 2, 3)))
+        yield Env(MemoryGenerator, *(Endpoint(f"192.0.2.{number}", 80) for number in (1, 2, 3)))
         forget_memory_backends()
         return
     with ExitStack() as servers:
         quick = servers.enter_context(load_server(delay_s=0.02))
         slow = servers.enter_context(load_server(delay_s=0.5))
-        yield World(PROCESSES[request.param], *(Endpoint("127.0.0.1", port) for port in (quick.port, slow.port, 1)))
+        yield Env(PROCESSES[request.param], *(Endpoint("127.0.0.1", port) for port in (quick.port, slow.port, 1)))
 
 
 def total(seconds: Sequence[Second], name: str) -> int:
@@ -100,8 +100,8 @@ def errors(seconds: Sequence[Second]) -> dict[str, int]:
     return found
 
 
-def test_what_was_asked_for_is_offered_and_answered(world: World) -> None:
-    seconds = world.run(world.plan())
+def test_what_was_asked_for_is_offered_and_answered(env: Env) -> None:
+    seconds = env.run(env.plan())
     assert total(seconds, "offered") == pytest.approx(100, abs=1)
     assert total(seconds, "sent") == total(seconds, "answered") == total(seconds, "offered")
     assert sum(each.statuses.get(200, 0) for each in seconds) == total(seconds, "answered")
@@ -109,50 +109,50 @@ def test_what_was_asked_for_is_offered_and_answered(world: World) -> None:
     assert [round(each.target) for each in seconds[:2]] == [50, 50]
 
 
-def test_there_is_one_record_for_each_second(world: World) -> None:
-    seconds = world.run(world.plan(duration_s=3.0))
+def test_there_is_one_record_for_each_second(env: Env) -> None:
+    seconds = env.run(env.plan(duration_s=3.0))
     whole = [each.at for each in seconds if each.offered]
     assert len(whole) == 3
     assert whole[2] - whole[0] == pytest.approx(2.0, abs=0.01)
 
 
-def test_latency_is_what_the_backend_takes(world: World) -> None:
-    latency = merged(each.histogram for each in world.run(world.plan()))
+def test_latency_is_what_the_backend_takes(env: Env) -> None:
+    latency = merged(each.histogram for each in env.run(env.plan()))
     assert latency.total == pytest.approx(100, abs=1)
     assert 19_900 <= (latency.percentile(50) or 0) < 60_000
 
 
-def test_answers_are_counted_when_they_come_and_waited_for_at_the_end(world: World) -> None:
-    seconds = world.run(world.plan(endpoints=(world.slow,), duration_s=1.0))
+def test_answers_are_counted_when_they_come_and_waited_for_at_the_end(env: Env) -> None:
+    seconds = env.run(env.plan(endpoints=(env.slow,), duration_s=1.0))
     assert seconds[0].in_flight > 20
     assert total(seconds, "answered") == total(seconds, "offered")
     assert seconds[-1].in_flight == 0
 
 
-def test_an_open_loop_does_not_wait_for_answers(world: World) -> None:
-    seconds = world.run(world.plan(endpoints=(world.slow,), rate=100.0))
+def test_an_open_loop_does_not_wait_for_answers(env: Env) -> None:
+    seconds = env.run(env.plan(endpoints=(env.slow,), rate=100.0))
     assert seconds[0].offered == pytest.approx(100, abs=2)
     assert seconds[0].sent == seconds[0].offered
 
 
-def test_a_closed_loop_has_as_many_in_flight_as_users(world: World) -> None:
-    seconds = world.run(world.plan(endpoints=(world.slow,), users=10, duration_s=2.2))
+def test_a_closed_loop_has_as_many_in_flight_as_users(env: Env) -> None:
+    seconds = env.run(env.plan(endpoints=(env.slow,), users=10, duration_s=2.2))
     assert seconds[0].in_flight == 10
     assert seconds[0].target == 10
     assert total(seconds, "answered") == pytest.approx(50, abs=10)  # five rounds of 500 ms begin
 
 
-def test_users_come_and_go(world: World) -> None:
+def test_users_come_and_go(env: Env) -> None:
     async def act(generator: Generator, number: int) -> None:
         if number in (1, 3):
             await generator.set_users(20 if number == 1 else 4)
 
-    seconds = world.run(world.plan(endpoints=(world.slow,), users=10, max_connections=50, duration_s=5.0), act)
+    seconds = env.run(env.plan(endpoints=(env.slow,), users=10, max_connections=50, duration_s=5.0), act)
     assert [seconds[index].in_flight for index in (0, 2, 4)] == pytest.approx([10, 20, 4], abs=2)
 
 
-def test_when_all_connections_are_busy_a_request_is_refused(world: World) -> None:
-    seconds = world.run(world.plan(endpoints=(world.slow,), rate=100.0, max_connections=10))
+def test_when_all_connections_are_busy_a_request_is_refused(env: Env) -> None:
+    seconds = env.run(env.plan(endpoints=(env.slow,), rate=100.0, max_connections=10))
     found = errors(seconds)
     assert set(found) == {"refused"}
     assert found["refused"] + total(seconds, "answered") == total(seconds, "offered")
@@ -161,76 +161,76 @@ def test_when_all_connections_are_busy_a_request_is_refused(world: World) -> Non
     assert total(seconds, "sent") == total(seconds, "answered")
 
 
-def test_a_request_that_takes_too_long_is_given_up(world: World) -> None:
-    seconds = world.run(world.plan(endpoints=(world.slow,), timeout_s=0.2, duration_s=1.0))
+def test_a_request_that_takes_too_long_is_given_up(env: Env) -> None:
+    seconds = env.run(env.plan(endpoints=(env.slow,), timeout_s=0.2, duration_s=1.0))
     assert set(errors(seconds)) == {"timeout"}
     assert total(seconds, "answered") == 0
 
 
-def test_a_server_that_is_not_there_is_an_error_of_connecting(world: World) -> None:
-    seconds = world.run(world.plan(endpoints=(world.closed,), duration_s=1.0))
+def test_a_server_that_is_not_there_is_an_error_of_connecting(env: Env) -> None:
+    seconds = env.run(env.plan(endpoints=(env.closed,), duration_s=1.0))
     assert errors(seconds) == {"connect": total(seconds, "offered")}
 
 
-def test_users_do_not_hammer_a_server_that_is_not_there(world: World) -> None:
-    seconds = world.run(world.plan(endpoints=(world.closed,), users=2, duration_s=1.0))
+def test_users_do_not_hammer_a_server_that_is_not_there(env: Env) -> None:
+    seconds = env.run(env.plan(endpoints=(env.closed,), users=2, duration_s=1.0))
     assert total(seconds, "offered") <= 24
 
 
-def test_the_rate_can_be_changed_while_it_runs(world: World) -> None:
+def test_the_rate_can_be_changed_while_it_runs(env: Env) -> None:
     async def act(generator: Generator, number: int) -> None:
         if number == 1:
             await generator.set_rate(200.0)
 
-    seconds = world.run(world.plan(max_rate=200.0, duration_s=3.0), act)
+    seconds = env.run(env.plan(max_rate=200.0, duration_s=3.0), act)
     assert [each.offered for each in seconds[:3]] == pytest.approx([50, 200, 200], abs=12)
 
 
-def test_a_change_is_spread_over_the_ramp(world: World) -> None:
-    seconds = world.run(world.plan(ramp_s=2.0, rate=100.0, duration_s=3.0))
+def test_a_change_is_spread_over_the_ramp(env: Env) -> None:
+    seconds = env.run(env.plan(ramp_s=2.0, rate=100.0, duration_s=3.0))
     assert [each.offered for each in seconds[:3]] == pytest.approx([25, 75, 100], abs=2)
     assert [each.target for each in seconds[:3]] == pytest.approx([25, 75, 100], abs=1)
 
 
-def test_a_pause_sends_nothing(world: World) -> None:
+def test_a_pause_sends_nothing(env: Env) -> None:
     async def act(generator: Generator, number: int) -> None:
         if number == 1:
             await generator.set_rate(0.0)
 
-    seconds = world.run(world.plan(duration_s=3.0), act)
+    seconds = env.run(env.plan(duration_s=3.0), act)
     assert seconds[1].offered <= 5
     assert seconds[2].offered == 0
 
 
-def test_stop_ends_it(world: World) -> None:
+def test_stop_ends_it(env: Env) -> None:
     async def act(generator: Generator, number: int) -> None:
         if number == 1:
             await generator.stop()
 
-    seconds = world.run(world.plan(duration_s=60.0), act)
+    seconds = env.run(env.plan(duration_s=60.0), act)
     assert len(seconds) <= 3
     assert total(seconds[1:], "offered") <= 10
 
 
-def test_without_renewal_it_ends_after_five_seconds(world: World) -> None:
-    seconds = world.run(world.plan(duration_s=60.0), renewed=False)
+def test_without_renewal_it_ends_after_five_seconds(env: Env) -> None:
+    seconds = env.run(env.plan(duration_s=60.0), renewed=False)
     assert 200 <= total(seconds, "offered") <= 255
 
 
-def test_with_renewal_it_goes_on(world: World) -> None:
-    assert total(world.run(world.plan(duration_s=7.0)), "offered") == pytest.approx(350, abs=2)
+def test_with_renewal_it_goes_on(env: Env) -> None:
+    assert total(env.run(env.plan(duration_s=7.0)), "offered") == pytest.approx(350, abs=2)
 
 
-def test_independent_callers_come_unevenly_and_the_same_again(world: World) -> None:
+def test_independent_callers_come_unevenly_and_the_same_again(env: Env) -> None:
     first, again, other = (
-        [each.offered for each in world.run(world.plan(arrivals=Arrivals.POISSON, seed=seed))[:2]] for seed in (1, 1, 2)
+        [each.offered for each in env.run(env.plan(arrivals=Arrivals.POISSON, seed=seed))[:2]] for seed in (1, 1, 2)
     )
     assert first == again
     assert first != other
 
 
-def test_every_kind_of_error_is_a_known_one(world: World) -> None:
-    seconds = world.run(world.plan(endpoints=(world.closed, world.slow), timeout_s=0.1, duration_s=1.0))
+def test_every_kind_of_error_is_a_known_one(env: Env) -> None:
+    seconds = env.run(env.plan(endpoints=(env.closed, env.slow), timeout_s=0.1, duration_s=1.0))
     assert set(errors(seconds)) <= set(ERRORS)
     assert len(errors(seconds)) == 2
 
@@ -267,14 +267,14 @@ def test_a_plan_out_of_bounds_is_refused(make: Callable[[], Generator], values: 
         asyncio.run(make().start(Plan(**{**usual, **values})))
 
 
-def test_nothing_exceeds_the_plan_later(world: World) -> None:
+def test_nothing_exceeds_the_plan_later(env: Env) -> None:
     async def act(generator: Generator, number: int) -> None:
         with pytest.raises(LoadError, match="as the plan says"):
             await generator.set_rate(51.0)
         with pytest.raises(LoadError, match="no users"):
             await generator.set_users(1)
 
-    world.run(world.plan(duration_s=1.0), act)
+    env.run(env.plan(duration_s=1.0), act)
 
 
 @pytest.mark.parametrize("make", EVERY_KIND.values(), ids=EVERY_KIND)

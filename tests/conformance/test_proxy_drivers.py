@@ -31,7 +31,7 @@ FLOW = "pool-1/to/rgn-2/rate"
 
 
 @dataclass
-class World:
+class Env:
     """A driver and what a test may do to the node behind it."""
 
     driver: ProxyDriver
@@ -43,10 +43,10 @@ class World:
     ask_once: Callable[[], object]
 
 
-def _memory_world() -> World:
+def _memory_env() -> Env:
     name = f"conformance-{uuid.uuid4().hex}"
     node = memory_node(name)
-    return World(
+    return Env(
         open_driver(NodeTarget(name, f"memory://{name}")),
         8080,
         lambda: setattr(node, "unreachable", True),
@@ -76,17 +76,17 @@ def _overwrite(path: Path) -> None:
 
 
 # Only the way to the agent differs over HTTPS; what it is told over either is the same.
-over_https = pytest.mark.parametrize("world", ["memory", "unix", "https"], indirect=True)
+over_https = pytest.mark.parametrize("env", ["memory", "unix", "https"], indirect=True)
 
 
 @pytest.fixture(params=["memory", "unix", pytest.param("https", marks=pytest.mark.exhaustive)])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
+def env(request: pytest.FixtureRequest) -> Iterator[Env]:
     """Each kind of node in turn."""
     if request.param == "memory":
-        yield _memory_world()
+        yield _memory_env()
         return
     with running_agent(request.param) as agent:
-        yield World(
+        yield Env(
             agent.driver,
             agent.port,
             agent.kill,
@@ -120,157 +120,157 @@ def broken(port: int) -> Bundle:
     return make_bundle(port, extra="frontend lst-9\n    bogus word\n")
 
 
-def test_a_node_that_was_never_pushed_to_says_so(world: World) -> None:
-    state = world.driver.read_state()
+def test_a_node_that_was_never_pushed_to_says_so(env: Env) -> None:
+    state = env.driver.read_state()
     assert (state.generation, state.digest, state.on_disk, state.serving) == (0, "", "", False)
     assert state.clock is not None
     assert abs(state.clock - time.time()) < 60
 
 
 @over_https
-def test_a_push_makes_the_node_run_the_bundle(world: World) -> None:
-    bundle = make_bundle(world.port)
-    state = world.driver.push_bundle(bundle, 3)
+def test_a_push_makes_the_node_run_the_bundle(env: Env) -> None:
+    bundle = make_bundle(env.port)
+    state = env.driver.push_bundle(bundle, 3)
     assert (state.generation, state.digest, state.on_disk) == (3, bundle.digest, bundle.digest)
     assert state.serving
     assert state.workers >= 1
-    assert world.driver.read_state().generation == 3
+    assert env.driver.read_state().generation == 3
 
 
-def test_a_check_refuses_what_a_push_would_and_changes_nothing(world: World) -> None:
-    before = world.driver.push_bundle(make_bundle(world.port), 3)
-    assert world.driver.check_bundle(make_bundle(world.port, answer="two"), 4, "trial_run") == before
+def test_a_check_refuses_what_a_push_would_and_changes_nothing(env: Env) -> None:
+    before = env.driver.push_bundle(make_bundle(env.port), 3)
+    assert env.driver.check_bundle(make_bundle(env.port, answer="two"), 4, "trial_run") == before
     with pytest.raises(Superseded):
-        world.driver.check_bundle(make_bundle(world.port, answer="two"), 3, "trial_run")
-    world.start_refusing()
+        env.driver.check_bundle(make_bundle(env.port, answer="two"), 3, "trial_run")
+    env.start_refusing()
     with pytest.raises(Refused) as refusal:
-        world.driver.check_bundle(broken(world.port), 4, "trial_run")
+        env.driver.check_bundle(broken(env.port), 4, "trial_run")
     assert (refusal.value.stage, refusal.value.line) == ("validate", 21)
-    state = world.driver.read_state()
+    state = env.driver.read_state()
     assert (state.generation, state.digest, state.reloads) == (3, before.digest, before.reloads)
 
 
-def test_a_generation_that_is_not_higher_is_superseded(world: World) -> None:
-    bundle = make_bundle(world.port)
-    world.driver.push_bundle(bundle, 5)
+def test_a_generation_that_is_not_higher_is_superseded(env: Env) -> None:
+    bundle = make_bundle(env.port)
+    env.driver.push_bundle(bundle, 5)
     for generation in (4, 5):
         with pytest.raises(Superseded):
-            world.driver.push_bundle(make_bundle(world.port, answer="two"), generation)
+            env.driver.push_bundle(make_bundle(env.port, answer="two"), generation)
         with pytest.raises(Superseded):
-            world.driver.run_operations((), bundle, bundle.digest, generation)
-    assert world.driver.read_state().digest == bundle.digest
+            env.driver.run_operations((), bundle, bundle.digest, generation)
+    assert env.driver.read_state().digest == bundle.digest
 
 
 @over_https
-def test_push_keeps_the_running_config_when_the_check_fails(world: World) -> None:
-    bundle = make_bundle(world.port)
-    world.driver.push_bundle(bundle, 1)
-    world.start_refusing()
+def test_push_keeps_the_running_config_when_the_check_fails(env: Env) -> None:
+    bundle = make_bundle(env.port)
+    env.driver.push_bundle(bundle, 1)
+    env.start_refusing()
     with pytest.raises(Refused) as refusal:
-        world.driver.push_bundle(broken(world.port), 2)
+        env.driver.push_bundle(broken(env.port), 2)
     assert (refusal.value.stage, refusal.value.line) == ("validate", 21)
     assert "[ALERT]" in refusal.value.output
-    state = world.driver.read_state()
+    state = env.driver.read_state()
     assert (state.generation, state.digest, state.on_disk) == (1, bundle.digest, bundle.digest)
     assert state.last_error
 
 
 @over_https
-def test_a_node_that_cannot_do_it_now_refuses_nothing_and_says_so(world: World) -> None:
-    bundle = make_bundle(world.port)
-    world.driver.push_bundle(bundle, 1)
-    world.make_unable()
+def test_a_node_that_cannot_do_it_now_refuses_nothing_and_says_so(env: Env) -> None:
+    bundle = make_bundle(env.port)
+    env.driver.push_bundle(bundle, 1)
+    env.make_unable()
     with pytest.raises(Unavailable):
-        world.driver.push_bundle(make_bundle(world.port, answer="two"), 2)
-    state = world.driver.read_state()
+        env.driver.push_bundle(make_bundle(env.port, answer="two"), 2)
+    state = env.driver.read_state()
     assert (state.generation, state.digest, state.on_disk, state.serving) == (1, bundle.digest, bundle.digest, True)
     assert state.unavailable
 
 
-def test_files_that_do_not_match_their_digests_are_refused(world: World) -> None:
-    bundle = make_bundle(world.port)
+def test_files_that_do_not_match_their_digests_are_refused(env: Env) -> None:
+    bundle = make_bundle(env.port)
     forged = replace(bundle, files={**bundle.files, MAP: b"evil.example/ pool-1\n"})
     with pytest.raises(Refused):
-        world.driver.push_bundle(forged, 1)
-    assert world.driver.read_state().generation == 0
+        env.driver.push_bundle(forged, 1)
+    assert env.driver.read_state().generation == 0
 
 
-def test_operations_change_maps_without_a_reload(world: World) -> None:
-    old = make_bundle(world.port, entries={"a.example/": "pool-1", "b.example/": "pool-1"})
-    new = make_bundle(world.port, entries={"a.example/": "pool-2", "c.example/": "pool-1"})
-    before = world.driver.push_bundle(old, 1)
+def test_operations_change_maps_without_a_reload(env: Env) -> None:
+    old = make_bundle(env.port, entries={"a.example/": "pool-1", "b.example/": "pool-1"})
+    new = make_bundle(env.port, entries={"a.example/": "pool-2", "c.example/": "pool-1"})
+    before = env.driver.push_bundle(old, 1)
     operations = (
         SetMapEntry(MAP, "a.example/", "pool-2"),
         DeleteMapEntry(MAP, "b.example/"),
         SetMapEntry(MAP, "c.example/", "pool-1"),
     )
-    state = world.driver.run_operations(operations, new, old.digest, 2)
+    state = env.driver.run_operations(operations, new, old.digest, 2)
     assert (state.generation, state.digest, state.on_disk) == (2, new.digest, new.digest)
     assert state.reloads == before.reloads
 
 
-def test_a_whole_map_is_replaced_at_once(world: World) -> None:
-    old = make_bundle(world.port)
-    new = make_bundle(world.port, entries={f"h{number}.example/": "pool-1" for number in range(2000)})
-    world.driver.push_bundle(old, 1)
-    state = world.driver.run_operations((ReplaceMap(MAP),), new, old.digest, 2)
+def test_a_whole_map_is_replaced_at_once(env: Env) -> None:
+    old = make_bundle(env.port)
+    new = make_bundle(env.port, entries={f"h{number}.example/": "pool-1" for number in range(2000)})
+    env.driver.push_bundle(old, 1)
+    state = env.driver.run_operations((ReplaceMap(MAP),), new, old.digest, 2)
     assert (state.digest, state.on_disk) == (new.digest, new.digest)
 
 
 @over_https
-def test_a_weight_changes_without_a_reload(world: World) -> None:
-    old, new = make_bundle(world.port), make_bundle(world.port, weight=7)
-    before = world.driver.push_bundle(old, 1)
-    state = world.driver.run_operations((SetServerWeight("pool-2", "srv-1", 7),), new, old.digest, 2)
+def test_a_weight_changes_without_a_reload(env: Env) -> None:
+    old, new = make_bundle(env.port), make_bundle(env.port, weight=7)
+    before = env.driver.push_bundle(old, 1)
+    state = env.driver.run_operations((SetServerWeight("pool-2", "srv-1", 7),), new, old.digest, 2)
     assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
 
 
-def test_a_servers_slots_change_without_a_reload(world: World) -> None:
-    old, new = make_bundle(world.port), make_bundle(world.port, maxconn=7)
-    before = world.driver.push_bundle(old, 1)
-    state = world.driver.run_operations((SetServerMaxconn("pool-2", "srv-1", 7),), new, old.digest, 2)
+def test_a_servers_slots_change_without_a_reload(env: Env) -> None:
+    old, new = make_bundle(env.port), make_bundle(env.port, maxconn=7)
+    before = env.driver.push_bundle(old, 1)
+    state = env.driver.run_operations((SetServerMaxconn("pool-2", "srv-1", 7),), new, old.digest, 2)
     assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
 
 
-def test_operations_from_another_base_are_refused(world: World) -> None:
-    old, new = make_bundle(world.port), make_bundle(world.port, entries={"b.example/": "pool-1"})
-    world.driver.push_bundle(old, 1)
+def test_operations_from_another_base_are_refused(env: Env) -> None:
+    old, new = make_bundle(env.port), make_bundle(env.port, entries={"b.example/": "pool-1"})
+    env.driver.push_bundle(old, 1)
     with pytest.raises(Refused) as refusal:
-        world.driver.run_operations((), new, new.digest, 2)
+        env.driver.run_operations((), new, new.digest, 2)
     assert refusal.value.stage == "runtime"
 
 
-def test_operations_that_do_not_lead_to_the_bundle_are_refused(world: World) -> None:
-    old, new = make_bundle(world.port), make_bundle(world.port, entries={"b.example/": "pool-1"})
-    world.driver.push_bundle(old, 1)
+def test_operations_that_do_not_lead_to_the_bundle_are_refused(env: Env) -> None:
+    old, new = make_bundle(env.port), make_bundle(env.port, entries={"b.example/": "pool-1"})
+    env.driver.push_bundle(old, 1)
     with pytest.raises(Refused) as refusal:
-        world.driver.run_operations((SetMapEntry(MAP, "x.example/", "pool-1"),), new, old.digest, 2)
+        env.driver.run_operations((SetMapEntry(MAP, "x.example/", "pool-1"),), new, old.digest, 2)
     assert refusal.value.stage == "runtime"
-    state = world.driver.read_state()
+    state = env.driver.read_state()
     assert (state.generation, state.on_disk) == (1, old.digest)
 
 
-def test_an_edited_file_shows_and_a_push_repairs_it(world: World) -> None:
-    bundle = make_bundle(world.port)
-    world.driver.push_bundle(bundle, 1)
-    world.edit_a_map()
-    assert world.driver.read_state().on_disk not in ("", bundle.digest)
-    assert world.driver.push_bundle(bundle, 2).on_disk == bundle.digest
+def test_an_edited_file_shows_and_a_push_repairs_it(env: Env) -> None:
+    bundle = make_bundle(env.port)
+    env.driver.push_bundle(bundle, 1)
+    env.edit_a_map()
+    assert env.driver.read_state().on_disk not in ("", bundle.digest)
+    assert env.driver.push_bundle(bundle, 2).on_disk == bundle.digest
 
 
-def test_a_new_worker_starts_a_new_epoch_of_counters(world: World) -> None:
-    world.driver.push_bundle(make_bundle(world.port), 1)
-    first = world.driver.read_counters()
-    assert first.epoch == world.driver.read_counters().epoch
-    world.driver.push_bundle(make_bundle(world.port, answer="two"), 2)
-    assert world.driver.read_counters().epoch != first.epoch
+def test_a_new_worker_starts_a_new_epoch_of_counters(env: Env) -> None:
+    env.driver.push_bundle(make_bundle(env.port), 1)
+    first = env.driver.read_counters()
+    assert first.epoch == env.driver.read_counters().epoch
+    env.driver.push_bundle(make_bundle(env.port, answer="two"), 2)
+    assert env.driver.read_counters().epoch != first.epoch
 
 
-def test_flows_and_counts_of_both_nodes_are_told(world: World) -> None:
-    world.driver.push_bundle(counting_bundle(world.port), 1)
-    assert world.driver.read_counters().admitted == {}
-    world.ask_once()
-    found = world.driver.read_counters()
+def test_flows_and_counts_of_both_nodes_are_told(env: Env) -> None:
+    env.driver.push_bundle(counting_bundle(env.port), 1)
+    assert env.driver.read_counters().admitted == {}
+    env.ask_once()
+    found = env.driver.read_counters()
     (flow,) = [row for row in found.rows if row.kind == "flow"]
     assert (flow.object_id, flow.parent_id, flow.requests) == (FLOW, "pool-1", 1)
     assert found.admitted == {"pool-1/node-5": 1}
@@ -278,27 +278,27 @@ def test_flows_and_counts_of_both_nodes_are_told(world: World) -> None:
     assert found.distances_ms == {}
 
 
-def test_a_node_says_how_much_of_its_processor_and_its_connections_it_uses(world: World) -> None:
-    world.driver.push_bundle(make_bundle(world.port), 1)
-    used = world.driver.read_counters().in_use
+def test_a_node_says_how_much_of_its_processor_and_its_connections_it_uses(env: Env) -> None:
+    env.driver.push_bundle(make_bundle(env.port), 1)
+    used = env.driver.read_counters().in_use
     assert set(used) == {"cpu", "connections"}
     assert all(0 <= share <= 1 for share in used.values())
 
 
-def test_a_node_that_counts_alone_tells_of_no_others(world: World) -> None:
-    world.driver.push_bundle(make_bundle(world.port), 1)
-    found = world.driver.read_counters()
+def test_a_node_that_counts_alone_tells_of_no_others(env: Env) -> None:
+    env.driver.push_bundle(make_bundle(env.port), 1)
+    found = env.driver.read_counters()
     assert (found.admitted, found.peers, found.distances_ms) == ({}, {}, {})
     assert [row for row in found.rows if row.kind == "flow"] == []
 
 
 @over_https
-def test_a_node_that_is_gone_is_unreachable(world: World) -> None:
-    world.make_unreachable()
+def test_a_node_that_is_gone_is_unreachable(env: Env) -> None:
+    env.make_unreachable()
     with pytest.raises(Unreachable):
-        world.driver.read_state()
+        env.driver.read_state()
     with pytest.raises(Unreachable):
-        world.driver.push_bundle(make_bundle(world.port), 1)
+        env.driver.push_bundle(make_bundle(env.port), 1)
 
 
 def test_no_driver_speaks_an_unknown_scheme() -> None:

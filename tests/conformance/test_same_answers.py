@@ -196,7 +196,7 @@ def test_pools_in_several_regions_share_by_the_products_of_weights() -> None:
         "pool-1", "pool", "acme", aws_fixtures.pool(1).protocol,
         backends=(CloudBackend("bkd-1", "eu", weight=3), CloudBackend("bkd-9", "us", weight=1)),
     )  # fmt: skip
-    world = aws_fixtures.stack(LOAD_BALANCER, pools=(two, *_cloud_pools()[1:]))
+    env = aws_fixtures.stack(LOAD_BALANCER, pools=(two, *_cloud_pools()[1:]))
     split = next(each for each in REQUESTS if (each.host, each.path) == ("split.example", "/"))
-    told = alb_rules.evaluate(compile_stack(world).output, "lst_1", split.question)
+    told = alb_rules.evaluate(compile_stack(env).output, "lst_1", split.question)
     assert dict(told.shares) == pytest.approx({"bkd-1": 0.15, "bkd-9": 0.05, "bkd-2": 0.8})

@@ -11,7 +11,7 @@ from pytest_django import DjangoDbBlocker
 from apps.compiler.model.shared import WhenFull
 from tests.conformance.real_agent import RealAgent, running_agent
 from tests.e2e import verdicts
-from tests.e2e.overflow_env import RegionSetup, Stage, rate, regions
+from tests.e2e.overflow_env import OverflowEnv, RegionSetup, rate, regions
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -44,16 +44,16 @@ def agent(both: tuple[RealAgent, RealAgent]) -> RealAgent:
 
 
 @pytest.fixture(scope="session")
-def three() -> Iterator[Stage]:
+def three() -> Iterator[OverflowEnv]:
     """Three regions that refuse when all are full: the first two take 15 requests in ten seconds, the third 30."""
     with regions(
         RegionSetup(rate(10), nodes=2), RegionSetup(rate(10)), RegionSetup(rate(20)), when_full=WhenFull.REFUSE
-    ) as stage:
-        yield stage
+    ) as env:
+        yield env
 
 
 @pytest.fixture
-def fresh(three: Stage) -> Stage:
+def fresh(three: OverflowEnv) -> OverflowEnv:
     """The three regions as they were started."""
     three.put_back()
     return three

@@ -1,4 +1,4 @@
-"""A console in this process for browsers: the tutorial's world with its nodes in memory, live, with traffic.
+"""A console in this process for browsers: the tutorial's environment with its nodes in memory, live, with traffic.
 
 Its pages are those of the product. What changes by itself is told by no event: the stream of events stands, and is
 silent.

@@ -19,7 +19,7 @@ from typing import Any
 from deploy.demo.config import ROOT, DemoConfig
 from deploy.demo.ready import call
 from deploy.demo.supervision import CannotStart, check_ports, processes, stop
-from deploy.demo.world import World
+from deploy.demo.topology import DemoTopology
 
 PATIENCE_S = 180  # of a busy machine
 
@@ -30,7 +30,7 @@ def free_config(var: Path) -> DemoConfig:
         base = random.randrange(10_000, 29_000, 10)
         config = DemoConfig(var, base, base + 1, base + 400, base + 2, base + 4, base + 5, base + 6)
         try:
-            check_ports(World(config))
+            check_ports(DemoTopology(config))
         except CannotStart:
             continue
         return config
@@ -47,12 +47,12 @@ def until(done: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:
 
 
 class RunningDemo:
-    """A demo with its world, its keys, and hands to change, watch and kill parts of it."""
+    """A demo with its environment, its keys, and hands to change, watch and kill parts of it."""
 
     def __init__(self, config: DemoConfig, settings: dict[str, str] | None = None) -> None:
         self.config = config
         self.settings = settings or {}
-        self.world = World(config)
+        self.topology = DemoTopology(config)
         self.process: subprocess.Popen[str] | None = None
 
     def environment(self) -> dict[str, str]:
@@ -102,7 +102,7 @@ class RunningDemo:
 
     def node_urls(self) -> dict[str, str]:
         """Listener URL per node."""
-        return {node.name: self.world.urls_of(node)[0] for node in self.world.nodes()}
+        return {node.name: self.topology.urls_of(node)[0] for node in self.topology.nodes()}
 
     def put_answer(self, text: str) -> None:
         """One API call: the route `probe` answers with `text`."""

@@ -29,7 +29,7 @@ import psycopg
 
 from apps.fleet import pki
 from tests.e2e.address_env import missing_here, run
-from tests.e2e.stage import ROOT, wait_until
+from tests.e2e.installation import ROOT, wait_until
 from tests.servers import as_user, postgresql_bin
 
 NUMBERS = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}

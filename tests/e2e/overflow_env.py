@@ -185,7 +185,7 @@ def wait_until(true: Any, what: str, patience: float = READY_S) -> None:
 
 
 @dataclass
-class Stage:
+class OverflowEnv:
     """All regions; `regions[0]` is `rgn-1` and so on, in the order in which they were described."""
 
     setups: list[RegionSetup]
@@ -381,9 +381,9 @@ def in_ten_seconds(bundle: Bundle) -> Bundle:
     return replace(bundle, files={**bundle.files, LIMITS_MAP: limits.encode()})
 
 
-def _is_ready(node: Node, stage: Stage) -> bool:
+def _is_ready(node: Node, env: OverflowEnv) -> bool:
     peers = node.command("show peers")
-    together = stage.all_nodes() if stage.pool_changes.get("protocol") is Protocol.TCP else stage.neighbours(node)
+    together = env.all_nodes() if env.pool_changes.get("protocol") is Protocol.TCP else env.neighbours(node)
     others = len(together) - 1
     return peers.count("state=EST") >= others and not node.down()
 
@@ -397,7 +397,7 @@ def regions(
     connections: tuple[int, ...] = (),
     rps: tuple[int, ...] = (),
     **pool_changes: Any,
-) -> Iterator[Stage]:
+) -> Iterator[OverflowEnv]:
     """Start everything, wait until it is ready, stop it at the end; `without` takes a safeguard away.
 
     `connections` are those that a node of each region can have, and then an account gets a quarter of them; `rps` are
@@ -406,18 +406,18 @@ def regions(
     """
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
-        stage = Stage(list(setups), when_full, root, pool_changes, without, real_windows, connections, rps)
-        stage.servers = _start_servers(stack, stage, setups)
+        env = OverflowEnv(list(setups), when_full, root, pool_changes, without, real_windows, connections, rps)
+        env.servers = _start_servers(stack, env, setups)
         number = 0
         for setup in setups:
-            stage.nodes.append([_node(root, number := number + 1) for _ in range(setup.nodes)])
-        stack.callback(lambda: list(map(Node.kill, stage.all_nodes())))
-        for index, nodes in enumerate(stage.nodes):
-            bundle = stage.bundle(index)
+            env.nodes.append([_node(root, number := number + 1) for _ in range(setup.nodes)])
+        stack.callback(lambda: list(map(Node.kill, env.all_nodes())))
+        for index, nodes in enumerate(env.nodes):
+            bundle = env.bundle(index)
             for node in nodes:
-                stage.start(node, bundle)
-        stage.wait_ready()
-        yield stage
+                env.start(node, bundle)
+        env.wait_ready()
+        yield env
 
 
 def _node(root: Path, number: int) -> Node:
@@ -427,17 +427,17 @@ def _node(root: Path, number: int) -> Node:
     return Node(facts, spare_port(), directory)
 
 
-def _start_servers(stack: ExitStack, stage: Stage, setups: tuple[RegionSetup, ...]) -> list[list[int]]:
+def _start_servers(stack: ExitStack, env: OverflowEnv, setups: tuple[RegionSetup, ...]) -> list[list[int]]:
     """One HAProxy whose listeners answer at once and say their region; slow ones are threads of ours."""
-    root = stage.root
+    root = env.root
     ports: list[list[int]] = []
     lines = ["defaults", " mode http", " timeout client 60s", " timeout http-keep-alive 60s"]
     for number, setup in enumerate(setups, 1):
         if setup.delay_s or setup.held:
-            wait = stage.gate.pass_through if setup.held else partial(time.sleep, setup.delay_s)
+            wait = env.gate.pass_through if setup.held else partial(time.sleep, setup.delay_s)
             slow = [slow_server(stack, f"rgn-{number}", wait) for _ in range(setup.servers)]
             ports.append([int(server.server_address[1]) for server in slow])
-            stage.stop_servers.append(partial(stop, slow))
+            env.stop_servers.append(partial(stop, slow))
             continue
         ports.append([spare_port() for _ in range(setup.servers)])
         for port in ports[-1]:

@@ -22,7 +22,7 @@ from apps.definitions.services import apply_document, save_object
 from apps.fleet.models import Fleet, Region
 from apps.fleet.services import request_push
 from tests.conftest import actor_of
-from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage
+from tests.e2e.installation import FLEETS, HOST, NODES, OFFSETS, Installation
 from tests.poisoned import poison_answer, poison_pool, poison_route
 from tests.ports import spare_port
 
@@ -45,25 +45,25 @@ def name_of(number: int) -> str:
     return f"c{number:03}"
 
 
-def open_https(stage: Stage, operator: Actor) -> None:
+def open_https(installation: Installation, operator: Actor) -> None:
     """The stage's document, and an https listener with a certificate of the operator's beside the other one."""
-    apply_document(actor=operator, objects=stage.document())
+    apply_document(actor=operator, objects=installation.document())
     spec = certificate(HOST, 2048)
     save_object(actor=operator, kind="Certificate", name="site", spec=spec)
-    plain = {"name": "http", "protocol": "http", "port": stage.base_port}
+    plain = {"name": "http", "protocol": "http", "port": installation.base_port}
     secure = {"name": "https", "protocol": "https", "port": spare_port(OFFSETS.values()), "certificates": ["site"]}
     both = {"fleets": list(FLEETS), "listeners": [plain, secure]}
     save_object(actor=operator, kind="LoadBalancer", name="front", spec=both)
 
 
-def settle_in(stage: Stage) -> None:
+def settle_in(installation: Installation) -> None:
     """Each customer has a hostname and a pool with a server in each region."""
     for number in range(CUSTOMERS):
         actor_of(name_of(number), Account.Kind.CUSTOMER)
     owners = list(Account.objects.filter(kind=Account.Kind.CUSTOMER, name__startswith="c").order_by("name"))
     names = [Hostname(name=f"{each.name}.example", account=each, verification="dns") for each in owners]
     Hostname.objects.bulk_create(names)
-    port = stage.servers["blue"].server_port
+    port = installation.servers["blue"].server_port
     for pool in Pool.objects.bulk_create(Pool(name="shop", account=each, protocol="http") for each in owners):
         for region in Region.objects.all():
             backend = pool.backends.create(account=pool.account, region=region)
@@ -133,8 +133,8 @@ KINDS = {
 class Visits:
     """Requests to every node for every customer but one; what was answered once is not asked again."""
 
-    def __init__(self, stage: Stage, path: str, but: Iterable[int]) -> None:
-        self._stage, self._path = stage, path
+    def __init__(self, installation: Installation, path: str, but: Iterable[int]) -> None:
+        self._stage, self._path = installation, path
         self.left = [(node, number) for number in range(CUSTOMERS) if number not in but for node in NODES]
 
     def all_answered(self) -> bool:

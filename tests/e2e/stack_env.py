@@ -19,7 +19,7 @@ from django.conf import settings
 from apps.accounts.actors import Actor
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
-from tests.conformance.aws_env import AwsWorld, empty_aws
+from tests.conformance.aws_env import AwsEnv, empty_aws
 from tests.database_url import database_url
 from tests.terraform_providers import provides
 
@@ -43,7 +43,7 @@ GOGC=400 exec {0} "$@"
 
 
 @dataclass(frozen=True)
-class Cloud(AwsWorld):
+class Cloud(AwsEnv):
     """AWS as moto plays it, with a network to build in, and what Terraform made of it."""
 
     def standing(self) -> dict[str, list[str]]:
@@ -82,12 +82,12 @@ class Cloud(AwsWorld):
 
 def cloud() -> Cloud:
     """An empty cloud with a VPC and two subnets in different zones."""
-    world = empty_aws()
-    return Cloud(world.endpoint, world.vpc, world.subnets)
+    aws = empty_aws()
+    return Cloud(aws.endpoint, aws.vpc, aws.subnets)
 
 
 @dataclass
-class Stage:
+class StackEnv:
     """A state backend over HTTP, and workers that may be killed; `endpoint` is where they may show their keys.
 
     `grace_s` is how long a silent lock is waited for.

@@ -15,7 +15,7 @@ from apps.stacks import services
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock
 from apps.stacks.state import storage as state
 from tests.e2e.stack_definitions import shop, stack_objects
-from tests.e2e.stack_env import LONGEST_S, Cloud, Stage, kill
+from tests.e2e.stack_env import LONGEST_S, Cloud, StackEnv, kill
 
 ROUTES = 12
 Point = Callable[["Kills"], bool]
@@ -25,7 +25,7 @@ Point = Callable[["Kills"], bool]
 class Kills:
     """One stack, one worker after the other; `done` says at which steps they were killed."""
 
-    stage: Stage
+    env: StackEnv
     aws: Cloud
     done: list[str] = field(default_factory=list)
     too_late: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Kills:
         return StackSync.objects.filter(attempt__gt=self.attempt).exists()
 
     def _workspaces(self) -> frozenset[Path]:
-        return frozenset(self.stage.directory.glob("terraform/stack-*"))
+        return frozenset(self.env.directory.glob("terraform/stack-*"))
 
     def _remember(self) -> None:
         """What the dead left behind, so that it is not taken for the next one's."""
@@ -67,7 +67,7 @@ class Kills:
     def at(self, name: str, point: Point) -> None:
         """Start a worker, kill it as soon as it is there; one that was too fast is noted as such."""
         self._remember()
-        with self.stage.worker() as process:
+        with self.env.worker() as process:
             deadline = time.monotonic() + LONGEST_S
             while not (self.began() and point(self)) and not self._over():
                 assert time.monotonic() < deadline, f"never came to {name}"
@@ -80,8 +80,8 @@ class Kills:
 
     def finish(self) -> StackRun:
         """A worker that nobody kills."""
-        with self.stage.worker():
-            self.stage.wait("the end", self.stage.settled)
+        with self.env.worker():
+            self.env.wait("the end", self.env.settled)
         return self.run()
 
 
@@ -102,9 +102,9 @@ def after(count: int) -> Point:
 def change(kills: Kills, wanted: list[dict[str, Any]], name: str, point: Point) -> None:
     """Definitions change; a worker dies at each step of planning, and one at a point of the apply."""
     before = StackRun.objects.count()
-    apply_document(actor=kills.stage.actor, objects=wanted, manager="shop", prune=True)
-    with kills.stage.worker():
-        kills.stage.wait("a run", lambda: StackRun.objects.count() > before)
+    apply_document(actor=kills.env.actor, objects=wanted, manager="shop", prune=True)
+    with kills.env.worker():
+        kills.env.wait("a run", lambda: StackRun.objects.count() > before)
     for step, reached in PLANNING.items():
         kills.at(step, reached)
     _approve(kills)
@@ -113,10 +113,10 @@ def change(kills: Kills, wanted: list[dict[str, Any]], name: str, point: Point) 
 
 def _approve(kills: Kills) -> None:
     """What loses everything waits for a person under every policy."""
-    with kills.stage.worker():
-        kills.stage.wait("a plan", lambda: kills.run().state not in {"waiting", "planning"})
+    with kills.env.worker():
+        kills.env.wait("a plan", lambda: kills.run().state not in {"waiting", "planning"})
     if kills.run().state == "planned":
-        services.approve(actor=kills.stage.actor, run_id=kills.run().pk, plan_digest=kills.run().plan_digest)
+        services.approve(actor=kills.env.actor, run_id=kills.run().pk, plan_digest=kills.run().plan_digest)
 
 
 def rounds(aws: Cloud) -> dict[str, list[dict[str, Any]]]:

@@ -15,10 +15,10 @@ import pytest
 
 from apps.compiler.model.fleet import AccountShare, RegionShare
 from apps.compiler.model.shared import Limit, LimitKind, Protocol, WhenFull
-from tests.e2e.overflow_env import POOL, RegionSetup, Stage, rate, regions
+from tests.e2e.overflow_env import POOL, OverflowEnv, RegionSetup, rate, regions
 from tests.e2e.region_servers import HOST
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy
-from tests.e2e.test_ceilings import stage, wait_until
+from tests.e2e.test_ceilings import node_env, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -38,7 +38,7 @@ ONE_MORE = 20
 @contextmanager
 def node(directory: Path, shares: tuple[AccountShare, ...] = SHARES, **fields: Any) -> Iterator[RenderedProxy]:
     """A node whose servers answer at once."""
-    with stage(directory, shares, **fields) as shown:
+    with node_env(directory, shares, **fields) as shown:
         shown.gate.open()
         yield shown.proxy
 
@@ -145,7 +145,7 @@ def test_without_a_rate_no_connection_is_refused(tmp_path: Path) -> None:
         assert connected(proxy.ports["lst-2"], MUCH // 3) == 0
 
 
-def sent_away(shown: Stage, reason: str) -> None:
+def sent_away(shown: OverflowEnv, reason: str) -> None:
     """Ask in the first region until something is refused for this reason."""
     port, key = shown.nodes[0][0].port, f"{POOL}/refuse/rgn-1/{reason}"
     wait_until(lambda: flood(port, MUCH // 10).total() > 0 and shown.nodes[0][0].flows().get(key, 0) > 0)

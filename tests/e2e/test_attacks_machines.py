@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.installation import wait_until
 from tests.e2e.machines import CONSOLES, NODES, Answer, Machines, clock_off, five_machines
-from tests.e2e.stage import wait_until
 from tests.e2e.verdicts import elapsed, trial
 
 pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive, pytest.mark.timeout(600)]

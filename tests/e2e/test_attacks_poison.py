@@ -23,7 +23,7 @@ from tests.conformance.slow_haproxy import SlowHaproxy
 from tests.conftest import actor_of
 from tests.database_url import database_url
 from tests.e2e import poison
-from tests.e2e.stage import FLEETS, NODES, Stage, broker, built, wait_until
+from tests.e2e.installation import FLEETS, NODES, Installation, broker, built, wait_until
 from tests.e2e.verdicts import elapsed, trial
 
 pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive]
@@ -49,7 +49,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> SlowHaproxy:
 
 
 @pytest.fixture(scope="module")
-def stage(db: None, slow: SlowHaproxy) -> Iterator[Stage]:
+def installation(db: None, slow: SlowHaproxy) -> Iterator[Installation]:
     """Four nodes with the agent's own pause between reloads, and a hundred customers."""
     with built(database_url()) as found, broker(found.redis_url):
         found.environment["PATH"] = f"{slow.path.parent}:{os.environ['PATH']}"
@@ -62,18 +62,18 @@ def stage(db: None, slow: SlowHaproxy) -> Iterator[Stage]:
         yield found
 
 
-def in_sync(stage: Stage) -> bool:
+def in_sync(installation: Installation) -> bool:
     """What was desired last runs on every node, as the nodes say themselves."""
     ids = Fleet.objects.values_list("pk", "desired_generation")
     if not all(selectors.is_live(pk, desired) for pk, desired in ids):
         return False
-    return all(len({stage.digest(node) for node in nodes} - {""}) == 1 for nodes in FLEETS.values())
+    return all(len({installation.digest(node) for node in nodes} - {""}) == 1 for nodes in FLEETS.values())
 
 
 @pytest.fixture
-def clean(stage: Stage, slow: SlowHaproxy) -> Iterator[Stage]:
+def clean(installation: Installation, slow: SlowHaproxy) -> Iterator[Installation]:
     """As it was, after whatever was done."""
-    yield stage
+    yield installation
     slow.before("check", "")
     owner = Account.objects.get(name=poison.name_of(CULPRIT))
     print(
@@ -90,7 +90,7 @@ def clean(stage: Stage, slow: SlowHaproxy) -> Iterator[Stage]:
     Route.objects.filter(account__name__startswith="c").delete()
     Quarantine.objects.all().delete()
     poison.spread()
-    wait_until(lambda: in_sync(stage), "it is all taken back")
+    wait_until(lambda: in_sync(installation), "it is all taken back")
 
 
 @pytest.mark.parametrize(
@@ -98,16 +98,18 @@ def clean(stage: Stage, slow: SlowHaproxy) -> Iterator[Stage]:
 )
 @pytest.mark.parametrize("kind", poison.KINDS)
 def test_what_one_customer_wrote_and_haproxy_refuses_holds_up_nobody(
-    clean: Stage, slow: SlowHaproxy, kind: str, says: str, how: str
+    clean: Installation, slow: SlowHaproxy, kind: str, says: str, how: str
 ) -> None:
     poisoned(clean, slow, kind, f"{kind} that HAProxy refuses; it {says}", how)
 
 
-def test_what_one_customer_wrote_and_haproxy_crashes_on_holds_up_nobody(clean: Stage, slow: SlowHaproxy) -> None:
+def test_what_one_customer_wrote_and_haproxy_crashes_on_holds_up_nobody(clean: Installation, slow: SlowHaproxy) -> None:
     poisoned(clean, slow, "pool", "pool on which HAProxy crashes by a signal", poison.CRASHES)
 
 
-def test_a_check_that_was_merely_slow_is_made_again_without_another_change(clean: Stage, slow: SlowHaproxy) -> None:
+def test_a_check_that_was_merely_slow_is_made_again_without_another_change(
+    clean: Installation, slow: SlowHaproxy
+) -> None:
     with trial("3: haproxy -c takes longer than its limit on every node", "mutant:a-slow-check-is-a-refusal") as seen:
         path = f"round-{next(rounds)}"
         poison.everybody_adds_a_route(path)
@@ -122,7 +124,7 @@ def test_a_check_that_was_merely_slow_is_made_again_without_another_change(clean
         seen.saw(f"nobody is blamed, all 100 live {elapsed(begun):.1f} s after checks are quick again")
 
 
-def poisoned(stage: Stage, slow: SlowHaproxy, kind: str, tried: str, how: str) -> None:
+def poisoned(installation: Installation, slow: SlowHaproxy, kind: str, tried: str, how: str) -> None:
     """All customers write, one of them what HAProxy does not take."""
     with trial(f"1: {tried}, among {poison.CUSTOMERS} customers", CONTROL) as seen:
         path = f"round-{next(rounds)}"
@@ -133,7 +135,7 @@ def poisoned(stage: Stage, slow: SlowHaproxy, kind: str, tried: str, how: str) -
         asked = len(slow.calls("check"))
         begun = time.monotonic()
         poison.spread()
-        visits = poison.Visits(stage, path, {CULPRIT})
+        visits = poison.Visits(installation, path, {CULPRIT})
         wait_until(visits.all_answered, "the others are live")
         live = elapsed(begun)
         wait_until(lambda: Quarantine.objects.filter(object_id=culprit).exists(), "the culprit is named")
@@ -141,6 +143,6 @@ def poisoned(stage: Stage, slow: SlowHaproxy, kind: str, tried: str, how: str) -
         seen.saw(f"{len(slow.calls('check')) - asked} checks on {len(NODES)} nodes")
         seen.took("99 others live on every node", live, OTHERS_LIVE_S)
         seen.took(f"{kind} of {poison.name_of(CULPRIT)} named", named, NAMED_S)
-        wait_until(lambda: in_sync(stage), "the rollout of all the rest is done")
+        wait_until(lambda: in_sync(installation), "the rollout of all the rest is done")
         labels = set(Quarantine.objects.values_list("label", flat=True))
         assert all(label.startswith(poison.name_of(CULPRIT)) for label in labels), labels

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from deploy.demo.ready import call
 from tests.e2e.demo import RunningDemo, running_demo
+from tests.e2e.installation import wait_until
 from tests.e2e.poison import certificate, signed
-from tests.e2e.stage import wait_until
-from tests.e2e.test_server_names import BAD, GOOD, compiled, status_of, world
+from tests.e2e.test_server_names import BAD, GOOD, compiled, env, status_of
 from tests.e2e.test_server_names import NAME as RENAMED
 from tests.e2e.verdicts import trial
 
@@ -86,8 +86,8 @@ def test_certificates_that_no_node_takes_are_refused_at_upload(demo: RunningDemo
 def test_a_pool_that_leads_back_to_the_balancer_goes_round_once(demo: RunningDemo) -> None:
     control = "tests/e2e/test_refused_requests.py::test_without_the_mark_one_request_goes_round_and_round"
     with trial("2: one request through a pool that is the balancer itself", control) as seen:
-        node = demo.world.nodes()[0]
-        port = demo.world.listener_ports()[0] + node.port_offset
+        node = demo.topology.nodes()[0]
+        port = demo.topology.listener_ports()[0] + node.port_offset
         servers = [{"name": "self", "address": "127.0.0.1", "port": port}]
         spec = {
             "protocol": "http",
@@ -190,7 +190,7 @@ def test_a_name_that_rebinds_leads_to_no_address_of_ours() -> None:
     """On a node of its own, whose name server is ours: the demo asks the machine's."""
     control = "tests/e2e/test_server_names.py::test_without_looking_at_addresses_a_name_leads_anywhere"
     tried = "5: a server's name that leads to an address of the installation, later or at once"
-    with trial(tried, control) as seen, world() as (names, node, good, bad):
+    with trial(tried, control) as seen, env() as (names, node, good, bad):
         names.addresses[RENAMED] = [GOOD]
         node.push(compiled(node, good), 1)
         wait_until(lambda: node.get()[0] == 200, "it leads to a server")

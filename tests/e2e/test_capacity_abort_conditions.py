@@ -83,7 +83,7 @@ class Backend:
 
 
 @dataclass
-class Stage:
+class Env:
     """Everything that a cause may touch."""
 
     actor: Actor
@@ -99,7 +99,7 @@ class Stage:
 
 
 @pytest.fixture
-def stage(transactional_db: None, live_redis: str) -> Iterator[Stage]:
+def env(transactional_db: None, live_redis: str) -> Iterator[Env]:
     """A run that has begun: requests arrive."""
     backend = Backend(spare_port())
     server = backend.serve()
@@ -116,7 +116,7 @@ def stage(transactional_db: None, live_redis: str) -> Iterator[Stage]:
         worker = subprocess.Popen([sys.executable, "manage.py", "shell", "-c", code], cwd=ROOT, env=environment)
         try:
             _until(lambda: len(backend.asked) > 40)
-            yield Stage(actor, nodes, backend, worker, run)
+            yield Env(actor, nodes, backend, worker, run)
         finally:
             worker.kill()
             worker.wait()
@@ -130,45 +130,45 @@ def _until(what: Callable[[], bool]) -> None:
     assert what()
 
 
-def fails(stage: Stage) -> None:
+def fails(env: Env) -> None:
     """Every answer is 500 from now on."""
-    stage.backend.failing = True
+    env.backend.failing = True
 
 
-def slows(stage: Stage) -> None:
+def slows(env: Env) -> None:
     """Another tenant's p95 goes from 50 ms to a second."""
-    stage.nodes.rows["backend", "pool-77"] = SLOW
+    env.nodes.rows["backend", "pool-77"] = SLOW
 
 
-def stops(stage: Stage) -> None:
+def stops(env: Env) -> None:
     """Somebody presses the button."""
-    services.stop_run(actor=stage.actor, run_id=stage.run.pk)
+    services.stop_run(actor=env.actor, run_id=env.run.pk)
 
 
-def loses_sight(stage: Stage) -> None:
+def loses_sight(env: Env) -> None:
     """No node is read any more."""
-    stage.nodes.silent = True
+    env.nodes.silent = True
 
 
-def loses_the_worker(stage: Stage) -> None:
+def loses_the_worker(env: Env) -> None:
     """kill -9 of the control plane's process."""
-    stage.worker.kill()
+    env.worker.kill()
 
 
-def loses_the_generator(stage: Stage) -> None:
+def loses_the_generator(env: Env) -> None:
     """kill -9 of the generator."""
-    pids = stage.generators()
+    pids = env.generators()
     assert pids
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
 
 
-def freezes_the_worker(stage: Stage) -> None:
+def freezes_the_worker(env: Env) -> None:
     """The control plane hangs: nothing is closed, nothing is renewed."""
-    stage.worker.send_signal(signal.SIGSTOP)
+    env.worker.send_signal(signal.SIGSTOP)
 
 
-def nothing(stage: Stage) -> None:
+def nothing(env: Env) -> None:
     """The control: all is well."""
 
 
@@ -187,16 +187,16 @@ def nothing(stage: Stage) -> None:
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_the_load_is_at_zero_in_time(
-    stage: Stage, cause: Callable[[Stage], None], after_s: float | None, state: Run.State
+    env: Env, cause: Callable[[Env], None], after_s: float | None, state: Run.State
 ) -> None:
-    cause(stage)
+    cause(env)
     began = time.monotonic()
     if after_s is None:
-        _until(lambda: stage.backend.asked[-1] > began + 10)
-        stage.worker.wait()
+        _until(lambda: env.backend.asked[-1] > began + 10)
+        env.worker.wait()
     else:
-        _until(lambda: time.monotonic() - stage.backend.asked[-1] > 3)
-        lasted = stage.backend.asked[-1] - began
+        _until(lambda: time.monotonic() - env.backend.asked[-1] > 3)
+        lasted = env.backend.asked[-1] - began
         print(f"{cause.__name__}: the last request {lasted:.2f} s after the cause")
         assert lasted <= after_s
     if state == Run.State.FAILED and cause is not loses_the_generator:

@@ -22,8 +22,8 @@ from tests.e2e.overflow_env import (
     KEY,
     POOL,
     TESTS_MAP,
+    OverflowEnv,
     RegionSetup,
-    Stage,
     in_flight,
     in_ten_seconds,
     rate,
@@ -48,73 +48,73 @@ def marked(word: str) -> dict[str, str]:
     return {"X-Spillway-Test": word, "X-Load-Test": "run-17", "User-Agent": "Spillway-CapacityTest/1"}
 
 
-def let_in(stage: Stage, word: str, pool: str = POOL) -> None:
+def let_in(env: OverflowEnv, word: str, pool: str = POOL) -> None:
     """The runtime operation by which a run begins."""
-    stage.nodes[0][0].command(f"add map {TESTS_MAP} {digest_of(word)} {pool}")
+    env.nodes[0][0].command(f"add map {TESTS_MAP} {digest_of(word)} {pool}")
 
 
-def asked(stage: Stage, count: int, headers: Mapping[str, str]) -> Counter[str]:
+def asked(env: OverflowEnv, count: int, headers: Mapping[str, str]) -> Counter[str]:
     """Requests in region 1, as fast as they come; counts by region or status."""
-    answers = [stage.nodes[0][0].ask(headers=headers) for _ in range(count)]
+    answers = [env.nodes[0][0].ask(headers=headers) for _ in range(count)]
     return Counter(answer.region or str(answer.status) for answer in answers)
 
 
 @pytest.fixture
-def stage(fresh: Stage) -> Stage:
+def env(fresh: OverflowEnv) -> OverflowEnv:
     """15 requests in ten seconds in the first region, and plenty in the second."""
     fresh.set_limit(2, "1500|10000||backend", where=[0, 1])
     return fresh
 
 
-def test_twice_the_limit_stays_at_home_with_a_bypass_token_and_spills_without(stage: Stage) -> None:
+def test_twice_the_limit_stays_at_home_with_a_bypass_token_and_spills_without(env: OverflowEnv) -> None:
     word = secrets.token_urlsafe(24)
-    let_in(stage, word)
-    assert asked(stage, 30, marked(word)) == {"rgn-1": 30}
-    assert stage.nodes[0][0].flows() == {}
-    assert asked(stage, 10, {}) == {"rgn-2": 10}  # those with a bypass token counted in the limit
+    let_in(env, word)
+    assert asked(env, 30, marked(word)) == {"rgn-1": 30}
+    assert env.nodes[0][0].flows() == {}
+    assert asked(env, 10, {}) == {"rgn-2": 10}  # those with a bypass token counted in the limit
 
 
-def test_a_wrong_word_opens_nothing(stage: Stage) -> None:
+def test_a_wrong_word_opens_nothing(env: OverflowEnv) -> None:
     word = secrets.token_urlsafe(24)
-    let_in(stage, word)
+    let_in(env, word)
     for wrong in (secrets.token_urlsafe(24), digest_of(word), f"{word},x", f"x,{word}", word[:-1], ""):
-        assert asked(stage, 20, marked(wrong))["rgn-2"] >= 4, wrong
+        assert asked(env, 20, marked(wrong))["rgn-2"] >= 4, wrong
 
 
-def test_a_bypass_token_of_another_pool_opens_nothing_here(stage: Stage) -> None:
+def test_a_bypass_token_of_another_pool_opens_nothing_here(env: OverflowEnv) -> None:
     word = secrets.token_urlsafe(24)
-    let_in(stage, word, pool="pool-2")
-    assert asked(stage, 30, marked(word)) == {"rgn-1": 15, "rgn-2": 15}
+    let_in(env, word, pool="pool-2")
+    assert asked(env, 30, marked(word)) == {"rgn-1": 15, "rgn-2": 15}
 
 
-def test_a_bypass_token_that_was_taken_back_opens_nothing_any_more(stage: Stage) -> None:
+def test_a_bypass_token_that_was_taken_back_opens_nothing_any_more(env: OverflowEnv) -> None:
     word = secrets.token_urlsafe(24)
-    let_in(stage, word)
-    assert asked(stage, 20, marked(word)) == {"rgn-1": 20}
-    stage.nodes[0][0].command(f"del map {TESTS_MAP} {digest_of(word)}")
-    assert asked(stage, 5, marked(word)) == {"rgn-2": 5}
+    let_in(env, word)
+    assert asked(env, 20, marked(word)) == {"rgn-1": 20}
+    env.nodes[0][0].command(f"del map {TESTS_MAP} {digest_of(word)}")
+    assert asked(env, 5, marked(word)) == {"rgn-2": 5}
 
 
-def test_the_word_reaches_no_server_and_the_name_of_the_run_does(stage: Stage) -> None:
+def test_the_word_reaches_no_server_and_the_name_of_the_run_does(env: OverflowEnv) -> None:
     word = secrets.token_urlsafe(24)
-    let_in(stage, word)
-    answer = stage.nodes[0][0].ask(headers=marked(word))
+    let_in(env, word)
+    answer = env.nodes[0][0].ask(headers=marked(word))
     marks = answer.headers["x-marks"]
     assert "x-load-test" in marks
     assert "x-spillway" not in marks
 
 
-def test_a_drained_region_stays_closed_for_tests(stage: Stage) -> None:
+def test_a_drained_region_stays_closed_for_tests(env: OverflowEnv) -> None:
     word = secrets.token_urlsafe(24)
-    let_in(stage, word)
-    stage.set_limit(1, "0|0|0|backend", where=[0])
-    assert asked(stage, 3, marked(word)) == {"rgn-2": 3}
+    let_in(env, word)
+    env.set_limit(1, "0|0|0|backend", where=[0])
+    assert asked(env, 3, marked(word)) == {"rgn-2": 3}
 
 
-def test_overflow_ports_know_no_pass(stage: Stage) -> None:
+def test_overflow_ports_know_no_pass(env: OverflowEnv) -> None:
     word = secrets.token_urlsafe(24)
-    let_in(stage, word)
-    port = stage.nodes[0][0].facts.overflow_port
+    let_in(env, word)
+    port = env.nodes[0][0].facts.overflow_port
     guest = {"x-spillway-key": KEY, "x-spillway-pool": POOL, "x-spillway-from": "rgn-2", **marked(word)}
     statuses = Counter(status_of_guest(port, guest) for _ in range(20))
     assert statuses == {200: 15, 425: 5}
@@ -131,32 +131,32 @@ def status_of_guest(port: int, headers: Mapping[str, str]) -> int:
 
 
 def test_without_the_exemption_a_bypass_token_is_worth_nothing() -> None:
-    with regions(RegionSetup(rate(10)), RegionSetup(rate(1000)), without=EXEMPTION) as stage:
+    with regions(RegionSetup(rate(10)), RegionSetup(rate(1000)), without=EXEMPTION) as env:
         word = secrets.token_urlsafe(24)
-        let_in(stage, word)
-        assert asked(stage, 30, marked(word)) == {"rgn-1": 15, "rgn-2": 15}
+        let_in(env, word)
+        assert asked(env, 30, marked(word)) == {"rgn-1": 15, "rgn-2": 15}
 
 
 def test_a_limit_in_flight_is_exempt_as_well() -> None:
-    with regions(RegionSetup(in_flight(1), held=True), RegionSetup(rate(1000))) as stage:
+    with regions(RegionSetup(in_flight(1), held=True), RegionSetup(rate(1000))) as env:
         word = secrets.token_urlsafe(24)
-        let_in(stage, word)
-        assert stage.asked_together(4, marked(word)) == {"rgn-1": 4}
-        assert stage.asked_together(4) == {"rgn-1": 1, "rgn-2": 3}
+        let_in(env, word)
+        assert env.asked_together(4, marked(word)) == {"rgn-1": 4}
+        assert env.asked_together(4) == {"rgn-1": 1, "rgn-2": 3}
 
 
 def test_bypass_tokens_work_behind_tls(tmp_path: Path) -> None:
     """One region that refuses what is over: with a pass nothing is."""
     word = secrets.token_urlsafe(24)
-    with regions(RegionSetup(rate(10)), when_full=WhenFull.REFUSE) as stage:
-        honest = stage.snapshot(0)
+    with regions(RegionSetup(rate(10)), when_full=WhenFull.REFUSE) as env:
+        honest = env.snapshot(0)
         pem = Certificate("crt-1", "acme/shop", "acme", certificate_pem(HOST), (HOST,))
         listener = Listener("lst-1", "web", Protocol.HTTPS, 443, certificate_ids=("crt-1",))
         fronts = tuple(replace(front, listeners=(listener,)) for front in honest.load_balancers)
-        world = replace(
+        tested = replace(
             honest, load_balancers=fronts, certificates=(pem,), bypass_tokens=(BypassToken(digest_of(word), POOL),)
         )
-        with rendered_proxy.running(in_ten_seconds(compile_snapshot(world).output), tmp_path) as proxy:
+        with rendered_proxy.running(in_ten_seconds(compile_snapshot(env).output), tmp_path) as proxy:
             statuses = [
                 Counter(over_tls(proxy.ports["lst-1"], headers) for _ in range(20)) for headers in ({}, marked(word))
             ]

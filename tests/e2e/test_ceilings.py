@@ -18,7 +18,7 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import AccountShare, Pool, Region, RegionNode, RegionShare, Snapshot
 from apps.compiler.model.shared import Limit, LimitKind, Protocol, WeightedPool, WhenFull
 from tests.e2e.overflow_env import KEY, POOL, RegionSetup, in_flight, regions
-from tests.e2e.overflow_env import Stage as OverflowStage
+from tests.e2e.overflow_env import NodeEnv as OverflowEnv
 from tests.e2e.region_servers import HOST, Gate, SlowServer
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, running
 from tests.ports import spare_port
@@ -43,7 +43,7 @@ class ManyServer(SlowServer):
 
 
 @dataclass
-class Stage:
+class NodeEnv:
     """A node with acme's slow shop and globex's quick site, and clients who stay."""
 
     proxy: RenderedProxy
@@ -132,7 +132,7 @@ def readable(clients: Iterable[socket.socket], seconds: float = 0.0) -> list[soc
         return [key.data for key, _ in chosen.select(seconds)]
 
 
-def world(shop: int, site: int, shares: tuple[AccountShare, ...], **fields: Any) -> Snapshot:
+def env(shop: int, site: int, shares: tuple[AccountShare, ...], **fields: Any) -> Snapshot:
     """Acme's shop over http and tcp with two pools, globex's site; `fields` are those of the shop's pool."""
 
     def of(number: int, account: str, port: int, **more: Any) -> Pool:
@@ -164,7 +164,7 @@ def world(shop: int, site: int, shares: tuple[AccountShare, ...], **fields: Any)
 
 
 @contextmanager
-def stage(directory: Path, shares: tuple[AccountShare, ...] = SHARES, **fields: Any) -> Iterator[Stage]:
+def node_env(directory: Path, shares: tuple[AccountShare, ...] = SHARES, **fields: Any) -> Iterator[NodeEnv]:
     gate = Gate()
     with ExitStack() as stack:
         servers = [ManyServer(("127.0.0.1", 0), "here", wait) for wait in (gate.pass_through, lambda: None)]
@@ -172,16 +172,16 @@ def stage(directory: Path, shares: tuple[AccountShare, ...] = SHARES, **fields: 
             threading.Thread(target=each.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
             stack.callback(each.server_close)
             stack.callback(each.shutdown)
-        made = world(servers[0].server_address[1], servers[1].server_address[1], shares, **fields)
+        made = env(servers[0].server_address[1], servers[1].server_address[1], shares, **fields)
         proxy = stack.enter_context(running(compile_snapshot(made).output, directory, NODE))
         stack.enter_context(gate.closed())
-        found = Stage(proxy, gate)
+        found = NodeEnv(proxy, gate)
         stack.callback(found.leave)
         yield found
 
 
 def test_one_account_cannot_fill_a_node_and_the_other_is_answered(tmp_path: Path) -> None:
-    with stage(tmp_path) as shown:
+    with node_env(tmp_path) as shown:
         shown.flood(MANY)
         wait_until(lambda: shown.served() + shown.refused() == MANY)
         assert shown.served() <= CEILING + AT_ONCE
@@ -189,7 +189,7 @@ def test_one_account_cannot_fill_a_node_and_the_other_is_answered(tmp_path: Path
 
 
 def test_without_a_ceiling_one_account_fills_the_node_and_the_other_waits(tmp_path: Path) -> None:
-    with stage(tmp_path, shares=()) as shown:
+    with node_env(tmp_path, shares=()) as shown:
         shown.flood(MANY)
         wait_until(lambda: shown.served() >= NODE)
         assert not answered(shown.ask("lst-1", "site.example"))
@@ -197,7 +197,7 @@ def test_without_a_ceiling_one_account_fills_the_node_and_the_other_waits(tmp_pa
 
 def test_four_accounts_with_a_quarter_each_do_not_fill_a_node(tmp_path: Path) -> None:
     shares = tuple(AccountShare(f"acc-{number}", account, 25) for number, account in enumerate(GANG, 5))
-    with stage(tmp_path, (*SHARES, *shares)) as shown:
+    with node_env(tmp_path, (*SHARES, *shares)) as shown:
         for account in GANG:
             shown.flood(NODE // 2, host=f"{account}.{HOST}")
             wait_until(lambda: shown.served() in (NODE, len(shown.clients) - shown.refused()))
@@ -206,7 +206,7 @@ def test_four_accounts_with_a_quarter_each_do_not_fill_a_node(tmp_path: Path) ->
 
 
 def test_a_share_of_all_is_all_of_the_node(tmp_path: Path) -> None:
-    with stage(tmp_path, (AccountShare("acc-1", "acme", 100),)) as shown:
+    with node_env(tmp_path, (AccountShare("acc-1", "acme", 100),)) as shown:
         shown.flood(NODE - AT_ONCE)
         wait_until(lambda: shown.served() + shown.refused() == NODE - AT_ONCE)
         assert shown.refused() == 0
@@ -223,14 +223,14 @@ def test_a_share_of_all_is_all_of_the_node(tmp_path: Path) -> None:
     ids=["limit", "elsewhere", "spread", "queue"],
 )
 def test_pools_with_limits_have_the_same_ceiling(tmp_path: Path, fields: dict[str, Any]) -> None:
-    with stage(tmp_path, **fields) as shown:
+    with node_env(tmp_path, **fields) as shown:
         shown.flood(MANY)
         wait_until(lambda: shown.refused() >= MANY - CEILING - AT_ONCE)
         assert shown.proxy.ask("lst-1", "site.example", "/").status == 200
 
 
 def test_connections_count_as_requests_do(tmp_path: Path) -> None:
-    with stage(tmp_path) as shown:
+    with node_env(tmp_path) as shown:
         shown.flood(MANY, "lst-2")
         wait_until(lambda: shown.served() + shown.refused() == MANY)
         assert shown.served() <= CEILING + AT_ONCE
@@ -239,14 +239,14 @@ def test_connections_count_as_requests_do(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive  # the control of requests is asked above
 def test_connections_without_a_ceiling_fill_the_node(tmp_path: Path) -> None:
-    with stage(tmp_path, shares=()) as shown:
+    with node_env(tmp_path, shares=()) as shown:
         shown.flood(MANY, "lst-2")
         wait_until(lambda: shown.served() >= NODE)
         assert not answered(shown.ask("lst-1", "site.example"))
 
 
 def test_http_and_tcp_of_an_account_count_together_and_its_other_pool_is_served(tmp_path: Path) -> None:
-    with stage(tmp_path) as shown:
+    with node_env(tmp_path) as shown:
         for listener_id in ("lst-1", "lst-2"):
             shown.flood(MANY // 2, listener_id)
             wait_until(lambda: shown.served() + shown.refused() == len(shown.clients))
@@ -257,14 +257,14 @@ def test_http_and_tcp_of_an_account_count_together_and_its_other_pool_is_served(
 @pytest.mark.exhaustive  # what the map then says is asked in tests/apps
 def test_an_operator_gives_an_account_more(tmp_path: Path) -> None:
     shares = (AccountShare("acc-1", "acme", 80), SHARES[1])
-    with stage(tmp_path, shares) as shown:
+    with node_env(tmp_path, shares) as shown:
         shown.flood(NODE // 2)
         wait_until(lambda: shown.served() + shown.refused() == NODE // 2)
         assert shown.refused() == 0
 
 
 def test_a_refusal_says_why_is_counted_and_ends_its_connection(tmp_path: Path) -> None:
-    with stage(tmp_path) as shown:
+    with node_env(tmp_path) as shown:
         shown.flood(MANY)
         wait_until(lambda: shown.served() + shown.refused() == MANY)
         texts = list(shown.answers.values())
@@ -276,7 +276,7 @@ def test_a_refusal_says_why_is_counted_and_ends_its_connection(tmp_path: Path) -
 
 
 def test_one_address_that_asks_for_nothing_leaves_room_for_the_others(tmp_path: Path) -> None:
-    with stage(tmp_path) as shown:
+    with node_env(tmp_path) as shown:
         shown.connect(MANY)
         assert shown.denied() > 0
         assert shown.proxy.ask("lst-1", "site.example", "/").status == 200
@@ -284,28 +284,28 @@ def test_one_address_that_asks_for_nothing_leaves_room_for_the_others(tmp_path: 
 
 @pytest.mark.exhaustive  # of one it is asked above
 def test_of_many_addresses_each_gets_its_own(tmp_path: Path) -> None:
-    with stage(tmp_path) as shown:
+    with node_env(tmp_path) as shown:
         shown.connect(MANY, sources=MANY)
         assert shown.denied() == 0
 
 
 def test_connections_do_not_idle_where_there_are_many(tmp_path: Path) -> None:
     last = NODE * 6 // 10
-    with stage(tmp_path) as shown:
+    with node_env(tmp_path) as shown:
         texts = [shown.ask("lst-1", "site.example", f"127.0.0.{n % 9 + 1}").recv(4096) for n in range(last + 1)]
     assert ["connection: close" in text.decode() for text in texts] == [False] * last + [True]
 
 
-def flooded(stage: OverflowStage, count: int) -> tuple[int, int]:
+def flooded(env: OverflowEnv, count: int) -> tuple[int, int]:
     """So many clients of the first region that are under way at one moment: how many are held, how many answered."""
     clients: list[socket.socket] = []
 
     def found() -> tuple[int, int]:
-        return stage.gate.waiting, len(readable(clients))
+        return env.gate.waiting, len(readable(clients))
 
-    with stage.gate.closed():
+    with env.gate.closed():
         for _ in range(count):
-            client = socket.create_connection(("127.0.0.1", stage.nodes[0][0].port), timeout=PATIENCE_S)
+            client = socket.create_connection(("127.0.0.1", env.nodes[0][0].port), timeout=PATIENCE_S)
             client.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
             clients.append(client)
             wait_until(lambda: sum(found()) == len(clients))
@@ -314,29 +314,29 @@ def flooded(stage: OverflowStage, count: int) -> tuple[int, int]:
 
 def test_what_goes_to_another_region_counts_where_it_came_in() -> None:
     setups = (RegionSetup(in_flight(1), held=True), RegionSetup(held=True))
-    with regions(*setups, connections=(NODE, 100 * NODE)) as stage:
-        held, _ = flooded(stage, NODE // 2)
+    with regions(*setups, connections=(NODE, 100 * NODE)) as env:
+        held, _ = flooded(env, NODE // 2)
         assert held <= CEILING
-        assert stage.nodes[0][0].flows()[f"{POOL}/refuse/rgn-1/ceiling-out"] == NODE // 2 - held
+        assert env.nodes[0][0].flows()[f"{POOL}/refuse/rgn-1/ceiling-out"] == NODE // 2 - held
 
 
 def test_what_comes_from_another_region_counts_where_it_is_served() -> None:
     setups = (RegionSetup(in_flight(1), held=True), RegionSetup(held=True))
-    with regions(*setups, connections=(100 * NODE, NODE), when_full=WhenFull.REFUSE) as stage:
-        held, _ = flooded(stage, NODE // 2)
+    with regions(*setups, connections=(100 * NODE, NODE), when_full=WhenFull.REFUSE) as env:
+        held, _ = flooded(env, NODE // 2)
         assert held <= CEILING + 2
-        assert stage.nodes[0][0].flows()[f"{POOL}/refuse/rgn-1/full"] == NODE // 2 - held
+        assert env.nodes[0][0].flows()[f"{POOL}/refuse/rgn-1/full"] == NODE // 2 - held
 
 
 def test_a_region_is_not_full_because_an_account_is_above_its_own_part() -> None:
-    with regions(RegionSetup(), RegionSetup(held=True), connections=(NODE, NODE)) as stage:
-        port = stage.nodes[1][0].facts.overflow_port
+    with regions(RegionSetup(), RegionSetup(held=True), connections=(NODE, NODE)) as env:
+        port = env.nodes[1][0].facts.overflow_port
         words = f"x-spillway-key: {KEY}\r\nx-spillway-pool: {POOL}\r\nx-spillway-from: rgn-1"
         clients = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) for _ in range(CEILING - AT_ONCE)]
-        with stage.gate.closed():
+        with env.gate.closed():
             for client in clients:
                 client.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}\r\n{words}\r\n\r\n".encode())
-            wait_until(lambda: stage.gate.waiting == len(clients))
+            wait_until(lambda: env.gate.waiting == len(clients))
         answers = [client.recv(4096) for client in clients]
         assert all(b" 200 " in answer for answer in answers)
         assert not any(b"x-spillway-over" in answer for answer in answers)
@@ -344,5 +344,5 @@ def test_a_region_is_not_full_because_an_account_is_above_its_own_part() -> None
 
 @pytest.mark.exhaustive  # the control of requests is asked above
 def test_without_ceilings_another_region_takes_all_of_it() -> None:
-    with regions(RegionSetup(in_flight(1), held=True), RegionSetup(held=True)) as stage:
-        assert flooded(stage, NODE // 2) == (NODE // 2, 0)
+    with regions(RegionSetup(in_flight(1), held=True), RegionSetup(held=True)) as env:
+        assert flooded(env, NODE // 2) == (NODE // 2, 0)

@@ -116,7 +116,7 @@ def asked(demo: RunningDemo, per_s: float, seconds: float) -> Counter[str]:
 
     Those of the first `FILLING_S` are not counted.
     """
-    urls = [demo.world.urls_of(node)[0] for node in demo.world.nodes() if node.region == REGION]
+    urls = [demo.topology.urls_of(node)[0] for node in demo.topology.nodes() if node.region == REGION]
     found: Counter[str] = Counter()
     begin = time.monotonic()
 

@@ -70,7 +70,7 @@ def db(lasting_db: None) -> None:
 
 @pytest.fixture(scope="module")
 def console(db: None) -> Iterator[Console]:
-    """The console in threads of this process, with the tutorial's world."""
+    """The console in threads of this process, with the tutorial's environment."""
     operator, acme = actor_of("operator", Account.Kind.OPERATOR), actor_of("acme", Account.Kind.CUSTOMER)
     tokens = [replace_token(account=actor.account, name="bootstrap") for actor in (operator, acme)]
     server = LiveServer("127.0.0.1")

@@ -23,8 +23,8 @@ from deploy.demo.programs import programs, write_configuration
 from deploy.demo.ready import call
 from deploy.demo.secrets_file import Secrets, read_or_create
 from deploy.demo.supervision import processes, start, stop
+from deploy.demo.topology import DemoNode, DemoTopology
 from deploy.demo.traffic import traffic_of
-from deploy.demo.world import DemoNode, World
 from tests.e2e.demo import free_config, until
 
 pytestmark = pytest.mark.e2e
@@ -33,32 +33,32 @@ LEFT_OUT = ("events", "worker", "webhook-worker", "terraform", "loadgen", "sched
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
+def topology() -> Iterator[DemoTopology]:
     """A demo with keys and nothing in its database."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as directory:
         config = free_config(Path(directory))
         config.make_directories()
-        found = World(config)
+        found = DemoTopology(config)
         try:
             yield found
         finally:
             stop(config)
 
 
-def configure(world: World, secrets: Secrets) -> None:
+def configure(topology: DemoTopology, secrets: Secrets) -> None:
     """As `up` does, with some programs that wait to be asked for."""
-    remote = [node.name for node in world.nodes() if node.url.startswith("https://")]
-    call_command("issue_certificates", out=world.config.demo / "pki", name=remote, verbosity=0)
-    write_configuration(world, secrets)
-    text = world.config.supervisor_conf.read_text()
+    remote = [node.name for node in topology.nodes() if node.url.startswith("https://")]
+    call_command("issue_certificates", out=topology.config.demo / "pki", name=remote, verbosity=0)
+    write_configuration(topology, secrets)
+    text = topology.config.supervisor_conf.read_text()
     text, count = re.subn(rf"(\[program:(?:{'|'.join(LEFT_OUT)})\]\n)", r"\1autostart = false\n", text)
     assert count == len(LEFT_OUT)
-    world.config.supervisor_conf.write_text(text)
+    topology.config.supervisor_conf.write_text(text)
 
 
-def states(world: World) -> dict[str, str]:
+def states(topology: DemoTopology) -> dict[str, str]:
     """What supervisord says of each program; empty before it answers."""
-    transport = SupervisorTransport(serverurl=f"unix://{world.config.run}/supervisor.sock")
+    transport = SupervisorTransport(serverurl=f"unix://{topology.config.run}/supervisor.sock")
     try:
         found = xmlrpc.client.ServerProxy("http://supervisor", transport).supervisor.getAllProcessInfo()
     except OSError:
@@ -67,9 +67,9 @@ def states(world: World) -> dict[str, str]:
     return {str(each["name"]): str(each["statename"]) for each in found}
 
 
-def answers(world: World, node: DemoNode) -> bool:
+def answers(topology: DemoTopology, node: DemoNode) -> bool:
     """Whether the agent hears the control plane, over its socket or by its certificate."""
-    pki = world.config.demo / "pki"
+    pki = topology.config.demo / "pki"
     keys = [str(pki / name) for name in ("ca.pem", "control-plane.pem", "control-plane.key")]
     try:
         open_driver(NodeTarget(node.name, node.url, *keys)).read_state()
@@ -78,19 +78,19 @@ def answers(world: World, node: DemoNode) -> bool:
     return True
 
 
-def test_every_program_starts_and_none_is_left_behind(world: World) -> None:
-    secrets = read_or_create(world.config.demo / "secrets.json")
-    configure(world, secrets)
-    wanted = {each.name: "STOPPED" if each.name in LEFT_OUT else "RUNNING" for each in programs(world, secrets)}
-    supervisor = start(world.config)
-    assert until(lambda: states(world) == wanted), states(world)
-    for node in world.nodes():
-        assert until(partial(answers, world, node)), node
-    for server in world.servers():
+def test_every_program_starts_and_none_is_left_behind(topology: DemoTopology) -> None:
+    secrets = read_or_create(topology.config.demo / "secrets.json")
+    configure(topology, secrets)
+    wanted = {each.name: "STOPPED" if each.name in LEFT_OUT else "RUNNING" for each in programs(topology, secrets)}
+    supervisor = start(topology.config)
+    assert until(lambda: states(topology) == wanted), states(topology)
+    for node in topology.nodes():
+        assert until(partial(answers, topology, node)), node
+    for server in topology.servers():
         assert call(f"http://127.0.0.1:{server.port}/healthz")[0] == 200, server
-    assert set(traffic_of(world.config)) == {node.region for node in world.nodes()}
-    assert redis.Redis(port=world.config.redis_port, password=secrets.redis_password).ping()
-    assert until(lambda: call(f"{world.config.console_url}/healthz")[0] == 200)
-    assert stop(world.config)
-    assert processes(world.config) == []
+    assert set(traffic_of(topology.config)) == {node.region for node in topology.nodes()}
+    assert redis.Redis(port=topology.config.redis_port, password=secrets.redis_password).ping()
+    assert until(lambda: call(f"{topology.config.console_url}/healthz")[0] == 200)
+    assert stop(topology.config)
+    assert processes(topology.config) == []
     supervisor.wait(10)

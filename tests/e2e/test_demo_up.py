@@ -32,7 +32,7 @@ def test_the_demo_is_ready_and_leaves_its_keys_to_the_owner_alone(demo: RunningD
 
 
 def test_every_node_balances_over_the_servers_of_its_own_region(demo: RunningDemo) -> None:
-    for node in demo.world.nodes():
+    for node in demo.topology.nodes():
         status, text = call(f"{demo.node_urls()[node.name]}/", headers={"Host": "shop.acme.example"})
         assert status == 200, text
         assert f"in {node.region} answered GET /" in text

@@ -81,7 +81,7 @@ def in_a_demo(demo: RunningDemo, chromium: Browser) -> ConsoleEnv:
     def is_live() -> bool:
         return all(call(url, headers={"Host": HOST})[0] == 200 for url in demo.node_urls().values())
 
-    ports = [server.port for server in demo.world.servers() if server.region == "us-central1"][:2]
+    ports = [server.port for server in demo.topology.servers() if server.region == "us-central1"][:2]
     apart = hostnames.BETWEEN_ORDERS.total_seconds() + 0.2
     return ConsoleEnv(operator, ports, apart, lambda _: None, is_live, has_pictures=True)
 

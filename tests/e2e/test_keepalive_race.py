@@ -21,7 +21,7 @@ REPEATABLE = ("GET", "HEAD", "PUT", "DELETE")
 NEAR_A_SECOND = (0.9, 1.1)
 
 
-def world(port: int) -> Snapshot:
+def env(port: int) -> Snapshot:
     """A pool with that server, of which nothing is known."""
     pools = (pool(1, servers=(server(1, address="127.0.0.1", port=port),)),)
     return snapshot(front(route(1)), pools=pools, local_development=True)
@@ -30,7 +30,7 @@ def world(port: int) -> Snapshot:
 async def answers(directory: Path, methods: tuple[str, ...], clients: int, times: int) -> dict[str, Counter[str]]:
     """What so many clients of each method got, all at once, with pauses in which the server closes connections."""
     async with ClosingServer().running() as closing:
-        with running(compile_snapshot(world(closing.port)).output, directory) as proxy:
+        with running(compile_snapshot(env(closing.port)).output, directory) as proxy:
             asked = [ask(proxy.ports["lst-1"], each, times, NEAR_A_SECOND) for each in methods for _ in range(clients)]
             found = await asyncio.gather(*asked)
     return {each: sum(found[index * clients : (index + 1) * clients], Counter()) for index, each in enumerate(methods)}
@@ -39,7 +39,7 @@ async def answers(directory: Path, methods: tuple[str, ...], clients: int, times
 async def statuses_and_readings(directory: Path, method: str, dies: int) -> tuple[Counter[str], int]:
     """One request to a server that dies on the first ones it reads: what the client got, how often it was read."""
     async with ClosingServer(dies).running() as closing:
-        with running(compile_snapshot(world(closing.port)).output, directory) as proxy:
+        with running(compile_snapshot(env(closing.port)).output, directory) as proxy:
             got = await ask(proxy.ports["lst-1"], method, 1)
     return got, closing.read[method]
 

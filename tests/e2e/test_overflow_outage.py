@@ -109,8 +109,8 @@ LASTING = pytest.mark.parametrize("seconds", [0.0, pytest.param(3.0, marks=pytes
 
 @LASTING
 def test_a_region_that_dies_fails_only_what_was_in_flight_and_may_not_be_repeated(seconds: float) -> None:
-    with regions(*setups(rate(2)), when_full=WhenFull.REFUSE) as stage:
-        node, dying = stage.nodes[0][0], stage.nodes[1][0]
+    with regions(*setups(rate(2)), when_full=WhenFull.REFUSE) as env:
+        node, dying = env.nodes[0][0], env.nodes[1][0]
         gets, posts = Load(node, "GET"), Load(node, "POST")
         happened = during(dying.kill, seconds, gets, posts)
     assert gets.failed() == []
@@ -124,13 +124,13 @@ def test_a_region_that_dies_fails_only_what_was_in_flight_and_may_not_be_repeate
 
 @LASTING
 def test_a_region_without_servers_is_left_as_soon_as_that_is_known(seconds: float) -> None:
-    with regions(RegionSetup(servers=2, delay_s=DELAY_S), RegionSetup(rate(10_000), delay_s=DELAY_S)) as stage:
-        node = stage.nodes[0][0]
+    with regions(RegionSetup(servers=2, delay_s=DELAY_S), RegionSetup(rate(10_000), delay_s=DELAY_S)) as env:
+        node = env.nodes[0][0]
         load = Load(node, "GET")
         known: list[float] = []
 
         def stop_servers() -> None:
-            stage.stop_servers[0]()
+            env.stop_servers[0]()
             wait_until(lambda: f"{POOL}/to/rgn-2/down" in node.flows(), "the servers are known to be down")
             known.append(time.monotonic())
 

@@ -55,9 +55,9 @@ def _random_route(dice: random.Random, number: int) -> Route:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_haproxy_chooses_the_route_that_the_reference_chooses(seed: int, tmp_path: Path) -> None:
-    world = snapshot(_crowded_front(seed))
-    accepted = examine(world).accepted.load_balancers[0]
-    with running(compile_snapshot(world).output, tmp_path) as proxy:
+    env = snapshot(_crowded_front(seed))
+    accepted = examine(env).accepted.load_balancers[0]
+    with running(compile_snapshot(env).output, tmp_path) as proxy:
         for host, path, method, headers in product(ASKED_HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS):
             winner = winning_route(accepted, host, path, method, headers)
             answer = proxy.ask("lst-1", host, path, method, headers)

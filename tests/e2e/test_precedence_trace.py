@@ -55,11 +55,11 @@ def _random_route(dice: random.Random, number: int) -> Route:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_haproxy_does_what_the_trace_says(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
-    world = snapshot(front(*(_random_route(dice, number) for number in range(1, 31))))
-    accepted = examine(world).accepted.load_balancers[0]
+    env = snapshot(front(*(_random_route(dice, number) for number in range(1, 31))))
+    accepted = examine(env).accepted.load_balancers[0]
     paths = [*ASKED_PATHS, "/api?x=1", "/api/v2/deep/er?a=b&c"]
     locations = 0
-    with running(compile_snapshot(world).output, tmp_path) as proxy:
+    with running(compile_snapshot(env).output, tmp_path) as proxy:
         for host, path, method, headers in product(ASKED_HOSTS, paths, ASKED_METHODS, ASKED_HEADERS):
             asked = Question(host, path, method, Protocol.HTTP, headers)
             told = trace(accepted, asked)

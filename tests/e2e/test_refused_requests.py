@@ -27,7 +27,7 @@ HOSTS = (
 METHODS = (("CONNECT", "a.example:443"), ("OPTIONS", "*"), ("OPTIONS", "/"), ("GET", "/"))
 
 
-def world(ports: list[int], mark: str = MARK) -> Snapshot:
+def env(ports: list[int], mark: str = MARK) -> Snapshot:
     """One host on an echo, one on a fixed response."""
     routes = (
         route(1, "a.example", "/"),
@@ -46,7 +46,7 @@ def ports() -> Iterator[list[int]]:
 
 @pytest.fixture(scope="module")
 def proxy(ports: list[int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
-    with running(compile_snapshot(world(ports)).output, tmp_path_factory.mktemp("proxy")) as started:
+    with running(compile_snapshot(env(ports)).output, tmp_path_factory.mktemp("proxy")) as started:
         yield started
 
 
@@ -101,7 +101,7 @@ def test_our_mark_anywhere_in_the_header_is_a_circle(proxy: RenderedProxy, value
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_host_is_read_as_the_reference_reads_it(proxy: RenderedProxy, ports: list[int], host: str) -> None:
-    balancer = world(ports).load_balancers[0]
+    balancer = env(ports).load_balancers[0]
     wanted = trace(balancer, Question(host, "/", scheme=Protocol.HTTP))
     status = raw(proxy, f"GET / HTTP/1.1\r\nHost: {host}")
     assert status == (wanted.status or 200)
@@ -111,7 +111,7 @@ def test_a_host_is_read_as_the_reference_reads_it(proxy: RenderedProxy, ports: l
 def test_what_asks_for_the_balancer_itself_is_refused_as_the_reference_says(
     proxy: RenderedProxy, ports: list[int], method: str, target: str
 ) -> None:
-    balancer = world(ports).load_balancers[0]
+    balancer = env(ports).load_balancers[0]
     wanted = trace(balancer, Question("a.example", target, method, Protocol.HTTP))
     host = target if method == "CONNECT" else "a.example"
     assert raw(proxy, f"{method} {target} HTTP/1.1\r\nHost: {host}") == (wanted.status or 200)
@@ -128,7 +128,7 @@ def test_a_request_without_any_host_is_for_no_route_and_breaks_nothing(proxy: Re
 
 
 def test_two_installations_find_the_circle_through_both(ports: list[int], tmp_path: Path) -> None:
-    theirs = world(ports, "spillway-" + "cd" * 16)
+    theirs = env(ports, "spillway-" + "cd" * 16)
     with running(compile_snapshot(theirs).output, tmp_path) as second:
         answer = second.ask("lst-1", "a.example", "/", headers={"CDN-Loop": f"{MARK}; hops=1"})
         headers = answer.json["headers"]

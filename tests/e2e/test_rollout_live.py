@@ -25,8 +25,8 @@ from apps.rollouts import selectors
 from apps.rollouts.models import Quarantine, Rollout
 from tests.conftest import actor_of
 from tests.database_url import database_url
+from tests.e2e.installation import FLEETS, HOST, NODES, OFFSETS, Installation, broker, built, route, wait_until
 from tests.e2e.poison import certificate
-from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage, broker, built, route, wait_until
 from tests.e2e.test_webhooks import change, listen, told
 from tests.ports import spare_port
 from tests.receiver import receiving
@@ -42,7 +42,7 @@ RELOAD_GAP = 0.5
 class Env:
     """Everything that runs, and the document that everything starts from."""
 
-    stage: Stage
+    installation: Installation
     document: list[dict[str, Any]]
 
 
@@ -54,14 +54,14 @@ def db(lasting_db: None) -> None:
 @pytest.fixture(scope="module")
 def env(db: None) -> Iterator[Env]:
     """All processes, started at the same time."""
-    with built(database_url(), *NAMES, reload_gap=RELOAD_GAP) as stage, broker(stage.redis_url):
-        yield Env(stage, stage.document())
+    with built(database_url(), *NAMES, reload_gap=RELOAD_GAP) as installation, broker(installation.redis_url):
+        yield Env(installation, installation.document())
 
 
 @pytest.fixture
-def stage(env: Env) -> Iterator[Stage]:
+def installation(env: Env) -> Iterator[Installation]:
     """Everything runs and all nodes answer with pool blue, whoever the last test has killed."""
-    found = env.stage
+    found = env.installation
     for name in NAMES:
         if not found.lives(name):
             found.start(name)
@@ -77,9 +77,9 @@ def stage(env: Env) -> Iterator[Stage]:
 
 
 @pytest.fixture
-def spoilt(stage: Stage, env: Env) -> Iterator[Stage]:
+def spoilt(installation: Installation, env: Env) -> Iterator[Installation]:
     """The same for a test that changes what everything starts from, which is put back afterwards."""
-    yield stage
+    yield installation
     apply_document(actor=operator(), objects=copy.deepcopy(env.document))
     for row in Certificate.objects.select_related("account"):  # a customer's is presented by every https listener
         delete_object(actor=actor_of(row.account.name, row.account.kind), kind="Certificate", name=row.name)
@@ -91,12 +91,12 @@ def operator() -> Actor:
     return actor_of("operator", Account.Kind.OPERATOR)
 
 
-def in_sync(stage: Stage) -> bool:
+def in_sync(installation: Installation) -> bool:
     """What was desired last runs on every node, as the nodes say themselves."""
     ids = Fleet.objects.values_list("pk", "desired_generation")
     if not all(selectors.is_live(pk, desired) for pk, desired in ids):
         return False
-    return all(len({stage.digest(node) for node in nodes} - {""}) == 1 for nodes in FLEETS.values())
+    return all(len({installation.digest(node) for node in nodes} - {""}) == 1 for nodes in FLEETS.values())
 
 
 def publish(name: str, pool: str = "green") -> float:
@@ -106,31 +106,31 @@ def publish(name: str, pool: str = "green") -> float:
     return time.monotonic() - begin
 
 
-def answers(stage: Stage, name: str, nodes: tuple[str, ...] = NODES) -> bool:
+def answers(installation: Installation, name: str, nodes: tuple[str, ...] = NODES) -> bool:
     """Whether the nodes answer the route with green."""
-    return all(stage.get(node, f"/{name}") == (200, "green") for node in nodes)
+    return all(installation.get(node, f"/{name}") == (200, "green") for node in nodes)
 
 
-def test_a_route_is_answered_by_every_node_without_a_reload(stage: Stage) -> None:
-    reloads = [stage.state(node).reloads for node in NODES]
+def test_a_route_is_answered_by_every_node_without_a_reload(installation: Installation) -> None:
+    reloads = [installation.state(node).reloads for node in NODES]
     publish("news")
-    wait_until(lambda: answers(stage, "news"), "the route is live everywhere")
-    wait_until(lambda: in_sync(stage), "the rollout is done")
-    assert [stage.state(node).reloads for node in NODES] == reloads
+    wait_until(lambda: answers(installation, "news"), "the route is live everywhere")
+    wait_until(lambda: in_sync(installation), "the rollout is done")
+    assert [installation.state(node).reloads for node in NODES] == reloads
 
 
 @pytest.mark.exhaustive  # of one change it is asked above
-def test_a_hundred_changes_in_a_row_need_no_reload_and_few_rollouts(stage: Stage) -> None:
-    reloads, rollouts = [stage.state(node).reloads for node in NODES], Rollout.objects.count()
+def test_a_hundred_changes_in_a_row_need_no_reload_and_few_rollouts(installation: Installation) -> None:
+    reloads, rollouts = [installation.state(node).reloads for node in NODES], Rollout.objects.count()
     for number in range(100):
         publish(f"row-{number}")
-    wait_until(lambda: in_sync(stage), "all is out")
-    assert answers(stage, "row-99")
-    assert [stage.state(node).reloads for node in NODES] == reloads
+    wait_until(lambda: in_sync(installation), "all is out")
+    assert answers(installation, "row-99")
+    assert [installation.state(node).reloads for node in NODES] == reloads
     assert Rollout.objects.count() - rollouts <= 200
 
 
-def test_changes_that_need_a_reload_are_gathered_into_one_in_a_while(spoilt: Stage) -> None:
+def test_changes_that_need_a_reload_are_gathered_into_one_in_a_while(spoilt: Installation) -> None:
     reloads = {node: spoilt.state(node).reloads for node in NODES}
     begin = time.monotonic()
     port = spoilt.servers["blue"].server_port
@@ -143,55 +143,61 @@ def test_changes_that_need_a_reload_are_gathered_into_one_in_a_while(spoilt: Sta
     assert all(1 <= spoilt.state(node).reloads - reloads[node] <= most for node in NODES)
 
 
-def test_a_worker_killed_in_the_middle_is_replaced_within_30_seconds(stage: Stage) -> None:
-    killer = threading.Timer(0.03, stage.kill, ["worker"])
+def test_a_worker_killed_in_the_middle_is_replaced_within_30_seconds(installation: Installation) -> None:
+    killer = threading.Timer(0.03, installation.kill, ["worker"])
     killer.start()
     for number in range(10):
         publish(f"killed-{number}")
     killer.join()
-    stage.start("worker")
-    wait_until(lambda: somebody_listens(stage), "the next worker is up")
-    wait_until(lambda: in_sync(stage) and answers(stage, "killed-9"), "every node runs the wanted revision", 30)
+    installation.start("worker")
+    wait_until(lambda: somebody_listens(installation), "the next worker is up")
+    wait_until(
+        lambda: in_sync(installation) and answers(installation, "killed-9"), "every node runs the wanted revision", 30
+    )
 
 
-def somebody_listens(stage: Stage) -> bool:
+def somebody_listens(installation: Installation) -> bool:
     """Whether a worker waits for wake-ups."""
     try:
-        clients: Any = redis.Redis.from_url(stage.redis_url).client_list()
+        clients: Any = redis.Redis.from_url(installation.redis_url).client_list()
     except redis.ConnectionError:
         return False
     return any(each["cmd"] == "brpop" for each in clients)
 
 
 @pytest.mark.exhaustive  # that the sweep finds what no wake-up told of is asked in tests/apps
-def test_redis_killed_costs_no_change_and_holds_no_request_up(stage: Stage) -> None:
-    stage.kill("redis")
+def test_redis_killed_costs_no_change_and_holds_no_request_up(installation: Installation) -> None:
+    installation.kill("redis")
     assert publish("without") < 3, "a request waits for a dead Redis"
-    wait_until(lambda: in_sync(stage) and answers(stage, "without"), "the sweep did the work without Redis")
-    stage.start("redis")
+    wait_until(
+        lambda: in_sync(installation) and answers(installation, "without"), "the sweep did the work without Redis"
+    )
+    installation.start("redis")
     publish("with")
-    wait_until(lambda: in_sync(stage) and answers(stage, "with"), "the worker found Redis again")
+    wait_until(lambda: in_sync(installation) and answers(installation, "with"), "the worker found Redis again")
 
 
-def test_an_agent_killed_is_finished_later_and_its_neighbours_at_once(stage: Stage) -> None:
-    stage.kill("us-1")
+def test_an_agent_killed_is_finished_later_and_its_neighbours_at_once(installation: Installation) -> None:
+    installation.kill("us-1")
     publish("alone")
     others = tuple(node for node in NODES if node != "us-1")
-    wait_until(lambda: answers(stage, "alone", others), "the other nodes have it")
-    assert stage.get("us-1", "/") == (200, "blue"), "haproxy outlives its agent"
-    stage.start("us-1")
-    wait_until(lambda: in_sync(stage) and answers(stage, "alone"), "the node caught up")
+    wait_until(lambda: answers(installation, "alone", others), "the other nodes have it")
+    assert installation.get("us-1", "/") == (200, "blue"), "haproxy outlives its agent"
+    installation.start("us-1")
+    wait_until(lambda: in_sync(installation) and answers(installation, "alone"), "the node caught up")
 
 
-def front(stage: Stage, *ports: int) -> None:
+def front(installation: Installation, *ports: int) -> None:
     """Listeners on these ports."""
-    listeners = [{"name": f"http-{port}", "protocol": "http", "port": port} for port in (stage.base_port, *ports)]
+    listeners = [
+        {"name": f"http-{port}", "protocol": "http", "port": port} for port in (installation.base_port, *ports)
+    ]
     spec = {"fleets": list(FLEETS), "listeners": listeners}
     save_object(actor=operator(), kind="LoadBalancer", name="front", spec=spec)
 
 
 def test_what_one_node_refuses_leaves_its_fleet_on_the_old_revision_and_a_free_port_is_taken_by_all(
-    spoilt: Stage,
+    spoilt: Installation,
 ) -> None:
     before = {node: spoilt.digest(node) for node in NODES}
     last = max(Rollout.objects.values_list("pk", flat=True))
@@ -220,10 +226,10 @@ def store(actor: Actor, name: str, bits: int, host: str = HOST) -> None:
     rows.update(chain_pem=weak["chain"], encrypted_key=seal(weak["key"].encode()))
 
 
-def serve_https(stage: Stage, name: str, bits: int) -> None:
+def serve_https(installation: Installation, name: str, bits: int) -> None:
     """A second listener, with a certificate of that name and strength and no other."""
     store(operator(), name, bits)
-    plain = {"name": "http", "protocol": "http", "port": stage.base_port}
+    plain = {"name": "http", "protocol": "http", "port": installation.base_port}
     port = spare_port(OFFSETS.values())
     secure = {"name": "https", "protocol": "https", "port": port, "certificates": [name]}
     spec = {"fleets": list(FLEETS), "listeners": [plain, secure]}
@@ -231,7 +237,7 @@ def serve_https(stage: Stage, name: str, bits: int) -> None:
 
 
 def test_a_new_listener_that_haproxy_refuses_leaves_every_node_on_the_old_revision_and_a_strong_certificate_is_taken(
-    spoilt: Stage,
+    spoilt: Installation,
 ) -> None:
     """No node ever took the certificate, and without it there is no listener: what is wanted is what was."""
     before = {node: spoilt.digest(node) for node in NODES}
@@ -251,7 +257,7 @@ def test_a_new_listener_that_haproxy_refuses_leaves_every_node_on_the_old_revisi
 
 
 def test_a_certificate_of_one_customer_that_haproxy_refuses_is_left_out_and_everybody_else_goes_live(
-    spoilt: Stage,
+    spoilt: Installation,
 ) -> None:
     serve_https(spoilt, "site", bits=2048)
     wait_until(lambda: in_sync(spoilt), "all nodes present the operator's")
@@ -277,7 +283,7 @@ def test_a_certificate_of_one_customer_that_haproxy_refuses_is_left_out_and_ever
     wait_until(lambda: in_sync(spoilt) and not Quarantine.objects.exists(), "a strong one is taken")
 
 
-def test_whoever_listens_is_told_of_a_change(stage: Stage) -> None:
+def test_whoever_listens_is_told_of_a_change(installation: Installation) -> None:
     acme = actor_of("acme", Account.Kind.CUSTOMER)
     with receiving() as receiver:
         _, secret = listen(acme, receiver)

@@ -59,7 +59,7 @@ def serving(address: str, port: int = 0) -> Iterator[Counting]:
 
 
 @contextmanager
-def world(**taken_away: Any) -> Iterator[tuple[NameServer, Inside, Counting, Counting]]:
+def env(**taken_away: Any) -> Iterator[tuple[NameServer, Inside, Counting, Counting]]:
     """A name server that a node asks, and a server of the same port at either address."""
     with name_server() as names, serving(GOOD) as good, serving(BAD, good.server_port) as bad:
         address = (GOOD, int(names.address.rpartition(":")[2]))
@@ -84,7 +84,7 @@ def status_of(node: Inside) -> dict[str, Any]:
 
 
 def test_a_name_that_leads_where_no_server_may_be_never_gets_a_request_and_says_why() -> None:
-    with world() as (names, node, good, bad):
+    with env() as (names, node, good, bad):
         names.addresses[NAME] = [BAD]
         node.push(compiled(node, good), 1)
         reason = f"{NAME} leads to {BAD} (balancer), where no server of this fleet may be"
@@ -98,7 +98,7 @@ def test_a_name_that_leads_where_no_server_may_be_never_gets_a_request_and_says_
 
 
 def test_without_looking_at_addresses_a_name_leads_anywhere() -> None:
-    with world(names=lambda _address, _refused: "") as (names, node, good, bad):
+    with env(names=lambda _address, _refused: "") as (names, node, good, bad):
         names.addresses[NAME] = [BAD]
         node.push(compiled(node, good), 1)
         wait_until(lambda: node.get()[0] == 200, "it leads somewhere")
@@ -106,7 +106,7 @@ def test_without_looking_at_addresses_a_name_leads_anywhere() -> None:
 
 
 def test_an_alias_leads_no_further_than_a_name() -> None:
-    with world() as (names, node, good, bad):
+    with env() as (names, node, good, bad):
         names.aliases[NAME], names.addresses["elsewhere.example"] = "elsewhere.example", [BAD]
         node.push(compiled(node, good), 1)
         wait_until(lambda: BAD in node.node.resolver.why_unresolved(NAME), "the alias was followed")
@@ -117,7 +117,7 @@ def test_an_alias_leads_no_further_than_a_name() -> None:
 
 def _after_a_reload_in_silence(own: tuple[str, ...] = NOT_THERE, **taken_away: Any) -> int:
     """The status of a request after a reload in which no name server answers."""
-    with world(**taken_away) as (names, node, good, _bad):
+    with env(**taken_away) as (names, node, good, _bad):
         names.addresses[NAME] = [GOOD]
         node.push(compiled(node, good), 1)
         wait_until(lambda: node.get()[0] == 200, "it leads to a server")

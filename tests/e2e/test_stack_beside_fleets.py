@@ -19,7 +19,7 @@ from apps.definitions.services import save_object
 from apps.rollouts.models import Rollout
 from apps.stacks.models import StackRun
 from tests.apps.pushed import add_route, make_env
-from tests.e2e.stack_env import ROOT, Stage, kill
+from tests.e2e.stack_env import ROOT, StackEnv, kill
 
 # Which queues and workers there are is asked in tests/architecture/test_tasks.py.
 pytestmark = [
@@ -47,8 +47,8 @@ def environment(operator: Actor, live_server: Any, live_redis: str, tmp_path: Pa
     slow = tmp_path / "slow-terraform"
     slow.write_text(SLOW)
     slow.chmod(0o700)
-    stage = Stage(operator, tmp_path, live_server.url)
-    return stage.environment() | {"TERRAFORM_BIN": str(slow), "SPILLWAY_REDIS_URL": live_redis}
+    env = StackEnv(operator, tmp_path, live_server.url)
+    return env.environment() | {"TERRAFORM_BIN": str(slow), "SPILLWAY_REDIS_URL": live_redis}
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from apps.definitions.services import apply_document
 from apps.fleet.models import Stack
 from apps.stacks.models import StackRun, StateLock
 from tests.e2e.stack_definitions import shop
-from tests.e2e.stack_env import NEEDS_AWS, Cloud, Stage, cloud
+from tests.e2e.stack_env import NEEDS_AWS, Cloud, StackEnv, cloud
 from tests.e2e.stack_kills import APPLYING, PLANNING, Kills, change, orphans, rounds, twice
 
 pytestmark = [
@@ -32,7 +32,7 @@ pytestmark = [
 def kills(operator: Actor, live_server: Any, tmp_path: Path) -> Kills:
     """Nobody has died yet."""
     aws = cloud()
-    return Kills(Stage(operator, tmp_path, live_server.url, lease_s=2, endpoint=aws.endpoint), aws)
+    return Kills(StackEnv(operator, tmp_path, live_server.url, lease_s=2, endpoint=aws.endpoint), aws)
 
 
 def check(kills: Kills, aws: Cloud) -> None:
@@ -44,9 +44,9 @@ def check(kills: Kills, aws: Cloud) -> None:
 
 
 def test_workers_that_die_while_a_shop_is_built_leave_nothing_twice_and_nothing_unknown(kills: Kills) -> None:
-    apply_document(actor=kills.stage.actor, objects=shop(kills.aws, routes=6, approval="automatic"))
-    with kills.stage.worker():
-        kills.stage.wait("a run", StackRun.objects.exists)
+    apply_document(actor=kills.env.actor, objects=shop(kills.aws, routes=6, approval="automatic"))
+    with kills.env.worker():
+        kills.env.wait("a run", StackRun.objects.exists)
     kills.at("the plan is written", PLANNING["the plan is written"])
     kills.at("2 resources are done", APPLYING["2 resources are done"])
     kills.finish()

@@ -29,7 +29,7 @@ from tests.e2e.stack_env import (
     LONGEST_S,
     NEEDS_AWS,
     Cloud,
-    Stage,
+    StackEnv,
     cloud,
     kill,
 )
@@ -48,12 +48,12 @@ pytestmark = [
 class Machine:
     """Where workers work, until it dies."""
 
-    stage: Stage
+    env: StackEnv
     aws: Cloud
 
     def dies_when(self, point: Callable[[dict[str, int]], bool]) -> None:
         """A worker works; all that runs here is killed as soon as the cloud has what `point` says."""
-        with self.stage.worker() as process:
+        with self.env.worker() as process:
             deadline = time.monotonic() + LONGEST_S
             while not point(self.aws.count()):
                 assert time.monotonic() < deadline, f"the cloud never had it: {self.aws.count()}"
@@ -67,8 +67,8 @@ class Machine:
 
     def comes_back(self) -> StackRun:
         """A worker that nobody kills works to the end."""
-        with self.stage.worker():
-            self.stage.wait("the end", self.stage.settled)
+        with self.env.worker():
+            self.env.wait("the end", self.env.settled)
         return StackRun.objects.order_by("-id")[0]
 
     def lost(self) -> list[str]:
@@ -79,7 +79,7 @@ class Machine:
         """What works in a private directory of a run: the process guard, Terraform, its provider."""
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if (entry / "cwd").readlink().is_relative_to(self.stage.directory / "terraform"):
+                if (entry / "cwd").readlink().is_relative_to(self.env.directory / "terraform"):
                     state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
                     if state not in {"Z", "X"}:
                         yield int(entry.name)
@@ -89,7 +89,7 @@ class Machine:
 def machine(operator: Actor, live_server: Any, tmp_path: Path) -> Machine:
     """Nothing stands yet."""
     aws = cloud()
-    return Machine(Stage(operator, tmp_path, live_server.url, lease_s=2, endpoint=aws.endpoint, grace_s=3), aws)
+    return Machine(StackEnv(operator, tmp_path, live_server.url, lease_s=2, endpoint=aws.endpoint, grace_s=3), aws)
 
 
 def stands(**wanted: int) -> Callable[[dict[str, int]], bool]:
@@ -98,20 +98,20 @@ def stands(**wanted: int) -> Callable[[dict[str, int]], bool]:
 
 
 def test_what_the_cloud_made_as_the_machine_died_is_taken_over_and_stands_once(machine: Machine) -> None:
-    apply_document(actor=machine.stage.actor, objects=addresses(machine.aws))
+    apply_document(actor=machine.env.actor, objects=addresses(machine.aws))
     machine.dies_when(stands(addresses=2, zones=1))
     made, lost = machine.aws.standing(), machine.lost()
     assert "zones: example.com." in lost
     run = machine.comes_back()
     assert (run.state, machine.aws.standing(), machine.lost()) == ("done", made, [])
-    changes, _ = selectors.plan_of(machine.stage.actor, run.pk)
+    changes, _ = selectors.plan_of(machine.env.actor, run.pk)
     assert [each.details[0].sentence for each in changes if each.details] == [TAKEN_OVER] * len(lost)
     sync = StackSync.objects.get()
     assert (sync.doubted, sync.unknown, StateLock.objects.exists()) == (None, [], False)
 
 
 def test_where_the_cloud_is_not_asked_addresses_and_zone_stand_twice(machine: Machine) -> None:
-    apply_document(actor=machine.stage.actor, objects=addresses(machine.aws))
+    apply_document(actor=machine.env.actor, objects=addresses(machine.aws))
     machine.dies_when(stands(addresses=2, zones=1))
     lost = machine.lost()
     StackSync.objects.update(doubted=None)
@@ -124,7 +124,7 @@ def test_where_the_cloud_is_not_asked_addresses_and_zone_stand_twice(machine: Ma
 def test_a_machine_after_the_other_dies_as_soon_as_each_kind_of_thing_stands(machine: Machine) -> None:
     """Of a shop and an address; moto does not say on which addresses an NLB stands, so that none can be taken over."""
     objects = [*shop(machine.aws, routes=3, approval="automatic"), *addresses(machine.aws)[-2:-1]]
-    apply_document(actor=machine.stage.actor, objects=objects)
+    apply_document(actor=machine.env.actor, objects=objects)
     kinds = ("addresses", "zones", "security_groups", "target_groups", "load_balancers")
     for count, kind in [(1, each) for each in kinds] + [(1, "listeners"), (3, "rules")]:
         if not stands(**{kind: count})(machine.aws.count()):

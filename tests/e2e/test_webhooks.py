@@ -17,7 +17,7 @@ from apps.webhooks.delivering import TIMEOUT_S
 from apps.webhooks.models import Delivery, Webhook
 from tests.conftest import actor_of
 from tests.database_url import database_url
-from tests.e2e.stage import Stage, broker, built, wait_until
+from tests.e2e.installation import Installation, broker, built, wait_until
 from tests.receiver import Receiver, receiving
 
 # A worker of its own for each; that what it tells arrives is asked each time in test_rollout_live.
@@ -33,7 +33,7 @@ def acme(transactional_db: None) -> Actor:
 
 
 @pytest.fixture
-def stage(acme: Actor) -> Iterator[Stage]:
+def installation(acme: Actor) -> Iterator[Installation]:
     """Redis, a worker and the sweep."""
     with built(database_url(), "redis", "worker", "schedule") as found, broker(found.redis_url):
         yield found
@@ -72,7 +72,7 @@ def seconds_until_told(actor: Actor, receiver: Receiver, number: int) -> float:
     return wait_until(lambda: len(receiver.heard) > heard, "the next event came", PATIENCE)
 
 
-def test_a_change_is_told_within_a_second_or_two(stage: Stage, acme: Actor, receiver: Receiver) -> None:
+def test_a_change_is_told_within_a_second_or_two(installation: Installation, acme: Actor, receiver: Receiver) -> None:
     """The quickest of some: at the others this computer had other things to do."""
     _, secret = listen(acme, receiver)
     change(acme, 0, 1)
@@ -83,21 +83,21 @@ def test_a_change_is_told_within_a_second_or_two(stage: Stage, acme: Actor, rece
 
 
 def test_nothing_is_lost_and_nothing_out_of_order_when_the_worker_and_redis_are_killed(
-    stage: Stage, acme: Actor, receiver: Receiver
+    installation: Installation, acme: Actor, receiver: Receiver
 ) -> None:
     receiver.delay_s = 0.1
     _, secret = listen(acme, receiver)
     wanted = change(acme, 0, 20)
     wait_until(lambda: len(receiver.heard) > 4, "some events came", PATIENCE)
-    stage.kill("worker")
+    installation.kill("worker")
     assert Delivery.objects.filter(state="waiting").exists()
     wanted += change(acme, 20, 30)
-    stage.kill("redis")
+    installation.kill("redis")
     wanted += change(acme, 30, 40)
-    stage.kill("schedule")
+    installation.kill("schedule")
     wanted += change(acme, 40, 50)
     for name in ("redis", "schedule", "worker"):
-        stage.start(name)
+        installation.start(name)
     wait_until(lambda: len(told(receiver)) == len(wanted), "every event came", PATIENCE)
     wait_until(lambda: not Delivery.objects.exclude(state="delivered").exists(), "all is noted", PATIENCE)
     assert told(receiver) == wanted
@@ -110,7 +110,7 @@ def test_nothing_is_lost_and_nothing_out_of_order_when_the_worker_and_redis_are_
     assert chain.verify().broken_at is None
 
 
-def test_a_dead_endpoint_delays_nobody(stage: Stage, acme: Actor, receiver: Receiver) -> None:
+def test_a_dead_endpoint_delays_nobody(installation: Installation, acme: Actor, receiver: Receiver) -> None:
     with receiving() as tarpit:
         tarpit.delay_s = 30
         for number in range(3):

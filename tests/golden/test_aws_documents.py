@@ -1,4 +1,4 @@
-"""Golden documents of stacks at AWS: each world goes in, `aws/<world>.json` and what is said of it come out.
+"""Golden documents of stacks at AWS: each setup goes in, `aws/<environment>.json` and what is said of it come out.
 
 `UPDATE_GOLDEN=1 pytest tests/golden` writes what the compiler says now; read the difference before committing it.
 """
@@ -95,7 +95,7 @@ def _refused() -> StackSnapshot:
     )
 
 
-WORLDS = {
+CASES = {
     "another_endpoint": stack(endpoint_url="http://127.0.0.1:5000"),
     "empty": stack(pools=()),
     "minimal_http": stack(front(route(1))),
@@ -109,9 +109,9 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(WORLDS))
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_a_stack_becomes_exactly_this_document_with_these_findings(name: str) -> None:
-    compilation = compile_stack(WORLDS[name])
+    compilation = compile_stack(CASES[name])
     said = {
         word: [f"{each.object_id} {each.field or '-'} {each.code}: {each.message}" for each in findings]
         for word, findings in (("refused", compilation.left_out), ("warnings", compilation.warnings))
@@ -124,6 +124,6 @@ def test_a_stack_becomes_exactly_this_document_with_these_findings(name: str) ->
     assert text == path.read_text()
 
 
-@pytest.mark.parametrize("name", sorted(WORLDS))
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_the_provider_takes_every_golden_document(name: str) -> None:
-    assert errors_in(compile_stack(WORLDS[name]).output, facts_of("aws")) == []
+    assert errors_in(compile_stack(CASES[name]).output, facts_of("aws")) == []

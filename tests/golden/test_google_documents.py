@@ -1,4 +1,4 @@
-"""Golden documents of stacks at Google: each world goes in, `google/<world>.json` comes out.
+"""Golden documents of stacks at Google: each environment goes in, `google/<environment>.json` comes out.
 
 `UPDATE_GOLDEN=1 pytest tests/golden` writes what the compiler says now; read the difference before committing it.
 """
@@ -20,7 +20,7 @@ from tests.pure.google_fixtures import cloud_pool, everything, stack
 
 FOLDER = Path(__file__).parent / "google"
 TCP = front(listeners=(listener(1, protocol=Protocol.TCP, port=5432, default_pool_id="pool-1"),))
-WORLDS = {
+CASES = {
     "empty": stack(pools=()),
     "minimal_http": stack(front(route(1))),
     "minimal_tcp": stack(TCP, pools=(cloud_pool(1, protocol=Protocol.TCP),)),
@@ -29,9 +29,9 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(WORLDS))
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_a_stack_becomes_exactly_this_document(name: str) -> None:
-    text = json.dumps(render(WORLDS[name]).as_json(), indent=1) + "\n"
+    text = json.dumps(render(CASES[name]).as_json(), indent=1) + "\n"
     path = FOLDER / f"{name}.json"
     if os.environ.get("UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)
@@ -48,6 +48,6 @@ def _backwards(snapshot: StackSnapshot) -> StackSnapshot:
     )
 
 
-@pytest.mark.parametrize("name", sorted(WORLDS))
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
-    assert render(_backwards(WORLDS[name])).digest == render(WORLDS[name]).digest
+    assert render(_backwards(CASES[name])).digest == render(CASES[name]).digest

@@ -18,7 +18,7 @@ from apps.compiler.targets.haproxy.verify import config_verification
 from tests.hostile.corpus import SHARP, VALUES
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
-World = Callable[[str], Snapshot]
+Case = Callable[[str], Snapshot]
 WHOLE = (pytest.mark.exhaustive, pytest.mark.slow(reason="hundreds of compilations"))
 TEXTS = [value for _, value in VALUES if isinstance(value, str)]
 SHARP_TEXTS = [value for value in SHARP if isinstance(value, str)]
@@ -39,7 +39,7 @@ def _counted(digest: str) -> Snapshot:
     return replace(quiet, bypass_tokens=(BypassToken(digest, "pool-1"),))
 
 
-WORLDS: dict[str, tuple[str, World]] = {
+CASES: dict[str, tuple[str, Case]] = {
     "hostname": ("b.example", lambda text: _route(hostname=text)),
     "path": ("/x", lambda text: _route(path=text)),
     "prefix rewrite": ("/x", lambda text: _route(path="/a", prefix_rewrite=text)),
@@ -76,10 +76,10 @@ def structure(bundle: Bundle) -> tuple[Any, ...]:
     return [(each.section, each.keyword, each.arguments) for each in shapes], maps
 
 
-def outcome(world: World, text: str, honest: tuple[Any, ...]) -> str:
+def outcome(case: Case, text: str, honest: tuple[Any, ...]) -> str:
     """refused, harmless (the same structure as an honest value has) or changed."""
     try:
-        bundle = compile_snapshot(world(text)).output
+        bundle = compile_snapshot(case(text)).output
     except (CompileError, UnicodeError):
         return "refused"
     try:
@@ -89,14 +89,14 @@ def outcome(world: World, text: str, honest: tuple[Any, ...]) -> str:
 
 
 @pytest.mark.usefixtures("nothing_is_validated")
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("step", [40, pytest.param(3, marks=WHOLE)])
 def test_no_value_changes_the_structure(name: str, step: int) -> None:
-    honest_text, world = WORLDS[name]
-    honest = structure(compile_snapshot(world(honest_text)).output)
+    honest_text, case = CASES[name]
+    honest = structure(compile_snapshot(case(honest_text)).output)
     # Every text goes into some fields, the sharp ones into all; all into all takes minutes and finds the same.
-    texts = {*TEXTS[list(WORLDS).index(name) % step :: step], *SHARP_TEXTS}
-    found = {text: outcome(world, text, honest) for text in texts}
+    texts = {*TEXTS[list(CASES).index(name) % step :: step], *SHARP_TEXTS}
+    found = {text: outcome(case, text, honest) for text in texts}
     # An empty text is an ordinary value there: no body, no Host header, a bare connect, the host of the request.
     ordinary = {""} if name in ("body", "check host", "check path", "redirect host") else set()
     assert [text for text, what in found.items() if what == "changed" and text not in ordinary] == []
@@ -106,8 +106,8 @@ def test_no_value_changes_the_structure(name: str, step: int) -> None:
 def test_without_verification_and_quotes_values_would_change_the_structure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    honest_text, world = WORLDS["header value"]
-    honest = structure(compile_snapshot(world(honest_text)).output)
+    honest_text, case = CASES["header value"]
+    honest = structure(compile_snapshot(case(honest_text)).output)
     monkeypatch.setattr("apps.compiler.compile.check", lambda _: [])
     monkeypatch.setattr(writer, "quote", lambda text: text)
-    assert sum(outcome(world, text, honest) == "changed" for text in TEXTS[::8]) > 6
+    assert sum(outcome(case, text, honest) == "changed" for text in TEXTS[::8]) > 6

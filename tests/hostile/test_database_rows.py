@@ -115,7 +115,7 @@ SHAPES = ["x", 17, {}, {"a": 1}, [{}], [17], [None], [[]], {"code": "x"}, [{"nam
 
 
 @pytest.fixture
-def world(tutorial_env: Actor) -> Fleet:
+def fleet(tutorial_env: Actor) -> Fleet:
     """The tutorial, and beside it a pool and routes of acme that will be spoilt."""
     server = {"name": "hostile", "address": "127.0.0.1", "port": 9999}
     other = {"name": "good", "address": "127.0.0.1", "port": 9998}
@@ -172,14 +172,14 @@ def spoil(write: Write, value: Any, fleet: Fleet) -> tuple[Compilation[Bundle], 
 @pytest.mark.slow(reason="each value is stored, compiled and taken back")
 @pytest.mark.both_engines  # SQLite keeps whatever it is given, PostgreSQL less of it
 @pytest.mark.parametrize(("values", "step"), [(SHARP, 6), pytest.param(ALL, 18, marks=WHOLE)], ids=["sharp", "all"])
-def test_a_spoilt_row_is_left_out_and_nobody_else_is_touched(world: Fleet, values: Sequence[Any], step: int) -> None:
-    honest = of_globex(compile_snapshot(snapshot_of(world)))
+def test_a_spoilt_row_is_left_out_and_nobody_else_is_touched(fleet: Fleet, values: Sequence[Any], step: int) -> None:
+    honest = of_globex(compile_snapshot(snapshot_of(fleet)))
     assert len(honest) > 5
     wrong, stored = [], 0
     for turn, value in enumerate(values):
         # Each value goes into some of the columns, into others than the value before it.
         for name, (write, legal) in [*COLUMNS.items()][turn % step :: step]:
-            if legal(value) or (spoilt := spoil(write, value, world)) is None:
+            if legal(value) or (spoilt := spoil(write, value, fleet)) is None:
                 continue
             stored += 1
             compilation, _ = spoilt
@@ -192,18 +192,18 @@ def test_a_spoilt_row_is_left_out_and_nobody_else_is_touched(world: Fleet, value
 
 
 @pytest.mark.parametrize("column", ["methods", "headers", "redirect", "fixed_response"])
-def test_a_json_column_of_the_wrong_form_spoils_its_own_route_only(world: Fleet, column: str) -> None:
-    honest = of_globex(compile_snapshot(snapshot_of(world)))
+def test_a_json_column_of_the_wrong_form_spoils_its_own_route_only(fleet: Fleet, column: str) -> None:
+    honest = of_globex(compile_snapshot(snapshot_of(fleet)))
     route = Route.objects.get(name={"redirect": "moved", "fixed_response": "fixed"}.get(column, "hostile"))
     for shape in SHAPES:
         Route.objects.filter(pk=route.pk).update(**{column: shape})
-        compilation = compile_snapshot(snapshot_of(world))
+        compilation = compile_snapshot(snapshot_of(fleet))
         assert of_globex(compilation) == honest, shape
         assert f"route-{route.pk}" in {finding.object_id for finding in compilation.left_out}, shape
 
 
-def test_the_finding_names_the_row_and_what_to_do(world: Fleet) -> None:
+def test_the_finding_names_the_row_and_what_to_do(fleet: Fleet) -> None:
     Route.objects.filter(name="hostile").update(path="/ } || { always_true")
-    (finding,) = compile_snapshot(snapshot_of(world)).left_out
+    (finding,) = compile_snapshot(snapshot_of(fleet)).left_out
     assert finding.object_id == f"route-{Route.objects.get(name='hostile').pk}"
     assert finding.message.endswith(".")

@@ -7,7 +7,7 @@ import pytest
 from apps.accounts.models import Account
 from apps.drivers.proxy.memory import memory_node
 from apps.fleet.models import Fleet
-from tests.apps.pushed import NodesRemembered, World, make_env
+from tests.apps.pushed import Env, NodesRemembered, make_env
 from tests.conftest import actor_of
 
 PREFIX = "running"
@@ -21,8 +21,8 @@ _RUNNING = NodesRemembered(_run)
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     """The operator, the fleet, and its nodes in memory."""
     _RUNNING.put()
     nodes = memory_node(f"{PREFIX}-n1"), memory_node(f"{PREFIX}-n2")
-    return World(actor_of("operator", Account.Kind.OPERATOR), Fleet.objects.get(name="here"), nodes)
+    return Env(actor_of("operator", Account.Kind.OPERATOR), Fleet.objects.get(name="here"), nodes)

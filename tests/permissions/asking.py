@@ -24,7 +24,7 @@ from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.definitions.reading.describing import describe
 from tests.permissions.callers import OWNER, Caller, changes_nothing, sees_nothing
-from tests.permissions.env import PASSING, REQUEST_ID, World, dump, everything, rows_of, take_away
+from tests.permissions.env import PASSING, REQUEST_ID, Env, dump, everything, rows_of, take_away
 from tests.permissions.rows import Row
 
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b(\s+(INTO|FROM))?(\s+\"(?P<table>\w+)\")?", re.IGNORECASE)
@@ -56,19 +56,19 @@ def undone() -> Iterator[None]:
         connection.run_on_commit = waiting
 
 
-def filled(world: World, value: Any) -> Any:
+def filled(env: Env, value: Any) -> Any:
     """The value with `$name` replaced by the id of that object; `$name` alone in a body becomes a number.
 
     `spec of name` becomes the specification that the object has.
     """
     if isinstance(value, str) and value.startswith(SPEC_OF):
-        return describe(world.objects[value.removeprefix(SPEC_OF)])
+        return describe(env.objects[value.removeprefix(SPEC_OF)])
     if isinstance(value, str):
-        text = Template(value).safe_substitute(world.ids) if "$" in value else value
+        text = Template(value).safe_substitute(env.ids) if "$" in value else value
         return int(text) if value.startswith("$") and text.isdecimal() else text
     if isinstance(value, Mapping):
-        return {key: filled(world, entry) for key, entry in value.items()}
-    return [filled(world, entry) for entry in value] if isinstance(value, list) else value
+        return {key: filled(env, entry) for key, entry in value.items()}
+    return [filled(env, entry) for entry in value] if isinstance(value, list) else value
 
 
 @functools.cache
@@ -77,38 +77,38 @@ def _handler(*, enforce_csrf_checks: bool) -> ClientHandler:
     return ClientHandler(enforce_csrf_checks=enforce_csrf_checks)
 
 
-def client_for(world: World, row: Row, caller: Caller) -> Client:
+def client_for(env: Env, row: Row, caller: Caller) -> Client:
     """The browser or the program of the caller, as new."""
     strict = Client(raise_request_exception=False)
     strict.handler = _handler(enforce_csrf_checks=caller.oddity == "no form token")
     if caller.oddity == "nobody":
         return strict
     if caller.oddity == "token" or (row.is_api and caller.oddity != "session"):
-        name = str(caller) if str(caller) in world.tokens else str(OWNER)
-        strict.defaults["HTTP_AUTHORIZATION"] = f"Bearer {world.tokens[name]}"
+        name = str(caller) if str(caller) in env.tokens else str(OWNER)
+        strict.defaults["HTTP_AUTHORIZATION"] = f"Bearer {env.tokens[name]}"
         return strict
     person = caller if caller.account else OWNER
-    strict.cookies = copy.deepcopy(world.clients[person.account, person.role].cookies)
+    strict.cookies = copy.deepcopy(env.clients[person.account, person.role].cookies)
     return strict
 
 
-def path_of(world: World, row: Row) -> str:
+def path_of(env: Env, row: Row) -> str:
     """Where the row is asked."""
-    return row.at or reverse(row.url, kwargs=filled(world, row.path))
+    return row.at or reverse(row.url, kwargs=filled(env, row.path))
 
 
-def send(world: World, row: Row, caller: Caller) -> Any:
+def send(env: Env, row: Row, caller: Caller) -> Any:
     """Ask once. Call it within `undone`."""
-    path = path_of(world, row)
-    url = f"{path}?{urlencode(filled(world, row.query))}" if row.query else path
-    client = client_for(world, row, caller)
+    path = path_of(env, row)
+    url = f"{path}?{urlencode(filled(env, row.query))}" if row.query else path
+    client = client_for(env, row, caller)
     headers = {"X-Request-ID": REQUEST_ID, **row.headers}
     if row.is_api and row.body is None:
         return client.generic(row.method, url, headers=headers)
     if row.is_api:
-        return client.generic(row.method, url, json.dumps(filled(world, row.body)), "application/json", headers=headers)
+        return client.generic(row.method, url, json.dumps(filled(env, row.body)), "application/json", headers=headers)
     if row.method == "POST":
-        return client.post(url, filled(world, row.form or {}), headers=headers)
+        return client.post(url, filled(env, row.form or {}), headers=headers)
     return client.generic(row.method, url, headers=headers)
 
 
@@ -119,37 +119,37 @@ def heard(response: Any) -> Answer:
     return Answer(response.status_code, tuple(sorted(response.headers.items())), FORM_TOKEN.sub(b"-", body))
 
 
-def errors_of(world: World, row: Row, callers: Mapping[Caller, int]) -> list[str]:
+def errors_of(env: Env, row: Row, callers: Mapping[Caller, int]) -> list[str]:
     """Everything that is wrong with the answers to these callers; nothing when they are what the table says."""
-    return [error for caller, code in callers.items() for error in _errors_for(world, row, caller, code)]
+    return [error for caller, code in callers.items() for error in _errors_for(env, row, caller, code)]
 
 
-def _errors_for(world: World, row: Row, caller: Caller, code: int) -> list[str]:
+def _errors_for(env: Env, row: Row, caller: Caller, code: int) -> list[str]:
     """Whether the caller gets the code, changes nothing that they may not, and does not learn what there is."""
-    got, changed = ask(world, row, caller, watch=changes_nothing(row, caller, code))
+    got, changed = ask(env, row, caller, watch=changes_nothing(row, caller, code))
     found = [] if got.code == code else [f"{row} as {caller}: {got.code} instead of {code}"]
     found += [f"{row} as {caller}: wrote {', '.join(changed)}"] if changed else []
-    return found + (foreign_errors(world, row, caller, got) if sees_nothing(row, caller, code) else [])
+    return found + (foreign_errors(env, row, caller, got) if sees_nothing(row, caller, code) else [])
 
 
-def foreign_id_errors(world: World, row: Row, caller: Caller) -> list[str]:
+def foreign_id_errors(env: Env, row: Row, caller: Caller) -> list[str]:
     """Whether another account's caller can tell or change by a foreign id what they may not, whatever they are told."""
-    got, changed = ask(world, row, caller, watch=row.writes)
+    got, changed = ask(env, row, caller, watch=row.writes)
     found = [f"{row} as {caller}: wrote {', '.join(changed)}"] if changed else []
-    return found + foreign_errors(world, row, caller, got)
+    return found + foreign_errors(env, row, caller, got)
 
 
-def ask(world: World, row: Row, caller: Caller, *, watch: bool = False) -> tuple[Answer, list[str]]:
+def ask(env: Env, row: Row, caller: Caller, *, watch: bool = False) -> tuple[Answer, list[str]]:
     """The answer, and the kinds of rows that asking changed if that is watched; all of it is undone."""
-    watched = _rows_watched(world, caller) if watch else []
-    with undone(), prepared(world, caller), changes(watched) as changed:
-        answer = heard(send(world, row, caller))
+    watched = _rows_watched(env, caller) if watch else []
+    with undone(), prepared(env, caller), changes(watched) as changed:
+        answer = heard(send(env, row, caller))
     return answer, changed
 
 
-def _rows_watched(world: World, caller: Caller) -> list[QuerySet[Model]]:
+def _rows_watched(env: Env, caller: Caller) -> list[QuerySet[Model]]:
     """All rows of the database; those of another account's caller may change their own."""
-    return rows_of(world.accounts["own"]) if caller.account == "other" else everything()
+    return rows_of(env.accounts["own"]) if caller.account == "other" else everything()
 
 
 def writes(sql: str) -> bool:
@@ -164,10 +164,10 @@ def _passing_tables() -> frozenset[str]:
 
 
 @contextmanager
-def prepared(world: World, caller: Caller) -> Iterator[None]:
+def prepared(env: Env, caller: Caller) -> Iterator[None]:
     """The own account is suspended while somebody asks who is."""
     if caller.oddity == "suspended":
-        Account.objects.filter(pk=world.accounts["own"].pk).update(suspended_at=now())
+        Account.objects.filter(pk=env.accounts["own"].pk).update(suspended_at=now())
     yield
 
 
@@ -189,20 +189,20 @@ def changes(watched: list[QuerySet[Model]]) -> Iterator[list[str]]:
     changed += [query.model.__name__ for query, old, new in kinds if old != new]
 
 
-def foreign_errors(world: World, row: Row, caller: Caller, there: Answer) -> list[str]:
+def foreign_errors(env: Env, row: Row, caller: Caller, there: Answer) -> list[str]:
     """Whether the caller can tell an object that they may not see, with this answer, from one that is not there."""
-    gone = _gone(world, row, caller)
+    gone = _gone(env, row, caller)
     if there != gone:  # an age in seconds may have turned in between
-        there, gone = ask(world, row, caller)[0], _gone(world, row, caller)
+        there, gone = ask(env, row, caller)[0], _gone(env, row, caller)
     if there == gone:
         return []
     return [f"{row} as {caller}: {row.holds} shows although it is foreign: {_difference(there, gone)}"]
 
 
-def _gone(world: World, row: Row, caller: Caller) -> Answer:
+def _gone(env: Env, row: Row, caller: Caller) -> Answer:
     with undone():
-        take_away(world, row.holds)
-        return heard(send(world, row, caller))
+        take_away(env, row.holds)
+        return heard(send(env, row, caller))
 
 
 def _difference(there: Answer, gone: Answer) -> str:

@@ -1,4 +1,4 @@
-"""The table, runs of capacity tests and blackouts; and the rows of the world that these are asked about."""
+"""The table, runs of capacity tests and blackouts; and the rows of the environment that these are asked about."""
 
 from __future__ import annotations
 

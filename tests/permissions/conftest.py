@@ -1,4 +1,4 @@
-"""The world that the table is asked in, made once for all modules that ask it."""
+"""The environment that the table is asked in, made once for all modules that ask it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import transaction
 from django.test import override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests.permissions.env import World, make_env
+from tests.permissions.env import Env, make_env
 
 
 @contextmanager
@@ -23,8 +23,8 @@ def _refusals_unsaid() -> Iterator[None]:
 
 
 @pytest.fixture(scope="package")
-def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """One world for all rows; what each of them does is undone, and in the end the world is."""
+def env(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Env]:
+    """One environment for all rows; what each of them does is undone, and in the end the environment is."""
     # Nothing can be sent to port 0: what asks the DNS is refused at once.
     nobody_resolves = override_settings(RESOLVERS=["127.0.0.1:0"])
     with nobody_resolves, _refusals_unsaid(), django_db_blocker.unblock(), transaction.atomic():

@@ -1,4 +1,4 @@
-"""The world that the table is asked in: two customers with everything that a customer can have, and an operator."""
+"""The setup that the table is asked in: two customers with everything that a customer can have, and an operator."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ PASSING = {"sessions.Session", "usersessions.UserSession", "accounts.FailedSignI
 
 
 @dataclass
-class World:
+class Env:
     """What there is: objects of the own account and of the operator by name, and a way in for each caller."""
 
     objects: dict[str, Any] = field(default_factory=dict)
@@ -116,30 +116,30 @@ class World:
         return {name: str(row.pk) for name, row in self.objects.items()} | {"cursor": cursor}
 
 
-def make_env() -> World:
+def make_env() -> Env:
     """Everything, in the database of now."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:  # for a moment the record lets an entry be missing, too
             cursor.execute("ALTER TABLE audit_entry DISABLE TRIGGER USER")
-    world = World()
+    env = Env()
     operator = actor_of("operator", Account.Kind.OPERATOR)
     for name in ("acme", "globex"):
         actor_of(name, Account.Kind.CUSTOMER)
     apply_document(actor=operator, objects=yaml.safe_load(TUTORIAL.read_text())["objects"])
-    world.accounts = {word: Account.objects.get(name=name) for word, name in NAMES.items()}
-    for actor in (Actor("somebody", account, "admin") for account in world.accounts.values()):
+    env.accounts = {word: Account.objects.get(name=name) for word, name in NAMES.items()}
+    for actor in (Actor("somebody", account, "admin") for account in env.accounts.values()):
         _more_of(actor)
     Hostname.objects.update(verification=Hostname.Verification.DNS, verified_at=now())
     Hostname.objects.filter(name__startswith="cooling.").update(released_at=now())
-    _share_a_zone(operator, Actor("somebody", world.accounts["own"], "admin"))
+    _share_a_zone(operator, Actor("somebody", env.accounts["own"], "admin"))
     make_stack_rows()
     make_adopting_rows()
-    make_capacity_rows(world.accounts["own"])
-    make_schedule_rows(world.accounts["own"])
-    _let_in(world)
-    _plan(world)
-    world.objects = dict(_objects(world))
-    return world
+    make_capacity_rows(env.accounts["own"])
+    make_schedule_rows(env.accounts["own"])
+    _let_in(env)
+    _plan(env)
+    env.objects = dict(_objects(env))
+    return env
 
 
 def _more_of(actor: Actor) -> None:
@@ -179,16 +179,16 @@ def _share_a_zone(operator: Actor, own: Actor) -> None:
     apply_document(actor=own, objects=[{"kind": "Record", "name": "www", "spec": record}])
 
 
-def _let_in(world: World) -> None:
+def _let_in(env: Env) -> None:
     """Three people and three tokens per account, and the odd tokens of the own owner."""
-    for word, account in world.accounts.items():
+    for word, account in env.accounts.items():
         for role in ROLES:
             user = User.objects.create(username=f"{role}-of-{account.name}")
             Membership.objects.create(user=user, account=account, role=role)
-            world.clients[word, role] = Client(raise_request_exception=False)
-            world.clients[word, role].force_login(user)
-            world.clients[word, role].get("/healthz")  # a session that was seen is not noted anew for minutes
-            world.tokens[f"{word} {role}"] = create_token(account=account, name=f"for {role}", role=role)
+            env.clients[word, role] = Client(raise_request_exception=False)
+            env.clients[word, role].force_login(user)
+            env.clients[word, role].get("/healthz")  # a session that was seen is not noted anew for minutes
+            env.tokens[f"{word} {role}"] = create_token(account=account, name=f"for {role}", role=role)
     odd: dict[str, dict[str, Any]] = {
         "expired": {"lifetime": timedelta(seconds=-1)},
         "revoked": {},
@@ -197,23 +197,23 @@ def _let_in(world: World) -> None:
         "read only": {"scopes": ["*:read"], "networks": [NETWORK]},
     }
     for name, limits in odd.items():
-        world.tokens[name] = create_token(account=world.accounts["own"], name=name, role="admin", **limits)
+        env.tokens[name] = create_token(account=env.accounts["own"], name=name, role="admin", **limits)
     ApiToken.objects.filter(name="revoked").update(revoked_at=now())
     # Uses are noted once a minute; none of them shall be within the next hours.
     ApiToken.objects.update(last_used_at=now() + timedelta(days=1))
 
 
-def _plan(world: World) -> None:
+def _plan(env: Env) -> None:
     """A plan of the own account, that was shown and not applied."""
     pool = {"kind": "Pool", "name": "planned", "spec": {"protocol": "http", "backends": []}}
-    headers = {"Authorization": f"Bearer {world.tokens['own admin']}"}
+    headers = {"Authorization": f"Bearer {env.tokens['own admin']}"}
     url, kind = "/api/v1/apply?dry_run=plan", "application/json"
     answer: Any = Client().put(url, {"objects": [pool]}, kind, headers=headers)
     assert answer.status_code == 200, answer.content
 
 
-def _objects(world: World) -> Iterator[tuple[str, Any]]:
-    own, operator = world.accounts["own"], world.accounts["operators"]
+def _objects(env: Env) -> Iterator[tuple[str, Any]]:
+    own, operator = env.accounts["own"], env.accounts["operators"]
     for model in (Route, Pool, Backend, Server, Certificate, Hostname, Invitation, StoredPlan, Entry):
         yield model.__name__.lower(), model._default_manager.filter(account=own).earliest("pk")
     yield "webhook", Webhook.objects.get(account=own)
@@ -229,7 +229,7 @@ def _objects(world: World) -> Iterator[tuple[str, Any]]:
     yield "spare", Pool.objects.get(account=own, name="spare")
     for word in ("free", "cooling"):
         yield word, Hostname.objects.get(account=own, name__startswith=f"{word}.")
-    yield "theirs", Pool.objects.get(account=world.accounts["other"], name="api")
+    yield "theirs", Pool.objects.get(account=env.accounts["other"], name="api")
     yield "account", own
     yield "person", Membership.objects.get(account=own, role="editor")
     yield "token", ApiToken.objects.get(account=own, name="for editor")
@@ -276,12 +276,12 @@ def dump(queries: list[QuerySet[Model]]) -> list[list[tuple[Any, ...]]]:
     ]
 
 
-def take_away(world: World, name: str) -> None:
+def take_away(env: Env, name: str) -> None:
     """Make an object missing, whatever still points to it: what comes after is undone, not committed."""
     if name == "all":
-        for query in rows_of(world.accounts["own"]):
+        for query in rows_of(env.accounts["own"]):
             query._raw_delete(query.db)  # without asking what points to it
         return
-    row = world.objects[name]
+    row = env.objects[name]
     query = type(row)._base_manager.filter(pk=row.pk)
     query._raw_delete(query.db)  # without asking what points to it

@@ -15,7 +15,7 @@ LIST = codes(200, 200, 200)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One noun: which object of the world is asked for, how it is named, and the answers.
+    """One noun: which object of the environment is asked for, how it is named, and the answers.
 
     `spec` is what a new one is made of.
     """

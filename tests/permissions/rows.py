@@ -51,7 +51,7 @@ def _three(given: int | str) -> Three:
 class Row:
     """One URL (by name) and method.
 
-    `path`, `query`, `body` and `form` may hold `$pool` for the id of an object of the world. `holds` is the object
+    `path`, `query`, `body` and `form` may hold `$pool` for the id of an object of the setup. `holds` is the object
     that the request speaks of: whoever may not see it gets the very answer that they would get were it not there.
     `all` stands for everything that the own account has, as lists do. `only_asks` marks a POST that changes nothing,
     which a token that only reads may send; `by_viewers` what viewers may do as well. `odd` says how an odd caller is

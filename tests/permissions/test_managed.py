@@ -24,7 +24,7 @@ from apps.fleet.models import RegionLatency
 from tests.interfaces.forms import untouched
 from tests.permissions.asking import send, undone, writes
 from tests.permissions.callers import ADMIN, OWNER, Caller, callers_of
-from tests.permissions.env import World
+from tests.permissions.env import Env
 from tests.permissions.kind_rows import KINDS as NOUNS
 from tests.permissions.rows import Row, codes
 from tests.permissions.table import TABLE
@@ -124,25 +124,25 @@ def watched() -> Iterator[set[str]]:
     changed |= {kind for (kind, pk), values in before.items() if after.get((kind, pk)) != values}
 
 
-def asked(world: World, row: Row, **said: str) -> tuple[int, str, set[str]]:
+def asked(env: Env, row: Row, **said: str) -> tuple[int, str, set[str]]:
     """The answer, all that it says, and the kinds of what was there and is not as it was."""
     if said:
         row = (
             replace(row, query={**row.query, **said}) if row.is_api else replace(row, form={**(row.form or {}), **said})
         )
     with watched() as changed:
-        answer = send(world, row, caller_of(row))
+        answer = send(env, row, caller_of(row))
     text = b"".join(getattr(answer, "streaming_content", None) or [answer.content]).decode(errors="replace")
     messages = " ".join(str(each) for each in get_messages(answer.wsgi_request)) if not row.is_api else ""
     return answer.status_code, f"{text} {messages}", changed
 
 
-def escapes(world: World, row: Row) -> list[str]:
+def escapes(env: Env, row: Row) -> list[str]:
     """What is wrong with how a row answers for objects of a pipeline; None of it where it changes no object."""
     with undone():
-        code, said, free = asked(world, row)
+        code, said, free = asked(env, row)
     with undone(), managed():
-        _, refused, changed = asked(world, row)
+        _, refused, changed = asked(env, row)
     found = [f"{row}: changed {', '.join(sorted(changed))} of a pipeline"] if changed else []
     if free and not SENTENCE.search(refused):
         found.append(f"{row}: does not say whose it is: {refused[:200]}")
@@ -150,56 +150,56 @@ def escapes(world: World, row: Row) -> list[str]:
         return found
     for words in ({"break_glass": "true"}, {"manager": MANAGER})[: 2 if row.is_api else 1]:
         with undone(), managed():
-            again, text, _ = asked(world, row, **words)
+            again, text, _ = asked(env, row, **words)
         if again != code or (SENTENCE.search(text) and not SENTENCE.search(said)):
             found.append(f"{row}: {again} instead of {code} with {words}: {text[:200]}")
     return found
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_no_url_changes_an_object_of_a_pipeline_for_others(world: World, name: str) -> None:
-    assert escapes(world, ASKED[name]) == []
+def test_no_url_changes_an_object_of_a_pipeline_for_others(env: Env, name: str) -> None:
+    assert escapes(env, ASKED[name]) == []
 
 
-def form_of(world: World, row: Row) -> dict[str, str]:
+def form_of(env: Env, row: Row) -> dict[str, str]:
     """What the form of a page sends back untouched."""
-    page = send(world, replace(row, method="GET"), ADMIN).content.decode()
+    page = send(env, replace(row, method="GET"), ADMIN).content.decode()
     inside = max(re.findall(r"<form [^>]*method=\"post\".*?</form>", page, flags=re.DOTALL), key=len)
     return untouched(inside)
 
 
 @pytest.mark.parametrize("at", range(len(EDITS)), ids=lambda at: str(EDITS[at]))
-def test_a_form_of_a_pipelines_object_says_whose_it_is_and_has_the_box(world: World, at: int) -> None:
+def test_a_form_of_a_pipelines_object_says_whose_it_is_and_has_the_box(env: Env, at: int) -> None:
     with undone(), managed():
-        row = replace(EDITS[at], form={**form_of(world, EDITS[at]), **(EDITS[at].form or {})})
-        page = send(world, replace(row, method="GET"), ADMIN).content.decode()
-    assert escapes(world, row) == []
+        row = replace(EDITS[at], form={**form_of(env, EDITS[at]), **(EDITS[at].form or {})})
+        page = send(env, replace(row, method="GET"), ADMIN).content.decode()
+    assert escapes(env, row) == []
     with undone(), managed():
-        assert SENTENCE.search(asked(world, row)[1])
+        assert SENTENCE.search(asked(env, row)[1])
     assert 'name="break_glass"' in page
 
 
-def urls_that_refuse(world: World, rows: list[Row]) -> set[str]:
+def urls_that_refuse(env: Env, rows: list[Row]) -> set[str]:
     """The URLs among the rows that name the pipeline."""
     found = set()
     for row in rows:
         with undone(), managed():
-            if SENTENCE.search(asked(world, row)[1]):
+            if SENTENCE.search(asked(env, row)[1]):
                 found.add(str(row))
     return found
 
 
 @pytest.mark.slow(reason="asks each of a hundred writes of single objects")
-def test_every_write_of_a_kind_of_object_refuses_whatever_else_would_keep_it_from_happening(world: World) -> None:
+def test_every_write_of_a_kind_of_object_refuses_whatever_else_would_keep_it_from_happening(env: Env) -> None:
     urls = [f"api:{noun.noun}-{end}" for noun in NOUNS for end in ("detail", "named")]
     names = {f"{method} {url}" for url in urls for method in ("PUT", "PATCH", "DELETE")}
     rows = [row for row in ASKED.values() if str(row) in names]
-    assert names - urls_that_refuse(world, rows) == set()
+    assert names - urls_that_refuse(env, rows) == set()
 
 
 @pytest.mark.parametrize("url", ["PATCH api:servers-detail", "PATCH api:pools-limit"])
-def test_a_path_around_the_managers_is_found(world: World, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_around_the_managers_is_found(env: Env, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = next(row for row in ASKED.values() if str(row) == url)
-    assert escapes(world, row) == []
+    assert escapes(env, row) == []
     monkeypatch.setattr(objects, "check_manager", lambda *_: None)
-    assert any("of a pipeline" in error for error in escapes(world, row))
+    assert any("of a pipeline" in error for error in escapes(env, row))

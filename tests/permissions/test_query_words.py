@@ -24,7 +24,7 @@ from apps.api.v1.views import Noun
 from apps.web.kit import pages
 from tests.permissions.asking import client_for, path_of, undone
 from tests.permissions.callers import ADMIN
-from tests.permissions.env import World
+from tests.permissions.env import Env
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
 
@@ -78,11 +78,11 @@ def noting(words: set[str]) -> Iterator[None]:
         yield
 
 
-def asked(world: World, row: Row, query: dict[str, str], read: set[str] | None = None) -> Any:
+def asked(env: Env, row: Row, query: dict[str, str], read: set[str] | None = None) -> Any:
     """The answer to an operator; the words that were looked for are noted in `read`."""
-    path, words = path_of(world, row), urlencode(query, errors="surrogatepass")
+    path, words = path_of(env, row), urlencode(query, errors="surrogatepass")
     with undone(), noting(set() if read is None else read):
-        return client_for(world, row, ADMIN).get(f"{path}?{words}")
+        return client_for(env, row, ADMIN).get(f"{path}?{words}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +94,24 @@ class Known:
     template: str = ""
 
 
-def known_of(world: World, row: Row) -> Known:
+def known_of(env: Env, row: Row) -> Known:
     """Asked once in each process."""
     if row.url not in KNOWN:
-        KNOWN[row.url] = _known_api(world, row) if row.is_api else _known_page(world, row)
+        KNOWN[row.url] = _known_api(env, row) if row.is_api else _known_page(env, row)
     return KNOWN[row.url]
 
 
-def _known_api(world: World, row: Row) -> Known:
+def _known_api(env: Env, row: Row) -> Known:
     names = OPERATIONS[row.url.removeprefix("api:"), "GET"].query
     words = {name.partition("-word")[0] for name in names}
-    return Known(words, codes_of(world, row, [oddly(row, words)] if words else []))
+    return Known(words, codes_of(env, row, [oddly(row, words)] if words else []))
 
 
-def _known_page(world: World, row: Row) -> Known:
+def _known_page(env: Env, row: Row) -> Known:
     words = set(row.query)
-    whole = asked(world, row, dict(row.query), words)
+    whole = asked(env, row, dict(row.query), words)
     templates = whole.templates if whole.status_code == 200 else []
-    odd = codes_of(world, row, [oddly(row, words)], words)  # a word may be looked for only where another one is given
+    odd = codes_of(env, row, [oddly(row, words)], words)  # a word may be looked for only where another one is given
     return Known(words, odd, str(templates[0].name) if templates else "")
 
 
@@ -120,12 +120,12 @@ def oddly(row: Row, words: set[str]) -> dict[str, str]:
     return {word: ODD[(at + len(row.url)) % len(ODD)] for at, word in enumerate(sorted(words))}
 
 
-def codes_of(world: World, row: Row, queries: Iterable[dict[str, str]], read: set[str] | None = None) -> dict[str, int]:
+def codes_of(env: Env, row: Row, queries: Iterable[dict[str, str]], read: set[str] | None = None) -> dict[str, int]:
     """The answer to each query."""
-    return {urlencode(query, errors="surrogatepass"): asked(world, row, query, read).status_code for query in queries}
+    return {urlencode(query, errors="surrogatepass"): asked(env, row, query, read).status_code for query in queries}
 
 
-def nul_in_words(world: World, row: Row, words: set[str]) -> dict[str, int]:
+def nul_in_words(env: Env, row: Row, words: set[str]) -> dict[str, int]:
     """The answers to NUL in each of the words, beside what the row asks anyway.
 
     A page that answers as usual with NUL in all of them is asked once more only about those that it did not look for.
@@ -133,23 +133,23 @@ def nul_in_words(world: World, row: Row, words: set[str]) -> dict[str, int]:
     codes: dict[str, int] = {}
     if len(words) > 1 and not row.is_api:
         read: set[str] = set()
-        codes = codes_of(world, row, [{**row.query, **dict.fromkeys(words, NUL)}], read)
+        codes = codes_of(env, row, [{**row.query, **dict.fromkeys(words, NUL)}], read)
         words = words - read if 200 in codes.values() else words
-    return codes | codes_of(world, row, [{**row.query, word: NUL} for word in sorted(words)])
+    return codes | codes_of(env, row, [{**row.query, word: NUL} for word in sorted(words)])
 
 
-def errors_of(world: World, row: Row) -> dict[str, int]:
+def errors_of(env: Env, row: Row) -> dict[str, int]:
     """The queries that end in an error of ours."""
-    known = known_of(world, row)
+    known = known_of(env, row)
     # SQLite takes NUL like any letter; a part of that name has no page (see below).
     words = known.words - {PART} if connection.vendor == "postgresql" else set()
-    codes = known.odd | nul_in_words(world, row, words)
+    codes = known.odd | nul_in_words(env, row, words)
     return {query: code for query, code in codes.items() if code >= 500}
 
 
 @pytest.mark.parametrize("url", READS)
-def test_no_word_of_a_query_breaks_an_answer(world: World, url: str) -> None:
-    assert errors_of(world, READS[url]) == {}
+def test_no_word_of_a_query_breaks_an_answer(env: Env, url: str) -> None:
+    assert errors_of(env, READS[url]) == {}
 
 
 def unguarded(request: Any, noun: Noun, rows: Any) -> Any:
@@ -158,36 +158,36 @@ def unguarded(request: Any, noun: Noun, rows: Any) -> Any:
     return rows.filter(**{field: given[name] for name, field in noun.filters.items() if name in given})
 
 
-def test_a_word_that_reaches_the_database_as_it_is_is_found(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_that_reaches_the_database_as_it_is_is_found(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "narrowed", unguarded)
-    found = nul_in_words(world, READS["api:pools-list"], {"name"})
+    found = nul_in_words(env, READS["api:pools-list"], {"name"})
     assert (found["name=%00"] >= 500) == (connection.vendor == "postgresql")
 
 
-def test_the_words_of_pages_are_found(world: World) -> None:
-    assert known_of(world, READS["web:rollouts"]).words == {"fleet", "before", "partial"}
-    assert known_of(world, READS["web:sizing"]).words >= {"pool", "rate", "margin", "cost", "n_minus_1"}
-    assert known_of(world, READS["web:route-new"]).words >= {"hostname", "path"}
-    assert known_of(world, READS["api:sizing"]).words == {"pool", "rate", "n_minus_1", "cost_per_server"}
+def test_the_words_of_pages_are_found(env: Env) -> None:
+    assert known_of(env, READS["web:rollouts"]).words == {"fleet", "before", "partial"}
+    assert known_of(env, READS["web:sizing"]).words >= {"pool", "rate", "margin", "cost", "n_minus_1"}
+    assert known_of(env, READS["web:route-new"]).words >= {"hostname", "path"}
+    assert known_of(env, READS["api:sizing"]).words == {"pool", "rate", "n_minus_1", "cost_per_server"}
 
 
 @pytest.mark.parametrize("url", PAGES)
-def test_a_page_answers_each_of_its_parts(world: World, url: str) -> None:
+def test_a_page_answers_each_of_its_parts(env: Env, url: str) -> None:
     row = READS[url]
-    for part in parts_of(known_of(world, row).template):
-        assert asked(world, row, {**row.query, PART: part}).status_code < 500, f"{url}#{part}"
+    for part in parts_of(known_of(env, row).template):
+        assert asked(env, row, {**row.query, PART: part}).status_code < 500, f"{url}#{part}"
 
 
 @pytest.mark.parametrize("url", PAGES)
-def test_a_page_does_not_know_any_other_part(world: World, url: str) -> None:
+def test_a_page_does_not_know_any_other_part(env: Env, url: str) -> None:
     row = READS[url]
-    if PART in known_of(world, row).words:
-        assert asked(world, row, {**row.query, PART: NUL}).status_code == 404
+    if PART in known_of(env, row).words:
+        assert asked(env, row, {**row.query, PART: NUL}).status_code == 404
 
 
-def test_a_page_that_renders_whatever_part_is_named_is_found(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_renders_whatever_part_is_named_is_found(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "_part_of", lambda template, partial: f"{template}#{partial}")
-    assert asked(world, READS["web:routes"], {"partial": "nonsense"}).status_code == 500
+    assert asked(env, READS["web:routes"], {"partial": "nonsense"}).status_code == 500
 
 
 def parts_of(name: str) -> list[str]:

@@ -19,7 +19,7 @@ from apps.definitions import selectors
 from apps.definitions.models import Backend, Pool
 from tests.permissions.asking import errors_of, foreign_id_errors, path_of, send, undone, writes
 from tests.permissions.callers import ADMIN, FOREIGN_OWNER, MEMBERS, Caller, callers_of, main_callers_of
-from tests.permissions.env import OWNERS, World
+from tests.permissions.env import OWNERS, Env
 from tests.permissions.foreign_ids import FOREIGN_IDS
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
@@ -30,52 +30,52 @@ OTHERS = [caller for caller in MEMBERS if caller.account == "other"]
 BY_URL: dict[str, list[Row]] = {url: [row for row in TABLE if row.url == url] for url in every_url()}
 
 
-def errors_at(world: World, url: str, callers_of: Callable[[Row], dict[Caller, int]] = main_callers_of) -> list[str]:
+def errors_at(env: Env, url: str, callers_of: Callable[[Row], dict[Caller, int]] = main_callers_of) -> list[str]:
     """What is wrong with the answers of an URL to these callers."""
-    return [error for row in BY_URL[url] for error in errors_of(world, row, callers_of(row))]
+    return [error for row in BY_URL[url] for error in errors_of(env, row, callers_of(row))]
 
 
 @pytest.mark.parametrize("url", BY_URL)
-def test_a_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(world: World, url: str) -> None:
-    assert errors_at(world, url) == []
+def test_a_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(env: Env, url: str) -> None:
+    assert errors_at(env, url) == []
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow(reason="up to seventeen callers of each method, some of them more than once")
 @pytest.mark.parametrize("url", BY_URL)
-def test_every_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(world: World, url: str) -> None:
-    assert errors_at(world, url, callers_of) == []
+def test_every_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(env: Env, url: str) -> None:
+    assert errors_at(env, url, callers_of) == []
 
 
 @pytest.mark.parametrize("at", range(len(FOREIGN_IDS)), ids=lambda at: f"{FOREIGN_IDS[at]} {at}")
-def test_a_foreign_id_in_query_body_list_cursor_or_form_is_as_good_as_a_missing_one(world: World, at: int) -> None:
-    assert foreign_id_errors(world, FOREIGN_IDS[at], FOREIGN_OWNER) == []
+def test_a_foreign_id_in_query_body_list_cursor_or_form_is_as_good_as_a_missing_one(env: Env, at: int) -> None:
+    assert foreign_id_errors(env, FOREIGN_IDS[at], FOREIGN_OWNER) == []
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("at", range(len(FOREIGN_IDS)), ids=lambda at: f"{FOREIGN_IDS[at]} {at}")
-def test_a_foreign_id_is_as_good_as_a_missing_one_for_every_role(world: World, at: int) -> None:
-    assert [error for caller in OTHERS for error in foreign_id_errors(world, FOREIGN_IDS[at], caller)] == []
+def test_a_foreign_id_is_as_good_as_a_missing_one_for_every_role(env: Env, at: int) -> None:
+    assert [error for caller in OTHERS for error in foreign_id_errors(env, FOREIGN_IDS[at], caller)] == []
 
 
-def taken(world: World, url: str) -> set[str]:
+def taken(env: Env, url: str) -> set[str]:
     """The methods without a row that the URL takes all the same.
 
     An API view takes those that its class has; a page is asked, and answers 405 to all others.
     """
     untold = set(METHODS) - {row.method for row in BY_URL[url]}
-    view = getattr(resolve(path_of(world, BY_URL[url][0])).func, "cls", None)
+    view = getattr(resolve(path_of(env, BY_URL[url][0])).func, "cls", None)
     if view is None:
-        return answered(world, url, untold)
+        return answered(env, url, untold)
     return {method for method in untold if method.lower() in view.http_method_names and hasattr(view, method.lower())}
 
 
-def answered(world: World, url: str, methods: Iterable[str]) -> set[str]:
+def answered(env: Env, url: str, methods: Iterable[str]) -> set[str]:
     """Those of the methods that an operator is not answered with 405."""
     row = BY_URL[url][0]
     rows = [Row(row.url, method, row.codes, row.path, at=row.at) for method in methods]
     with undone():
-        return {each.method for each in rows if send(world, each, ADMIN).status_code != 405}
+        return {each.method for each in rows if send(env, each, ADMIN).status_code != 405}
 
 
 def test_every_url_has_a_row() -> None:
@@ -83,20 +83,20 @@ def test_every_url_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("url", BY_URL)
-def test_an_url_takes_no_method_without_a_row(world: World, url: str) -> None:
-    assert taken(world, url) == set()
+def test_an_url_takes_no_method_without_a_row(env: Env, url: str) -> None:
+    assert taken(env, url) == set()
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("url", BY_URL)
-def test_an_url_answers_each_method_of_its_rows_and_no_other(world: World, url: str) -> None:
-    assert answered(world, url, METHODS) == {row.method for row in BY_URL[url]}
+def test_an_url_answers_each_method_of_its_rows_and_no_other(env: Env, url: str) -> None:
+    assert answered(env, url, METHODS) == {row.method for row in BY_URL[url]}
 
 
 @pytest.mark.parametrize(("url", "method"), [("api:pools-detail", "DELETE"), ("web:pool-edit", "POST")])
-def test_a_method_without_a_row_is_found(world: World, url: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_without_a_row_is_found(env: Env, url: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BY_URL, url, [row for row in BY_URL[url] if row.method != method])
-    assert taken(world, url) == {method}
+    assert taken(env, url) == {method}
 
 
 def test_every_row_has_an_url_and_no_row_is_there_twice() -> None:
@@ -130,15 +130,15 @@ def everybodys(actor: Actor) -> Any:
 
 
 @pytest.mark.parametrize("url", ["api:pools-detail", "api:pools-list", "api:pools-named", "web:pool", "web:pool-edit"])
-def test_a_selector_that_forgets_the_account_is_found(world: World, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_selector_that_forgets_the_account_is_found(env: Env, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "pools", everybodys)
     monkeypatch.setitem(views.NOUNS, "pools", replace(views.NOUNS["pools"], rows=everybodys))
-    assert errors_at(world, url) != []
+    assert errors_at(env, url) != []
 
 
 @pytest.mark.parametrize("url", ["api:routes-list", "api:certificates-list", "api:hostnames-list", "web:routes"])
 def test_an_actor_who_sees_everything_is_found_at_every_list(
-    world: World, url: str, monkeypatch: pytest.MonkeyPatch
+    env: Env, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Actor, "visible", lambda _, rows: rows)
-    assert [error for error in errors_at(world, url) if "foreign" in error] != []
+    assert [error for error in errors_at(env, url) if "foreign" in error] != []

@@ -13,7 +13,7 @@ from apps.observe.services import store_contact_errors
 from apps.stacks.models import StackRun
 from tests.permissions.asking import send, undone
 from tests.permissions.callers import ADMIN, OWNER, Caller
-from tests.permissions.env import World
+from tests.permissions.env import Env
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
 from tests.said import unsaid, words_of
@@ -23,11 +23,11 @@ PARTS = 4  # so that several workers share the URLs
 READS = [row for row in TABLE if row.method == "GET"]
 
 
-def found_in(world: World, rows: Iterable[Row], caller: Caller) -> Iterator[tuple[str, list[str]]]:
+def found_in(env: Env, rows: Iterable[Row], caller: Caller) -> Iterator[tuple[str, list[str]]]:
     """URLs with what must not stand there."""
     for row in rows:
         with undone():
-            answer = send(world, row, caller)
+            answer = send(env, row, caller)
             body = b"".join(answer.streaming_content) if answer.streaming else answer.content
         if hits := unsaid(words_of(answer.headers.get("content-type", ""), body.decode("utf-8", "replace"))):
             yield str(row), hits[:5]
@@ -35,16 +35,16 @@ def found_in(world: World, rows: Iterable[Row], caller: Caller) -> Iterator[tupl
 
 @pytest.mark.slow(reason="asks every URL of the table as an operator and as a customer")
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_url_names_a_thing_by_what_only_we_know(world: World, part: int) -> None:
-    store_contact_errors({world.objects["node"].pk: "lst-1: another program answers."})
+def test_no_url_names_a_thing_by_what_only_we_know(env: Env, part: int) -> None:
+    store_contact_errors({env.objects["node"].pk: "lst-1: another program answers."})
     rows = READS[part::PARTS]
     assert len(rows) > 40
-    assert dict(found_in(world, rows, ADMIN)) == {}
-    assert dict(found_in(world, rows, OWNER)) == {}
+    assert dict(found_in(env, rows, ADMIN)) == {}
+    assert dict(found_in(env, rows, OWNER)) == {}
 
 
-def test_no_run_of_a_stack_does_either(world: World) -> None:
-    client: Client = world.clients["operators", "admin"]
+def test_no_run_of_a_stack_does_either(env: Env) -> None:
+    client: Client = env.clients["operators", "admin"]
     for run in StackRun.objects.all():
         answer = client.get(reverse("web:stack-run", args=(run.pk,)))
         assert answer.status_code == 200
@@ -52,7 +52,7 @@ def test_no_run_of_a_stack_does_either(world: World) -> None:
 
 
 @pytest.mark.slow(reason="renders the page of a node in the whole world")
-def test_control_a_node_whose_words_were_not_translated_is_found(world: World) -> None:
-    Node.objects.filter(pk=world.objects["node"].pk).update(name="lst-1")
+def test_control_a_node_whose_words_were_not_translated_is_found(env: Env) -> None:
+    Node.objects.filter(pk=env.objects["node"].pk).update(name="lst-1")
     node = [row for row in READS if row.url in ("web:node", "api:nodes-detail")]
-    assert dict(found_in(world, node, ADMIN))
+    assert dict(found_in(env, node, ADMIN))

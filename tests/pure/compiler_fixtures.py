@@ -1,4 +1,4 @@
-"""Small worlds for the tests of the compiler: builders with defaults, hypothesis strategies, a PEM."""
+"""Small environments for the tests of the compiler: builders with defaults, hypothesis strategies, a PEM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small stacks at Google for tests: builders with defaults, a world with everything, and hypothesis strategies."""
+"""Small stacks at Google for tests: builders with defaults, a setup with everything, and hypothesis strategies."""
 
 from __future__ import annotations
 

@@ -145,8 +145,8 @@ def test_the_installation_and_this_machine_are_refused_but_for_local_development
 
 def test_a_fleet_of_addresses_has_no_list_and_a_change_of_the_list_reloads() -> None:
     def bundle(address: str, **fields: tuple[str, ...]) -> Bundle:
-        world = snapshot(front(route(1)), pools=(pool(1, servers=(server(1, address=address),)),), **fields)
-        return compile_snapshot(world).output
+        case = snapshot(front(route(1)), pools=(pool(1, servers=(server(1, address=address),)),), **fields)
+        return compile_snapshot(case).output
 
     path = "maps/refused-addresses.map"
     assert path not in bundle("192.0.2.10").files

@@ -60,7 +60,7 @@ def test_all_steps_together_come_nearer_to_the_truth_than_the_step_that_was_conf
 
 @pytest.mark.exhaustive
 def test_the_border_of_independent_callers_is_found_without_a_bias() -> None:
-    runs = [found(*world, seed) for world in TRUTHS for seed in SEEDS]
+    runs = [found(*case, seed) for case in TRUTHS for seed in SEEDS]
     errors = [one.reported for one in runs]
     assert abs(fmean(errors)) < 0.02
     assert sum(abs(error) <= 0.05 for error in errors) >= 0.75 * len(errors)

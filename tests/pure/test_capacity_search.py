@@ -215,18 +215,18 @@ def test_whatever_the_target_it_ends_in_time_and_within_its_bounds(target: dict[
 
 SERVICES = (5, 50, 400, 1000, 2000)
 GUESSES = (0.1, 1, 5, 20)
-WORLDS = tuple((service_ms, guess) for service_ms in SERVICES for guess in GUESSES)
+CASES = tuple((service_ms, guess) for service_ms in SERVICES for guess in GUESSES)
 # In these a search that lacks one of its safeguards overloads the target for long, as the controls show.
 SHARP = ((400, 20), (2000, 20))
 
 
-# The seed is fixed, and the search was tuned on it: with other seeds independent callers reached 11 s in 1 world of 24.
+# The seed is fixed, and the search was tuned on it: with other seeds independent callers reached 11 s in 1 setup of 24.
 def overloads(
-    kind: type[Search], arrivals: str, worlds: Iterable[tuple[float, float]]
+    kind: type[Search], arrivals: str, cases: Iterable[tuple[float, float]]
 ) -> dict[tuple[float, float], float]:
     """How long targets of these speeds are overloaded by searches that begin with these guesses."""
     found: dict[tuple[float, float], float] = {}
-    for service_ms, guess in worlds:
+    for service_ms, guess in cases:
         objective = ObjectiveSpec(percentile=95, max_latency_ms=int(max(20, service_ms * 3)), max_error_rate=0.01)
         truth = 2 * 1000 / service_ms
         profile = kind(
@@ -241,13 +241,13 @@ def overloads(
     return found
 
 
-@pytest.mark.parametrize("worlds", [SHARP, pytest.param(WORLDS, marks=breadth)], ids=["sharp", "all"])
+@pytest.mark.parametrize("cases", [SHARP, pytest.param(CASES, marks=breadth)], ids=["sharp", "all"])
 @pytest.mark.parametrize("arrivals", ["constant", "poisson"])
 def test_these_targets_are_overloaded_for_ten_seconds_at_most_however_slow_and_whatever_was_guessed(
-    arrivals: str, worlds: tuple[tuple[float, float], ...]
+    arrivals: str, cases: tuple[tuple[float, float], ...]
 ) -> None:
-    found = overloads(Search, arrivals, worlds)
-    assert max(found.values()) <= TUNING.overload_s, {world: s for world, s in found.items() if s > TUNING.overload_s}
+    found = overloads(Search, arrivals, cases)
+    assert max(found.values()) <= TUNING.overload_s, {case: s for case, s in found.items() if s > TUNING.overload_s}
 
 
 class Trusting(Search):

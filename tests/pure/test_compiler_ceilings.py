@@ -23,8 +23,8 @@ def entries(*shares: AccountShare) -> dict[str, str]:
         pool(4, account="platform"),
     )
     regions = (Region("rgn-1", "here", (NODE,)),)
-    world = snapshot(front(), pools=pools, region_id="rgn-1", regions=regions, overflow_key="7" * 64, shares=shares)
-    text = compile_snapshot(world).output.files.get(CEILINGS_MAP, b"").decode()
+    case = snapshot(front(), pools=pools, region_id="rgn-1", regions=regions, overflow_key="7" * 64, shares=shares)
+    text = compile_snapshot(case).output.files.get(CEILINGS_MAP, b"").decode()
     return dict(line.split(" ", 1) for line in text.splitlines())
 
 

@@ -183,9 +183,9 @@ def test_what_works_but_is_risky_is_a_warning() -> None:
 @examples(few=8, many=100)
 def test_snapshots_and_bundles_come_back_from_the_shelf_as_they_were(count: int, *, repeatable: bool) -> None:
     def come_back(drawn: LoadBalancer) -> None:
-        world = snapshot(drawn)
-        assert snapshot_from_json(json.loads(json.dumps(snapshot_to_json(world)))) == world
-        bundle = compile_snapshot(world).output
+        case = snapshot(drawn)
+        assert snapshot_from_json(json.loads(json.dumps(snapshot_to_json(case)))) == case
+        bundle = compile_snapshot(case).output
         assert bundle_from_bytes(bundle_to_bytes(bundle)) == bundle
 
     always(come_back, fronts(), count=count, repeatable=repeatable)
@@ -213,12 +213,12 @@ def test_differences_are_sentences() -> None:
 
 
 def test_no_difference_ever_shows_a_key() -> None:
-    def world(*names: str) -> Snapshot:
+    def case(*names: str) -> Snapshot:
         secure = listener(2, protocol=Protocol.HTTPS, certificate_ids=("crt-1",))
         certificate = Certificate("crt-1", "tls", "acme", certificate_pem(*names), ("a.example",))
         return snapshot(front(route(1), listeners=(secure,)), certificates=(certificate,))
 
-    old, new = world("a.example"), world("a.example", "www.a.example")
+    old, new = case("a.example"), case("a.example", "www.a.example")
     text = diff_bundles(compile_snapshot(old).output, compile_snapshot(new).output)
     assert text == "certs/crt-1.pem: changed (not shown)"
     said = [str(change) for change in diff_snapshots(old, new)]

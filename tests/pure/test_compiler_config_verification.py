@@ -67,7 +67,7 @@ def _with_check(value: str) -> Snapshot:
     return snapshot(front(route(1)), pools=(pool(1, health_check=HealthCheck(value)),))
 
 
-WORLDS = {
+CASES = {
     "header_value": _with_header,
     "path": _with_path,
     "prefix_path": _with_path,
@@ -78,15 +78,15 @@ WORLDS = {
 
 
 @pytest.mark.parametrize("value", BREAKOUTS)
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", CASES)
 def test_with_the_grammar_switched_off_no_value_changes_the_structure(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world: Callable[[str], Snapshot] = WORLDS[name]
-    honest = _shapes(compile_snapshot(world(_HONEST[name])).output.files["haproxy.cfg"])
+    case: Callable[[str], Snapshot] = CASES[name]
+    honest = _shapes(compile_snapshot(case(_HONEST[name])).output.files["haproxy.cfg"])
     with _switched_off(monkeypatch, name):
         try:
-            bundle = compile_snapshot(world(value)).output
+            bundle = compile_snapshot(case(value)).output
         except CompileError:
             return
     assert _shapes(bundle.files["haproxy.cfg"]) == honest

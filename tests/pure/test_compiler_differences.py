@@ -24,7 +24,7 @@ NOT_FOR_PEOPLE = re.compile(
 )
 
 
-def world() -> fleets.Snapshot:
+def case() -> fleets.Snapshot:
     """One of everything, each with a name that is not its id."""
     limit = model.Limit(model.LimitKind.RATE, 10, model.LimitScope.BACKEND)
     servers = (model.Server("srv-1", "vm-a", "192.0.2.1", 80), model.Server("srv-2", "vm-b", "192.0.2.2", 80))
@@ -113,8 +113,8 @@ def variations(thing: Any) -> Iterator[tuple[str, Any]]:
 
 
 def snapshots() -> list[tuple[str, fleets.Snapshot]]:
-    """The world with one field of one object changed, for every field and object."""
-    whole = world()
+    """The case with one field of one object changed, for every field and object."""
+    whole = case()
     return [(name, replace(whole, **{name: value})) for name, value in variations(whole)]
 
 
@@ -123,7 +123,7 @@ SAID = {"load_balancers", "pools", "certificates", "bypass_tokens", "addresses"}
 
 def sentences() -> list[str]:
     """All that is said of all these changes, in both directions."""
-    whole = world()
+    whole = case()
     pairs = [pair for _, changed in snapshots() for pair in ((whole, changed), (changed, whole))]
     empty = fleets.Snapshot("front", "eu")
     pairs += [(whole, empty), (empty, whole)]
@@ -131,7 +131,7 @@ def sentences() -> list[str]:
 
 
 def test_every_change_of_what_people_define_is_said_and_says_nothing_of_ours() -> None:
-    whole = world()
+    whole = case()
     silent = [name for name, changed in snapshots() if name in SAID and not diff_snapshots(whole, changed)]
     assert silent == []
     said = sentences()
@@ -151,7 +151,7 @@ def test_control_an_id_as_a_name_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_drained_region_is_told_as_what_the_fleet_learned_of_it() -> None:
-    before = world()
+    before = case()
     shop = before.pools[0]
     us, asia = shop.elsewhere
     after = replace(before, pools=(replace(shop, elsewhere=(replace(us, capacity_scaler=0.0), asia)), before.pools[1]))
@@ -161,7 +161,7 @@ def test_a_drained_region_is_told_as_what_the_fleet_learned_of_it() -> None:
 
 
 def test_a_server_is_named_with_its_pool() -> None:
-    before = world()
+    before = case()
     shop = before.pools[0]
     after = replace(before, pools=(replace(shop, servers=shop.servers[:1]), before.pools[1]))
     assert [change.sentence for change in diff_snapshots(before, after)] == ["server vm-b of acme/shop: removed"]

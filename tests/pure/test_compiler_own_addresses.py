@@ -14,8 +14,8 @@ OWN = ("10.0.0.5", "192.0.2.64/26", "2001:db8::1", "fd12::/64", "agent.example",
 def left_out(address: str, own: tuple[str, ...] = OWN) -> list[str]:
     """Codes of what is left out of a fleet whose only server has this address."""
     pools = (pool(1, servers=(server(1, address=address),)),)
-    world = snapshot(front(route(1, "shop.example"), route(2, "*.wild.example")), pools=pools, own_addresses=own)
-    done = compile_snapshot(world)
+    case = snapshot(front(route(1, "shop.example"), route(2, "*.wild.example")), pools=pools, own_addresses=own)
+    done = compile_snapshot(case)
     assert (b"server srv-1" in done.output.files["haproxy.cfg"]) == (not done.left_out)
     return [finding.code for finding in done.left_out]
 

@@ -81,15 +81,15 @@ def test_shares_redirects_answers_and_rewrites_are_told() -> None:
     split = route(1, "a.example", "/old", pools=shares, prefix_rewrite="/new")
     gone = route(2, "a.example", "/gone", pools=(), redirect=Redirect(301, scheme="https", host="b.example"))
     fixed = route(3, "a.example", "/ping", pools=(), path_kind=PathKind.EXACT, fixed_response=FixedResponse(204))
-    world = front(split, gone, fixed)
-    found = trace(world, Question("a.example", "/old/x?y=1"))
+    case = front(split, gone, fixed)
+    found = trace(case, Question("a.example", "/old/x?y=1"))
     assert [(each.pool_id, each.part) for each in found.pools] == [("pool-1", 0.75), ("pool-2", 0.25)]
     assert found.path == "/new/x?y=1"
-    assert trace(world, Question("a.example:80", "/gone/x?y", scheme=Protocol.HTTP)).location == (
+    assert trace(case, Question("a.example:80", "/gone/x?y", scheme=Protocol.HTTP)).location == (
         "https://b.example/gone/x?y"
     )
-    assert trace(world, Question("a.example", "/ping")).status == 204
-    assert trace(world, Question("z.example", "/ping")).status == 404
+    assert trace(case, Question("a.example", "/ping")).status == 204
+    assert trace(case, Question("z.example", "/ping")).status == 404
 
 
 def test_a_rewrite_to_nothing_leaves_the_root() -> None:
@@ -121,7 +121,7 @@ def test_an_assertion_holds_or_says_what_happens_instead(assertion: Assertion, i
     api = replace(route(1, "a.example", "/api", pools=(WeightedPool("pool-1", 1),)), label="acme/route-1")
     gone = route(2, "a.example", "/gone", pools=(), redirect=Redirect(301, path="/there"))
     split = route(3, "a.example", "/split", pools=(WeightedPool("pool-1", 5), WeightedPool("pool-2", 5)))
-    world = snapshot(front(replace(api, assertions=(assertion,)), gone, split), pools=(one, two))
-    found = broken(world)
+    case = snapshot(front(replace(api, assertions=(assertion,)), gone, split), pools=(one, two))
+    found = broken(case)
     assert [each.index for each in found] == ([0] if instead else [])
     assert not instead or instead in found[0].sentence

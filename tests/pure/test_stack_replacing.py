@@ -90,6 +90,6 @@ def test_every_type_and_attribute_of_the_table_is_one_of_the_providers() -> None
     facts = {kind: fact for each in ("aws", "google") for kind, fact in facts_of(each).items()}
     for kind, names in FORCING.items():
         assert names <= set(facts[kind]["attributes"]), kind
-    emitted = {each.partition(".")[0] for world in (elastic(), everything()) for each in resources(world)}
+    emitted = {each.partition(".")[0] for case in (elastic(), everything()) for each in resources(case)}
     unknown = emitted - set(FORCING)
     assert unknown <= {"google_compute_health_check", "google_compute_ssl_policy"}, unknown

@@ -33,7 +33,7 @@ from apps.compiler.portability.incompatibilities import Incompatibility
 from apps.compiler.targets.terraform.google import capabilities
 from apps.compiler.targets.terraform.google.render import render
 from apps.compiler.targets.terraform.pem import secrets_of
-from tests.golden.test_google_documents import WORLDS
+from tests.golden.test_google_documents import CASES
 from tests.pure.compiler_fixtures import certificate_pem, front, listener, route, server
 from tests.pure.google_fixtures import KEY, cloud_pool, everything, google_stacks, stack
 from tests.pure.properties import always, examples
@@ -47,9 +47,9 @@ def _of(snapshot: StackSnapshot, kind: str, name: str) -> dict[str, Any]:
     return dict(render(snapshot).resources[kind][name])
 
 
-@pytest.mark.parametrize("name", sorted(WORLDS))
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_the_provider_takes_every_golden_document(name: str) -> None:
-    assert errors_in(render(WORLDS[name]), facts_of("google")) == []
+    assert errors_in(render(CASES[name]), facts_of("google")) == []
 
 
 @examples(few=12, many=60)
@@ -181,7 +181,7 @@ def test_values_of_records_stand_as_in_a_zone_file_and_open_no_template() -> Non
 
 
 def test_another_endpoint_replaces_those_of_the_provider() -> None:
-    settings_of_provider = render(WORLDS["another_endpoint"]).providers[0].settings
+    settings_of_provider = render(CASES["another_endpoint"]).providers[0].settings
     assert settings_of_provider["compute_custom_endpoint"] == "http://127.0.0.1:4443/compute/v1/"
 
 

@@ -16,7 +16,7 @@ from apps.definitions.models import Route, Server
 from apps.definitions.services import save_object
 from apps.definitions.writing.actions import reverting
 from apps.rollouts import selectors
-from tests.apps.pushed import World, put_env
+from tests.apps.pushed import Env, put_env
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 from tests.interfaces.api.test_api_waiting import PUSHED
@@ -33,7 +33,7 @@ class Pipeline(Api):
 
 
 @pytest.fixture
-def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
+def env(db: None, monkeypatch: pytest.MonkeyPatch) -> Env:
     """A fleet that is in sync; who waits looks once."""
     found = put_env(PUSHED)
     wait = selectors.wait_until_live
@@ -44,7 +44,7 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 @pytest.fixture
-def pipeline(world: World) -> Pipeline:
+def pipeline(env: Env) -> Pipeline:
     """Its routes are its own, and its scope is one."""
     return Pipeline(actor_of("acme", Account.Kind.CUSTOMER), "routes:write")
 
@@ -65,11 +65,11 @@ def routes() -> set[str]:
     return set(Route.objects.filter(account__name="acme").values_list("path", flat=True))
 
 
-def test_it_sees_its_change_wait_and_become_live(pipeline: Pipeline, world: World) -> None:
+def test_it_sees_its_change_wait_and_become_live(pipeline: Pipeline, env: Env) -> None:
     change = pipeline("PUT", "apply?manager=ci", document("/one", "/two")).json()["change"]
     seen = pipeline("GET", f"changes/{change}?wait=1").json()
     assert (seen["live"], seen["waits_for"][0]["reason"], seen["rollouts"]) == (False, "not_compiled", [])
-    world.reconcile()
+    env.reconcile()
     seen = pipeline("GET", f"changes/{change}?wait=1").json()
     assert (seen["live"], seen["waits_for"]) == (True, [])
     assert [(each["action"], each["kind"], each["name"]) for each in seen["objects"]] == [
@@ -106,7 +106,7 @@ def test_it_takes_back_what_it_made_changed_and_deleted_in_one_request(pipeline:
     assert routes() == {"/kept", "/made"}
 
 
-def test_what_moved_since_stays_and_says_so(pipeline: Pipeline, world: World) -> None:
+def test_what_moved_since_stays_and_says_so(pipeline: Pipeline, env: Env) -> None:
     change = pipeline("PUT", "apply", document("/one", "/two")).json()["change"]
     acme = actor_of("acme", Account.Kind.CUSTOMER)
     save_object(actor=acme, kind="Route", name="two", spec=answer("/two", "by hand"))
@@ -141,10 +141,10 @@ def test_a_change_of_a_pipeline_is_taken_back_under_its_name_alone(pipeline: Pip
     assert pipeline("POST", f"changes/{change}/revert?manager=ci").status_code == 200
 
 
-def test_a_change_of_another_token_or_account_does_not_exist(pipeline: Pipeline, world: World) -> None:
+def test_a_change_of_another_token_or_account_does_not_exist(pipeline: Pipeline, env: Env) -> None:
     change = pipeline("PUT", "apply", document("/one")).json()["change"]
     acme, globex = actor_of("acme", Account.Kind.CUSTOMER), actor_of("globex", Account.Kind.CUSTOMER)
-    for other in (Api(acme), Api(globex), Api(world.operator)):
+    for other in (Api(acme), Api(globex), Api(env.operator)):
         assert_problem(other("GET", f"changes/{change}"), 404)
         assert_problem(other("POST", f"changes/{change}/revert"), 404)
     assert routes() == {"/one"}
@@ -159,8 +159,8 @@ def test_a_token_that_lost_the_scope_of_an_object_takes_nothing_back(pipeline: P
     assert routes() == {"/one"}
 
 
-def test_a_part_of_an_object_is_shown_and_is_set_back_by_its_own_call(world: World) -> None:
-    house = Api(world.operator)
+def test_a_part_of_an_object_is_shown_and_is_set_back_by_its_own_call(env: Env) -> None:
+    house = Api(env.operator)
     server = Server.objects.earliest("pk")
     done = house("PATCH", f"servers/{server.pk}", {"weight": 7}, If_Match="*")
     change = done["X-Request-ID"]

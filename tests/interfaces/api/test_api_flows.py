@@ -8,7 +8,7 @@ import pytest
 
 from apps.audit.models import Entry
 from apps.observe.models import Sample
-from tests.apps.observe_env import World
+from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 
@@ -16,18 +16,18 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object, still_clock: None) -> World:
+def env(live_redis: object, still_clock: None) -> Env:
     """us is over its limit and sends 9.9/s to eu."""
     return make_spilling()
 
 
 @pytest.fixture
-def house(world: World) -> Api:
+def house(env: Env) -> Api:
     """The operator's program."""
-    return Api(world.operator)
+    return Api(env.operator)
 
 
-def test_a_pool_says_who_serves_whom_why_and_what_the_planner_says(world: World, house: Api) -> None:
+def test_a_pool_says_who_serves_whom_why_and_what_the_planner_says(env: Env, house: Api) -> None:
     body = house("GET", "pools/acme/acme-web/overflow").json()
     (lane,) = body["actual"]["lanes"]
     assert (lane["from"], lane["to"], lane["added_ms"], lane["reason"]) == ("us", "eu", 98, "rate")
@@ -38,10 +38,10 @@ def test_a_pool_says_who_serves_whom_why_and_what_the_planner_says(world: World,
     assert body["pool"] == "acme/acme-web"
     assert body["predicted"]["regions"][1]["demand_rps"] == pytest.approx(us["demand_rps"], abs=0.1)
     assert 0 <= body["prediction_error"] < 0.2
-    assert house("GET", f"pools/{world.pools['acme'].pk}/overflow").json()["pool"] == "acme/acme-web"
+    assert house("GET", f"pools/{env.pools['acme'].pk}/overflow").json()["pool"] == "acme/acme-web"
 
 
-def test_the_whole_and_a_time_in_the_past(world: World, house: Api) -> None:
+def test_the_whole_and_a_time_in_the_past(env: Env, house: Api) -> None:
     assert house("GET", "overflow").json()["actual"]["lanes"]
     at = Sample.objects.filter(kind="flow").earliest("at").at
     for text in (f"{at.timestamp():.0f}", at.isoformat().replace("+00:00", "Z")):
@@ -56,17 +56,17 @@ def test_a_time_that_cannot_be_known_is_refused(house: Api, at: str) -> None:
     assert_problem(house("GET", f"overflow?at={at}"), 422)
 
 
-def test_customers_see_their_own_pools_alone(world: World) -> None:
-    acme, globex = Api(world.acme), Api(world.globex)
+def test_customers_see_their_own_pools_alone(env: Env) -> None:
+    acme, globex = Api(env.acme), Api(env.globex)
     assert acme("GET", "pools/acme/acme-web/overflow").json()["actual"]["lanes"]
     assert_problem(globex("GET", "pools/acme/acme-web/overflow"), 404)
-    assert_problem(globex("GET", f"pools/{world.pools['acme'].pk}/overflow"), 404)
+    assert_problem(globex("GET", f"pools/{env.pools['acme'].pk}/overflow"), 404)
     assert_problem(globex("POST", "overflow/what-if", {"pool": "acme/acme-web"}), 404)
     assert globex("GET", "overflow").json()["actual"]["lanes"] == []
     assert acme("GET", "overflow").json()["actual"]["lanes"]
 
 
-def test_what_if_answers_and_saves_nothing(world: World, house: Api) -> None:
+def test_what_if_answers_and_saves_nothing(env: Env, house: Api) -> None:
     question = {"pool": "acme/acme-web", "factor": 1.5, "drained_regions": ["us"], "limits": {"eu": 100}}
     body = house("POST", "overflow/what-if", question).json()
     eu, us = body["predicted"]["regions"]
@@ -96,11 +96,11 @@ def test_a_question_that_makes_no_sense_is_refused_at_its_pointer(house: Api) ->
         assert pointer in [field_error["pointer"] for field_error in problem["errors"]], question
 
 
-def test_without_a_token_there_is_no_answer(world: World, client: Any) -> None:
+def test_without_a_token_there_is_no_answer(env: Env, client: Any) -> None:
     assert client.get("/api/v1/overflow").status_code == 401
 
 
-def test_a_plan_warns_of_a_region_that_would_be_over_its_limit(world: World, house: Api) -> None:
+def test_a_plan_warns_of_a_region_that_would_be_over_its_limit(env: Env, house: Api) -> None:
     limit = "pools/acme/acme-web/limits/us"
     refused = house("PATCH", f"{limit}?refuse_overload=true", {"value": 4}, If_Match="*")
     assert_problem(refused, 409)

@@ -13,7 +13,7 @@ from apps.observe import services
 from apps.observe.collect.fitness import evaluate_clock
 from apps.observe.judge.conditions import Reason, Type
 from apps.observe.models import CollectorLease, Condition, Console, NodeReport
-from tests.apps.observe_env import World
+from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object, still_clock: None) -> World:
+def env(live_redis: object, still_clock: None) -> Env:
     """Traffic on us-1 and eu-1, and a collector that looks."""
     found = make_spilling()
     CollectorLease.objects.create(shard=0, holder="collector", until=now() + timedelta(hours=1))
@@ -40,46 +40,46 @@ def health(actor: Actor, path: str) -> dict[str, Any]:
     return found
 
 
-def test_the_owner_of_a_pool_reads_its_status_its_traffic_and_each_server_on_each_node(world: World) -> None:
-    pool = world.pools["acme"]
+def test_the_owner_of_a_pool_reads_its_status_its_traffic_and_each_server_on_each_node(env: Env) -> None:
+    pool = env.pools["acme"]
     note("pool", pool.pk, Type.HEALTHY, Reason.SOME_SERVERS_DOWN, status=False)
-    body = health(world.acme, "pools/acme/acme-web/health")
-    assert body == health(world.acme, f"pools/{pool.pk}/health") | {"traffic": body["traffic"]}
+    body = health(env.acme, "pools/acme/acme-web/health")
+    assert body == health(env.acme, f"pools/{pool.pk}/health") | {"traffic": body["traffic"]}
     assert (body["pool"], body["status"], body["message"]) == ("acme/acme-web", "degraded", "server us-1 is down")
     assert (body["servers_total"], body["traffic"]["requests_rps"] > 10) == (4, True)
     servers = {(server["region"], server["node"]) for server in body["servers"]}
     assert servers == {(region, f"node {number}") for region in ("eu", "us") for number in (1, 2)}
-    assert_problem(Api(world.globex)("GET", f"pools/{pool.pk}/health"), 404)
+    assert_problem(Api(env.globex)("GET", f"pools/{pool.pk}/health"), 404)
 
 
-def test_what_no_collector_looks_at_is_unknown(world: World) -> None:
-    note("pool", world.pools["acme"].pk, Type.HEALTHY, Reason.ALL_SERVERS_UP, status=True)
-    assert health(world.acme, "pools/acme/acme-web/health")["status"] == "healthy"
+def test_what_no_collector_looks_at_is_unknown(env: Env) -> None:
+    note("pool", env.pools["acme"].pk, Type.HEALTHY, Reason.ALL_SERVERS_UP, status=True)
+    assert health(env.acme, "pools/acme/acme-web/health")["status"] == "healthy"
     CollectorLease.objects.update(until=now() - timedelta(minutes=1))
-    assert health(world.acme, "pools/acme/acme-web/health")["status"] == "unknown"
+    assert health(env.acme, "pools/acme/acme-web/health")["status"] == "unknown"
 
 
-def test_operators_read_nodes_and_fleets_and_customers_do_not(world: World) -> None:
+def test_operators_read_nodes_and_fleets_and_customers_do_not(env: Env) -> None:
     NodeReport.objects.update_or_create(
-        node=world.nodes[2], defaults={"seen_at": now(), "serving": True, "haproxy_version": "2.6.12"}
+        node=env.nodes[2], defaults={"seen_at": now(), "serving": True, "haproxy_version": "2.6.12"}
     )
-    node = health(world.operator, "nodes/us-1/health")
+    node = health(env.operator, "nodes/us-1/health")
     assert (node["status"], node["haproxy_version"]) == ("healthy", "2.6.12")
-    fleet = health(world.operator, "fleets/us-fleet/health")
+    fleet = health(env.operator, "fleets/us-fleet/health")
     assert [(each["node"], each["status"]) for each in fleet["nodes"]] == [("us-1", "healthy"), ("us-2", "unknown")]
     for path in ("nodes/us-1/health", "fleets/us-fleet/health"):
-        assert_problem(Api(world.acme)("GET", path), 404)
+        assert_problem(Api(env.acme)("GET", path), 404)
 
 
-def clocks(world: World, node_s: float, console_s: float) -> dict[str, list[Any]]:
+def clocks(env: Env, node_s: float, console_s: float) -> dict[str, list[Any]]:
     """What the API says of the clocks of a node and of a console that are off by so much."""
     Console.objects.update_or_create(name="console-1", defaults={"heard_at": database_now()})
     pk = Console.objects.get().pk
-    verdicts = [evaluate_clock("node", world.nodes[2].pk, node_s), evaluate_clock("console", pk, console_s)]
+    verdicts = [evaluate_clock("node", env.nodes[2].pk, node_s), evaluate_clock("console", pk, console_s)]
     services.store_verdicts(verdicts, now())
-    (node,) = (each for each in health(world.operator, "fleets/us-fleet/health")["nodes"] if each["conditions"])
-    assert node["conditions"] == health(world.operator, f"nodes/{node['node']}/health")["conditions"]
-    (console,) = health(world.operator, "consoles/health")["consoles"]
+    (node,) = (each for each in health(env.operator, "fleets/us-fleet/health")["nodes"] if each["conditions"])
+    assert node["conditions"] == health(env.operator, f"nodes/{node['node']}/health")["conditions"]
+    (console,) = health(env.operator, "consoles/health")["consoles"]
     found = {node["node"]: node["conditions"], console["console"]: console["conditions"]}
     return {
         name: [each["status"], each["reason"], each["message"]]
@@ -89,16 +89,16 @@ def clocks(world: World, node_s: float, console_s: float) -> dict[str, list[Any]
     }
 
 
-def test_a_clock_of_a_node_or_console_that_is_off_by_more_than_a_second_is_a_condition(world: World) -> None:
+def test_a_clock_of_a_node_or_console_that_is_off_by_more_than_a_second_is_a_condition(env: Env) -> None:
     said = "Its clock is {} the database's. Let a time service set it."
-    assert clocks(world, 600, -3) == {
+    assert clocks(env, 600, -3) == {
         "us-1": [False, "ClockOff", said.format("10 min ahead of")],
         "console-1": [False, "ClockOff", said.format("3 s behind")],
     }
     right = [True, "ClockAgrees", "Its clock agrees with the database's."]
-    assert clocks(world, 0.9, -0.9) == {"us-1": right, "console-1": right}
+    assert clocks(env, 0.9, -0.9) == {"us-1": right, "console-1": right}
 
 
-def test_consoles_are_the_operators_business(world: World) -> None:
-    clocks(world, 0, 0)
-    assert health(world.acme, "consoles/health") == {"consoles": []}
+def test_consoles_are_the_operators_business(env: Env) -> None:
+    clocks(env, 0, 0)
+    assert health(env.acme, "consoles/health") == {"consoles": []}

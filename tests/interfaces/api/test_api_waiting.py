@@ -15,7 +15,7 @@ from apps.cli.client.commands import applying
 from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services, waiting_for
 from apps.rollouts.models import FleetSync, Revision
-from tests.apps.pushed import World, add_route, put_env, remembered, route
+from tests.apps.pushed import Env, add_route, put_env, remembered, route
 from tests.apps.test_rollouts_quarantine import refuses
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api
@@ -24,18 +24,18 @@ pytestmark = pytest.mark.django_db
 KEYS: tuple[dict[str, str], ...] = ({}, {"Idempotency_Key": "one"})
 
 
-def push(world: World) -> None:
+def push(env: Env) -> None:
     """The nodes run what is stored, twice over so that there is a revision to go back to."""
-    world.reconcile()
-    add_route(world.operator, "news", "/news")
-    world.reconcile()
+    env.reconcile()
+    add_route(env.operator, "news", "/news")
+    env.reconcile()
 
 
 PUSHED = remembered(push)
 
 
 @pytest.fixture
-def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
+def env(db: None, monkeypatch: pytest.MonkeyPatch) -> Env:
     """A fleet that is in sync; who waits lets a worker work first, and then looks once."""
     found = put_env(PUSHED)
 
@@ -49,9 +49,9 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 @pytest.fixture
-def house(world: World) -> Api:
+def house(env: Env) -> Api:
     """The operator's program."""
-    return Api(world.operator)
+    return Api(env.operator)
 
 
 def document(path: str = "/more") -> dict[str, Any]:
@@ -71,9 +71,9 @@ def test_live_stands_in_header_and_body_with_and_without_a_key(house: Api, key: 
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_held_fleet_is_named_to_who_waits(house: Api, world: World, key: dict[str, str]) -> None:
-    services.roll_back(actor=world.operator, revision_id=Revision.objects.earliest("number").pk, reason="broken")
-    world.reconcile()
+def test_a_held_fleet_is_named_to_who_waits(house: Api, env: Env, key: dict[str, str]) -> None:
+    services.roll_back(actor=env.operator, revision_id=Revision.objects.earliest("number").pk, reason="broken")
+    env.reconcile()
     for _ in (1, 2):  # the second is the kept answer, or finds nothing to do, and what is stored is not live yet
         answer = house("PUT", "apply?wait=1", document(), **key)
         assert (answer["X-Spillway-Live"], answer.json()["live"]) == ("false", False)
@@ -82,8 +82,8 @@ def test_a_held_fleet_is_named_to_who_waits(house: Api, world: World, key: dict[
         assert missing["message"].startswith("Fleet here is held at revision 1 by ")
 
 
-def test_a_node_that_cannot_be_reached_is_named(house: Api, world: World) -> None:
-    world.memory[0].unreachable = True
+def test_a_node_that_cannot_be_reached_is_named(house: Api, env: Env) -> None:
+    env.memory[0].unreachable = True
     NodeReport.objects.filter(node__name="n1").update(last_contact_error="No route to host.")
     answer = house("PUT", "apply?wait=1", document())
     assert answer.json()["live"] is False
@@ -93,26 +93,26 @@ def test_a_node_that_cannot_be_reached_is_named(house: Api, world: World) -> Non
     assert "n1" in missing["message"]
 
 
-def test_what_nobody_compiled_yet_and_what_was_left_out_are_named(house: Api, world: World) -> None:
-    add_route(world.operator, "late", "/late")
-    (found,) = waiting_for.missing(world.operator, [world.fleet.pk])
+def test_what_nobody_compiled_yet_and_what_was_left_out_are_named(house: Api, env: Env) -> None:
+    add_route(env.operator, "late", "/late")
+    (found,) = waiting_for.missing(env.operator, [env.fleet.pk])
     assert (found.reason, found.message) == ("not_compiled", "No worker has compiled the change for fleet here yet.")
-    world.reconcile()
+    env.reconcile()
     entry = {"code": "x", "object_id": "route-1", "label": "operator/late", "message": "Nobody takes it."}
-    FleetSync.objects.filter(fleet=world.fleet).update(left_out=[entry])
+    FleetSync.objects.filter(fleet=env.fleet).update(left_out=[entry])
     for others in (("Route", "operator/other"), ("Pool", "operator/late")):
-        assert waiting_for.missing(world.operator, [world.fleet.pk], {others}) == ()
-    (found,) = waiting_for.missing(world.operator, [world.fleet.pk], {("Route", "operator/late")})
+        assert waiting_for.missing(env.operator, [env.fleet.pk], {others}) == ()
+    (found,) = waiting_for.missing(env.operator, [env.fleet.pk], {("Route", "operator/late")})
     said = "Route operator/late is left out of what runs: Nobody takes it."
     assert (found.reason, found.message) == ("quarantined", said)
 
 
 @pytest.fixture
-def poisoned(world: World) -> World:
+def poisoned(env: Env) -> Env:
     """The nodes refuse a pool that balances by turns."""
-    for node in world.memory:
+    for node in env.memory:
         node.judge = refuses("roundrobin", names=True)
-    return world
+    return env
 
 
 BLUE = "pools/operator/blue"
@@ -135,7 +135,7 @@ def writes(house: Api, balance: str = "roundrobin") -> list[Any]:
 
 @pytest.mark.slow(reason="nodes refuse each of nine writes, or take it")
 def test_who_waits_for_a_quarantined_object_is_told_which_and_why_and_never_that_it_is_live(
-    house: Api, poisoned: World
+    house: Api, poisoned: Env
 ) -> None:
     for answer in writes(house):
         assert (answer.status_code, answer["X-Spillway-Live"]) == (200, "false"), answer.content
@@ -147,7 +147,7 @@ def test_who_waits_for_a_quarantined_object_is_told_which_and_why_and_never_that
 
 
 def test_a_route_is_live_where_its_pool_runs_as_it_was_and_not_where_the_pool_never_ran(
-    house: Api, poisoned: World
+    house: Api, poisoned: Env
 ) -> None:
     spec = {**house("GET", BLUE).json()["spec"], "balance": "roundrobin"}
     for number, (pool, live) in enumerate((("blue", "true"), ("new", "false"))):
@@ -158,7 +158,7 @@ def test_a_route_is_live_where_its_pool_runs_as_it_was_and_not_where_the_pool_ne
 
 
 def test_the_command_fails_and_names_what_is_quarantined(
-    house: Api, poisoned: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    house: Api, poisoned: Env, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = {**house("GET", BLUE).json()["spec"], "balance": "roundrobin"}
     body = {"objects": [{"kind": "Pool", "name": "blue", "spec": spec}]}
@@ -168,22 +168,22 @@ def test_the_command_fails_and_names_what_is_quarantined(
 
 
 def test_control_without_a_look_at_the_quarantine_it_would_be_called_live(
-    house: Api, poisoned: World, monkeypatch: pytest.MonkeyPatch
+    house: Api, poisoned: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting_for, "_withheld", lambda _: [])
     assert [answer["X-Spillway-Live"] for answer in writes(house)] == ["true"] * 4
 
 
-def test_customers_learn_neither_nodes_nor_people(world: World) -> None:
-    services.roll_back(actor=world.operator, revision_id=Revision.objects.earliest("number").pk, reason="broken")
+def test_customers_learn_neither_nodes_nor_people(env: Env) -> None:
+    services.roll_back(actor=env.operator, revision_id=Revision.objects.earliest("number").pk, reason="broken")
     acme = actor_of("acme", Account.Kind.CUSTOMER)
-    (found,) = waiting_for.missing(acme, [world.fleet.pk])
+    (found,) = waiting_for.missing(acme, [env.fleet.pk])
     assert found.message == "Fleet here is held by the operator; stored changes go live when the fleet is resumed."
-    services.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="mended")
-    world.memory[0].unreachable = True
-    add_route(world.operator, "late", "/late")
-    services.reconcile_fleet(fleet_id=world.fleet.pk)
-    assert all(not each.nodes and "n1" not in each.message for each in waiting_for.missing(acme, [world.fleet.pk]))
+    services.resume(actor=env.operator, fleet_id=env.fleet.pk, reason="mended")
+    env.memory[0].unreachable = True
+    add_route(env.operator, "late", "/late")
+    services.reconcile_fleet(fleet_id=env.fleet.pk)
+    assert all(not each.nodes and "n1" not in each.message for each in waiting_for.missing(acme, [env.fleet.pk]))
 
 
 def command(house: Api, tmp_path: Path, *, body: dict[str, Any] | None = None) -> int:
@@ -216,10 +216,10 @@ def test_the_command_succeeds_when_the_change_is_live_and_when_there_is_nothing_
 
 
 def test_the_command_fails_and_says_why_when_the_change_is_not_live(
-    house: Api, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    house: Api, env: Env, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    services.roll_back(actor=world.operator, revision_id=Revision.objects.earliest("number").pk, reason="broken")
-    world.reconcile()
+    services.roll_back(actor=env.operator, revision_id=Revision.objects.earliest("number").pk, reason="broken")
+    env.reconcile()
     assert command(house, tmp_path) == 1
     assert "Fleet here is held at revision 1" in capsys.readouterr().err
 

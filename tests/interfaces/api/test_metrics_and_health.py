@@ -18,14 +18,14 @@ from apps.observe.collect import lease
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
 from apps.rollouts.models import Revision, Rollout
-from tests.apps.observe_env import World, make_env, row, state
+from tests.apps.observe_env import Env, make_env, row, state
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("apps.observe.urls")]
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     return make_env()
 
 
@@ -84,9 +84,9 @@ def test_readyz_refuses_without_the_tables(client: Client, live_redis: str, monk
     assert "migrate" in answer.json()["parts"]["database"]
 
 
-def put_numbers(world: World) -> None:
+def put_numbers(env: Env) -> None:
     """A reading of the first node, as the collector leaves it."""
-    pool, server, node = world.pools["acme"], world.servers[0], world.nodes[0]
+    pool, server, node = env.pools["acme"], env.servers[0], env.nodes[0]
     rows = (
         row("backend", f"pool-{pool.pk}", 120, status_2xx=100, status_5xx=20, connections_now=3, queue_now=2),
         row("server", f"srv-{server.pk}", 120, parent_id=f"pool-{pool.pk}", status="UP"),
@@ -97,8 +97,8 @@ def put_numbers(world: World) -> None:
     services.note_report(node_id=node.pk, state=state(7))
 
 
-def test_metrics_count_what_the_nodes_counted(client: Client, world: World, live_redis: str) -> None:
-    put_numbers(world)
+def test_metrics_count_what_the_nodes_counted(client: Client, env: Env, live_redis: str) -> None:
+    put_numbers(env)
     found = scrape(client)
     labels = {"account": "acme", "pool": "acme-web", "region": "eu", "node": "eu-1"}
     assert value(found, "spillway_requests_total", **labels) == 120
@@ -115,7 +115,7 @@ def test_metrics_count_what_the_nodes_counted(client: Client, world: World, live
     assert value(found, "spillway_collector_up") == 0
 
 
-def test_metrics_tell_the_states_of_rollouts(client: Client, world: World, live_redis: str) -> None:
+def test_metrics_tell_the_states_of_rollouts(client: Client, env: Env, live_redis: str) -> None:
     fleet = Fleet.objects.get(name="eu-fleet")
     revision = Revision.objects.create(fleet=fleet, number=1, digest="d", snapshot=b"", bundle=b"", actor="a")
     Rollout.objects.create(fleet=fleet, revision=revision, generation=1, actor="a", state="pushing")
@@ -125,7 +125,7 @@ def test_metrics_tell_the_states_of_rollouts(client: Client, world: World, live_
     assert 0 < value(found, "spillway_rollouts_oldest_unfinished_seconds") < 60
 
 
-def test_metrics_without_redis_still_tell_about_nodes(client: Client, world: World, settings: Settings) -> None:
+def test_metrics_without_redis_still_tell_about_nodes(client: Client, env: Env, settings: Settings) -> None:
     settings.REDIS_URL = settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
     live.client.cache_clear()
     found = scrape(client)
@@ -156,14 +156,14 @@ def test_metrics_are_for_this_machine(
     assert client.get("/metrics", headers=headers, REMOTE_ADDR=peer).status_code == status
 
 
-def test_metrics_are_for_tokens_of_operators_from_elsewhere(client: Client, world: World, live_redis: str) -> None:
+def test_metrics_are_for_tokens_of_operators_from_elsewhere(client: Client, env: Env, live_redis: str) -> None:
     def ask(token: str) -> int:
         return client.get(
             "/metrics", headers={"authorization": f"Bearer {token}"}, REMOTE_ADDR="203.0.113.7"
         ).status_code
 
-    assert ask(create_token(account=world.operator.account, name="prometheus", role="viewer")) == 200
-    assert ask(create_token(account=world.acme.account, name="curious", role="admin")) == 403
+    assert ask(create_token(account=env.operator.account, name="prometheus", role="viewer")) == 200
+    assert ask(create_token(account=env.acme.account, name="curious", role="admin")) == 403
     assert ask("sw_000000000000_" + "x" * 43) == 401
     assert ask("") == 401
 

@@ -28,7 +28,7 @@ PARTS = 4  # so that several workers share the pages
 
 
 def paths() -> dict[str, str]:
-    """Every page that the tutorial's world has, by the ledger's names."""
+    """Every page that the tutorial's environment has, by the ledger's names."""
     route = Route.objects.get(name="checkout").pk
     pool = Pool.objects.get(name="shop").pk
     return {

@@ -48,7 +48,7 @@ PLAN = {
 
 @pytest.fixture
 def shop_test(tutorial_env: Actor) -> CapacityTest:
-    """A test of the tutorial's shop; the world has none before."""
+    """A test of the tutorial's shop; the environment has none before."""
     CapacityTest.objects.all().delete()
     return make_test(Pool.objects.get(name="shop"))
 

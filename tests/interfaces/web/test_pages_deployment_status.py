@@ -12,23 +12,23 @@ from apps.definitions.models import Route
 from apps.rollouts import services
 from apps.rollouts.models import Revision
 from apps.web.fleets.deployment_status import DeploymentStatus, deployment_status
-from tests.apps.pushed import World, add_route, put_env, remembered
+from tests.apps.pushed import Env, add_route, put_env, remembered
 from tests.conftest import actor_of
 
-PUSHED = remembered(World.reconcile)
+PUSHED = remembered(Env.reconcile)
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     """Two nodes that run everything; its routes are an hour old."""
     found = put_env(PUSHED)
     Route.objects.update(updated_at=F("updated_at") - timedelta(hours=1))
     return found
 
 
-def where(world: World, name: str) -> DeploymentStatus:
+def where(env: Env, name: str) -> DeploymentStatus:
     """Where the operator's page says that this route is live."""
-    return deployment_status(world.operator, Route.objects.get(name=name))
+    return deployment_status(env.operator, Route.objects.get(name=name))
 
 
 def words(found: DeploymentStatus) -> list[str]:
@@ -41,38 +41,38 @@ def old_route() -> str:
     return Route.objects.earliest("pk").name
 
 
-def test_a_route_just_stored_is_live_nowhere_and_no_node_is_called_in_sync_with_it(world: World) -> None:
-    add_route(world.operator, "news", "/news")
-    found = where(world, "news")
+def test_a_route_just_stored_is_live_nowhere_and_no_node_is_called_in_sync_with_it(env: Env) -> None:
+    add_route(env.operator, "news", "/news")
+    found = where(env, "news")
     assert (found.done, words(found)) == (0, ["behind", "behind"])
-    world.reconcile()
-    found = where(world, "news")
+    env.reconcile()
+    found = where(env, "news")
     assert (found.done, found.total, words(found)) == (2, 2, ["in_sync", "in_sync"])
 
 
-def test_somebody_elses_change_on_its_way_takes_nobody_off_the_nodes(world: World) -> None:
+def test_somebody_elses_change_on_its_way_takes_nobody_off_the_nodes(env: Env) -> None:
     old = old_route()
-    add_route(world.operator, "news", "/news")
-    assert where(world, old).everywhere
+    add_route(env.operator, "news", "/news")
+    assert where(env, old).everywhere
     Route.objects.filter(name=old).update(updated_at=Revision.objects.latest("number").created_at)
-    assert where(world, old).done == 0, "changed while the last revision was being compiled: nobody can be sure"
+    assert where(env, old).done == 0, "changed while the last revision was being compiled: nobody can be sure"
 
 
-def test_on_a_held_fleet_what_was_live_stays_so_and_what_came_later_is_not(world: World) -> None:
+def test_on_a_held_fleet_what_was_live_stays_so_and_what_came_later_is_not(env: Env) -> None:
     old, first = old_route(), Revision.objects.get()
-    add_route(world.operator, "news", "/news")
-    world.reconcile()
-    services.roll_back(actor=world.operator, revision_id=first.pk, reason="news is broken")
-    world.reconcile()
-    assert where(world, old).everywhere
-    found = where(world, "news")
+    add_route(env.operator, "news", "/news")
+    env.reconcile()
+    services.roll_back(actor=env.operator, revision_id=first.pk, reason="news is broken")
+    env.reconcile()
+    assert where(env, old).everywhere
+    found = where(env, "news")
     assert (found.done, words(found)) == (0, ["behind", "behind"])
 
 
-def test_who_sees_no_nodes_is_told_the_same_of_fleets(world: World) -> None:
+def test_who_sees_no_nodes_is_told_the_same_of_fleets(env: Env) -> None:
     acme = actor_of("acme", Account.Kind.CUSTOMER)
     old = Route.objects.get(name=old_route())
-    add_route(world.operator, "news", "/news")
+    add_route(env.operator, "news", "/news")
     assert deployment_status(acme, old).everywhere
     found = deployment_status(acme, Route.objects.get(name="news"))
     assert (found.done, found.total, found.unit) == (0, 1, "fleet")

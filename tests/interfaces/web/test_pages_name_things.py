@@ -13,16 +13,16 @@ from apps.definitions.services import delete_object, drain_region, save_object, 
 from apps.fleet.models import Fleet, Node
 from apps.rollouts.models import Rollout
 from apps.webhooks.events import body_of
-from tests.apps.pushed import World, add_route, pool_spec, put_env, remembered, remove_route, route
+from tests.apps.pushed import Env, add_route, pool_spec, put_env, remembered, remove_route, route
 from tests.interfaces.people import client_of
 from tests.said import unsaid, words_of_json, words_of_page
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow(reason="every page of a world with changes of every kind")]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow(reason="every page of an environment with changes of every kind")]
 
 
-def change_everything(world: World) -> None:
+def change_everything(env: Env) -> None:
     """Changes of every kind, each pushed by itself."""
-    operator, blue = world.operator, Pool.objects.get(name="blue")
+    operator, blue = env.operator, Pool.objects.get(name="blue")
     region = {"kind": "Region", "name": "there", "spec": {"title": "There"}}
     fleet = {"kind": "Fleet", "name": "there", "spec": {"region": "there"}}
     node = {"kind": "Node", "name": "m1", "spec": {"fleet": "there", "url": "memory://there-m1"}}
@@ -51,14 +51,14 @@ def change_everything(world: World) -> None:
     )
     for step in steps:
         step()
-        world.reconcile()
+        env.reconcile()
 
 
 CHANGED = remembered(change_everything)
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def env(db: None) -> Env:
     """A fleet to which all of that was pushed."""
     return put_env(CHANGED)
 
@@ -85,22 +85,22 @@ def found_on_pages(client: Any) -> dict[str, list[str]]:
     return found
 
 
-def test_no_page_names_a_thing_by_what_only_we_know(world: World) -> None:
+def test_no_page_names_a_thing_by_what_only_we_know(env: Env) -> None:
     assert Rollout.objects.count() >= 9
     assert Entry.objects.count() >= 10
     assert (Fleet.objects.count(), Listener.objects.count(), CapacityTest.objects.count()) == (2, 1, 0)
-    assert found_on_pages(client_of(world.operator)) == {}
+    assert found_on_pages(client_of(env.operator)) == {}
 
 
-def test_no_event_that_webhooks_tell_does_either(world: World) -> None:
+def test_no_event_that_webhooks_tell_does_either(env: Env) -> None:
     bodies = [json.loads(body_of(entry)) for entry in Entry.objects.all()]
     assert len(bodies) >= 20
     assert unsaid([text for body in bodies for text in words_of_json(body)]) == []
 
 
-def test_control_a_summary_with_python_in_it_is_found(world: World) -> None:
+def test_control_a_summary_with_python_in_it_is_found(env: Env) -> None:
     rollout = Rollout.objects.latest("pk")
     rollout.message = "pool pool-1: elsewhere region_id=rgn-1 limit=Limit(kind=<LimitKind.RATE: 'rate'>)"
     rollout.save()
-    found = found_on_pages(client_of(world.operator))
+    found = found_on_pages(client_of(env.operator))
     assert any({"pool-1", "rgn-1", "=Limit("} <= set(hits) for hits in found.values())

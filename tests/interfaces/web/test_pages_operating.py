@@ -9,18 +9,18 @@ from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.fleet.models import Node
 from apps.rollouts.models import FleetSync, Revision, Rollout
-from tests.apps.pushed import World
+from tests.apps.pushed import Env
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
-from tests.interfaces.running import world
+from tests.interfaces.running import env
 
-__all__ = ["world"]
+__all__ = ["env"]
 
 OPERATORS_PAGES = ["web:fleets", "web:rollouts", "web:static-ips"]
 
 
-def text_of(world: World, name: str, *arguments: int) -> str:
-    return client_of(world.operator).get(reverse(name, args=arguments)).content.decode()
+def text_of(env: Env, name: str, *arguments: int) -> str:
+    return client_of(env.operator).get(reverse(name, args=arguments)).content.decode()
 
 
 @pytest.mark.django_db
@@ -31,16 +31,16 @@ def test_an_empty_installation_says_what_to_do_first() -> None:
     assert "manage.py apply deploy/examples/tutorial.yaml" in page
 
 
-def test_the_overview_invents_no_number_before_anything_was_measured(world: World) -> None:
-    page = text_of(world, "web:overview")
+def test_the_overview_invents_no_number_before_anything_was_measured(env: Env) -> None:
+    page = text_of(env, "web:overview")
     assert "–" in page
     assert "0 /s" not in page
 
 
-def test_customers_have_a_first_page_of_their_own_and_see_no_page_of_operators(world: World) -> None:
+def test_customers_have_a_first_page_of_their_own_and_see_no_page_of_operators(env: Env) -> None:
     customer = client_of(actor_of("acme", "customer"))
     assert customer.get("/").templates[0].name == "pages/overview/home.html"
-    rollout, node = Rollout.objects.latest("id"), world.fleet.nodes.earliest("id")
+    rollout, node = Rollout.objects.latest("id"), env.fleet.nodes.earliest("id")
     pages = [
         *map(reverse, OPERATORS_PAGES),
         reverse("web:rollout", args=[rollout.pk]),
@@ -49,56 +49,56 @@ def test_customers_have_a_first_page_of_their_own_and_see_no_page_of_operators(w
     assert {page: customer.get(page).status_code for page in pages} == dict.fromkeys(pages, 404)
 
 
-def test_viewers_see_no_button_that_changes_anything_and_are_refused_when_they_post(world: World) -> None:
-    viewer = client_of(world.operator, Membership.Role.VIEWER)
+def test_viewers_see_no_button_that_changes_anything_and_are_refused_when_they_post(env: Env) -> None:
+    viewer = client_of(env.operator, Membership.Role.VIEWER)
     page = viewer.get(reverse("web:fleets")).content.decode()
     assert "Redeploy" not in page
-    assert viewer.post(reverse("web:fleet-push", args=[world.fleet.pk])).status_code == 403
+    assert viewer.post(reverse("web:fleet-push", args=[env.fleet.pk])).status_code == 403
 
 
-def test_fleets_say_what_each_node_runs_against_what_it_should(world: World) -> None:
-    page = text_of(world, "web:fleets")
+def test_fleets_say_what_each_node_runs_against_what_it_should(env: Env) -> None:
+    page = text_of(env, "web:fleets")
     assert page.count("In sync") == 3  # the fleet and its two nodes
-    world.node("n1").unreachable = True
-    world.change_pool("blue", "source")
-    world.reconcile()
-    page = text_of(world, "web:fleets")
+    env.node("n1").unreachable = True
+    env.change_pool("blue", "source")
+    env.reconcile()
+    page = text_of(env, "web:fleets")
     assert "Unreachable" in page
     assert "Behind" in page
 
 
-def test_a_node_page_shows_what_a_push_would_change(world: World) -> None:
-    world.node("n1").unreachable = True
-    world.change_pool("blue", "source")
-    world.reconcile()
-    page = text_of(world, "web:node", Node.objects.get(name="n1").pk)
+def test_a_node_page_shows_what_a_push_would_change(env: Env) -> None:
+    env.node("n1").unreachable = True
+    env.change_pool("blue", "source")
+    env.reconcile()
+    page = text_of(env, "web:node", Node.objects.get(name="n1").pk)
     assert "What a push would change" in page
     assert "balance source" in page
 
 
-def test_a_rollout_shows_its_nodes_and_the_difference_in_words_and_lines(world: World) -> None:
-    world.change_pool("blue", "source")
-    world.reconcile()
+def test_a_rollout_shows_its_nodes_and_the_difference_in_words_and_lines(env: Env) -> None:
+    env.change_pool("blue", "source")
+    env.reconcile()
     rollout = Rollout.objects.latest("id")
-    page = text_of(world, "web:rollout", rollout.pk)
+    page = text_of(env, "web:rollout", rollout.pk)
     assert "balance" in page
     assert 'class="add"' in page
     assert all(name in page for name in ("n1", "n2"))
 
 
-def test_a_running_rollout_says_how_far_it_is_in_the_title(world: World) -> None:
-    world.node("n1").unreachable = True
-    world.change_pool("blue", "source")
-    world.reconcile()
+def test_a_running_rollout_says_how_far_it_is_in_the_title(env: Env) -> None:
+    env.node("n1").unreachable = True
+    env.change_pool("blue", "source")
+    env.reconcile()
     rollout = Rollout.objects.latest("id")
-    assert f"<title>50 % rollout {rollout.pk}" in text_of(world, "web:rollout", rollout.pk)
+    assert f"<title>50 % rollout {rollout.pk}" in text_of(env, "web:rollout", rollout.pk)
 
 
-def test_rolling_back_by_page_holds_the_fleet_and_keeps_the_reason(world: World) -> None:
+def test_rolling_back_by_page_holds_the_fleet_and_keeps_the_reason(env: Env) -> None:
     first = Revision.objects.get(number=1)
-    world.change_pool("blue", "source")
-    world.reconcile()
-    client = client_of(world.operator)
+    env.change_pool("blue", "source")
+    env.reconcile()
+    client = client_of(env.operator)
     url = reverse("web:roll-back", args=[first.pk])
     refused = client.post(url, {"reason": " "}, follow=True)
     assert "Give a reason" in refused.content.decode()
@@ -106,5 +106,5 @@ def test_rolling_back_by_page_holds_the_fleet_and_keeps_the_reason(world: World)
     page = client.post(url, {"reason": "too many errors"}, follow=True).content.decode()
     assert "held at revision 1" in page
     assert Entry.objects.get(action="roll_back").reason == "too many errors"
-    client.post(reverse("web:fleet-resume", args=[world.fleet.pk]))
+    client.post(reverse("web:fleet-resume", args=[env.fleet.pk]))
     assert FleetSync.objects.get().held_at is None

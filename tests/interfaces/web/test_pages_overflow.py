@@ -13,7 +13,7 @@ from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.fleet.models import Region
 from apps.observe.models import NodeReport, Sample
-from tests.apps.observe_env import World
+from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
 from tests.interfaces.people import client_of
 
@@ -22,20 +22,20 @@ OPERATORS_PAGES = ["/regions", "/regions/us", "/regions/us/drain"]
 
 
 @pytest.fixture
-def world(live_redis: object, still_clock: None) -> World:
+def env(live_redis: object, still_clock: None) -> Env:
     """us is over its limit and sends 9.9/s to eu."""
     return make_spilling()
 
 
-def text(world: World, path: str) -> str:
+def text(env: Env, path: str) -> str:
     """A page as the operator reads it, in one line."""
-    answer = client_of(world.operator).get(path)
+    answer = client_of(env.operator).get(path)
     assert answer.status_code == 200
     return " ".join(answer.content.decode().split())
 
 
-def test_the_overview_draws_what_spills_says_why_and_has_a_table_twin(world: World) -> None:
-    page = text(world, "/")
+def test_the_overview_draws_what_spills_says_why_and_has_a_table_twin(env: Env) -> None:
+    page = text(env, "/")
     assert re.search(r"us is at 10 of 10 requests/s of acme/acme-web since \d\d:\d\d", page)
     assert re.search(r'<text id="traffic-wide-said-lane-rgn-\d+-rgn-\d+"[^>]*>(9\.[89]|10)/s \+98 ms</text>', page)
     assert "Show as table" in page
@@ -51,125 +51,125 @@ def test_nothing_measured_is_said_and_nothing_is_drawn(
     assert "There is no traffic to base a prediction on." in page
 
 
-def test_predicted_and_actual_stand_side_by_side_with_the_error(world: World) -> None:
-    assert re.search(r"\d[\d.]* % off the prediction", text(world, f"/overflow?pool={world.pools['acme'].pk}"))
+def test_predicted_and_actual_stand_side_by_side_with_the_error(env: Env) -> None:
+    assert re.search(r"\d[\d.]* % off the prediction", text(env, f"/overflow?pool={env.pools['acme'].pk}"))
 
 
-def history_at(world: World) -> int:
+def history_at(env: Env) -> int:
     """A second at which traffic was stored."""
     at = Sample.objects.filter(kind="flow").earliest("at").at
     return int(at.timestamp())
 
 
-def test_history_is_shown_at_its_time_and_marked_as_history(world: World) -> None:
-    at = history_at(world)
-    page = text(world, f"/overflow?at={at}")
+def test_history_is_shown_at_its_time_and_marked_as_history(env: Env) -> None:
+    at = history_at(env)
+    page = text(env, f"/overflow?at={at}")
     assert ">History</span>" in page
     assert f"{datetime.fromtimestamp(at, UTC):%H:%M:%S} UTC" in page
     assert 'class="flow is-past"' in page
     flow = page[page.index('<div id="flow"') :][:60]
     assert "data-live" not in flow  # it does not move on by itself
-    assert "No data for that time." in text(world, f"/overflow?at={at - 600}")
+    assert "No data for that time." in text(env, f"/overflow?at={at - 600}")
 
 
-def test_the_slider_answers_with_its_part_and_puts_the_time_into_the_address(world: World) -> None:
-    at = history_at(world)
-    answer = client_of(world.operator).get(f"/overflow?window=hour&at={at}&partial=past")
+def test_the_slider_answers_with_its_part_and_puts_the_time_into_the_address(env: Env) -> None:
+    at = history_at(env)
+    answer = client_of(env.operator).get(f"/overflow?window=hour&at={at}&partial=past")
     assert answer.headers["HX-Replace-Url"] == f"/overflow?window=hour&at={at}"
     assert b"<html" not in answer.content
 
 
-def test_one_can_step_through_history_without_scripts(world: World) -> None:
-    at = history_at(world) // 10 * 10
-    page = text(world, f"/overflow?at={at}")
+def test_one_can_step_through_history_without_scripts(env: Env) -> None:
+    at = history_at(env) // 10 * 10
+    page = text(env, f"/overflow?at={at}")
     assert f"at={at - 10}" in page
     assert f"at={at + 10}" in page
     assert "<noscript><button" in page
 
 
-def test_a_time_that_nobody_knows_is_now(world: World) -> None:
+def test_a_time_that_nobody_knows_is_now(env: Env) -> None:
     for at in ("-1", "later", "99999999999999", "1", ""):
-        assert ">History</span>" not in text(world, f"/overflow?at={at}"), at
+        assert ">History</span>" not in text(env, f"/overflow?at={at}"), at
 
 
-def test_what_if_answers_with_a_second_flow_and_the_differences(world: World) -> None:
-    us = world.regions[1]
-    page = text(world, f"/overflow?pool={world.pools['acme'].pk}&factor=2&limit-rgn-{us.pk}=30")
+def test_what_if_answers_with_a_second_flow_and_the_differences(env: Env) -> None:
+    us = env.regions[1]
+    page = text(env, f"/overflow?pool={env.pools['acme'].pk}&factor=2&limit-rgn-{us.pk}=30")
     assert 'id="if-predicted-wide"' in page
     assert "us serves" in page
     us.refresh_from_db()
     assert not Entry.objects.exists()  # nothing was saved
 
 
-def test_what_if_keeps_what_was_typed_and_says_what_is_wrong_beside_it(world: World) -> None:
-    pool = world.pools["acme"].pk
-    page = text(world, f"/overflow?pool={pool}&factor=-3&limit-rgn-{world.regions[0].pk}=many")
+def test_what_if_keeps_what_was_typed_and_says_what_is_wrong_beside_it(env: Env) -> None:
+    pool = env.pools["acme"].pk
+    page = text(env, f"/overflow?pool={pool}&factor=-3&limit-rgn-{env.regions[0].pk}=many")
     assert "Ensure this value is greater than or equal to 0" in page
     assert "Enter a whole number" in page
     assert 'value="many"' in page
     assert 'id="if-predicted-wide"' not in page
 
 
-def test_customers_see_the_overflow_of_their_own_pools_alone(world: World) -> None:
-    own, foreign = world.pools["acme"], world.pools["globex"]
-    acme = client_of(world.acme)
+def test_customers_see_the_overflow_of_their_own_pools_alone(env: Env) -> None:
+    own, foreign = env.pools["acme"], env.pools["globex"]
+    acme = client_of(env.acme)
     page = acme.get("/overflow").content.decode()
     assert own.name in page
     assert foreign.name not in page
     assert "us is at 10 of 10" in " ".join(acme.get(reverse("web:pool", args=[own.pk])).content.decode().split())
     assert acme.get(f"/overflow?pool={foreign.pk}").status_code == 404
     assert {path: acme.get(path).status_code for path in OPERATORS_PAGES} == dict.fromkeys(OPERATORS_PAGES, 404)
-    globex = client_of(world.globex).get("/overflow").content.decode()
+    globex = client_of(env.globex).get("/overflow").content.decode()
     assert "is at 10 of 10" not in globex
 
 
-def test_a_pool_page_shows_its_flow_policy_and_where_limits_come_from(world: World) -> None:
-    pool = world.pools["acme"]
+def test_a_pool_page_shows_its_flow_policy_and_where_limits_come_from(env: Env) -> None:
+    pool = env.pools["acme"]
     pool.when_full, pool.overflow_order = "refuse", ["eu"]
     pool.save()
-    page = text(world, reverse("web:pool", args=[pool.pk]))
+    page = text(env, reverse("web:pool", args=[pool.pk]))
     assert "eu, then the nearest" in page
     assert "rejected with 503 and Retry-After" in page
     assert "10 requests/s for all servers together" in page
     assert "not measured yet" in page
 
 
-def test_regions_say_what_leaves_and_what_comes(world: World) -> None:
-    page = text(world, "/regions")
+def test_regions_say_what_leaves_and_what_comes(env: Env) -> None:
+    page = text(env, "/regions")
     assert "Overflowing" in page
     assert re.search(r'data-label="Overflow out"><span class="nowrap">(9\.[89]|10)/s eu', page)
     assert re.search(r'data-label="Overflow in"><span class="nowrap">(9\.[89]|10)/s us', page)
     assert "not measured yet" in page
 
 
-def test_a_region_says_where_its_overflow_goes_first_and_from_where_the_distance_is_known(world: World) -> None:
-    page = text(world, "/regions/us")
+def test_a_region_says_where_its_overflow_goes_first_and_from_where_the_distance_is_known(env: Env) -> None:
+    page = text(env, "/regions/us")
     assert "98 ms" in page
     assert "set by hand" in page
-    assert client_of(world.operator).get("/regions/mars").status_code == 404
+    assert client_of(env.operator).get("/regions/mars").status_code == 404
 
 
-def test_a_region_shows_which_peers_its_nodes_have_lost(world: World) -> None:
-    first, second, *_ = [node for node in world.nodes if node.fleet.region.name == "us"]
-    assert "unknown" in text(world, "/regions/us")
+def test_a_region_shows_which_peers_its_nodes_have_lost(env: Env) -> None:
+    first, second, *_ = [node for node in env.nodes if node.fleet.region.name == "us"]
+    assert "unknown" in text(env, "/regions/us")
     peers = {f"node-{second.pk}": False, "node-999": True}
     NodeReport.objects.update_or_create(node=first, defaults={"peers": peers, "counted_at": now()})
-    page = text(world, "/regions/us")
+    page = text(env, "/regions/us")
     assert "1 of 2 connected" in page
     assert f"disconnected: {second.name}" in page
     NodeReport.objects.update(counted_at=now() - timedelta(minutes=5))
-    assert "1 of 2 connected" not in text(world, "/regions/us")
+    assert "1 of 2 connected" not in text(env, "/regions/us")
 
 
-def test_draining_shows_first_where_the_traffic_would_go(world: World) -> None:
-    page = text(world, "/regions/us/drain")
+def test_draining_shows_first_where_the_traffic_would_go(env: Env) -> None:
+    page = text(env, "/regions/us/drain")
     assert "Nothing has changed yet" in page
     assert 'id="drain-predicted-wide"' in page
     assert re.search(r"eu would be at [\d.,]+ of 10 requests/s of acme/acme-web\.", page)
 
 
-def test_a_region_is_drained_and_takes_traffic_again_with_a_reason_in_the_audit(world: World) -> None:
-    client = client_of(world.operator)
+def test_a_region_is_drained_and_takes_traffic_again_with_a_reason_in_the_audit(env: Env) -> None:
+    client = client_of(env.operator)
     refused = client.post("/regions/us/drain", {"do": "drain", "reason": " "})
     assert refused.status_code == 422
     assert "Enter a reason" in refused.content.decode()
@@ -182,7 +182,7 @@ def test_a_region_is_drained_and_takes_traffic_again_with_a_reason_in_the_audit(
     assert not Region.objects.get(name="us").drained
 
 
-def test_viewers_see_no_button_to_drain_and_are_refused_when_they_post(world: World) -> None:
-    viewer = client_of(world.operator, Membership.Role.VIEWER)
+def test_viewers_see_no_button_to_drain_and_are_refused_when_they_post(env: Env) -> None:
+    viewer = client_of(env.operator, Membership.Role.VIEWER)
     assert "/regions/us/drain" not in viewer.get("/regions/us").content.decode()
     assert viewer.post("/regions/us/drain", {"do": "drain", "reason": "x"}).status_code == 403

@@ -20,7 +20,7 @@ from apps.overflow.flows import Flow
 from apps.rollouts.models import FleetSync, Revision
 from apps.web.overview import parts as overview_parts
 from apps.web.overview.incidents import DOWN, Incident, incidents, slower, standing_still
-from tests.apps.observe_env import World
+from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
 from tests.interfaces.people import client_of
 
@@ -30,15 +30,15 @@ NOTHING = Flow((), (), 0.0, None, None, stale=False)
 
 
 @pytest.fixture
-def world(live_redis: object, still_clock: None) -> World:
+def env(live_redis: object, still_clock: None) -> Env:
     """us is at its limit and sends 9.9/s to eu; a collector looks."""
     lease.hold(0, "a test")
     return make_spilling()
 
 
-def page(world: World) -> str:
+def page(env: Env) -> str:
     """The overview, in one line."""
-    return " ".join(client_of(world.operator).get("/").content.decode().split())
+    return " ".join(client_of(env.operator).get("/").content.decode().split())
 
 
 def judge(kind: str, object_id: int, of: Type, reason: Reason, message: str = "") -> None:
@@ -46,42 +46,42 @@ def judge(kind: str, object_id: int, of: Type, reason: Reason, message: str = ""
     store_verdicts([Verdict(kind, object_id, of, False, reason, message)], now())
 
 
-def test_a_region_that_spills_is_not_all_good(world: World) -> None:
-    text = page(world)
+def test_a_region_that_spills_is_not_all_good(env: Env) -> None:
+    text = page(env)
     assert ALL_GOOD not in text
     assert "us is at 10 of 10 requests/s of acme/acme-web" in text
     assert "banner warn" in text
 
 
-def test_control_without_overflow_and_problems_all_is_good(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_without_overflow_and_problems_all_is_good(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.web.overview.incidents._add_overflow", lambda *_: None)
-    assert ALL_GOOD in page(world)
+    assert ALL_GOOD in page(env)
 
 
-def test_a_drained_region_is_not_all_good(world: World) -> None:
-    drain_region(actor=world.operator, region="us", drained=True, reason="switches")
-    text = page(world)
+def test_a_drained_region_is_not_all_good(env: Env) -> None:
+    drain_region(actor=env.operator, region="us", drained=True, reason="switches")
+    text = page(env)
     assert ALL_GOOD not in text
     assert "us is drained since" in text
 
 
-def test_a_fleet_that_is_held_is_not_all_good_for_operators_and_customers(world: World) -> None:
-    fleet = world.nodes[0].fleet
+def test_a_fleet_that_is_held_is_not_all_good_for_operators_and_customers(env: Env) -> None:
+    fleet = env.nodes[0].fleet
     revision = Revision.objects.create(
         fleet=fleet, number=1, digest="a" * 64, snapshot=b"", bundle=b"", summary="", actor="somebody"
     )
     FleetSync.objects.create(fleet=fleet, wanted=revision, held_at=revision, held_by="somebody")
-    assert f"Fleet {fleet.name} is held at an earlier revision." in page(world)
+    assert f"Fleet {fleet.name} is held at an earlier revision." in page(env)
     said = standing_still({fleet.pk: "held"}, own=[fleet.pk])
     assert [each.title for each in said] == [
         "Your changes are queued. The operator holds a fleet at an earlier revision."
     ]
     assert standing_still({fleet.pk: "held"}, own=[]) == []
-    home = client_of(world.acme).get("/").content.decode()
+    home = client_of(env.acme).get("/").content.decode()
     assert "Your changes are queued" in home
     assert "First steps" not in home  # it has served requests
     Sample.objects.all().delete()
-    home = client_of(world.acme).get("/").content.decode()  # control
+    home = client_of(env.acme).get("/").content.decode()  # control
     assert "Your changes are queued" in home
     assert "First steps" in home
 
@@ -98,15 +98,15 @@ def test_a_p95_that_doubled_is_said() -> None:
     assert slower(Numbers(p95_ms=4300.0, stale=False), few) is None
 
 
-def test_a_pool_without_servers_is_down_once_something_leads_to_it(world: World) -> None:
-    globex = world.pools["globex"]
+def test_a_pool_without_servers_is_down_once_something_leads_to_it(env: Env) -> None:
+    globex = env.pools["globex"]
     Server.objects.filter(backend__pool=globex).delete()
     judge("pool", globex.pk, Type.HEALTHY, Reason.NO_SERVERS, "It has no servers.")
-    text = page(world)
+    text = page(env)
     assert "Pool globex-web is down. It has no servers." in text
     assert text.index("Pool globex-web is down.") < text.index("us is at 10 of 10")  # worst first
-    world.routes["globex"].delete()
-    assert "Pool globex-web is down." not in page(world)
+    env.routes["globex"].delete()
+    assert "Pool globex-web is down." not in page(env)
 
 
 def problem(number: int, label: str, reason: Reason, message: str, kind: str = "pool", severity: int = 2) -> Problem:
@@ -140,13 +140,13 @@ def test_pools_that_have_a_failing_server_in_common_are_one_incident_told_of_the
     assert len(incidents([elsewhere, shop], NOTHING)) == 2, "the same address in another region is another server"
 
 
-def test_the_overflow_of_a_pool_that_is_down_stands_beside_it(world: World) -> None:
-    acme = world.pools["acme"]
+def test_the_overflow_of_a_pool_that_is_down_stands_beside_it(env: Env) -> None:
+    acme = env.pools["acme"]
     judge("pool", acme.pk, Type.HEALTHY, Reason.REGION_WITHOUT_SERVERS, "No server is up in US.")
     for server in Server.objects.filter(backend__pool=acme, backend__region__name="us"):
         judge("server", server.pk, Type.UP, Reason.CHECK_FAILS)
     for pool in (None, acme):
-        (found,) = incidents(problems(world.operator), selectors.flow_of(world.operator, pool))
+        (found,) = incidents(problems(env.operator), selectors.flow_of(env.operator, pool))
         assert found.severity == DOWN
         assert found.title.startswith("Pool acme-web is down in a region.")
         assert "us has no usable server" in found.text
@@ -157,12 +157,12 @@ def test_the_worst_comes_first_and_of_equals_the_busiest() -> None:
     assert [each.title for each in incidents([], NOTHING, rows)] == ["down", "busy", "quiet"]
 
 
-def test_the_pools_of_the_overview_stand_worst_first_and_not_by_traffic_alone(world: World) -> None:
-    acme, globex = world.pools["acme"], world.pools["globex"]
+def test_the_pools_of_the_overview_stand_worst_first_and_not_by_traffic_alone(env: Env) -> None:
+    acme, globex = env.pools["acme"], env.pools["globex"]
     store_verdicts([Verdict("pool", acme.pk, Type.HEALTHY, True, Reason.ALL_SERVERS_UP, "Fine.")], now())
     judge("pool", globex.pk, Type.HEALTHY, Reason.NO_SERVER_UP, "No server is up.")
-    shown = overview_parts.pools_of_interest(world.operator)
+    shown = overview_parts.pools_of_interest(env.operator)
     assert [row["pool"].name for row in shown] == ["globex-web", "acme-web"]
     judge("pool", acme.pk, Type.HEALTHY, Reason.SOME_SERVERS_DOWN, "One is down.")
-    shown = overview_parts.pools_of_interest(world.operator)
+    shown = overview_parts.pools_of_interest(env.operator)
     assert [row["pool"].name for row in shown] == ["globex-web", "acme-web"]  # degraded and busy, after what is down

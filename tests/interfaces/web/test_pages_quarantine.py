@@ -6,7 +6,7 @@ import pytest
 
 from apps.accounts.models import Account
 from apps.rollouts.models import Quarantine
-from tests.apps.pushed import World, add_route, put_env
+from tests.apps.pushed import Env, add_route, put_env
 from tests.apps.test_rollouts_quarantine import judged, refuses
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
@@ -17,21 +17,21 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def poisoned(db: None) -> World:
+def poisoned(db: None) -> Env:
     """The nodes refuse a pool and a route."""
-    world = put_env(PUSHED)
-    judged(world, refuses("roundrobin", "/poison", names=True))
-    world.change_pool("blue", "roundrobin")
-    add_route(world.operator, "bad", "/poison")
-    world.reconcile()
-    return world
+    env = put_env(PUSHED)
+    judged(env, refuses("roundrobin", "/poison", names=True))
+    env.change_pool("blue", "roundrobin")
+    add_route(env.operator, "bad", "/poison")
+    env.reconcile()
+    return env
 
 
 def labels() -> set[str]:
     return set(Quarantine.objects.values_list("label", flat=True))
 
 
-def test_the_page_names_each_with_the_words_of_the_node_and_tries_one_again(poisoned: World) -> None:
+def test_the_page_names_each_with_the_words_of_the_node_and_tries_one_again(poisoned: Env) -> None:
     client = client_of(poisoned.operator)
     assert "Quarantine: 2" in client.get("/fleets").content.decode()
     page = client.get("/quarantine").content.decode()
@@ -51,12 +51,12 @@ def test_the_page_names_each_with_the_words_of_the_node_and_tries_one_again(pois
 
 
 def test_an_empty_quarantine_says_so(db: None) -> None:
-    world = put_env(PUSHED)
-    assert "Quarantine is empty" in client_of(world.operator).get("/quarantine").content.decode()
-    assert "Quarantine:" not in client_of(world.operator).get("/fleets").content.decode()
+    env = put_env(PUSHED)
+    assert "Quarantine is empty" in client_of(env.operator).get("/quarantine").content.decode()
+    assert "Quarantine:" not in client_of(env.operator).get("/fleets").content.decode()
 
 
-def test_the_list_of_the_api_is_everybodys_own_and_operators_try_again(poisoned: World) -> None:
+def test_the_list_of_the_api_is_everybodys_own_and_operators_try_again(poisoned: Env) -> None:
     house, acme = Api(poisoned.operator), Api(actor_of("acme", Account.Kind.CUSTOMER))
     found = {each["object"]: each for each in house("GET", "quarantine").json()["items"]}
     assert {name: (each["kind"], each["fleet"]) for name, each in found.items()} == {

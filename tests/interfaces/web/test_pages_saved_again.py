@@ -67,27 +67,27 @@ _BUILT = CachedFixture(_build)
 
 
 @pytest.fixture
-def world(db: None) -> Actor:
+def env(db: None) -> Actor:
     _BUILT.put()
     return actor_of("operator", Account.Kind.OPERATOR)
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_a_form_that_is_saved_as_it_stands_changes_nothing(world: Actor, kind: str) -> None:
-    client = client_of(world)
-    for row in KINDS[kind].rows(world):
+def test_a_form_that_is_saved_as_it_stands_changes_nothing(env: Actor, kind: str) -> None:
+    client = client_of(env)
+    for row in KINDS[kind].rows(env):
         page, before = f"/{FORMS[kind]}/{row.pk}/edit", describe(row)
         form = client.get(page).context["form"]
         shown = {field.html_name: field.value() for field in form}
         sent = {name: value for name, value in shown.items() if value not in (None, False)}
         answer = client.post(page, sent | {"version": str(row.version)})
         assert answer.status_code == 302, answer.context["form"].errors
-        after = KINDS[kind].rows(world).get(pk=row.pk)
+        after = KINDS[kind].rows(env).get(pk=row.pk)
         assert (describe(after), after.version) == (before, row.version)
 
 
-def test_tags_of_a_record_are_written_and_shown(world: Actor) -> None:
-    client, row = client_of(world), KINDS["Record"].rows(world).get(name="www")
+def test_tags_of_a_record_are_written_and_shown(env: Actor) -> None:
+    client, row = client_of(env), KINDS["Record"].rows(env).get(name="www")
     form = client.get(f"/records/{row.pk}/edit").context["form"]
     typed = {field.html_name: field.value() for field in form} | {"version": "1"}
     refused = client.post(f"/records/{row.pk}/edit", typed | {"/spec/tags": "Team=web"})
@@ -101,13 +101,13 @@ def test_tags_of_a_record_are_written_and_shown(world: Actor) -> None:
     assert f"{row.zone.account.title}’s" in text
 
 
-def test_a_record_in_a_zone_that_is_only_shared_has_no_tags(world: Actor) -> None:
+def test_a_record_in_a_zone_that_is_only_shared_has_no_tags(env: Actor) -> None:
     acme = actor_of("acme", Account.Kind.CUSTOMER)
-    row = KINDS["Record"].rows(world).get(name="shop")
-    for person in (world, acme):
+    row = KINDS["Record"].rows(env).get(name="shop")
+    for person in (env, acme):
         assert "/spec/tags" not in client_of(person).get(f"/records/{row.pk}/edit").context["form"].fields
     assert "/spec/tags" not in client_of(acme).get(f"/zones/{row.zone_id}/records/new").context["form"].fields
 
 
-def test_an_operator_sees_whose_each_zone_is(world: Actor) -> None:
-    assert f'data-label="Owner">{world.account.title}<' in client_of(world).get("/zones").content.decode()
+def test_an_operator_sees_whose_each_zone_is(env: Actor) -> None:
+    assert f'data-label="Owner">{env.account.title}<' in client_of(env).get("/zones").content.decode()

@@ -1,4 +1,4 @@
-"""The demo's world: the tutorial's document with this machine's ports, and what must run to make it true."""
+"""The demo's environment: the tutorial's document with this machine's ports, and what must run to make it true."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DemoServer:
     port: int
 
 
-class World:
+class DemoTopology:
     """The document that is applied, and the nodes, servers and ports that it names."""
 
     def __init__(self, config: DemoConfig, source: Path = TUTORIAL) -> None:

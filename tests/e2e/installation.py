@@ -70,7 +70,7 @@ class _Server(ThreadingHTTPServer):
         """Quiet."""
 
 
-class Stage:
+class Installation:
     """Everything that runs; each process can be killed and started again by name."""
 
     def __init__(self, folder: Path, database_url: str, reload_gap: float) -> None:
@@ -220,16 +220,16 @@ def route(path: str, pool: str) -> dict[str, Any]:
 
 
 @contextmanager
-def built(database_url: str, *names: str, reload_gap: float = 2.0) -> Iterator[Stage]:
+def built(database_url: str, *names: str, reload_gap: float = 2.0) -> Iterator[Installation]:
     """A stage whose processes of these names are starting; all that was started is ended and removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="sw-"))
-    stage = Stage(folder, database_url, reload_gap)
+    installation = Installation(folder, database_url, reload_gap)
     try:
         for name in names:
-            stage.start(name)
-        yield stage
+            installation.start(name)
+        yield installation
     finally:
-        stage.stop()
+        installation.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""The demo's world: ports move together, nothing is left at a default, the document stays the tutorial's."""
+"""The demo's environment: ports move together, nothing is left at a default, the document stays the tutorial's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from deploy.demo.programs import Program, write_configuration
 from deploy.demo.ready import shell
 from deploy.demo.secrets_file import read_or_create
 from deploy.demo.supervision import haproxies_of
-from deploy.demo.world import World
+from deploy.demo.topology import DemoTopology
 
 
 @pytest.fixture
@@ -31,42 +31,42 @@ def config(tmp_path: Path) -> Iterator[DemoConfig]:
 
 
 def test_the_tutorial_has_two_regions_two_nodes_and_three_servers_each(config: DemoConfig) -> None:
-    world = World(config)
-    assert [(node.name, node.region) for node in world.nodes()] == [
+    topology = DemoTopology(config)
+    assert [(node.name, node.region) for node in topology.nodes()] == [
         ("us-1", "us-central1"),
         ("us-2", "us-central1"),
         ("eu-1", "europe-west1"),
         ("eu-2", "europe-west1"),
     ]
-    assert [server.region for server in world.servers()] == ["us-central1"] * 3 + ["europe-west1"] * 3
+    assert [server.region for server in topology.servers()] == ["us-central1"] * 3 + ["europe-west1"] * 3
 
 
 def test_listeners_servers_and_agents_move_with_their_environment_variables(config: DemoConfig) -> None:
-    world = World(config)
-    assert [world.urls_of(node)[0] for node in world.nodes()] == [
+    topology = DemoTopology(config)
+    assert [topology.urls_of(node)[0] for node in topology.nodes()] == [
         f"http://127.0.0.1:{port}" for port in (18080, 18180, 18280, 18380)
     ]
-    assert [server.port for server in world.servers()] == [19101, 19102, 19103, 19201, 19202, 19203]
-    assert [node.url for node in world.nodes()[2:]] == ["https://127.0.0.1:19440", "https://127.0.0.1:19441"]
+    assert [server.port for server in topology.servers()] == [19101, 19102, 19103, 19201, 19202, 19203]
+    assert [node.url for node in topology.nodes()[2:]] == ["https://127.0.0.1:19440", "https://127.0.0.1:19441"]
 
 
 def test_every_port_of_the_demo_is_named_once(config: DemoConfig) -> None:
-    assert len(World(config).ports()) == 3 + 4 + 2 + 6 + 4 * 3
+    assert len(DemoTopology(config).ports()) == 3 + 4 + 2 + 6 + 4 * 3
 
 
 def test_the_ports_of_nodes_among_themselves_move_and_each_node_has_its_own(config: DemoConfig) -> None:
-    world = World(config)
-    taken = {port: what for port, what in world.ports().items() if "of node" in what}
+    topology = DemoTopology(config)
+    taken = {port: what for port, what in topology.ports().items() if "of node" in what}
     assert sorted(taken) == [base + port for base in (19700, 19800, 19900, 20000) for port in (0, 1, 2)]
     assert taken[19901] == "overflow of node eu-1"
-    fleets = [fleet["spec"] for fleet in world.objects("Fleet")]
+    fleets = [fleet["spec"] for fleet in topology.objects("Fleet")]
     assert {fleet["peer_port"] for fleet in fleets} == {19700}
 
 
 def test_demos_a_few_ports_apart_do_not_meet(tmp_path: Path) -> None:
     def ports(base: int) -> set[int]:
         ports = (base, base + 1, base + 400, base + 2, base + 4, base + 5, base + 6)
-        return set(World(DemoConfig(tmp_path, *ports)).ports())
+        return set(DemoTopology(DemoConfig(tmp_path, *ports)).ports())
 
     assert len(ports(12_000)) == 27
     assert not ports(12_000) & ports(12_010)
@@ -95,7 +95,7 @@ def test_secrets_are_made_once_and_readable_by_the_owner_alone(tmp_path: Path) -
 
 def test_the_files_that_hold_secrets_are_readable_by_the_owner_alone(config: DemoConfig) -> None:
     config.make_directories()
-    write_configuration(World(config), read_or_create(config.demo / "secrets.json"))
+    write_configuration(DemoTopology(config), read_or_create(config.demo / "secrets.json"))
     for path in (config.supervisor_conf, config.demo / "redis" / "redis.conf"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -129,7 +129,7 @@ def pasted_commands() -> str:
 def test_pasted_commands_name_no_port_and_no_process_of_another_copy(config: DemoConfig) -> None:
     commands = pasted_commands()
     assert not re.search(r"127\.0\.0\.1:(?!5353)\d+|localhost:\d+|pgrep|pkill|killall", commands)
-    known = set(re.findall(r"^export (\w+)=", shell(World(config), {"operator_token": "t"}), re.MULTILINE))
+    known = set(re.findall(r"^export (\w+)=", shell(DemoTopology(config), {"operator_token": "t"}), re.MULTILINE))
     set_by_hand = set(re.findall(r"^ *(\w+)=", commands, re.MULTILINE))
     used = set(re.findall(r"\$(\w+)", commands))
     assert used - known - set_by_hand - {"PWD"} == set()
