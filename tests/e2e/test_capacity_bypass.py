@@ -156,7 +156,7 @@ def test_bypass_tokens_work_behind_tls(tmp_path: Path) -> None:
         tested = replace(
             honest, load_balancers=fronts, certificates=(pem,), bypass_tokens=(BypassToken(digest_of(word), POOL),)
         )
-        with rendered_proxy.running(in_ten_seconds(compile_snapshot(env).output), tmp_path) as proxy:
+        with rendered_proxy.running(in_ten_seconds(compile_snapshot(tested).output), tmp_path) as proxy:
             statuses = [
                 Counter(over_tls(proxy.ports["lst-1"], headers) for _ in range(20)) for headers in ({}, marked(word))
             ]

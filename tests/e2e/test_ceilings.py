@@ -17,8 +17,7 @@ import pytest
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import AccountShare, Pool, Region, RegionNode, RegionShare, Snapshot
 from apps.compiler.model.shared import Limit, LimitKind, Protocol, WeightedPool, WhenFull
-from tests.e2e.overflow_env import KEY, POOL, RegionSetup, in_flight, regions
-from tests.e2e.overflow_env import NodeEnv as OverflowEnv
+from tests.e2e.overflow_env import KEY, POOL, OverflowEnv, RegionSetup, in_flight, regions
 from tests.e2e.region_servers import HOST, Gate, SlowServer
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, running
 from tests.ports import spare_port
