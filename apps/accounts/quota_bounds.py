@@ -4,6 +4,7 @@ from __future__ import annotations
 
 DEFAULTS = {
     "routes": 1000,
+    "policies": 50,
     "pools": 200,
     "hostnames": 200,
     "certificates": 100,

@@ -24,6 +24,7 @@ NOUNS = (
     "nodes",
     "overflow",
     "plans",
+    "policies",
     "pools",
     "records",
     "regions",

@@ -134,7 +134,7 @@ def _parts(name: str, before: Any, after: Any, names: Names) -> list[tuple[str, 
 
 def _own_fields(thing: Any) -> list[str]:
     """Fields that are said about the object itself; children are objects of their own."""
-    children = {LoadBalancer: {"listeners", "routes"}, Pool: {"servers"}}.get(type(thing), set())
+    children = {LoadBalancer: {"listeners", "routes", "rule_sets"}, Pool: {"servers"}}.get(type(thing), set())
     return [each.name for each in fields(thing) if each.name not in children]
 
 

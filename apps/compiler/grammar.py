@@ -63,7 +63,7 @@ _RESERVED_NAMES = frozenset(
         "default", "st-routes", "st-latency", "redirect",
     }
 )  # fmt: skip
-_FORBIDDEN_HEADERS = frozenset(
+FORBIDDEN_HEADERS = frozenset(
     {
         "host", "content-length", "connection", "keep-alive", "proxy-authenticate", "proxy-authorization",
         "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "forwarded", "x-real-ip",
@@ -282,13 +282,19 @@ def method(value: object) -> str:
     return text
 
 
-def header_name(value: object) -> str:
-    """A request header that a route may look at: not hop-by-hop, not one that we or the framing set."""
+def header_shape(value: object) -> str:
+    """The name of any header."""
     text = _text(value, 64)
     if not _HEADER_NAME.fullmatch(text):
         raise GrammarError("header_name", "Use letters, digits and inner hyphens, beginning with a letter.")
+    return text
+
+
+def header_name(value: object) -> str:
+    """A request header that a route may look at: not hop-by-hop, not one that we or the framing set."""
+    text = header_shape(value)
     lower = text.lower()
-    if lower in _FORBIDDEN_HEADERS or lower.startswith(("x-forwarded-", "x-spillway-")):
+    if lower in FORBIDDEN_HEADERS or lower.startswith(("x-forwarded-", "x-spillway-")):
         raise GrammarError(
             "header_reserved", f"Choose another header; {text!r} belongs to the connection or is set by the balancer."
         )

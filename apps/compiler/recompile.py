@@ -84,8 +84,8 @@ def _is_simple(previous: Compilation[Bundle], front: LoadBalancer, old: list[Rou
 
 def _is_plain(route: Route) -> bool:
     """Whether the route lives in maps alone and splits among no more pools than every frontend is ready for."""
-    special = (is_conditional(route), route.scheme, route.fixed_response, route.prefix_rewrite)
-    return not any(each not in (None, False) for each in special) and len(route.pools) <= 2
+    special = (is_conditional(route), route.scheme, route.fixed_response, route.prefix_rewrite, route.rule_set)
+    return not any(each not in (None, False, "") for each in special) and len(route.pools) <= 2
 
 
 def _passes(after: Snapshot, routes: list[Route]) -> bool:

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Hostname
 from apps.compiler.model.shared import Protocol
-from apps.definitions.models import Certificate, LoadBalancer, Pool, Record, Route, Server, Zone
+from apps.definitions.models import Certificate, LoadBalancer, Policy, Pool, Record, Route, Server, Zone
 from apps.fleet.models import CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 
@@ -36,12 +36,14 @@ def stacks_of(row: object) -> list[Stack]:
     return list(found.order_by("name").distinct())
 
 
-def _stacks_of(row: object) -> QuerySet[Stack]:  # noqa: PLR0911 - an answer per kind
+def _stacks_of(row: object) -> QuerySet[Stack]:  # noqa: C901, PLR0911 - an answer per kind
     match row:
         case Route():
             return stacks_of_load_balancers([row.load_balancer_id])
         case LoadBalancer():
             return stacks_of_load_balancers([row.pk])
+        case Policy():
+            return stacks_of_load_balancers(load_balancers_of_policy(row))
         case Pool():
             return stacks_of_load_balancers(_fronts_of_pool(row.pk))
         case Server():
@@ -64,6 +66,13 @@ def _stacks_of(row: object) -> QuerySet[Stack]:  # noqa: PLR0911 - an answer per
 
 def _fronts_of_pool(pool: int) -> QuerySet[LoadBalancer]:
     return LoadBalancer.objects.filter(Q(routes__pools__pool=pool) | Q(listeners__default_pool=pool))
+
+
+def load_balancers_of_policy(row: Policy) -> list[int]:
+    """Load balancers (ids) with routes for which the policy holds, or might as soon as one has its hostname."""
+    of_account = Q(routes__account=row.account_id) if row.whole_account or row.hostnames else Q(pk=None)
+    held = of_account | Q(routes__policy_links__policy=row.pk) | Q(policies=row.pk)
+    return list(LoadBalancer.objects.filter(held).values_list("pk", flat=True).distinct())
 
 
 def zones_of(row: object) -> list[Zone]:

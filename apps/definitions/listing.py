@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from apps.definitions.models import Route, RoutePool
+from apps.definitions.models import Route, RoutePolicy, RoutePool
 
 
 class Named(NamedTuple):
@@ -21,6 +21,15 @@ class Named(NamedTuple):
 
 class ListedPool(NamedTuple):
     """A pool that a route names, and whose it is."""
+
+    pk: int
+    name: str
+    account_id: int
+    account: Named
+
+
+class ListedPolicy(NamedTuple):
+    """A policy that a route names, and whose it is."""
 
     pk: int
     name: str
@@ -65,7 +74,9 @@ class ListedRoute:
     fixed_response: dict[str, Any] | None
     prefix_rewrite: str | None
     assertions: list[dict[str, Any]]
+    rules: dict[str, Any] | None
     shares: list[ListedShare]
+    policies: list[ListedPolicy]
 
     @property
     def account_id(self) -> int:
@@ -76,16 +87,26 @@ class ListedRoute:
 _COLUMNS = (
     *("pk", "name", "account_id", "account__name", "version", "manager", "load_balancer_id", "load_balancer__name"),
     *("hostname_id", "hostname__name", "hostname__verification", "path", "path_kind", "methods", "headers", "scheme"),
-    *("action", "redirect", "fixed_response", "prefix_rewrite", "assertions"),
+    *("action", "redirect", "fixed_response", "prefix_rewrite", "assertions", "rules"),
 )
 _SHARES = ("route_id", "pool_id", "pool__name", "pool__account_id", "pool__account__name", "weight")
 
 
 def listed(rows: QuerySet[Route]) -> list[ListedRoute]:
-    """The routes of a query that has its order and its end; two queries, however many rows."""
+    """The routes of a query that has its order and its end; three queries, however many rows."""
     found = list(rows.prefetch_related(None).values_list(*_COLUMNS))
-    shares = _shares_of(columns[0] for columns in found)
-    return [_route(columns, shares[columns[0]]) for columns in found]
+    ids = [columns[0] for columns in found]
+    shares, policies = _shares_of(ids), _policies_of(ids)
+    return [_route(columns, shares[columns[0]], policies[columns[0]]) for columns in found]
+
+
+def _policies_of(ids: Iterable[int]) -> dict[int, list[ListedPolicy]]:
+    found: dict[int, list[ListedPolicy]] = defaultdict(list)
+    columns = ("route_id", "policy_id", "policy__name", "policy__account_id", "policy__account__name")
+    rows = RoutePolicy.objects.filter(route__in=list(ids)).order_by("id").values_list(*columns)
+    for route, pk, name, owner, account in rows:
+        found[route].append(ListedPolicy(pk, name, owner, Named(owner, account)))
+    return found
 
 
 def _shares_of(ids: Iterable[int]) -> dict[int, list[ListedShare]]:
@@ -96,9 +117,10 @@ def _shares_of(ids: Iterable[int]) -> dict[int, list[ListedShare]]:
     return found
 
 
-def _route(columns: tuple[Any, ...], shares: list[ListedShare]) -> ListedRoute:
+def _route(columns: tuple[Any, ...], shares: list[ListedShare], policies: list[ListedPolicy]) -> ListedRoute:
     pk, name, owner, account, version, manager, balancer, front, hostname_id, host, verification, *rest = columns
-    path, path_kind, methods, headers, scheme, action, redirect, fixed_response, prefix_rewrite, assertions = rest
+    path, path_kind, methods, headers, scheme, action, redirect, fixed_response, *rest = rest
+    prefix_rewrite, assertions, rules = rest
     return ListedRoute(
         pk=pk,
         name=name,
@@ -118,5 +140,7 @@ def _route(columns: tuple[Any, ...], shares: list[ListedShare]) -> ListedRoute:
         fixed_response=fixed_response,
         prefix_rewrite=prefix_rewrite,
         assertions=assertions,
+        rules=rules,
         shares=shares,
+        policies=policies,
     )

@@ -7,6 +7,7 @@ the conflict check of the pages. Choices are those of `apps.compiler.model.fleet
 from __future__ import annotations
 
 from enum import StrEnum
+from types import SimpleNamespace
 
 from django.db import models
 from django.db.models import Q
@@ -179,13 +180,31 @@ class Listener(models.Model):
         return f"{self.name} ({self.protocol} :{self.port})"
 
 
+class Policy(Definition):
+    """Settings that many routes share: `rules` is their document (shapes/traffic/policy.py), by block.
+
+    It holds for the routes that name it, and without being named for all routes of its account (`whole_account`), for
+    those of some hostnames, and for all routes of load balancers that are its account's.
+    """
+
+    rules = models.JSONField(default=dict)
+    whole_account = models.BooleanField(default=False)
+    hostnames = models.JSONField(default=list)
+    load_balancers = models.ManyToManyField(LoadBalancer, related_name="policies")
+
+    @property
+    def default_for(self) -> SimpleNamespace:
+        """For whom it holds without being named, as documents have it."""
+        return SimpleNamespace(account=self.whole_account, hostnames=self.hostnames, load_balancers=self.load_balancers)
+
+
 class Route(Definition):
     """Hostname + path (+ methods, headers) → weighted pools, a redirect or a fixed response.
 
     `headers` is `[{name, match, value}]`, `methods` `["GET", …]`, `scheme` is empty for a route of http and https;
     exactly one of the rows in `pools`, `redirect` and `fixed_response` says what happens, named by `action`.
     `assertions` say of requests what must happen to them, and keep every revision from being pushed in which it does
-    not.
+    not. `rules` are settings of its own (shapes/traffic/policy.py), nearer than those of its policies.
     """
 
     class Action(models.TextChoices):
@@ -205,6 +224,7 @@ class Route(Definition):
     fixed_response = models.JSONField(null=True)
     prefix_rewrite = models.CharField(max_length=1024, null=True)
     assertions = models.JSONField(default=list)
+    rules = models.JSONField(null=True)
 
     class Meta(Definition.Meta):
         indexes = (
@@ -217,6 +237,13 @@ class Route(Definition):
         """The weighted pools in the order in which they were made; no query where the selectors brought them along."""
         fetched: list[RoutePool] | None = getattr(self, "fetched_shares", None)
         return list(self.pools.select_related("pool__account").order_by("id")) if fetched is None else fetched
+
+    @property
+    def policies(self) -> list[Policy]:
+        """The policies that it names, nearest first; no query where the selectors brought them along."""
+        fetched: list[RoutePolicy] | None = getattr(self, "fetched_policies", None)
+        links = self.policy_links.select_related("policy__account").order_by("id") if fetched is None else fetched
+        return [link.policy for link in links]
 
 
 class RoutePool(models.Model):
@@ -235,6 +262,20 @@ class RoutePool(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pool} {self.weight}"
+
+
+class RoutePolicy(models.Model):
+    """A policy that a route names; the older link is nearer."""
+
+    route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="policy_links")
+    policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="route_links")
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (models.UniqueConstraint(fields=("route", "policy"), name="policy_once_per_route"),)
+
+    def __str__(self) -> str:
+        return f"{self.policy} of {self.route}"
 
 
 class StoredPlan(models.Model):

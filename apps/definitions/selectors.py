@@ -19,6 +19,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
 from apps.compiler.model.shared import Protocol
 from apps.core.errors import FieldError, Invalid, NotFound
+from apps.definitions.affected_targets import load_balancers_of_policy
 from apps.definitions.filters import filter_routes
 from apps.definitions.listing import ListedRoute, listed
 from apps.definitions.models import (
@@ -27,9 +28,11 @@ from apps.definitions.models import (
     Certificate,
     Listener,
     LoadBalancer,
+    Policy,
     Pool,
     Record,
     Route,
+    RoutePolicy,
     RoutePool,
     Schedule,
     Server,
@@ -62,6 +65,7 @@ __all__ = [
     "page_of_plans",
     "page_of_routes",
     "plans",
+    "policies",
     "pools",
     "read_cursor",
     "records",
@@ -83,6 +87,7 @@ _NAMED_BY_ROUTES = (
     *("hostname__account", "hostname__released_at", "load_balancer__name", "load_balancer__account"),
 )
 _OF_SHARES = ("route", "weight", "pool__name", "pool__account__name", "pool__account__title", "pool__protocol")
+_OF_LINKS = ("route", "policy__name", "policy__account__name")
 
 
 def routes(actor: Actor) -> QuerySet[Route]:
@@ -90,7 +95,10 @@ def routes(actor: Actor) -> QuerySet[Route]:
     shares = RoutePool.objects.select_related("pool__account").only(*_OF_SHARES).order_by("id")
     rows = Route.objects.select_related("account", "hostname", "load_balancer")
     rows = rows.only(*(field.name for field in Route._meta.concrete_fields), *_NAMED_BY_ROUTES)
-    rows = rows.prefetch_related(Prefetch("pools", shares, to_attr="fetched_shares"))
+    links = RoutePolicy.objects.select_related("policy__account").only(*_OF_LINKS).order_by("id")
+    rows = rows.prefetch_related(
+        Prefetch("pools", shares, to_attr="fetched_shares"), Prefetch("policy_links", links, to_attr="fetched_policies")
+    )
     return actor.visible(rows).order_by("hostname__name", "path", "id")
 
 
@@ -99,6 +107,12 @@ def pools(actor: Actor) -> QuerySet[Pool]:
     backends = Backend.objects.select_related("region").prefetch_related("servers")
     rows = Pool.objects.select_related("account", "health_check").prefetch_related(Prefetch("backends", backends))
     return seen_pools(actor, rows).order_by("account__name", "name")
+
+
+def policies(actor: Actor) -> QuerySet[Policy]:
+    """Settings that routes share, with the load balancers that they are defaults of."""
+    rows = Policy.objects.select_related("account").prefetch_related("load_balancers")
+    return actor.visible(rows).order_by("account__name", "name")
 
 
 def grants(actor: Actor) -> QuerySet[Grant]:
@@ -201,6 +215,8 @@ def fleets_of(row: object) -> list[Fleet]:
             found = fleets_of_load_balancers([row.load_balancer_id])
         case LoadBalancer():
             found = fleets_of_load_balancers([row.pk])
+        case Policy():
+            found = fleets_of_load_balancers(load_balancers_of_policy(row))
         case Pool():
             found = fleets_of_pools([row.pk])
         case Server():

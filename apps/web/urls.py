@@ -36,6 +36,7 @@ from apps.web.load_balancers import views as load_balancers
 from apps.web.overflow import views as overflow
 from apps.web.overview import search
 from apps.web.overview import views as overview
+from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
 from apps.web.pools import views as pools
 from apps.web.routes import editing as route_editing
@@ -213,6 +214,11 @@ urlpatterns = [
     path("zones/<int:pk>/records/new", zone_forms.new_record, name="record-new"),
     path("records/<int:pk>/edit", zone_forms.edit_record, name="record-edit"),
     path("records/<int:pk>/delete", zones.delete_record, name="record-delete"),
+    path("policies", policies.index, name="policies"),
+    path("policies/new", policies.new, name="policy-new"),
+    path("policies/<int:pk>", policies.detail, name="policy"),
+    path("policies/<int:pk>/edit", policies.edit, name="policy-edit"),
+    path("policies/<int:pk>/delete", policies.delete, name="policy-delete"),
     path("certificates", certificates.index, name="certificates"),
     path("certificates/new", certificates.new, name="certificate-new"),
     path("certificates/<int:pk>/renew", certificates.renew, name="certificate-renew"),

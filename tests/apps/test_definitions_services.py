@@ -263,7 +263,7 @@ def test_lists_and_snapshots_ask_the_same_number_of_questions_whatever_their_siz
     tutorial_env: Actor, acme: Actor, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     def look(rows: int) -> None:
-        with django_assert_num_queries(2):
+        with django_assert_num_queries(3):
             assert (
                 len([describe(row) for row in selectors.page_of_routes(selectors.routes(acme), limit=500).rows]) == rows
             )
@@ -273,7 +273,7 @@ def test_lists_and_snapshots_ask_the_same_number_of_questions_whatever_their_siz
             assert [describe(row) for row in selectors.load_balancers(tutorial_env)]
         with django_assert_num_queries(1):
             selectors.route_conflicts(acme, spec_of_shop)
-        with django_assert_num_queries(25):
+        with django_assert_num_queries(27):
             freeze(fleet)
 
     spec_of_shop, fleet = spec_of(acme, "shop"), Fleet.objects.get(name="us-central1").pk

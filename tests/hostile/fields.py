@@ -14,6 +14,7 @@ from typing import Any
 from apps.accounts.quota_bounds import DEFAULTS
 from tests.hostile.cloud_examples import CLOUD_EXAMPLES
 from tests.hostile.legal import (
+    HEADER,
     LABEL,
     METHOD,
     MS,
@@ -30,6 +31,7 @@ from tests.hostile.legal import (
     credentials,
     dns_server,
     header_name,
+    header_text,
     header_value,
     instant,
     is_host,
@@ -68,12 +70,29 @@ POOL: Document = {
         }
     ],
 }  # fmt: skip
+POLICY_RULES: Document = {
+    "request_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
+    "response_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
+    "security_headers": {
+        "hsts_seconds": 1, "hsts_subdomains": True, "no_sniff": True, "frames": "deny", "referrer": "no-referrer",
+    },
+    "cors": {
+        "origins": ["https://a.example"], "methods": ["GET"], "headers": ["X-A"], "exposed_headers": ["X-B"],
+        "credentials": True, "max_age_s": 1,
+    },
+    "rewrite": {"host": "a.example", "path": "/x", "drop_query": True},
+    "maintenance": {
+        "enabled": True, "status": 503, "content_type": "text/plain", "body": "x", "retry_after_s": 1,
+        "allow": ["192.0.2.0/24"],
+    },
+}  # fmt: skip
 ROUTE: Document = {
     "load_balancer": "front", "hostname": "hostile.acme.example", "path": "/a", "path_kind": "prefix",
     "methods": ["GET"],
     "scheme": "https",
     "headers": [{"name": "X-A", "match": "equals", "value": "v"}],
     "action": {"pools": [{"pool": "shop", "weight": 1}]}, "prefix_rewrite": "/b",
+    "policies": ["web"], "rules": {"rewrite": {"drop_query": True}},
     "assertions": [
         {
             "method": "GET", "host": "hostile.acme.example", "path": "/a/x", "headers": [{"name": "X-A", "value": "v"}],
@@ -140,6 +159,13 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             }
         },
     ),
+    "policy": (
+        "Policy",
+        {
+            "default_for": {"account": True, "hostnames": ["hostile.acme.example"], "load_balancers": ["front"]},
+            "rules": POLICY_RULES,
+        },
+    ),
     "pool": ("Pool", POOL),
     "load_balancer": (
         "LoadBalancer",
@@ -192,6 +218,14 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
 # What a field may hold, by the end of its pointer without list positions; the longest end that fits counts.
 RULES: dict[str, Legal] = {
     "title": title,
+    "default_for/account": boolean, "default_for/hostnames": is_host, "load_balancers": NAME, "policies": REFERENCE,
+    "set/X-A": header_text, "add/X-B": header_text, "remove": HEADER, "cors/headers": HEADER, "exposed_headers": HEADER,
+    "hsts_seconds": whole(0, 10**8), "hsts_subdomains": boolean, "no_sniff": boolean,
+    "frames": one_of("deny", "sameorigin"),
+    "referrer": one_of("no-referrer", "same-origin", "strict-origin", "strict-origin-when-cross-origin"),
+    "origins": text(300, r"\*|https?://(\*\.)?[a-z0-9.-]+(:[0-9]+)?"), "cors/credentials": boolean,
+    "max_age_s": whole(0, 86_400), "rewrite/host": one_host, "rewrite/path": is_path, "drop_query": boolean,
+    "enabled": boolean, "retry_after_s": whole(1, 86_400), "allow": is_network,
     "kind": one_of("operator", "customer", "none", "rate", "connections"),
     "account": NAME, "suspended": boolean, **{f"quotas/{name}": whole(0, 10**9) for name in DEFAULTS},
     "latitude": real(-90, 90), "longitude": real(-180, 180), "drained": boolean, "latency/to": NAME,

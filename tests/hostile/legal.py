@@ -214,6 +214,12 @@ def header_name(value: Any) -> bool:
     return HEADER(value) and not RESERVED.fullmatch(value)
 
 
+def header_text(value: Any) -> bool:
+    """What a policy may write as a header: RFC 9110's visible characters and spaces, braces around variables only."""
+    variables = r"\{(client_address|host|method|path|request_id|scheme|tls_version)\}"
+    return text(768, r"[!-~]([ -~]*[!-~])?")(value) and not re.search(r"[{}]", re.sub(variables, "", value))
+
+
 def header_value(value: Any) -> bool:
     """Plain signs; no word that HAProxy reads as part of a condition."""
     form = r"[A-Za-z0-9][A-Za-z0-9 ._~+=:@/*!&?<>-]*"

@@ -26,6 +26,7 @@ from apps.definitions.models import (
     Certificate,
     Listener,
     LoadBalancer,
+    Policy,
     Pool,
     Record,
     Route,
@@ -70,6 +71,8 @@ OWNERS = {
     "definitions.Server": "account",
     "definitions.Route": "account",
     "definitions.RoutePool": "route__account",
+    "definitions.Policy": "account",
+    "definitions.RoutePolicy": "route__account",
     "definitions.StoredPlan": "account",
     "definitions.CapacityTest": "account",
     "definitions.Schedule": "account",
@@ -146,7 +149,8 @@ def _more_of(actor: Actor) -> None:
     """What the tutorial does not have: a pool that nobody uses, a certificate, an invitation, a plan."""
     chain, key = pem_pair(f"shop.{actor.account.name}.example", days=40)
     pool: dict[str, Any] = {"kind": "Pool", "name": "spare", "spec": {"protocol": "http", "backends": []}}
-    objects = [pool, {"kind": "Certificate", "name": "shop", "spec": {"chain": chain, "key": key}}]
+    policy = {"kind": "Policy", "name": "web", "spec": {"rules": {"security_headers": {"no_sniff": True}}}}
+    objects = [pool, policy, {"kind": "Certificate", "name": "shop", "spec": {"chain": chain, "key": key}}]
     if actor.is_operator:
         objects.append({"kind": "StaticIP", "name": "front", "spec": {"region": "us-central1", "address": "192.0.2.7"}})
     apply_document(actor=actor, objects=objects)
@@ -214,7 +218,7 @@ def _plan(env: Env) -> None:
 
 def _objects(env: Env) -> Iterator[tuple[str, Any]]:
     own, operator = env.accounts["own"], env.accounts["operators"]
-    for model in (Route, Pool, Backend, Server, Certificate, Hostname, Invitation, StoredPlan, Entry):
+    for model in (Route, Policy, Pool, Backend, Server, Certificate, Hostname, Invitation, StoredPlan, Entry):
         yield model.__name__.lower(), model._default_manager.filter(account=own).earliest("pk")
     yield "webhook", Webhook.objects.get(account=own)
     yield "blackout", Blackout.objects.get()

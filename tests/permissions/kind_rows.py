@@ -75,6 +75,7 @@ ROUTE = {
     "path": "/",
     "action": {"fixed_response": {"status": 200, "body": "x"}},
 }
+POLICY = {"rules": {"security_headers": {"no_sniff": True}}}
 POOL = {"protocol": "http", "backends": []}
 CAPACITY_TEST = {"target": {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}}
 ACCOUNT = {"cloud": "aws"}
@@ -91,6 +92,7 @@ def acme(name: str) -> dict[str, str]:
 
 KINDS = (
     Kind("routes", "route", acme("shop"), ROUTE, **OWNED),
+    Kind("policies", "policy", acme("web"), POLICY, **OWNED),
     Kind("pools", "spare", acme("spare"), POOL, **OWNED),
     Kind("schedules", "schedule", acme("nightly"), SCHEDULE, **OWNED),
     Kind("capacity-tests", "capacitytest", acme("measure"), CAPACITY_TEST, **OF_POOL),

@@ -15,6 +15,8 @@ from typing import Annotated
 
 import pytest
 
+from apps.compiler.targets.terraform.aws import capabilities as aws
+from apps.compiler.targets.terraform.google import capabilities as google
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.base.shape import About, Shape
 from apps.definitions.shapes.base.words import Boolean
@@ -29,6 +31,7 @@ OBJECTS = {
     "LoadBalancer": {"load_balancer": "", "front": "", "listener": "listeners."},
     "Certificate": {"certificate": ""},
 }
+RULES = {"aws": aws.RULES, "google": google.RULES}
 HOLDERS = ("action.", "backends.", "overflow.")  # which the tables leave out of a field's name
 POOLS = {
     "health_check.fall",
@@ -55,6 +58,7 @@ ROUTES = {
     "load_balancer",
     "methods",
     "path_kind",
+    "policies",
     "pools.pool",
     "pools.weight",
     "redirect.host",
@@ -113,7 +117,13 @@ def short(path: str) -> str:
 
 def silent(target: str, kind: str, shape: type[Shape]) -> set[str]:
     """The fields that the table of a target says nothing of."""
-    return {path for path in map(short, paths_of(shape)) if path not in named_by(target, kind)}
+    return {path for path in map(short, paths_of(shape)) if path not in named_by(target, kind) | blocks(target, path)}
+
+
+def blocks(target: str, path: str) -> set[str]:
+    """The path itself where it belongs to a block of rules of which the target's table of rules speaks."""
+    block = path.removeprefix("rules.").partition(".")[0]
+    return {path} if path.startswith("rules.") and block in RULES[target] else set()
 
 
 @pytest.mark.parametrize(("target", "kind"), SILENT)

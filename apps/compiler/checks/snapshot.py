@@ -29,6 +29,7 @@ from apps.compiler.checks.fields import (
     check_server,
 )
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
+from apps.compiler.checks.policies import check_rules
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
 from apps.compiler.model.fleet import Pool, Snapshot
 from apps.compiler.model.shared import Certificate, LoadBalancer
@@ -96,6 +97,7 @@ def _check_routes(notes: Notes, snapshot: Snapshot, pools: dict[str, Pool]) -> N
         for route in front.routes:
             check_route(notes, route)
             check_action(notes, route, pools)
+        check_rules(notes, front)
     check_owners(notes, notes.kept(route for front in snapshot.load_balancers for route in front.routes))
     for front in snapshot.load_balancers:
         check_twins(notes, front)

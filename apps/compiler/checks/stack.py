@@ -22,6 +22,7 @@ from apps.compiler import grammar
 from apps.compiler.checks.examination import Examination, Notes
 from apps.compiler.checks.fields import check_certificate, check_listener, check_pool, check_route, check_server
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
+from apps.compiler.checks.policies import check_rules
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
 from apps.compiler.model.shared import Certificate, Listener, LoadBalancer
 from apps.compiler.model.stack import CloudBackend, CloudPool, CloudZone, RecordType, StackSnapshot
@@ -147,6 +148,7 @@ class _Examiner:
             check_action(self.notes, route, pools)
             if not self.notes.is_out(route.id):
                 self._take(self.capabilities.unsupported_in_route(route, front))
+        check_rules(self.notes, front)
 
     def _checked(
         self, listener: Listener, front: LoadBalancer, pools: dict[str, CloudPool], certificates: dict[str, Certificate]

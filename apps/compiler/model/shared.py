@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from apps.compiler.model.policy import RuleSet
+
 
 class Protocol(StrEnum):
     """What a listener speaks with clients."""
@@ -139,7 +141,8 @@ class Route:
     `hostname` is canonical (lower case, IDNA, no final dot); a leading `*.` makes it a wildcard for exactly
     one label. `path` starts with `/`; a prefix carries no final `/` except the root. `prefix_rewrite`
     replaces the matched prefix. `scheme` is http or https for a route of one of them, None for one of both.
-    `label` is what people call the route: for messages, never for files.
+    `rule_set` names the rules of its load balancer that hold for it, empty for none. `label` is what people call the
+    route: for messages, never for files.
     """
 
     id: str
@@ -156,6 +159,7 @@ class Route:
     prefix_rewrite: str | None = None
     assertions: tuple[Assertion, ...] = ()
     scheme: str | None = None
+    rule_set: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +264,7 @@ class LoadBalancer:
     account: str
     listeners: tuple[Listener, ...] = ()
     routes: tuple[Route, ...] = ()
+    rule_sets: tuple[RuleSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apps.compiler.model.fleet import Pool
+from apps.compiler.model.policy import Rules
 from apps.compiler.model.shared import HeaderMatch, Listener, LoadBalancer, PathKind, Protocol, Redirect, Route
+from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING, allows, rules_of
 from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, holds, rank, refusal_of
 
 NO_ROUTE_STATUS = 404
+PREFLIGHT_STATUS = 204
 # Why a route that takes the request as well comes after the winner, in the order of its rank (routing.py).
 LATER = (
     ("host", "it takes the host by a wildcard, the winner by its name"),
@@ -96,7 +99,8 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
         for route, miss in misses
         if route is not winner and (miss or winner)
     )
-    return _outcome(winner, passed, listener, question)
+    rules = rules_of(load_balancer, winner) if winner else NOTHING
+    return _outcome(winner, rules, passed, listener, question)
 
 
 def _miss(route: Route, question: Question, headers: Mapping[str, str]) -> tuple[str, str] | None:
@@ -126,12 +130,14 @@ def _listener(load_balancer: LoadBalancer, scheme: Protocol) -> Listener | None:
 
 
 def _outcome(
-    winner: Route | None, passed: tuple[PassedOver, ...], listener: Listener | None, question: Question
+    winner: Route | None, rules: Rules, passed: tuple[PassedOver, ...], listener: Listener | None, question: Question
 ) -> Trace:
     if winner is None:
         if listener is not None and listener.default_pool_id:
             return Trace(None, passed, listener, pools=(Share(listener.default_pool_id, 1.0),), path=question.path)
         return Trace(None, passed, listener, status=NO_ROUTE_STATUS)
+    if (status := _status_of(rules, question)) is not None:
+        return Trace(winner, passed, listener, status=status)
     if winner.redirect is not None:
         location = location_of(winner.redirect, question)
         return Trace(winner, passed, listener, status=winner.redirect.code, location=location)
@@ -139,7 +145,29 @@ def _outcome(
         return Trace(winner, passed, listener, status=winner.fixed_response.status)
     whole = sum(share.weight for share in winner.pools)
     shares = tuple(Share(share.pool_id, share.weight / whole) for share in winner.pools if share.weight)
-    return Trace(winner, passed, listener, pools=shares, path=rewritten(winner, question.path))
+    return Trace(winner, passed, listener, pools=shares, path=_by_rules(rules, rewritten(winner, question.path)))
+
+
+def _status_of(rules: Rules, question: Question) -> int | None:
+    """The status by which a policy answers before any action: to a preflight, or during maintenance.
+
+    Networks that pass are not asked for: who asks here has no address.
+    """
+    headers = {name.lower(): value for name, value in question.headers.items()}
+    asks = question.method == "OPTIONS" and "access-control-request-method" in headers
+    if rules.cors and asks and allows(rules.cors, headers.get("origin", "")):
+        return PREFLIGHT_STATUS
+    maintenance = rules.maintenance
+    return (maintenance.status or MAINTENANCE_STATUS) if maintenance and maintenance.enabled else None
+
+
+def _by_rules(rules: Rules, path: str) -> str:
+    """The path with its query as policies leave it; a whole path of theirs comes before any prefix rewrite."""
+    if rules.rewrite is None:
+        return path
+    bare, mark, query = path.partition("?")
+    kept = "" if rules.rewrite.drop_query else mark + query
+    return (rules.rewrite.path or bare) + kept
 
 
 def rewritten(route: Route, path: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from apps.compiler.model.fleet import Pool, Snapshot
+from apps.compiler.model.policy import RuleSet
 from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.routing import number_of
 
@@ -98,8 +99,15 @@ def withhold(snapshot: Snapshot, out: Collection[str], good: Snapshot | None) ->
         snapshot,
         certificates=certificates,
         pools=tuple(pool for each in snapshot.pools if (pool := _pool(each, out, old))),
-        load_balancers=tuple(_front(each, out, old, present) for each in snapshot.load_balancers),
+        load_balancers=tuple(
+            _front(each, out, old, present, _rule_sets(each.id, good)) for each in snapshot.load_balancers
+        ),
     )
+
+
+def _rule_sets(front_id: str, good: Snapshot | None) -> tuple[RuleSet, ...]:
+    """The rules that routes of the load balancer had then."""
+    return next((each.rule_sets for each in good.load_balancers if each.id == front_id), ()) if good else ()
 
 
 def _certificate(new: Certificate, out: Collection[str], old: Mapping[str, Thing]) -> Certificate | None:
@@ -130,9 +138,20 @@ def _server(new: Server, out: Collection[str], old: Mapping[str, Thing]) -> Serv
     return was if isinstance(was, Server) else None
 
 
-def _front(new: LoadBalancer, out: Collection[str], old: Mapping[str, Thing], present: Collection[str]) -> LoadBalancer:
+def _front(
+    new: LoadBalancer,
+    out: Collection[str],
+    old: Mapping[str, Thing],
+    present: Collection[str],
+    rule_sets: tuple[RuleSet, ...],
+) -> LoadBalancer:
     routes = tuple(kept for each in new.routes if (kept := _route(each, out, old)))
-    return replace(new, routes=routes, listeners=tuple(_listener(each, out, present) for each in new.listeners))
+    listeners = tuple(_listener(each, out, present) for each in new.listeners)
+    known = {each.id: each for each in (*rule_sets, *new.rule_sets)}
+    used = {route.rule_set for route in routes}
+    return replace(
+        new, routes=routes, listeners=listeners, rule_sets=tuple(known[key] for key in sorted(known) if key in used)
+    )
 
 
 def _route(new: Route, out: Collection[str], old: Mapping[str, Thing]) -> Route | None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from apps.compiler.model import shared as model
+from apps.compiler.model.policy import RuleSet
+from apps.definitions.freezing.frozen_policies import Holder, Policies
 from apps.definitions.models import Listener, LoadBalancer, Route, RoutePool
 
 FIELDS = (
@@ -24,9 +26,10 @@ FIELDS = (
     "path_kind",
     "prefix_rewrite",
     "scheme",
+    "account_id",
 )
 # JSON columns as text: most are empty, and decoding them one by one costs more than all the rest.
-TEXTS = ("methods", "headers", "redirect", "fixed_response", "assertions")
+TEXTS = ("methods", "headers", "redirect", "fixed_response", "assertions", "rules")
 
 T = TypeVar("T")
 # What reading a column of the wrong form raises.
@@ -64,6 +67,13 @@ def _fixed_response(text: str) -> model.FixedResponse | None:
     return model.FixedResponse(**data) if data is not None else None
 
 
+class RoutesServed(NamedTuple):
+    """The routes of a load balancer, and the rules that hold for any of them."""
+
+    routes: tuple[model.Route, ...] = ()
+    rule_sets: tuple[RuleSet, ...] = ()
+
+
 class _Row:
     """One row of `FIELDS` and `TEXTS` as it becomes a route; `column` is the one that is being read."""
 
@@ -79,7 +89,7 @@ class _Row:
 
 def frozen_routes(
     rows: QuerySet[Route], pairs: QuerySet[RoutePool], unreadable: list[model.Unreadable] | None = None
-) -> dict[int, list[model.Route]]:
+) -> dict[int, RoutesServed]:
     """Load balancer → its routes among `rows`, oldest first; `pairs` are (at least) the shares of these routes.
 
     Rows that say nothing that could be meant are left out and noted in `unreadable`.
@@ -88,21 +98,27 @@ def frozen_routes(
     for pk, pool, weight in pairs.order_by("id").values_list("route_id", "pool_id", "weight").iterator(5000):
         shares[pk].append(model.WeightedPool(f"pool-{pool}", weight))
     found: dict[int, list[model.Route]] = defaultdict(list)
+    policies = Policies(rows)
     columns = rows.annotate(**{f"{field}_text": Cast(field, TextField()) for field in TEXTS}).order_by("id")
     for values in columns.values_list(*FIELDS, *(f"{field}_text" for field in TEXTS)).iterator(5000):
         row = _Row(values)
         try:
-            route = _route(row, tuple(shares.get(values[0], ())))
+            route = _route(row, tuple(shares.get(values[0], ())), policies)
         except UNREADABLE:
             label = f"{row.values['account__name']}/{row.values['name']}"
             if unreadable is not None:
                 unreadable.append(model.Unreadable(f"route-{values[0]}", label, row.column))
         else:
             found[values[1]].append(route)
-    return found
+    return defaultdict(RoutesServed, {front: _served(routes, policies) for front, routes in found.items()})
 
 
-def _route(row: _Row, shares: tuple[model.WeightedPool, ...]) -> model.Route:
+def _served(routes: list[model.Route], policies: Policies) -> RoutesServed:
+    used = sorted({route.rule_set for route in routes if route.rule_set})
+    return RoutesServed(tuple(routes), tuple(policies.rule_sets[each] for each in used))
+
+
+def _route(row: _Row, shares: tuple[model.WeightedPool, ...], policies: Policies) -> model.Route:
     values = row.values
     account, assertions = values["account__name"], values["assertions"]
     return model.Route(
@@ -120,7 +136,17 @@ def _route(row: _Row, shares: tuple[model.WeightedPool, ...]) -> model.Route:
         values["prefix_rewrite"],
         () if assertions == "[]" else row.read("assertions", lambda text: frozen_assertions(json.loads(text), account)),
         values["scheme"] or None,
+        row.read("rules", lambda rules: _rule_set(values, rules, policies)),
     )
+
+
+def _rule_set(values: Mapping[str, Any], rules: str | None, policies: Policies) -> str:
+    """The id of the rules that hold, empty where none do."""
+    if not policies and rules in (None, "null"):
+        return ""
+    named = policies.links.get(values["id"], ())
+    holder = Holder(values["load_balancer_id"], values["account_id"], values["hostname__name"], named, rules or "")
+    return policies.rule_set_of(holder)
 
 
 def frozen_assertions(documents: Iterable[dict[str, Any]], account: str) -> tuple[model.Assertion, ...]:
@@ -143,7 +169,7 @@ def _assertion(document: dict[str, Any], account: str) -> model.Assertion:
     )
 
 
-def frozen_front(row: LoadBalancer, routes: tuple[model.Route, ...]) -> model.LoadBalancer:
+def frozen_front(row: LoadBalancer, served: RoutesServed) -> model.LoadBalancer:
     """A load balancer with these routes, for asking what happens to a request: its listeners have no certificates."""
     fields = ("pk", "name", "protocol", "port", "default_pool_id")
     listeners = Listener.objects.filter(load_balancer=row).order_by("pk").values_list(*fields)
@@ -157,5 +183,5 @@ def frozen_front(row: LoadBalancer, routes: tuple[model.Route, ...]) -> model.Lo
             )
             for pk, name, protocol, port, pool in listeners
         ),
-        routes,
+        *served,
     )

@@ -32,8 +32,7 @@ def frozen_load_balancers(
     routes = frozen_routes(rows, RoutePool.objects.filter(**{f"route__load_balancer__{side}": target}), unreadable)
     fronts = LoadBalancer.objects.filter(**{side: target}).order_by("id").values_list("id", "name", "account__name")
     return tuple(
-        model.LoadBalancer(f"lb-{pk}", name, account, tuple(listeners[pk]), tuple(routes[pk]))
-        for pk, name, account in fronts
+        model.LoadBalancer(f"lb-{pk}", name, account, tuple(listeners[pk]), *routes[pk]) for pk, name, account in fronts
     )
 
 

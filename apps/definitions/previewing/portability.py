@@ -56,7 +56,7 @@ def incompatibilities_of(
         balancer.name,
         balancer.account.name,
         tuple(listeners[balancer.pk]),
-        tuple(frozen_routes(routes, shares)[balancer.pk]),
+        *frozen_routes(routes, shares)[balancer.pk],
     )
     led = Q(pk__in=shares.values("pool")) | Q(listeners__load_balancer=balancer) | Q(pk__in=pools)
     frozen = frozen_pools(Pool.objects.filter(led).distinct(), None, [], {})

@@ -20,7 +20,7 @@ from apps.compiler.questions.assertions import happens, names_that_cover
 from apps.compiler.questions.trace import Question, Trace, trace
 from apps.compiler.routing import number_of
 from apps.core.errors import FieldError, Invalid
-from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
+from apps.definitions.freezing.frozen_routes import RoutesServed, frozen_front, frozen_routes
 from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading.fields import Reader
 from apps.definitions.shapes.base.words import word
@@ -103,7 +103,7 @@ def trace_request(actor: Actor, question: Question, load_balancer: str | None = 
         rows = rows.filter(load_balancer__name=load_balancer)
     routes = frozen_routes(rows, RoutePool.objects.filter(route__in=rows))
     fronts = LoadBalancer.objects.select_related("account").filter(pk__in=routes).order_by("name")
-    return [_told(actor, question, front, tuple(routes[front.pk])) for front in fronts]
+    return [_told(actor, question, front, routes[front.pk]) for front in fronts]
 
 
 def _is_own(actor: Actor, names: tuple[str, str]) -> bool:
@@ -111,7 +111,7 @@ def _is_own(actor: Actor, names: tuple[str, str]) -> bool:
     return own.exclude(verification="").exists()
 
 
-def _told(actor: Actor, question: Question, row: LoadBalancer, routes: tuple[model.Route, ...]) -> Traced:
+def _told(actor: Actor, question: Question, row: LoadBalancer, routes: RoutesServed) -> Traced:
     found = trace(frozen_front(row, routes), question)
     listener = found.listener.label if found.listener else None
     passed = tuple(

@@ -18,6 +18,7 @@ from apps.definitions.models import (
     CapacityTest,
     Certificate,
     LoadBalancer,
+    Policy,
     Pool,
     Record,
     Route,
@@ -37,7 +38,7 @@ from apps.definitions.shapes.traffic.route import Action, RouteSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 Document = dict[str, Any]
-Owned = Certificate | Pool | LoadBalancer | Route | ListedRoute | Zone | Record | CapacityTest | Schedule
+Owned = Certificate | Pool | LoadBalancer | Policy | Route | ListedRoute | Zone | Record | CapacityTest | Schedule
 Row = Account | Region | Fleet | Node | CloudAccount | Stack | AddressPool | StaticIP | Grant | Owned
 S = TypeVar("S")
 
@@ -54,6 +55,7 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     Certificate: "Certificate",
     Pool: "Pool",
     LoadBalancer: "LoadBalancer",
+    Policy: "Policy",
     Route: "Route",
     ListedRoute: "Route",
     Zone: "Zone",

@@ -15,6 +15,7 @@ from apps.definitions.shapes.platform.account import AccountSpec
 from apps.definitions.shapes.platform.topology import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.definitions.shapes.traffic.load_balancer import LoadBalancerSpec
+from apps.definitions.shapes.traffic.policy import PolicySpec
 from apps.definitions.shapes.traffic.pool import PoolSpec
 from apps.definitions.shapes.traffic.record import RecordSpec
 from apps.definitions.shapes.traffic.route import RouteSpec
@@ -33,6 +34,7 @@ SHAPES: dict[str, type[Shape]] = {
     "Certificate": CertificateSpec,
     "Pool": PoolSpec,
     "LoadBalancer": LoadBalancerSpec,
+    "Policy": PolicySpec,
     "Route": RouteSpec,
     "Zone": ZoneSpec,
     "Record": RecordSpec,

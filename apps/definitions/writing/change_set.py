@@ -13,7 +13,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname, Membership
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.affected_targets import stacks_of, stacks_of_hostname, stacks_of_load_balancers, zones_of
-from apps.definitions.models import Certificate, LoadBalancer, Pool, Zone
+from apps.definitions.models import Certificate, LoadBalancer, Policy, Pool, Zone
 from apps.definitions.selectors import fleets_of, fleets_of_hostname, fleets_of_load_balancers
 from apps.definitions.sharing import lock_shared, usable_pools, usable_zones
 from apps.definitions.writing.intent import request_zone_push
@@ -260,7 +260,7 @@ class ChangeSet:
         return row
 
     def owned(self, model: type[T], owner: Account, reference: str | None, pointer: str) -> T | None:
-        """A pool, zone or certificate by reference, as `owner` sees it; None and an error when there is none.
+        """A pool, zone, certificate or policy by reference, as `owner` sees it; None and an error when there is none.
 
         Customers name their own, and pools and zones that an operator shares with them; what else belongs to others
         does not exist for them.
@@ -292,6 +292,7 @@ WORDS: dict[type[Model], str] = {
     AddressPool: "pool of addresses",
     StaticIP: "static IP",
     LoadBalancer: "load balancer",
+    Policy: "policy",
     Pool: "pool",
     Certificate: "certificate",
     Zone: "zone",

@@ -30,6 +30,7 @@ PAGES = {
     "own-account": "operate/accounts",
     "people": "operate/accounts",
     "person": "operate/accounts",
+    "polic": "use/policies",
     "pool": "use/traffic#pools-and-health-checks",
     "portability": "use/clouds",
     "quarantine": "use/rollouts#quarantine",

@@ -13,6 +13,7 @@ from apps.definitions.shapes.base.words import as_texts
 
 NAME_HINT = "Lowercase letters, digits and hyphens. Used in the API."
 LISTS = {"array": "One per line.", "object": "key=value, one per line."}
+YES_NO = {"true": "yes", "false": "no"}
 LINES = {"rows": 3, "spellcheck": "false", "class": "mono"}
 
 
@@ -46,8 +47,10 @@ def form_field(field: Field, widget: forms.Widget | None = None) -> forms.Field:
     type_of = "array" if field.many else schema.get("type", "string")
     hint = field.about.help if field.about.hint is None else field.about.hint
     default = None if field.required else field.default
-    if type_of == "boolean":
+    if type_of == "boolean" and not field.nullable:
         return forms.BooleanField(label=field.about.label, required=False, help_text=hint, initial=default)
+    if field.nullable and (labels or type_of == "boolean"):
+        labels = {"": "not set"} | dict(labels or YES_NO)
     if labels:
         widget = widget or forms.Select(choices=list(labels.items()))
     elif type_of in ("integer", "number"):
@@ -73,6 +76,8 @@ def typed(field: forms.Field, text: Any) -> Any:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return (pairs(lines) if field.type == "object" else lines) or None
     text = text.strip()
+    if field.type == "boolean":
+        return {"true": True, "false": False}.get(text)
     return int(text) if field.type == "integer" and re.fullmatch(r"[0-9]{1,12}", text) else text or None
 
 
@@ -84,6 +89,8 @@ def pairs(entries: list[str]) -> dict[str, str] | list[str]:
 
 def written(value: object) -> str:
     """A value as text; nothing for none and for an empty list."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, dict):
         value = as_texts(value)
     if isinstance(value, list | tuple):

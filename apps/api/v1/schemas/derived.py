@@ -28,7 +28,7 @@ PLAIN: Mapping[str, Callable[..., Written]] = {
 def serializer_of(shape: Any) -> type[serializers.Serializer[Any]]:
     """A serializer that says what a shape (a class of Shape) does; it validates nothing."""
     members: dict[str, Any] = {field.name: _field(field) for field in fields_of(shape)}
-    absent = [field.name for field in fields_of(shape) if field.about.absent_when_empty]
+    absent = [field.name for field in fields_of(shape) if field.about.absent_when_empty or field.sparse]
     members |= {"__doc__": shape.__doc__, "may_be_absent": (*shape.may_be_absent, *absent)}
     return type(shape.component or shape.__name__, (serializers.Serializer,), members)
 

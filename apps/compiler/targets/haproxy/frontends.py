@@ -1,8 +1,8 @@
 """Listeners as frontends; the same rules for every listener of one load balancer.
 
 The steps of an http frontend, in the order of its lines: answer the probe, refuse what no route gets, say who the
-client is, look the route up, count it, find out what it does, rewrite, choose the backend. None of them grows with the
-number of routes.
+client is, look the route up, count it, find out what it does, rewrite, follow its policies, choose the backend. None of
+them grows with the number of routes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from apps.compiler.targets.haproxy.overflow.admission import Rules, add_release,
 from apps.compiler.targets.haproxy.overflow.ceilings import add_idle_rule, add_source_rules
 from apps.compiler.targets.haproxy.overflow.local_traffic import add_home_rules, other_regions, own_region
 from apps.compiler.targets.haproxy.overflow.remote_traffic import tcp_marker
+from apps.compiler.targets.haproxy.policies.attach import add_policies
 from apps.compiler.targets.haproxy.refusals import add_circle_guard, add_loop_guard, add_request_refusals
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
@@ -116,6 +117,7 @@ def _add_http_rules(
         plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
         section.add("http-request", "return", "status", "404", *plain, *no_action)
     _add_rewrites(section, load_balancer)
+    add_policies(section, load_balancer, listener, map_path(load_balancer.id, "rules"))
     if own is not None:
         _add_overflow(section, snapshot, own, listener)
     section.add("use_backend", REDIRECT_BACKEND, "if", "{", "var(txn.action)", "-m", "beg", REDIRECT, "}")

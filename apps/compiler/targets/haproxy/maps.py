@@ -1,7 +1,7 @@
 """Routes as map entries, so that their number costs nothing and a change needs no reload.
 
-Four maps per load balancer, each `key value` per line, sorted by key; where a route is of one scheme, four for the
-listeners of http and four for those of https (`maps/lb-1-https-exact.map`):
+Up to five maps per load balancer, each `key value` per line, sorted by key; where a route is of one scheme, as many for
+the listeners of http and for those of https (`maps/lb-1-https-exact.map`):
 
 | map | key | value |
 |---|---|---|
@@ -9,6 +9,7 @@ listeners of http and four for those of https (`maps/lb-1-https-exact.map`):
 | `maps/lb-1-prefix.map` | `host/path/`, the longest beginning of host + path + `/` | route or group |
 | `maps/lb-1-action.map` | route | `pool-17`, `split…`, `redirect…`, or `route-9` for its own fixed response |
 | `maps/lb-1-rewrite.map` | route with a prefix rewrite | `<length of the prefix>|<new prefix>` |
+| `maps/lb-1-rules.map` | route with policies | the codes of the blocks that hold (policies/attach.py) |
 
 A group (`group-9`, named after its best route) stands for the ordered candidates of one key of which the best has
 conditions: routes of the same host only, because the wildcard is looked up after the exact host has given up.
@@ -22,6 +23,7 @@ from itertools import accumulate
 
 from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
 from apps.compiler.routing import is_conditional, number_of, rank
+from apps.compiler.targets.haproxy.policies.attach import rules_map
 
 SPLIT = "split|"
 REDIRECT = "redirect|"
@@ -49,11 +51,14 @@ class RouteMaps:
     prefix: Entries
     action: Entries
     rewrite: Entries
+    rules: Entries
     groups: tuple[Group, ...]
 
     def by_path(self, load_balancer_id: str) -> dict[str, Entries]:
         """Entries by the path of their file."""
         names = {"exact": self.exact, "prefix": self.prefix, "action": self.action, "rewrite": self.rewrite}
+        if self.rules:  # without policies nobody asks for it
+            names |= {"rules": self.rules}
         return {map_path(load_balancer_id, name): entries for name, entries in names.items()}
 
 
@@ -80,6 +85,7 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         prefix,
         {route.id: action_of(route) for route in load_balancer.routes},
         {route.id: rewrite_of(route) for route in load_balancer.routes if route.prefix_rewrite is not None},
+        rules_map(load_balancer),
         tuple(sorted(groups, key=lambda group: number_of(group.id))),
     )
 

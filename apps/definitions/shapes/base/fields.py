@@ -25,6 +25,7 @@ class Field:
     default: Any
     distinct: Distinct | None
     sorted: bool
+    sparse: bool
 
     @property
     def required(self) -> bool:
@@ -35,7 +36,8 @@ class Field:
     def null(self) -> bool:
         """Whether documents show null: not where that leaves the field as it is, or the field out."""
         about = self.about
-        return self.nullable and about.stays is None and not (about.absent_when_empty or about.secret)
+        absent = self.sparse or about.absent_when_empty or about.secret
+        return self.nullable and about.stays is None and not absent
 
     @property
     def plain(self) -> bool:
@@ -54,7 +56,7 @@ def _fields_of(shape: Any) -> tuple[Field, ...]:
     found = []
     for field in fields(shape):
         default = field.default if field.default is not MISSING else NOTHING
-        found.append(_field(field.name, hints[field.name], default))
+        found.append(_field(field.name, hints[field.name], default, shape.sparse))
     return tuple(found)
 
 
@@ -63,7 +65,7 @@ def field_at(shape: type[Shape], name: str) -> Field:
     return next(field for field in fields_of(shape) if field.name == name)
 
 
-def _field(name: str, hint: Any, default: Any) -> Field:
+def _field(name: str, hint: Any, default: Any, sparse: bool) -> Field:
     marks: list[Any] = []
     nullable = many = False
     while True:
@@ -86,4 +88,5 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         default,
         next((mark for mark in marks if isinstance(mark, Distinct)), None),
         SORTED in marks or UNORDERED in marks,
+        sparse,
     )

@@ -35,13 +35,14 @@ class Shape:
     """Base of every shape: an object with named fields, of which null says the same as nothing.
 
     `component` is its name in the API's document where that is not the name of the class; `may_be_absent` are fields
-    that not everybody is shown.
+    that not everybody is shown. Of a `sparse` shape a document leaves out what it says nothing of, instead of null.
     """
 
     __slots__ = ()
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
     component: ClassVar[str] = ""
     may_be_absent: ClassVar[tuple[str, ...]] = ()
+    sparse: ClassVar[bool] = False
 
     @classmethod
     def together(cls, _sent: Data) -> Iterable[FieldError]:

@@ -19,7 +19,7 @@ def write(shape: type[Shape], source: object, owner: int | None = None) -> Docum
     found: Document = {}
     for field in fields_of(shape):
         value = getattr(source, field.name, None)
-        left_out = value is None and field.about.stays is not None
+        left_out = value is None and (field.sparse or field.about.stays is not None)
         holds_nothing = field.about.absent_when_empty and value in (None, "", (), [])  # 0 says something
         if not (left_out or field.about.secret or holds_nothing):
             found[field.name] = _written(field, value, owner)

@@ -199,7 +199,7 @@ class GuardSpec(Shape):
 class PolicySpec(Shape):
     """What becomes of a measured capacity; an automatic change never goes below observed traffic."""
 
-    component: ClassVar[str] = "Policy"
+    component: ClassVar[str] = "LimitPolicy"
 
     apply: Annotated[str, one_of(labels=APPLY), About("Who sets the limit.", "After the run", "")] = "by_hand"
     margin: Annotated[

@@ -26,6 +26,7 @@ class Quotas(Shape):
     """How many of each an account may have; what is left out is as by default."""
 
     routes: Annotated[int | None, _most("routes"), _of("routes", "Routes")] = None
+    policies: Annotated[int | None, _most("policies"), _of("policies", "Policies")] = None
     pools: Annotated[int | None, _most("pools"), _of("pools", "Pools")] = None
     hostnames: Annotated[int | None, _most("hostnames"), _of("hostnames", "Hostnames")] = None
     certificates: Annotated[int | None, _most("certificates"), _of("certificates", "Certificates")] = None

@@ -30,6 +30,7 @@ from apps.definitions.shapes.base.words import (
     whole,
     word,
 )
+from apps.definitions.shapes.traffic.policy import Rules
 
 KINDS = {PathKind.PREFIX: "Prefix: this path and everything below it", PathKind.EXACT: "Exact: only this path"}
 MATCHES = {HeaderMatch.EQUALS: "equals", HeaderMatch.PRESENT: "is present", HeaderMatch.ABSENT: "is absent"}
@@ -273,6 +274,16 @@ class RouteSpec(Shape):
             "Rewrite prefix to",
             "Servers receive this instead of the matched prefix.",
         ),
+    ] = None
+    policies: Annotated[
+        tuple[Reference, ...],
+        LISTED,
+        at_most(8, "policies in one route"),
+        Distinct(),
+        About("Policies whose rules hold for it, nearest first.", "Policies", "", example="web"),
+    ] = ()
+    rules: Annotated[
+        Rules | None, About("Settings of its own, nearer than those of policies.", absent_when_empty=True)
     ] = None
     assertions: Annotated[
         tuple[Assertion, ...] | None,

@@ -15,6 +15,7 @@ from apps.definitions.reading.documents import Object
 from apps.definitions.writing.change_set import ChangeSet
 
 _REFERENCES = ("pool", "default_pool", "zone")
+_LISTS = ("certificates", "policies")
 
 
 def as_sent(_changes: ChangeSet, _row: Any, wanted: Object) -> Object:
@@ -34,7 +35,7 @@ def own_names(after: Document, owner: Account) -> Document:
     def entry(key: str, value: Any) -> Any:
         if key in _REFERENCES and isinstance(value, str):
             return value.removeprefix(prefix)
-        return [name.removeprefix(prefix) for name in value] if key == "certificates" else own(value)
+        return [name.removeprefix(prefix) for name in value] if key in _LISTS else own(value)
 
     found: Document = own(after)
     return found

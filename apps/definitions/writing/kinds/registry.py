@@ -7,12 +7,13 @@ from django.db.models import QuerySet
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant
 from apps.definitions import selectors
-from apps.definitions.models import CapacityTest, Certificate, LoadBalancer, Pool, Record, Route, Schedule, Zone
+from apps.definitions.models import CapacityTest, Certificate, LoadBalancer, Policy, Pool, Record, Route, Schedule, Zone
 from apps.definitions.writing.kinds import (
     capacity_tests,
     clouds,
     grants,
     load_balancers,
+    policies,
     routes,
     schedules,
     static_ips,
@@ -75,6 +76,7 @@ KINDS: dict[str, Kind] = {
         for_operators=True,
         after_save=emptying.note_listeners,
     ),
+    "Policy": Kind(Policy, selectors.policies, policies.store_policy, "policies"),
     "Route": Kind(Route, selectors.routes, routes.store_route, "routes", before_delete=routes.leave_hostname),
     "Zone": Kind(Zone, selectors.zones, zones.store_zone, "zones", for_operators=True),
     "Record": Kind(Record, selectors.records, zones.store_record, "records", before_delete=zones.lock_zone_of),

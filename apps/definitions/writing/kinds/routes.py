@@ -10,7 +10,7 @@ from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname
 from apps.accounts.models import Account, Hostname
 from apps.compiler.model.shared import Protocol
 from apps.core.errors import Invalid
-from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.models import LoadBalancer, Policy, Pool, Route, RoutePolicy, RoutePool
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.traffic.route import Assertion, RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
@@ -22,6 +22,10 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     balancer = changes.named(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
     present = {f"{share.pool.account.name}/{share.pool.name}": share.pool for share in row.shares} if row.pk else {}
     pools = [_pool(changes, owner, share.pool, index, present) for index, share in enumerate(spec.action.pools)]
+    policies = [
+        changes.owned(Policy, owner, reference, f"/spec/policies/{index}")
+        for index, reference in enumerate(spec.policies)
+    ]
     stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None
     hostname = row.hostname if stays and not _verifies(changes, row.hostname) else _claim(changes, owner, spec.hostname)
     if balancer and hostname:
@@ -38,6 +42,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     row.save()
     weights = [(pool, share.weight) for pool, share in zip(pools, spec.action.pools, strict=True) if pool]
     _store_shares(row, weights)
+    _store_policies(row, [policy for policy in policies if policy])
     changes.affected.add_load_balancer(balancer.pk)
     changes.affected.touched_routes.add((balancer.pk, hostname.name))
 
@@ -109,7 +114,7 @@ def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:
     row.account = owner
     for field in ("path", "path_kind", "methods", "headers", "prefix_rewrite"):
         setattr(row, field, document[field])
-    row.scheme = spec.scheme or ""
+    row.scheme, row.rules = spec.scheme or "", document.get("rules")
     row.action = next(iter(document["action"]))
     row.redirect, row.fixed_response = (document["action"].get(each) for each in ("redirect", "fixed_response"))
     if spec.assertions is not None:
@@ -120,6 +125,14 @@ def _from_own(assertion: Assertion, owner: Account) -> Assertion:
     """Pools of the route's own account are named without it."""
     pool = assertion.expect.pool and assertion.expect.pool.removeprefix(f"{owner.name}/")
     return replace(assertion, expect=replace(assertion.expect, pool=pool))
+
+
+def _store_policies(row: Route, wanted: list[Policy]) -> None:
+    """The links in their order: the first is the oldest and so the nearest."""
+    links = RoutePolicy.objects.filter(route=row).order_by("id")
+    if list(links.values_list("policy_id", flat=True)) != [policy.pk for policy in wanted]:
+        links.delete()
+        RoutePolicy.objects.bulk_create(RoutePolicy(route=row, policy=policy) for policy in wanted)
 
 
 def _store_shares(row: Route, weights: list[tuple[Pool, int]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models import Q, QuerySet
 
 from apps.compiler.model import shared as model
@@ -53,9 +55,9 @@ def _broken(balancer: int, hosts: set[str]) -> list[Broken]:
     if not names:
         return []
     rows = Route.objects.filter(load_balancer=balancer, hostname__name__in=names)
-    routes = frozen_routes(rows, _shares(rows))[balancer]
+    served = frozen_routes(rows, _shares(rows))[balancer]
     front = LoadBalancer.objects.select_related("account").get(pk=balancer)
-    return broken_of(frozen_front(front, tuple(routes)), _labels(routes))
+    return broken_of(frozen_front(front, served), _labels(served.routes))
 
 
 def _around(hosts: set[str]) -> Q:
@@ -72,7 +74,7 @@ def _shares(rows: QuerySet[Route]) -> QuerySet[RoutePool]:
     return RoutePool.objects.filter(route__in=rows.order_by())
 
 
-def _labels(routes: list[model.Route]) -> dict[str, str]:
+def _labels(routes: Iterable[model.Route]) -> dict[str, str]:
     numbers = {number_of(share.pool_id) for route in routes for share in route.pools}
     rows = Pool.objects.filter(pk__in=numbers).values_list("pk", "account__name", "name")
     return {f"pool-{pk}": f"{account}/{name}" for pk, account, name in rows}

@@ -32,8 +32,8 @@ def _loop(row: Route) -> str:
     target = (row.redirect or {}).get("host") or row.hostname.name
     names = {*names_that_cover(row.hostname.name), *names_that_cover(target)}
     rows = Route.objects.filter(load_balancer=row.load_balancer_id, hostname__name__in=names)
-    near = frozen_routes(rows, RoutePool.objects.none()).get(row.load_balancer_id, [])
-    front = frozen_front(row.load_balancer, tuple(near))
-    found = (loop_of(each, front) for each in near if each.id == f"route-{row.pk}")
+    near = frozen_routes(rows, RoutePool.objects.none())[row.load_balancer_id]
+    front = frozen_front(row.load_balancer, near)
+    found = (loop_of(each, front) for each in near.routes if each.id == f"route-{row.pk}")
     protocol = next(found, None)
     return loop_message(protocol) if protocol else ""

@@ -10,27 +10,28 @@ from django.db.models import Count, Model, QuerySet
 from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import error_over, lock_quotas
 from apps.core.errors import Invalid
-from apps.definitions.models import CapacityTest, Certificate, Pool, Record, Route, Schedule
+from apps.definitions.models import CapacityTest, Certificate, Policy, Pool, Record, Route, Schedule
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import StaticIP
 
-COUNTED = ("routes", "pools", "certificates", "hostnames", "records", "static_ips", "capacity_tests", "schedules")
-# Which quota an object of a kind counts against.
-NAMES = {
-    "Route": "routes",
-    "Pool": "pools",
-    "Certificate": "certificates",
-    "Hostname": "hostnames",
-    "Record": "records",
-    "StaticIP": "static_ips",
-    "CapacityTest": "capacity_tests",
-    "Schedule": "schedules",
+# Which quota an object of a kind counts against, and where they are counted.
+_COUNTED: dict[str, tuple[str, type[Model]]] = {
+    "Route": ("routes", Route),
+    "Policy": ("policies", Policy),
+    "Pool": ("pools", Pool),
+    "Certificate": ("certificates", Certificate),
+    "Hostname": ("hostnames", Hostname),
+    "Record": ("records", Record),
+    "StaticIP": ("static_ips", StaticIP),
+    "CapacityTest": ("capacity_tests", CapacityTest),
+    "Schedule": ("schedules", Schedule),
 }
+NAMES = {kind: name for kind, (name, _) in _COUNTED.items()}
 
 
 def counts(account: Account) -> Mapping[str, int]:
     """How much of each of these quotas the account uses."""
-    return {name: _counted(name, [account.pk]).get(account.pk, 0) for name in COUNTED}
+    return {name: _counted(name, [account.pk]).get(account.pk, 0) for name in NAMES.values()}
 
 
 def expect_growth(changes: ChangeSet, kind: str, owner: Account) -> None:
@@ -70,13 +71,5 @@ def _counted(name: str, account_ids: Collection[int]) -> dict[int, int]:
 def _rows(name: str) -> QuerySet[Any]:
     if name == "hostnames":
         return Hostname.objects.filter(released_at=None)
-    models: dict[str, type[Model]] = {
-        "routes": Route,
-        "pools": Pool,
-        "certificates": Certificate,
-        "records": Record,
-        "static_ips": StaticIP,
-        "capacity_tests": CapacityTest,
-        "schedules": Schedule,
-    }
+    models = dict(_COUNTED.values())
     return models[name]._default_manager.all()

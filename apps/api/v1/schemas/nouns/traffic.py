@@ -12,6 +12,7 @@ from apps.api.v1.schemas.envelopes import Conditioned, Definition, Envelope
 from apps.definitions.models import Listener as ListenerRow
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.definitions.shapes.traffic.load_balancer import LoadBalancerSpec
+from apps.definitions.shapes.traffic.policy import PolicySpec
 from apps.definitions.shapes.traffic.route import RouteSpec
 
 
@@ -34,6 +35,21 @@ class Route(Conditioned):
     spec = serializer_of(RouteSpec)()
     serving = serializers.BooleanField(help_text="False while the hostname waits for verification.")
     hostname_id = words.ident()
+
+
+class Policy(Definition):
+    """Settings that many routes share."""
+
+    kind = words.word(["Policy"])
+    spec = serializer_of(PolicySpec)()
+
+
+class PolicyEnvelope(Envelope):
+    """A new policy."""
+
+    kind = words.word(["Policy"], required=False)
+    name = words.name()
+    spec = serializer_of(PolicySpec)()
 
 
 class Certificate(Conditioned):

@@ -32,6 +32,7 @@ from apps.compiler.model.shared import (
 )
 from apps.compiler.model.stack import CloudPool
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
+from apps.compiler.portability.rules import Sentences, unsupported_rules
 from apps.compiler.targets.terraform.aws import limits
 from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of, path_patterns
 from apps.compiler.targets.terraform.aws.timeouts import check_times
@@ -56,6 +57,26 @@ _TOP_LEVEL = re.compile(r"[a-z]+")
 _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
 _DEFAULT_PORTS = {Protocol.HTTP: 80, Protocol.HTTPS: 443}
 
+# What the API and the Application Load Balancer guide say of rules and attributes; header attributes belong to a whole
+# listener, and provider 5 has no transforms.
+RULES: Sentences = {
+    "request_headers": ("ALB: a rule cannot change request headers.", "Let the servers set them."),
+    "response_headers": (
+        "ALB: only a few fixed headers can be changed, and for a whole listener.",
+        "Let the servers set them.",
+    ),
+    "security_headers": ("ALB: these headers are set for a whole listener only.", "Let the servers set them."),
+    "cors": ("ALB: CORS headers are set for a whole listener only.", "Let the servers answer preflight requests."),
+    "rewrite": (
+        "ALB: version 5 of the provider cannot rewrite hosts and paths.",
+        "Let the servers answer below the path itself.",
+    ),
+    "maintenance": (
+        "ALB: maintenance pages are not rendered there.",
+        "Give the route a fixed response for that time.",
+    ),
+}
+
 
 def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """Host, path, headers, how many conditions there are, what it does."""
@@ -72,6 +93,7 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
             route, "prefix_rewrite", "prefix_rewrite",
             "ALB: no prefix rewrite.", "Let the servers answer below the path itself.",
         )  # fmt: skip
+    yield from unsupported_rules(Target.AWS, route, load_balancer, RULES)
     if route.redirect is not None:
         yield from _of_redirect(route, route.redirect, load_balancer)
     if route.fixed_response is not None:

@@ -39,6 +39,7 @@ from apps.compiler.model.shared import (
 )
 from apps.compiler.model.stack import ON_FLEETS, CloudPool, RecordType, StackSnapshot
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target, lossy, refused
+from apps.compiler.portability.rules import Sentences, unsupported_rules
 from apps.compiler.routing import covers_scheme
 from apps.compiler.targets.terraform.google.quotas import unsupported_in_certificate, unsupported_in_url_maps
 from apps.compiler.targets.terraform.google.services import (
@@ -67,6 +68,16 @@ LEAST_SCALER = 0.1
 SERVER_IDLE_MS = 600_000
 ANYBODY = ("0.0.0.0/0",)
 
+# Google's URL map can do several of these (headerAction, corsPolicy, urlRewrite); none was met by a real Google yet.
+RULES: Sentences = {
+    "request_headers": ("Google: header changes were not tried.", "Let the servers set them."),
+    "response_headers": ("Google: header changes were not tried.", "Let the servers set them."),
+    "security_headers": ("Google: header changes were not tried.", "Let the servers set them."),
+    "cors": ("Google: CORS policies were not tried.", "Let the servers answer preflight requests."),
+    "rewrite": ("Google: rewrites by policy were not tried.", "Use the route's prefix rewrite."),
+    "maintenance": ("Google answers with short texts of its own.", "Let a server show the page."),
+}
+
 
 def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """Host, path, what it does."""
@@ -83,6 +94,7 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
             f"Google compares at most {LONGEST_PATH} characters, and a prefix needs one for the slash after it.",
             "Use a shorter prefix.",
         )  # fmt: skip
+    yield from unsupported_rules(Target.GOOGLE, route, load_balancer, RULES)
     if route.redirect is not None:
         yield from _of_redirect(route, route.redirect, load_balancer)
     if route.fixed_response is not None and route.fixed_response.body:

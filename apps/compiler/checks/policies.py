@@ -1,0 +1,108 @@
+"""The rules that hold for a route against their grammars, once more, right before they are rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from ipaddress import ip_network
+
+from apps.compiler import grammar, header_text
+from apps.compiler.checks.examination import Notes
+from apps.compiler.grammar import GrammarError
+from apps.compiler.model.policy import Cors, HeaderChanges, Rules
+from apps.compiler.model.shared import LoadBalancer
+
+Asked = tuple[str, Callable[[object], object], object]
+_FRAMES = frozenset({"deny", "sameorigin"})
+_REFERRERS = frozenset({"no-referrer", "same-origin", "strict-origin", "strict-origin-when-cross-origin"})
+
+
+def check_rules(notes: Notes, load_balancer: LoadBalancer) -> None:
+    """A route whose rules are not in their grammar is left out: half of its rules might be what protects it."""
+    sets: Mapping[str, Rules] = {each.id: each.rules for each in load_balancer.rule_sets}
+    for route in load_balancer.routes:
+        if not route.rule_set:
+            continue
+        if route.rule_set not in sets:
+            notes.quarantine(route, "unknown_rules", "Save the route again; its rules are missing.", "rules")
+            continue
+        for field, code, message in errors_of(sets[route.rule_set]):
+            notes.quarantine(route, code, message, field)
+
+
+@lru_cache(maxsize=1024)
+def errors_of(rules: Rules) -> tuple[tuple[str, str, str], ...]:
+    """Field, code and sentence of everything that is wrong."""
+    return tuple(
+        (field, *error) for field, ask, value in _asked(rules) if value is not None and (error := _error(ask, value))
+    )
+
+
+def _error(ask: Callable[[object], object], value: object) -> tuple[str, str] | None:
+    try:
+        ask(value)
+    except GrammarError as error:
+        return error.code, error.message
+    return None
+
+
+def _asked(rules: Rules) -> Iterator[Asked]:
+    yield from _of_headers("request_headers", rules.request_headers, header_text.request_header)
+    yield from _of_headers("response_headers", rules.response_headers, header_text.response_header)
+    if rules.security_headers:
+        yield "security_headers.frames", _one_of(_FRAMES), rules.security_headers.frames
+        yield "security_headers.referrer", _one_of(_REFERRERS), rules.security_headers.referrer
+        yield "security_headers.hsts_seconds", _seconds, rules.security_headers.hsts_seconds
+    yield from _of_cors(rules.cors)
+    if rules.rewrite:
+        yield "rewrite.host", grammar.redirect_host, rules.rewrite.host
+        yield "rewrite.path", grammar.path, rules.rewrite.path
+    if rules.maintenance:
+        yield "maintenance.status", grammar.fixed_status, rules.maintenance.status
+        yield "maintenance.content_type", grammar.content_type, rules.maintenance.content_type
+        yield "maintenance.body", grammar.body, rules.maintenance.body
+        yield "maintenance.retry_after_s", _seconds, rules.maintenance.retry_after_s
+        for network in rules.maintenance.allow or ():
+            yield "maintenance.allow", _network, network
+
+
+def _of_headers(block: str, changes: HeaderChanges | None, name: Callable[[object], str]) -> Iterator[Asked]:
+    if changes is None:
+        return
+    for header, value in (*(changes.set or ()), *(changes.add or ())):
+        yield block, name, header
+        yield block, header_text.header_text, value
+    for header in changes.remove or ():
+        yield block, name, header
+
+
+def _of_cors(cors: Cors | None) -> Iterator[Asked]:
+    if cors is None:
+        return
+    for origin in cors.origins or ():
+        yield "cors.origins", header_text.origin, origin
+    for method in cors.methods or ():
+        yield "cors.methods", grammar.method, method
+    for header in (*(cors.headers or ()), *(cors.exposed_headers or ())):
+        yield "cors.headers", grammar.header_shape, header
+    yield "cors.max_age_s", _seconds, cors.max_age_s
+
+
+def _one_of(words: frozenset[str]) -> Callable[[object], object]:
+    def ask(value: object) -> object:
+        if value not in words:
+            raise GrammarError("choice", f"Use one of {', '.join(sorted(words))}.")
+        return value
+
+    return ask
+
+
+def _seconds(value: object) -> int:
+    return grammar.integer(value, 0, 100_000_000)
+
+
+def _network(value: object) -> object:
+    try:
+        return ip_network(value if isinstance(value, str) else "")
+    except ValueError:
+        raise GrammarError("network", "Write a network as address/length, such as 192.0.2.0/24.") from None

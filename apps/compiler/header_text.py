@@ -1,0 +1,84 @@
+"""Values that are written into headers: printable text, with variables in braces that the balancer fills in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apps.compiler.grammar import FORBIDDEN_HEADERS, GrammarError, header_shape
+
+# A value is quoted for HAProxy, which at worst writes five signs for two.
+MAX_HEADER_TEXT = 768
+VARIABLES = {
+    "client_address": "the address of the client",
+    "host": "the host that was asked for, without port",
+    "method": "the method of the request",
+    "path": "the path of the request, without its query",
+    "request_id": "the id of the request, as X-Request-Id has it",
+    "scheme": "http or https",
+    "tls_version": "such as TLSv1.3; empty without TLS",
+}
+_TEXT = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,766}[\x21-\x7e])?")
+_VARIABLE = re.compile(r"\{([^{}]*)\}")
+_ORIGIN = re.compile(r"https?://(?:\*\.)?(?:[a-z0-9-]{1,63}\.){0,8}[a-z0-9-]{1,63}(?::[1-9][0-9]{0,4})?")
+# Responses cross connections as requests do; these belong to who sends the body, not to a policy.
+_KEPT_OF_RESPONSES = frozenset({"content-length", "content-encoding", "content-range", "date", "trailer"})
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """What the balancer fills in; `name` is one of `VARIABLES`."""
+
+    name: str
+
+
+def header_text(value: object) -> str:
+    """The value of a header that a policy writes. Raises GrammarError."""
+    if not isinstance(value, str) or not _TEXT.fullmatch(value):
+        raise GrammarError(
+            "header_text", f"Use 1 to {MAX_HEADER_TEXT} printable ASCII characters, without spaces at the ends."
+        )
+    for name in _VARIABLE.findall(value):
+        if name not in VARIABLES:
+            raise GrammarError("variable", f"Use one of these variables: {', '.join(f'{{{v}}}' for v in VARIABLES)}.")
+    if "{" in _VARIABLE.sub("", value) or "}" in _VARIABLE.sub("", value):
+        raise GrammarError("variable", "Close each brace: a variable is written as {host}.")
+    return value
+
+
+def parts(value: str) -> Iterator[str | Variable]:
+    """The text and the variables of a value, in order."""
+    end = 0
+    for match in _VARIABLE.finditer(value):
+        if match.start() > end:
+            yield value[end : match.start()]
+        yield Variable(match[1])
+        end = match.end()
+    if end < len(value):
+        yield value[end:]
+
+
+def request_header(value: object) -> str:
+    """A request header that a policy may change: none that the connection or the balancer owns. Raises GrammarError."""
+    name = header_shape(value)
+    lower = name.lower()
+    if lower in FORBIDDEN_HEADERS or lower.startswith(("x-forwarded-", "x-spillway-")):
+        raise GrammarError("header_reserved", f"Choose another header; the balancer sets {name} itself.")
+    return name
+
+
+def response_header(value: object) -> str:
+    """A response header that a policy may change. Raises GrammarError."""
+    name = header_shape(value)
+    lower = name.lower()
+    if lower in FORBIDDEN_HEADERS | _KEPT_OF_RESPONSES or lower.startswith("x-spillway-"):
+        raise GrammarError("header_reserved", f"Choose another header; {name} belongs to the connection or the body.")
+    return name
+
+
+def origin(value: object) -> str:
+    """An origin as browsers send it (RFC 6454), `https://*.example.com` for those below a domain, or `*`."""
+    if value == "*" or (isinstance(value, str) and len(value) <= 300 and _ORIGIN.fullmatch(value)):
+        return str(value)
+    raise GrammarError("origin", "Write an origin such as https://app.example.com, https://*.example.com, or *.")

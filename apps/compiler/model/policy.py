@@ -1,0 +1,84 @@
+"""What a policy says about requests: blocks of settings, each of which a route takes from the nearest policy.
+
+Every field of a block may be None: nothing is said of it here, and the next policy further away is asked
+(:func:`apps.compiler.policies.effective`). Equal blocks of many routes are rendered once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderChanges:
+    """Headers that are set, added and removed, in this order of names; values may hold variables (header_text.py)."""
+
+    set: Pairs | None = None
+    add: Pairs | None = None
+    remove: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityHeaders:
+    """Headers by which browsers protect people; `hsts_seconds` is sent over https only."""
+
+    hsts_seconds: int | None = None
+    hsts_subdomains: bool | None = None
+    no_sniff: bool | None = None
+    frames: str | None = None
+    referrer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cors:
+    """Which origins may read responses in a browser; `*` in `origins` is every one. Preflights are answered here."""
+
+    origins: tuple[str, ...] | None = None
+    methods: tuple[str, ...] | None = None
+    headers: tuple[str, ...] | None = None
+    exposed_headers: tuple[str, ...] | None = None
+    credentials: bool | None = None
+    max_age_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What servers get instead: another host, another path, or no query."""
+
+    host: str | None = None
+    path: str | None = None
+    drop_query: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """Whether clients get a page instead of the service, but for those of `allow` (networks)."""
+
+    enabled: bool | None = None
+    status: int | None = None
+    content_type: str | None = None
+    body: str | None = None
+    retry_after_s: int | None = None
+    allow: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The blocks; None for one of which nothing is said."""
+
+    request_headers: HeaderChanges | None = None
+    response_headers: HeaderChanges | None = None
+    security_headers: SecurityHeaders | None = None
+    cors: Cors | None = None
+    rewrite: Rewrite | None = None
+    maintenance: Maintenance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """The rules that hold for some routes of a load balancer; `id` is theirs alone."""
+
+    id: str
+    rules: Rules

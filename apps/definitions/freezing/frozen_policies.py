@@ -1,0 +1,107 @@
+"""Policies as the compiler reads them: which rules hold for each route, merged once for all routes alike."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from django.db.models import Q, QuerySet
+
+from apps.compiler.model import policy as model
+from apps.compiler.policies import NOTHING, Layer, effective, rule_set
+from apps.core.errors import FieldError
+from apps.definitions.models import Policy, Route, RoutePolicy
+from apps.definitions.shapes.base.reading import read
+from apps.definitions.shapes.traffic.policy import Rules
+
+OWN = "this route"
+
+
+class Holder(NamedTuple):
+    """What decides which policies hold for a route: routes with equal ones have equal rules."""
+
+    load_balancer: int
+    account: int
+    hostname: str
+    policies: tuple[int, ...]
+    rules: str
+
+
+@lru_cache(maxsize=4096)
+def frozen_rules(text: str) -> model.Rules:
+    """Stored rules. Raises ValueError where they say nothing that could be meant."""
+    errors: list[FieldError] = []
+    found = read(Rules, json.loads(text), "", errors)
+    if found is None:
+        raise ValueError(errors[0].detail)
+    return found
+
+
+class Policies:
+    """The policies that hold for some routes, looked up once: three queries, however many routes there are.
+
+    `links` has the policies (ids) that a route names, nearest first; `rule_sets` those that were made so far, by id.
+    """
+
+    def __init__(self, routes: QuerySet[Route]) -> None:
+        self.links: dict[int, tuple[int, ...]] = defaultdict(tuple)
+        self.rule_sets: dict[str, model.RuleSet] = {}
+        self._by_id: dict[int, Policy] = {}
+        self._of_account: dict[int, list[Policy]] = defaultdict(list)
+        self._of_front: dict[int, list[Policy]] = defaultdict(list)
+        self._found: dict[Holder, str] = {}
+        for route, policy in _links(routes):
+            self.links[route] += (policy,)
+        for row in _policies(routes):
+            self._by_id[row.pk] = row
+            self._of_account[row.account_id].append(row)
+            for front in row.load_balancers.all():
+                self._of_front[front.pk].append(row)
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._by_id)
+
+    def rule_set_of(self, holder: Holder) -> str:
+        """The id of the rules that hold for routes like this one, empty for none. Raises ValueError."""
+        if holder not in self._found:
+            rules = effective(self.layers(holder))
+            made = rule_set(rules)
+            self.rule_sets[made.id] = made
+            self._found[holder] = made.id if rules != NOTHING else ""
+        return self._found[holder]
+
+    def layers(self, holder: Holder) -> list[Layer]:
+        """Who says something, nearest first: the route, its policies, its hostname, its account, its load balancer.
+
+        Of several defaults of the same reach the oldest is nearest.
+        """
+        own = [Layer(OWN, frozen_rules(holder.rules))] if holder.rules not in ("", "null") else []
+        of_account = self._of_account.get(holder.account, [])
+        of_hostname = [row for row in of_account if holder.hostname in row.hostnames]
+        of_all = [row for row in of_account if row.whole_account]
+        of_front = self._of_front.get(holder.load_balancer, [])
+        named = [self._by_id[pk] for pk in holder.policies]
+        rows = dict.fromkeys([*named, *of_hostname, *of_all, *of_front])
+        return [*own, *(_layer(row) for row in rows)]
+
+
+def _links(routes: QuerySet[Route]) -> Iterable[tuple[int, int]]:
+    rows: Any = RoutePolicy.objects.filter(route__in=routes.order_by()).order_by("id")
+    found: Iterable[tuple[int, int]] = rows.values_list("route_id", "policy_id")
+    return found
+
+
+def _policies(routes: QuerySet[Route]) -> QuerySet[Policy]:
+    """Policies that the routes name, and those that are defaults of theirs; oldest first."""
+    own = Q(account__in=routes.order_by().values("account")) & (Q(whole_account=True) | ~Q(hostnames=[]))
+    named = Q(pk__in=RoutePolicy.objects.filter(route__in=routes.order_by()).values("policy"))
+    of_fronts = Q(load_balancers__in=routes.order_by().values("load_balancer"))
+    return Policy.objects.filter(own | named | of_fronts).distinct().prefetch_related("load_balancers").order_by("id")
+
+
+def _layer(row: Policy) -> Layer:
+    return Layer(row.name, frozen_rules(json.dumps(row.rules, sort_keys=True)))

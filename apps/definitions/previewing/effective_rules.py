@@ -1,0 +1,65 @@
+"""Which rules hold for a route, setting by setting, and whose they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apps.compiler.policies import effective, sources
+from apps.definitions.freezing.frozen_policies import Holder, Policies, frozen_rules
+from apps.definitions.models import Policy, Route
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.base.words import as_texts
+from apps.definitions.shapes.traffic.policy import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its block and name for people, its value as text, and who says it (a policy, or the route)."""
+
+    block: str
+    name: str
+    value: str
+    source: str
+
+
+def settings_of_policy(row: Policy) -> list[Setting]:
+    """Everything that a stored policy says. Raises ValueError where it cannot be read."""
+    return _settings(frozen_rules(json.dumps(row.rules, sort_keys=True)), lambda _block, _field: row.name)
+
+
+def settings_of_route(row: Route) -> list[Setting]:
+    """Everything that holds for a stored route. Raises ValueError where stored rules cannot be read."""
+    policies = Policies(Route.objects.filter(pk=row.pk))
+    text = json.dumps(row.rules, sort_keys=True) if row.rules else ""
+    holder = Holder(row.load_balancer_id, row.account_id, row.hostname.name, policies.links[row.pk], text)
+    layers = policies.layers(holder)
+    said = sources(layers)
+    return _settings(effective(layers), lambda block, field: said[block, field])
+
+
+def _settings(rules: object, source: Callable[[str, str], str]) -> list[Setting]:
+    found = []
+    for block in fields_of(Rules):
+        values = getattr(rules, block.name)
+        shape: type[Shape] | None = block.child
+        if values is None or shape is None:
+            continue
+        for field in fields_of(shape):
+            value = getattr(values, field.name)
+            if value is not None:
+                labels = (field.grammar.labels or {}) if field.grammar else {}
+                text = _text(labels.get(value, value) if isinstance(value, str) else value)
+                found.append(Setting(block.about.label, field.about.label, text, source(block.name, field.name)))
+    return found
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        pairs = value and isinstance(value[0], tuple)
+        return ", ".join(as_texts(dict(value)) if pairs else value) or "none"
+    return str(value)

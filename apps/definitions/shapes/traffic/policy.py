@@ -1,0 +1,297 @@
+"""The shape of a Policy: blocks of settings that many routes share, and for whom it holds without being named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from apps.compiler import grammar, header_text
+from apps.compiler.grammar import GrammarError
+from apps.compiler.model import policy as model
+from apps.core.errors import FieldError
+from apps.definitions.shapes.base.networks import CIDR, network_block
+from apps.definitions.shapes.base.reading import escaped
+from apps.definitions.shapes.base.shape import SORTED, UNORDERED, About, Data, Distinct, Grammar, Shape, Wrong
+from apps.definitions.shapes.base.words import (
+    LISTED,
+    Boolean,
+    ByName,
+    Host,
+    Hostname,
+    Method,
+    Pairs,
+    Path,
+    at_most,
+    read_pairs,
+    sorted_pairs,
+    text,
+    whole,
+)
+
+MOST_HEADERS = 30
+MOST_ORIGINS = 20
+YEAR_S = 31_536_000
+HEADER = r"^[A-Za-z][A-Za-z0-9-]*$"
+FRAMES = {"deny": "Nowhere", "sameorigin": "On pages of the same origin"}
+REFERRERS = {
+    "no-referrer": "Never",
+    "same-origin": "To the same origin",
+    "strict-origin": "The origin only",
+    "strict-origin-when-cross-origin": "The origin only, across origins",
+}
+
+
+def _headers(name: Callable[[object], str]) -> Grammar:
+    def read(value: object) -> Pairs:
+        found = read_pairs(value, name, header_text.header_text)
+        if len(found) > MOST_HEADERS:
+            raise GrammarError("too_many", f"Use at most {MOST_HEADERS} headers.")
+        seen: dict[str, str] = {}
+        for each, _ in found:
+            if seen.setdefault(each.lower(), each) != each:
+                raise Wrong(FieldError(f"/{escaped(each)}", "twice", f"Name {each} once, in one spelling."))
+        return found
+
+    schema = {
+        "type": "object",
+        "title": f"at most {MOST_HEADERS} names of headers with a value each",
+        "additionalProperties": {"type": "string", "minLength": 1, "maxLength": header_text.MAX_HEADER_TEXT},
+    }
+    return Grammar(read, schema, sorted_pairs)
+
+
+def _choice(labels: dict[str, str]) -> Grammar:
+    def read(value: object) -> str:
+        if isinstance(value, str) and value in labels:
+            return value
+        raise GrammarError("choice", f"Use one of {', '.join(labels)}.")
+
+    return Grammar(read, {"type": "string", "enum": list(labels)}, labels=labels)
+
+
+_VARIABLES = ", ".join(f"{{{name}}}" for name in header_text.VARIABLES)
+REPLACED = f"Headers with their new values, which may hold {_VARIABLES}."
+REQUEST_HEADER = text(header_text.request_header, "the name of a header", 64, HEADER)
+RESPONSE_HEADER = text(header_text.response_header, "the name of a header", 64, HEADER)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHeaders(model.HeaderChanges, Shape):
+    """Changes of the headers that servers get."""
+
+    sparse: ClassVar = True
+
+    set: Annotated[
+        Annotated[Pairs, _headers(header_text.request_header)] | None,
+        About(REPLACED, "Set request headers"),
+    ] = None
+    add: Annotated[
+        Annotated[Pairs, _headers(header_text.request_header)] | None,
+        About("Headers that are sent besides those of the request.", "Add request headers"),
+    ] = None
+    remove: Annotated[
+        tuple[Annotated[str, REQUEST_HEADER], ...] | None,
+        at_most(MOST_HEADERS, "headers"),
+        Distinct(),
+        About("Headers that servers never get.", "Remove request headers"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHeaders(model.HeaderChanges, Shape):
+    """Changes of the headers that clients get."""
+
+    sparse: ClassVar = True
+
+    set: Annotated[
+        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        About(REPLACED, "Set response headers"),
+    ] = None
+    add: Annotated[
+        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        About("Headers that are sent besides those of the response.", "Add response headers"),
+    ] = None
+    remove: Annotated[
+        tuple[Annotated[str, RESPONSE_HEADER], ...] | None,
+        at_most(MOST_HEADERS, "headers"),
+        Distinct(),
+        About("Headers that clients never get.", "Remove response headers"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityHeaders(model.SecurityHeaders, Shape):
+    """Headers by which browsers protect people."""
+
+    sparse: ClassVar = True
+
+    hsts_seconds: Annotated[
+        Annotated[int, whole(0, 2 * YEAR_S)] | None,
+        About(
+            "How long browsers use https only (Strict-Transport-Security), in seconds; 0 ends it. Sent over https.",
+            "HSTS, seconds",
+            example=YEAR_S,
+        ),
+    ] = None
+    hsts_subdomains: Annotated[
+        Boolean | None, About("Whether this holds for subdomains as well.", "For subdomains")
+    ] = None
+    no_sniff: Annotated[
+        Boolean | None, About("Whether browsers must take the content type as it is said.", "No sniffing")
+    ] = None
+    frames: Annotated[Annotated[str, _choice(FRAMES)] | None, About("Where other pages may frame these.", "Frames")] = (
+        None
+    )
+    referrer: Annotated[
+        Annotated[str, _choice(REFERRERS)] | None, About("What browsers tell others of the page.", "Referrer")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cors(model.Cors, Shape):
+    """Which origins may read responses in a browser; preflight requests are answered by the balancer."""
+
+    sparse: ClassVar = True
+
+    origins: Annotated[
+        tuple[Annotated[str, text(header_text.origin, "an origin", 300)], ...] | None,
+        at_most(MOST_ORIGINS, "origins"),
+        Distinct(),
+        About(
+            "Origins that may read responses: whole, https://*.example.com for subdomains, or *.",
+            "Origins",
+            example="https://app.example.com",
+        ),
+    ] = None
+    methods: Annotated[
+        tuple[Method, ...] | None, at_most(7, "methods"), Distinct(), About("Methods that they may use.", "Methods")
+    ] = None
+    headers: Annotated[
+        tuple[Annotated[str, text(grammar.header_shape, "the name of a header", 64, HEADER)], ...] | None,
+        at_most(MOST_HEADERS, "headers"),
+        Distinct(),
+        About("Request headers that they may send.", "Request headers"),
+    ] = None
+    exposed_headers: Annotated[
+        tuple[Annotated[str, text(grammar.header_shape, "the name of a header", 64, HEADER)], ...] | None,
+        at_most(MOST_HEADERS, "headers"),
+        Distinct(),
+        About("Response headers that they may read.", "Exposed headers"),
+    ] = None
+    credentials: Annotated[
+        Boolean | None, About("Whether cookies and credentials count; never together with *.", "Allow credentials")
+    ] = None
+    max_age_s: Annotated[
+        Annotated[int, whole(0, 86_400)] | None,
+        About("How long a browser keeps the answer to a preflight, in seconds.", "Max age, seconds"),
+    ] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """Everybody's pages with somebody's cookies is what no service wants (Fetch standard, CORS protocol)."""
+        if sent.get("credentials") is True and "*" in (sent.get("origins") or ()):
+            yield FieldError("/credentials", "cors", "Name the origins: * cannot be combined with credentials.")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite(model.Rewrite, Shape):
+    """What servers get instead of what the client asked for."""
+
+    sparse: ClassVar = True
+
+    host: Annotated[Host | None, About("The Host header that servers get.", "Host", example="internal.example.com")] = (
+        None
+    )
+    path: Annotated[Path | None, About("The whole path that servers get.", "Path")] = None
+    drop_query: Annotated[Boolean | None, About("Whether servers get no query.", "Drop the query")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance(model.Maintenance, Shape):
+    """A page instead of the service, for everybody but some networks."""
+
+    sparse: ClassVar = True
+
+    enabled: Annotated[Boolean | None, About("Whether the page is shown now.", "Show the page", example=True)] = None
+    status: Annotated[
+        Annotated[int, whole(200, 599)] | None, About("The status of the answer; 503 where nothing is said.", "Status")
+    ] = None
+    content_type: Annotated[
+        Annotated[str, text(grammar.content_type, "a media type", 128)] | None,
+        About("The media type of the page; plain text where nothing is said.", "Content type"),
+    ] = None
+    body: Annotated[Annotated[str, text(grammar.body, "text", grammar.MAX_BODY)] | None, About("The page.", "Page")] = (
+        None
+    )
+    retry_after_s: Annotated[
+        Annotated[int, whole(1, 86_400)] | None,
+        About("When clients should come back, in seconds (Retry-After).", "Retry after, seconds"),
+    ] = None
+    allow: Annotated[
+        tuple[Annotated[str, text(network_block, "a network in CIDR", pattern=CIDR)], ...] | None,
+        at_most(200, "networks"),
+        Distinct(),
+        SORTED,
+        About(
+            "Networks whose clients get the service all the same.", "Let these networks pass", example="192.0.2.0/24"
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules(model.Rules, Shape):
+    """Settings for requests. Of what is left out nothing is said here: a policy further away may say it."""
+
+    sparse: ClassVar = True
+
+    request_headers: Annotated[RequestHeaders | None, About("Headers that servers get.", "Request headers")] = None
+    response_headers: Annotated[ResponseHeaders | None, About("Headers that clients get.", "Response headers")] = None
+    security_headers: Annotated[
+        SecurityHeaders | None, About("Headers by which browsers protect people.", "Security headers")
+    ] = None
+    cors: Annotated[Cors | None, About("Who may read responses across origins.", "CORS")] = None
+    rewrite: Annotated[Rewrite | None, About("What servers get instead.", "Rewrite")] = None
+    maintenance: Annotated[Maintenance | None, About("A page instead of the service.", "Maintenance page")] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """A block that says nothing is a mistake."""
+        for name, block in sent.items():
+            if isinstance(block, Mapping) and all(value is None for value in block.values()):
+                yield FieldError(f"/{name}", "missing", f"Fill in at least one field of {name}, or leave it out.")
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultFor(Shape):
+    """For whom the policy holds without being named by a route."""
+
+    account: Annotated[Boolean, About("All routes of the account.", "All routes of the account", "")] = False
+    hostnames: Annotated[
+        tuple[Hostname, ...],
+        LISTED,
+        Distinct(),
+        SORTED,
+        About("Routes of the account with one of these hostnames.", "Hostnames", example="shop.example.com"),
+    ] = ()
+    load_balancers: Annotated[
+        tuple[ByName, ...],
+        LISTED,
+        Distinct(),
+        UNORDERED,
+        About("All routes of these load balancers; operators only.", "Load balancers"),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySpec(Shape):
+    """Settings that many routes share; where several policies hold for a route, the nearest wins field by field."""
+
+    rules: Annotated[Rules, About("The settings.", missing="Fill in rules with at least one block.")]
+    default_for: Annotated[DefaultFor, About("For whom it holds without being named.")] = DefaultFor()
+
+    @classmethod
+    def together(cls, sent: Any) -> Iterable[FieldError]:
+        """A policy that says nothing is a mistake."""
+        if sent.get("rules") == {}:
+            yield FieldError("/rules", "missing", "Fill in at least one block of rules.")

@@ -1,0 +1,1 @@
+"""SHOW to people: policies, who uses them, and their form."""

@@ -1,0 +1,71 @@
+"""The form of a policy: a group of fields for each block, of which those without a value say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from apps.accounts.actors import Actor
+from apps.definitions.models import Policy
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.traffic.policy import Rules
+from apps.web.kit.shape_forms import ShapeForm
+
+DEFAULTS = "/spec/default_for/"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The fields of one block; `is_open` where one has a value or an error."""
+
+    title: str
+    hint: str
+    fields: list[forms.BoundField]
+    is_open: bool
+
+
+class PolicyForm(ShapeForm):
+    """Every setting, and for whom it is the default; only operators name load balancers."""
+
+    kind = "Policy"
+
+    def __init__(self, data: QueryDict | None, *, stored: Policy | None, actor: Actor) -> None:
+        names: Mapping[str, Iterable[Any]] = {}
+        super().__init__(data, stored=stored, names=names)
+        if not actor.is_operator:
+            del self.fields[f"{DEFAULTS}load_balancers"]
+        elif stored is None:
+            hint = "The account that owns the policy. Default: the operator's account."
+            self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
+
+    def spec(self) -> dict[str, Any]:
+        """The document of what was typed, without the blocks of which nothing is said."""
+        found = super().spec()
+        said = {
+            block: {name: value for name, value in fields.items() if value is not None}
+            for block, fields in found.get("rules", {}).items()
+        }
+        return found | {"rules": {block: fields for block, fields in said.items() if fields}}
+
+    @property
+    def head(self) -> list[forms.BoundField]:
+        """Name and owner of a new policy."""
+        return [self[name] for name in ("/name", "/account") if name in self.fields]
+
+    @property
+    def defaults(self) -> list[forms.BoundField]:
+        """For whom it holds without being named."""
+        return [self[name] for name in self.fields if name.startswith(DEFAULTS)]
+
+    @property
+    def groups(self) -> list[Group]:
+        """The blocks in the order of their declaration."""
+        return [self._group(block) for block in fields_of(Rules)]
+
+    def _group(self, block: Any) -> Group:
+        fields = [self[name] for name in self.fields if name.startswith(f"/spec/rules/{block.name}/")]
+        return Group(block.about.label, block.about.help, fields, any(each.value() or each.errors for each in fields))

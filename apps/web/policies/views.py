@@ -1,0 +1,91 @@
+"""Policies: the list, one with its settings and users, its form, its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.audit.selectors import entries_of
+from apps.definitions.models import Policy, Route
+from apps.definitions.previewing.effective_rules import settings_of_policy
+from apps.definitions.selectors import only, policies, routes
+from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import Typed, deleted, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.policies.form import PolicyForm
+
+SHOWN = 200
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Every policy that the actor sees, with what it is about and how many routes name it."""
+    rows = list(policies(request.actor).annotate(named=Count("route_links"))[: SHOWN + 1])
+    context = {"rows": rows[:SHOWN], "more": len(rows) > SHOWN, "shown": SHOWN}
+    return show(request, "pages/policies/list.html", context)
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One policy: its settings, for whom it holds, which routes name it."""
+    actor = request.actor
+    row = only(policies(actor), pk)
+    users = routes(actor).filter(policy_links__policy=row)
+    context = {
+        "policy": row,
+        "settings": settings_of_policy(row),
+        "routes": users[:SHOWN],
+        "count": Route.objects.filter(policy_links__policy=row).count(),
+        "entries": entries_of(actor, "Policy", pk, limit=8),
+    }
+    return show(request, "pages/policies/detail.html", context)
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """A policy of the actor's account, or of one that an operator names."""
+    return _form(request, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """Change its settings and for whom it holds."""
+    return _form(request, only(policies(request.actor), pk))
+
+
+def _form(request: PageRequest, stored: Policy | None) -> HttpResponse:
+    request.actor.may_write()
+    form = PolicyForm(request.POST or None, stored=stored, actor=request.actor)
+    if form.is_bound and form.is_valid():
+        typed = Typed(
+            kind="Policy",
+            row=stored,
+            name=form.cleaned_data.get("/name", ""),
+            account=form.cleaned_data.get("/account") or None,
+            spec=form.spec(),
+            version=version_sent(request) if stored else None,
+        )
+        saved = save_or_attach_errors(request, typed, lambda invalid: attach_errors(form, invalid))
+        if saved is not None:
+            tell(request, typed, saved, f"Policy {saved.name} is saved. Its routes follow it moments later.")
+            return redirect("web:policy", saved.pk)
+    context: dict[str, Any] = {"form": form, "stored": stored, "version": version_shown(request, stored)}
+    return show(request, "pages/policies/form.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a policy that no route names any more, once its name was typed."""
+    request.actor.may_write()
+    row = only(policies(request.actor), pk)
+    if request.POST.get("confirm") != row.name:
+        messages.error(request, f"Type {row.name} to delete it.")
+        return redirect("web:policy", pk)
+    gone = deleted(request, "Policy", row, f"Policy {row.name} is deleted.")
+    return redirect("web:policies") if gone else redirect("web:policy", pk)

@@ -1,0 +1,98 @@
+"""The pages of policies: what is typed becomes rules, who uses them is shown, and whose each setting of a route is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from apps.accounts.actors import Actor
+from apps.definitions import selectors
+from apps.definitions.models import Policy
+from apps.definitions.reading.describing import describe
+from apps.definitions.services import save_object
+from tests.interfaces.people import client_of
+
+NEW = "web:policy-new"
+
+
+@pytest.fixture
+def stored(tutorial_env: Actor, acme: Actor) -> Policy:
+    spec = {"rules": {"security_headers": {"no_sniff": True, "frames": "deny"}}}
+    row: Policy = save_object(actor=acme, kind="Policy", name="web", spec=spec)
+    return row
+
+
+def send(actor: Actor, name: str, **fields: str) -> Any:
+    """The form of a new policy, sent; `rules__cors__origins` is the field of that pointer."""
+    sent = {f"/spec/{key.replace('__', '/')}": value for key, value in fields.items()}
+    return client_of(actor).post(reverse(NEW), {"/name": name, **sent})
+
+
+def test_what_is_typed_becomes_rules_and_the_rest_says_nothing(tutorial_env: Actor, acme: Actor) -> None:
+    send(
+        acme,
+        "web",
+        rules__request_headers__set="X-A=1\r\nX-B={host}",
+        rules__cors__origins="https://a.example\r\nhttps://b.example",
+        rules__cors__credentials="false",
+        rules__security_headers__hsts_seconds="60",
+    )
+    assert describe(Policy.objects.get())["rules"] == {
+        "request_headers": {"set": {"X-A": "1", "X-B": "{host}"}},
+        "cors": {"origins": ["https://a.example", "https://b.example"], "credentials": False},
+        "security_headers": {"hsts_seconds": 60},
+    }
+
+
+def test_the_form_shows_what_is_stored_and_saves_it_unchanged(stored: Policy, acme: Actor) -> None:
+    url, client = reverse("web:policy-edit", args=[stored.pk]), client_of(acme)
+    form = client.get(url).context["form"]
+    sent = {name: form[name].value() or "" for name in form.fields}
+    client.post(url, {**sent, "version": "1"})
+    stored.refresh_from_db()
+    assert stored.version == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "words"),
+    [
+        ("rules__cors__origins", "app.example.com", "Write an origin such as"),
+        ("rules__request_headers__set", "Host=x", "the balancer sets Host itself"),
+        ("default_for__hostnames", "no host", "Write the full name"),
+        ("rules__maintenance__status", "99", "200 to 599"),
+    ],
+)
+def test_a_refusal_stands_beside_its_field(
+    tutorial_env: Actor, acme: Actor, field: str, typed: str, words: str
+) -> None:
+    answer = send(acme, "web", **{field: typed})
+    assert answer.status_code == 422
+    errors = answer.context["form"].errors
+    assert words in " ".join(errors[f"/spec/{field.replace('__', '/')}"])
+    assert not Policy.objects.exists()
+
+
+def test_the_page_of_a_policy_names_the_routes_that_use_it(stored: Policy, acme: Actor) -> None:
+    spec = describe(selectors.routes(acme).get(name="shop")) | {"policies": ["web"]}
+    save_object(actor=acme, kind="Route", name="shop", spec=spec)
+    page = client_of(acme).get(reverse("web:policy", args=[stored.pk])).content.decode()
+    assert "1 route" in page
+    assert "shop" in page
+    assert "No sniffing" in page
+
+
+def test_the_page_of_a_route_says_whose_each_setting_is(stored: Policy, acme: Actor) -> None:
+    route = selectors.routes(acme).get(name="shop")
+    own = {"rules": {"security_headers": {"frames": "sameorigin"}}, "policies": ["web"]}
+    save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | own)
+    settings = client_of(acme).get(reverse("web:route", args=[route.pk])).context["settings"]
+    assert {(each.name, each.source) for each in settings} == {("No sniffing", "web"), ("Frames", "this route")}
+
+
+def test_a_policy_in_use_is_not_deleted(stored: Policy, acme: Actor) -> None:
+    spec = describe(selectors.routes(acme).get(name="shop")) | {"policies": ["web"]}
+    save_object(actor=acme, kind="Route", name="shop", spec=spec)
+    client_of(acme).post(reverse("web:policy-delete", args=[stored.pk]), {"confirm": "web"})
+    assert Policy.objects.exists()
