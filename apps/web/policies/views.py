@@ -14,18 +14,23 @@ from apps.audit.selectors import entries_of
 from apps.definitions.models import Policy, Route
 from apps.definitions.previewing.effective_rules import settings_of_policy
 from apps.definitions.selectors import only, policies, routes
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.traffic.policy import Rules
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.saving import Typed, deleted, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.policies.form import PolicyForm
 
 SHOWN = 200
+TITLES = {block.name: block.about.label for block in fields_of(Rules)}
 
 
 @page
 def index(request: PageRequest) -> HttpResponse:
     """Every policy that the actor sees, with what it is about and how many routes name it."""
     rows = list(policies(request.actor).annotate(named=Count("route_links"))[: SHOWN + 1])
+    for row in rows:
+        row.titles = [title for block, title in TITLES.items() if block in row.rules]
     context = {"rows": rows[:SHOWN], "more": len(rows) > SHOWN, "shown": SHOWN}
     return show(request, "pages/policies/list.html", context)
 

@@ -84,17 +84,17 @@ class RequestHeaders(model.HeaderChanges, Shape):
 
     set: Annotated[
         Annotated[Pairs, _headers(header_text.request_header)] | None,
-        About(REPLACED, "Set request headers"),
+        About(REPLACED, "Set"),
     ] = None
     add: Annotated[
         Annotated[Pairs, _headers(header_text.request_header)] | None,
-        About("Headers that are sent besides those of the request.", "Add request headers"),
+        About("Headers that are sent besides those of the request.", "Add"),
     ] = None
     remove: Annotated[
         tuple[Annotated[str, REQUEST_HEADER], ...] | None,
         at_most(MOST_HEADERS, "headers"),
         Distinct(),
-        About("Headers that servers never get.", "Remove request headers"),
+        About("Headers that servers never get.", "Remove"),
     ] = None
 
 
@@ -106,17 +106,17 @@ class ResponseHeaders(model.HeaderChanges, Shape):
 
     set: Annotated[
         Annotated[Pairs, _headers(header_text.response_header)] | None,
-        About(REPLACED, "Set response headers"),
+        About(REPLACED, "Set"),
     ] = None
     add: Annotated[
         Annotated[Pairs, _headers(header_text.response_header)] | None,
-        About("Headers that are sent besides those of the response.", "Add response headers"),
+        About("Headers that are sent besides those of the response.", "Add"),
     ] = None
     remove: Annotated[
         tuple[Annotated[str, RESPONSE_HEADER], ...] | None,
         at_most(MOST_HEADERS, "headers"),
         Distinct(),
-        About("Headers that clients never get.", "Remove response headers"),
+        About("Headers that clients never get.", "Remove"),
     ] = None
 
 
