@@ -45,6 +45,7 @@ FIELDS = {
     "/spec/methods": "methods",
     "/spec/scheme": "scheme",
     "/spec/prefix_rewrite": "prefix_rewrite",
+    "/spec/policies": "policies",
     "/spec/action": "action",
     "/spec/action/redirect": "redirect_host",
     "/spec/action/redirect/code": "redirect_code",
@@ -101,6 +102,9 @@ class RouteForm(forms.Form):
     )
     action = forms.ChoiceField(label="Action", choices=ACTIONS, widget=forms.RadioSelect)
     prefix_rewrite = _text(words(RouteSpec, "prefix_rewrite"), placeholder="/")
+    policies = forms.CharField(
+        **words(RouteSpec, "policies") | {"required": False}, widget=forms.Textarea(attrs={"class": "mono", "rows": 3})
+    )
     redirect_code = forms.TypedChoiceField(
         **words(Redirect, "code"), choices=list(CODES.items()), coerce=int, empty_value=None
     )
@@ -208,6 +212,7 @@ class RouteEntry:
             "path": got.get("path") or "/",
             "path_kind": got.get("path_kind") or "prefix",
             "methods": got.get("methods") or [],
+            "policies": (got.get("policies") or "").split(),
             "scheme": got.get("scheme") or None,
             "headers": [_header(form.cleaned_data) for form in self._kept(self.headers, "name")],
             "action": {action: self._action(action, got)},
@@ -244,8 +249,8 @@ class RouteEntry:
                 form.add_error(field, field_error.detail)
 
     def _form_field(self, pointer: str) -> tuple[forms.Form, str | None]:
-        if pointer.startswith("/spec/methods/"):
-            return self.head, "methods"
+        if (name := pointer.removeprefix("/spec/").partition("/")[0]) in ("methods", "policies"):
+            return self.head, name
         found = ROW.fullmatch(pointer)
         if found is None:
             return self.head, FIELDS.get(pointer)
@@ -285,6 +290,7 @@ def initial_of(spec: Mapping[str, Any], row: Route) -> dict[str, Any]:
         name: spec[name]
         for name in ("load_balancer", "hostname", "path", "path_kind", "methods", "scheme", "prefix_rewrite")
     }
+    head["policies"] = "\n".join(spec["policies"])
     head |= {"version": row.version, "began": remember(row)}
     head |= {"action": next(iter(action)), "redirect_keep_query": True}
     head |= {"redirect_code": 301, "fixed_status": 200, "fixed_content_type": "text/plain; charset=utf-8"}

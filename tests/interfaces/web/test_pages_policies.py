@@ -13,6 +13,7 @@ from apps.definitions.models import Policy
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
 from tests.interfaces.people import client_of
+from tests.interfaces.web.test_pages_routes import typed
 
 NEW = "web:policy-new"
 
@@ -96,3 +97,11 @@ def test_a_policy_in_use_is_not_deleted(stored: Policy, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="shop", spec=spec)
     client_of(acme).post(reverse("web:policy-delete", args=[stored.pk]), {"confirm": "web"})
     assert Policy.objects.exists()
+
+
+def test_the_form_of_a_route_names_its_policies(stored: Policy, acme: Actor) -> None:
+    client, url = client_of(acme), reverse("web:route-new")
+    client.post(url, typed(name="more", path="/more", policies="web\r\n"))
+    assert [policy.name for policy in selectors.routes(acme).get(name="more").policies] == ["web"]
+    answer = client.post(url, typed(name="again", path="/again", policies="other"))
+    assert "There is no policy other." in answer.context["form"].errors["policies"]

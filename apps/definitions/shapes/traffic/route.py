@@ -280,7 +280,12 @@ class RouteSpec(Shape):
         LISTED,
         at_most(8, "policies in one route"),
         Distinct(),
-        About("Policies whose rules hold for it, nearest first.", "Policies", "", example="web"),
+        About(
+            "Policies whose rules hold for it, nearest first.",
+            "Policies",
+            "Names of policies that this route follows, one per line, nearest first.",
+            example="web",
+        ),
     ] = ()
     rules: Annotated[
         Rules | None, About("Settings of its own, nearer than those of policies.", absent_when_empty=True)
