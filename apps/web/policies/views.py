@@ -29,9 +29,8 @@ TITLES = {block.name: block.about.label for block in fields_of(Rules)}
 def index(request: PageRequest) -> HttpResponse:
     """Every policy that the actor sees, with what it is about and how many routes name it."""
     rows = list(policies(request.actor).annotate(named=Count("route_links"))[: SHOWN + 1])
-    for row in rows:
-        row.titles = [title for block, title in TITLES.items() if block in row.rules]
-    context = {"rows": rows[:SHOWN], "more": len(rows) > SHOWN, "shown": SHOWN}
+    titled = [(row, [title for block, title in TITLES.items() if block in row.rules]) for row in rows[:SHOWN]]
+    context = {"rows": titled, "more": len(rows) > SHOWN, "shown": SHOWN}
     return show(request, "pages/policies/list.html", context)
 
 
