@@ -9,6 +9,7 @@ from typing import Any
 
 from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle
 from apps.compiler.model.fleet import BypassToken, Pool, RegionShare, Snapshot
+from apps.compiler.model.listener_options import ClientAddress, Compression, Connections, ListenerTls
 from apps.compiler.model.shared import (
     AnyPool,
     Assertion,
@@ -178,6 +179,7 @@ def _elsewhere_changes(
 WORDS = {
     "capacity_scaler": "share of its limit in force",
     "certificate_ids": "certificates",
+    "default_certificate_id": "default certificate",
     "default_pool_id": "default pool",
     "elsewhere": "servers elsewhere",
     "limit": "limit",
@@ -220,7 +222,7 @@ def _say_plain(value: Any) -> str:
 
 
 SECRETS = frozenset({"digest", "pem"})
-REFERENCES = frozenset({"certificate_ids", "default_pool_id", "nodes", "pool_id"})
+REFERENCES = frozenset({"certificate_ids", "default_certificate_id", "default_pool_id", "nodes", "pool_id"})
 
 
 def _say_limit(limit: Limit) -> str:
@@ -264,7 +266,21 @@ def _say_assertion(assertion: Assertion) -> str:
     return f"{assertion.method} {assertion.host}{assertion.path}{headers} gets {next(filter(None, goals), 'anything')}"
 
 
+def _say_options(options: Any) -> str:
+    """An object of options that was set, field by field, without what it leaves as it is."""
+    said = (
+        f"{each.name.replace('_', ' ')} {_say(getattr(options, each.name), {})}"
+        for each in fields(options)
+        if getattr(options, each.name) not in (None, ())
+    )
+    return ", ".join(said) or "set"
+
+
 TELLERS: Mapping[type, Callable[[Any], str]] = {
+    Connections: _say_options,
+    ClientAddress: _say_options,
+    ListenerTls: _say_options,
+    Compression: _say_options,
     Limit: _say_limit,
     HealthCheck: _say_check,
     Redirect: _say_redirect,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
 
 from apps.compiler.addresses import (
     PRIVATE_NETWORKS,
@@ -28,6 +28,14 @@ MAX_HOSTNAME = 253
 MAX_BODY = 8192
 MAX_PEM = 64 * 1024
 MAX_TIME_MS = 3_600_000
+MAX_CLIENTS = 1_000_000
+NODE_CONNECTIONS = (100, 10_000_000)
+NODE_THREADS = (1, 64)  # what HAProxy 2.6 is built for
+# HTTP/2 needs the default; a smaller one would also hang the agent's commands.
+NODE_BUFFER = (16_384, 262_144)
+NODE_STREAMS = (1, 1000)
+# Who believes a larger network believes half of the world: somebody has mistyped the length.
+WIDEST_TRUSTED = {4: 8, 6: 16}
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REDIRECT_CODES = frozenset({301, 302, 303, 307, 308})
@@ -51,6 +59,7 @@ _GENERATED = re.compile(
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ENVIRONMENT_REFERENCE = re.compile(r"env:([A-Z][A-Z0-9_]{0,60})")
 _CONTENT_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}(?:; charset=[a-z0-9-]{1,32})?")
+_MEDIA_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}")
 _BODY = re.compile(r"[\n\t\x20-\x7e\xa1-\u1fff\u2010-\u2027\u2030-\ud7ff\uf900-\ufdff]*")
 _PEM = re.compile(r"(?:-----BEGIN [A-Z ]{1,40}-----\n(?:[A-Za-z0-9+/]{1,76}={0,2}\n)+-----END [A-Z ]{1,40}-----\n)+")
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z ]{1,40})-----")
@@ -392,6 +401,40 @@ def content_type(value: object) -> str:
     text = _text(value, 128)
     if not _CONTENT_TYPE.fullmatch(text):
         raise GrammarError("content_type", "Write a media type such as text/plain; charset=utf-8.")
+    return text
+
+
+def clients(value: object) -> int:
+    """How many clients may be connected at once."""
+    return integer(value, 1, MAX_CLIENTS)
+
+
+def some(values: tuple[object, ...]) -> tuple[object, ...]:
+    """A list of which an empty one would mean everything."""
+    if not values:
+        raise GrammarError("missing", "Name at least one, or leave the list out.")
+    return values
+
+
+def media_type(value: object) -> str:
+    """A media type without parameters, lower case."""
+    text = _text(value, 97)
+    if not _MEDIA_TYPE.fullmatch(text):
+        raise GrammarError("media_type", "Write a media type without parameters, such as text/html.")
+    return text
+
+
+def trusted_network(value: object) -> str:
+    """A network whose word is believed: CIDR in its canonical form, and no half of the world."""
+    text = _text(value, 43)
+    try:
+        found = ip_network(text, strict=False)
+    except ValueError:
+        raise GrammarError("network", "Write a network as address/length, such as 192.0.2.0/24.") from None
+    if "/" not in text or str(found) != text:
+        raise GrammarError("network_spelling", f"Write the network in its canonical form: {found}.")
+    if found.prefixlen < WIDEST_TRUSTED[found.version]:
+        raise GrammarError("too_wide", f"Use a network of length {WIDEST_TRUSTED[found.version]} or more.")
     return text
 
 

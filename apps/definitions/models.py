@@ -161,7 +161,10 @@ class LoadBalancer(Definition):
 
 
 class Listener(models.Model):
-    """Where clients connect: a port on a static IP, or on each node's own address."""
+    """Where clients connect: a port on a static IP, or on each node's own address.
+
+    What it is told beyond that (`tls` and the like) are documents of its shape; null is as it always was.
+    """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT)
     load_balancer = models.ForeignKey(LoadBalancer, on_delete=models.CASCADE, related_name="listeners")
@@ -171,6 +174,12 @@ class Listener(models.Model):
     static_ip = models.ForeignKey(StaticIP, on_delete=models.PROTECT, null=True, related_name="listeners")
     certificates = models.ManyToManyField(Certificate, related_name="listeners")
     default_pool = models.ForeignKey(Pool, on_delete=models.PROTECT, null=True, related_name="listeners")
+    default_certificate = models.ForeignKey(Certificate, on_delete=models.PROTECT, null=True, related_name="default_of")
+    tls = models.JSONField(null=True)
+    client_address = models.JSONField(null=True)
+    connections = models.JSONField(null=True)
+    compression = models.JSONField(null=True)
+    monitor_path = models.CharField(max_length=1024, null=True)
 
     class Meta:
         ordering = ("name",)

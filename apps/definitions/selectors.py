@@ -158,7 +158,7 @@ def records(actor: Actor) -> QuerySet[Record]:
 def load_balancers(_actor: Actor) -> QuerySet[LoadBalancer]:
     """The fronts: the operator's own, which every account may name in a route."""
     # Nothing to hide: what belongs to others in a listener is left out when it is shown to customers.
-    listeners = Listener.objects.select_related("static_ip", "default_pool__account")
+    listeners = Listener.objects.select_related("static_ip", "default_pool__account", "default_certificate__account")
     listeners = listeners.prefetch_related(Prefetch("certificates", Certificate.objects.select_related("account")))
     rows = LoadBalancer.objects.select_related("account")
     return rows.prefetch_related("fleets", "stacks", Prefetch("listeners", listeners)).order_by("name")

@@ -130,6 +130,10 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         {
             "region": "us-central1", "local_development": True, "peer_port": 9700, "overflow_port": 9800,
             "overflow_tcp_port": 9900, "private_networks": ["10.0.0.0/8"],
+            "node_settings": {
+                "max_connections": 1000, "threads": 2, "buffer_bytes": 32_768, "http2_streams": 50,
+                "old_worker_timeout_ms": 100, "tls_preset": "modern",
+            },
         },
     ),
     "node": (
@@ -174,7 +178,16 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             "listeners": [
                 {
                     "name": "l", "protocol": "https", "port": 443, "static_ip": "ip", "certificates": ["c"],
-                    "default_pool": "acme/shop",
+                    "default_pool": "acme/shop", "default_certificate": "c",
+                    "tls": {"preset": "intermediate", "minimum_version": "1.2", "http2": False},
+                    "client_address": {
+                        "proxy_protocol_from": ["192.0.2.0/24"], "forwarded_from": ["198.51.100.0/24"],
+                    },
+                    "connections": {
+                        "max_connections": 10, "client_timeout_ms": 100, "request_timeout_ms": 100,
+                        "keepalive_timeout_ms": 100, "keep_alive": "clients",
+                    },
+                    "compression": {"types": ["text/html"]}, "monitor_path": "/up",
                 }
             ],
         },
@@ -277,6 +290,14 @@ RULES: dict[str, Legal] = {
     "resolvers": text(80, r"[0-9a-f.:\[\]]+"),
     "label": text(253, rf"@|(\*|{UNDERSCORED})(\.{UNDERSCORED})*"), "ttl": whole(30, 86_400),
     "type": one_of("A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS"), "values": is_record_value,
+    "node_settings/max_connections": whole(100, 10_000_000), "threads": whole(1, 64), "http2_streams": whole(1, 1000),
+    "buffer_bytes": whole(16_384, 262_144), "old_worker_timeout_ms": MS,
+    "tls_preset": one_of("modern", "intermediate"),
+    "preset": one_of("modern", "intermediate"), "minimum_version": one_of("1.2", "1.3"), "http2": boolean,
+    "proxy_protocol_from": is_network, "forwarded_from": is_network, "listeners/connections/max_connections":
+    whole(1, 1_000_000), "client_timeout_ms": MS, "request_timeout_ms": MS, "keepalive_timeout_ms": MS,
+    "connections/keep_alive": one_of("both", "clients", "none"),
+    "types": text(97, r"[a-z]{1,32}/[a-z0-9.+-]{1,64}"), "monitor_path": is_path, "default_certificate": REFERENCE,
     "static_ip": NAME, "certificates": REFERENCE, "default_pool": REFERENCE, "fleets": NAME,
     "load_balancer": NAME, "path": is_path, "path_kind": one_of("exact", "prefix"), "headers/name": header_name,
     "match": one_of("equals", "present", "absent"), "headers/value": maybe(header_value), "pool": REFERENCE,

@@ -266,7 +266,8 @@ def test_endpoints_are_addresses_of_version_4(address: str, count: int) -> None:
 
 
 def test_a_listener_has_at_most_fifteen_certificates() -> None:
-    many = listener(1, protocol=Protocol.HTTPS, certificate_ids=tuple(f"crt-{number}" for number in range(16)))
+    certificates = tuple(f"crt-{number}" for number in range(16))
+    many = listener(1, protocol=Protocol.HTTPS, certificate_ids=certificates, default_certificate_id="crt-3")
     assert _codes(capabilities.unsupported_in_listener(many, front())) == [("too_many_certificates", "refused")]
     fewer = replace(many, certificate_ids=many.certificate_ids[1:])
     assert list(capabilities.unsupported_in_listener(fewer, front())) == []

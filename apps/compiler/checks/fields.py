@@ -10,6 +10,8 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.shared import (
     AnyPool,
     Certificate,
@@ -23,6 +25,7 @@ from apps.compiler.model.shared import (
     Redirect,
     Route,
     Server,
+    Unreadable,
     options_of,
 )
 
@@ -77,13 +80,53 @@ def check_load_balancer(notes: Notes, load_balancer: LoadBalancer) -> None:
 
 
 def check_listener(notes: Notes, listener: Listener) -> None:
-    """Identifier, port, address."""
+    """Identifier, port, address, options."""
     notes.ask(listener, "id", grammar.object_id, listener.id)
     notes.ask(listener, "port", grammar.port, listener.port)
     if listener.address is not None:
         notes.ask(listener, "address", grammar.listen_address, listener.address)
+    _check_options(notes, listener)
     if listener.protocol is not Protocol.HTTPS and listener.certificate_ids:
         notes.warn(listener, "certificates_unused", "Only https listeners use certificates.", "certificate_ids")
+
+
+def _check_options(notes: Notes, listener: Listener) -> None:
+    """What a listener is told beyond its port."""
+    if listener.connections is not None:
+        for name in ("client_timeout_ms", "request_timeout_ms", "keepalive_timeout_ms"):
+            notes.ask(listener, f"connections.{name}", grammar.time_ms, getattr(listener.connections, name))
+        most = listener.connections.max_connections
+        notes.ask(listener, "connections.max_connections", grammar.clients, 1 if most is None else most)
+    if listener.client_address is not None:
+        said = listener.client_address
+        for network in (*said.proxy_protocol_from, *said.forwarded_from):
+            notes.ask(listener, "client_address", grammar.trusted_network, network)
+    if listener.compression is not None:
+        notes.ask(listener, "compression.types", grammar.some, listener.compression.types)
+        for each in listener.compression.types:
+            notes.ask(listener, "compression.types", grammar.media_type, each)
+    if listener.monitor_path is not None:
+        notes.ask(listener, "monitor_path", grammar.path, listener.monitor_path)
+
+
+def accepted_settings(notes: Notes, snapshot: Snapshot) -> NodeSettings | None:
+    """The settings of nodes; of wrong ones nothing is taken, and nodes are as they always were."""
+    said = snapshot.node_settings
+    if said is None:
+        return None
+    fleet = Unreadable("node_settings", snapshot.fleet, "node_settings")
+    asked = (
+        ("max_connections", said.max_connections, grammar.NODE_CONNECTIONS),
+        ("threads", said.threads, grammar.NODE_THREADS),
+        ("buffer_bytes", said.buffer_bytes, grammar.NODE_BUFFER),
+        ("http2_streams", said.http2_streams, grammar.NODE_STREAMS),
+        ("old_worker_timeout_ms", said.old_worker_timeout_ms, (1, grammar.MAX_TIME_MS)),
+    )
+    sound = [
+        value is None or notes.ask(fleet, name, grammar.integer, value, lowest=bounds[0], highest=bounds[1])
+        for name, value, bounds in asked
+    ]
+    return said if all(sound) else None
 
 
 def check_route(notes: Notes, route: Route) -> None:

@@ -51,4 +51,9 @@ def with_known_certificates(notes: Notes, listener: Listener, certificates: Mapp
     elif len(known) < len(listener.certificate_ids):
         missing = ", ".join(key for key in listener.certificate_ids if key not in known)
         notes.warn(listener, "certificate_missing", f"Replace {missing}: missing or left out.", "certificate_ids")
-    return replace(listener, certificate_ids=known)
+    default = listener.default_certificate_id
+    if default is not None and default not in known:
+        missing = "Replace the default certificate: missing or left out. Clients without a known name are refused."
+        notes.warn(listener, "certificate_missing", missing, "default_certificate_id")
+        default = None
+    return replace(listener, certificate_ids=known, default_certificate_id=default)

@@ -21,6 +21,7 @@ from apps.compiler.checks.advice import advise
 from apps.compiler.checks.bypass_tokens import accepted_bypass_tokens
 from apps.compiler.checks.examination import Examination, Notes
 from apps.compiler.checks.fields import (
+    accepted_settings,
     check_certificate,
     check_listener,
     check_load_balancer,
@@ -54,6 +55,7 @@ def examine(snapshot: Snapshot) -> Examination[Snapshot]:
         certificates=tuple(certificates.values()),
         bypass_tokens=accepted_bypass_tokens(notes, snapshot.bypass_tokens, pools),
         addresses=notes.kept(snapshot.addresses),
+        node_settings=accepted_settings(notes, snapshot),
     )
     advise(notes, accepted)
     return notes.examined(accepted)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from apps.compiler.addresses import ALL_PRIVATE
+from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.shared import (  # noqa: F401 - migrations find the closed lists here
     NO_LIMIT,
     AnyPool,
@@ -154,6 +155,7 @@ class Snapshot:
     by which forwarded requests are known when they come back; `own_addresses` are addresses, networks and names at
     which the installation itself is reached, where no server may be. Of private networks servers may only be in
     `private_networks`. `shares` are those of the accounts that have a ceiling.
+    Without `node_settings` nodes are as they always were.
     """
 
     fleet: str
@@ -174,3 +176,4 @@ class Snapshot:
     own_addresses: tuple[str, ...] = ()
     private_networks: tuple[str, ...] = ALL_PRIVATE
     shares: tuple[AccountShare, ...] = ()
+    node_settings: NodeSettings | None = None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from apps.compiler.model.listener_options import ListenerOptions
 from apps.compiler.model.policy import RuleSet
 
 
@@ -243,7 +244,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(ListenerOptions):
     """Where clients connect: `address` is a static IP, or None for each node's own address."""
 
     id: str

@@ -11,6 +11,7 @@ from django.db.models import F, QuerySet
 from apps.compiler.model import shared as model
 from apps.definitions.freezing.frozen_routes import frozen_routes
 from apps.definitions.freezing.listener_certificates import Presented
+from apps.definitions.freezing.listener_options import COLUMNS, OBJECTS, frozen_options
 from apps.definitions.models import Backend, HealthCheck, Listener, LoadBalancer, Pool, Route, RoutePool, Server
 from apps.fleet.models import Fleet, Stack
 
@@ -26,7 +27,7 @@ def frozen_load_balancers(
     """Those of the target with their listeners and routes."""
     side = "fleets" if isinstance(target, Fleet) else "stacks"
     here = {f"load_balancer__{side}": target}
-    listeners = frozen_listeners(Listener.objects.filter(**here), presented, address_of)
+    listeners = frozen_listeners(Listener.objects.filter(**here), presented, address_of, unreadable)
     # Routes of a name that its account has not verified are kept, but nobody serves them.
     rows = Route.objects.filter(**here).exclude(hostname__verification="")
     routes = frozen_routes(rows, RoutePool.objects.filter(**{f"route__load_balancer__{side}": target}), unreadable)
@@ -37,12 +38,17 @@ def frozen_load_balancers(
 
 
 def frozen_listeners(
-    rows: QuerySet[Listener], presented: Presented, address_of: AddressOf
+    rows: QuerySet[Listener], presented: Presented, address_of: AddressOf, unreadable: list[model.Unreadable]
 ) -> dict[int, list[model.Listener]]:
     """Load balancer → its listeners."""
     found: dict[int, list[model.Listener]] = defaultdict(list)
-    fields = ("id", "load_balancer_id", "name", "protocol", "port", "default_pool_id", *_STATIC_IP)
+    fields = ("id", "load_balancer_id", "name", "protocol", "port", "default_pool_id", *COLUMNS, *_STATIC_IP)
     for row in rows.order_by("id").values_list(*fields, named=True):
+        try:
+            options = frozen_options(row)
+        except ValueError:
+            unreadable.append(model.Unreadable(f"lst-{row.id}", row.name, ", ".join(OBJECTS)))
+            continue
         found[row.load_balancer_id].append(
             model.Listener(
                 id=f"lst-{row.id}",
@@ -52,6 +58,7 @@ def frozen_listeners(
                 address=address_of(row),
                 certificate_ids=tuple(f"crt-{key}" for key in presented.by_listener.get(row.id, ())),
                 default_pool_id=f"pool-{row.default_pool_id}" if row.default_pool_id else None,
+                **options,
             )
         )
     return found

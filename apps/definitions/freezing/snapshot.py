@@ -18,6 +18,7 @@ from apps.accounts.quotas import quota
 from apps.compiler.haproxy_version import oldest_of
 from apps.compiler.model import fleet as fleets
 from apps.compiler.model import shared as model
+from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.stack import ON_FLEETS
 from apps.core.secrets.sealing import derived_key
 from apps.definitions.freezing.frozen_traffic import (
@@ -29,8 +30,10 @@ from apps.definitions.freezing.frozen_traffic import (
     frozen_servers,
 )
 from apps.definitions.freezing.listener_certificates import certificates_of, frozen_certificates
+from apps.definitions.freezing.listener_options import frozen_object
 from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server
 from apps.definitions.ports import PORTS
+from apps.definitions.shapes.platform.node_settings import NodeSettingsSpec
 from apps.fleet import distances
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 from apps.fleet.selectors import addresses_of_installation, latency_table
@@ -68,14 +71,24 @@ def snapshot_of(fleet: Fleet) -> fleets.Snapshot:
         regions=tuple(_region(region) for region in others.with_nodes),
         overflow_key=derived_key(OVERFLOW_KEY),
         overflow_ports=fleets.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
-        unreadable=tuple(unreadable),
         bypass_tokens=_bypass_tokens(fleet, pools),
         addresses=_addresses(fleet),
         loop_mark=f"spillway-{derived_key(LOOP_MARK)[:32]}",
         own_addresses=tuple(sorted(addresses_of_installation())),
         private_networks=tuple(fleet.private_networks),
         shares=_shares(fleet),
+        node_settings=_node_settings(fleet, unreadable),
+        unreadable=tuple(unreadable),
     )
+
+
+def _node_settings(fleet: Fleet, unreadable: list[model.Unreadable]) -> NodeSettings | None:
+    """A document that says nothing meaningful is named, and the nodes are as they always were."""
+    try:
+        return frozen_object(NodeSettingsSpec, NodeSettings, fleet.node_settings)
+    except ValueError:
+        unreadable.append(model.Unreadable(f"fleet-{fleet.pk}", fleet.name, "node_settings"))
+        return None
 
 
 def _shares(fleet: Fleet) -> tuple[fleets.AccountShare, ...]:

@@ -49,7 +49,7 @@ def incompatibilities_of(
 ) -> tuple[Incompatibility, ...]:
     """Those of a load balancer with these of its routes, and with these pools besides those that it leads to."""
     presented = certificates_on(balancer.pk)
-    listeners = frozen_listeners(Listener.objects.filter(load_balancer=balancer), presented, address_in(None))
+    listeners = frozen_listeners(Listener.objects.filter(load_balancer=balancer), presented, address_in(None), [])
     shares = RoutePool.objects.filter(route__in=routes.order_by().values("pk"))
     front = model.LoadBalancer(
         f"lb-{balancer.pk}",

@@ -20,6 +20,7 @@ from apps.web.kit.figures import Figures, figures_of, spark
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.worst_first import by_word
 from apps.web.load_balancers.curl_examples import Endpoint, endpoints_of
+from apps.web.load_balancers.listener_settings import settings_of
 from apps.web.routes.rows import SYNC_ORDER, sync_of
 
 
@@ -33,6 +34,7 @@ class ListenerRow:
     endpoints: tuple[Endpoint, ...]
     figures: Figures
     points: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @page
@@ -101,6 +103,7 @@ def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:
             endpoints=tuple(endpoint for endpoint in endpoints if endpoint.listener.pk == listener.pk),
             figures=figures_of(numbers.get(listener.pk)),
             points=spark(lines[f"lst-{listener.pk}"].requests) if f"lst-{listener.pk}" in lines else "",
+            settings=settings_of(listener) if actor.is_operator else (),
         )
         for listener in own
     ]

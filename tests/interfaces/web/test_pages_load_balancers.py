@@ -54,3 +54,26 @@ def test_without_any_the_list_says_what_to_do(operator: Actor, acme: Actor) -> N
 
 def test_an_unknown_load_balancer_is_not_found(operator: Actor) -> None:
     assert client_of(operator).get("/load-balancers/99").status_code == 404
+
+
+def test_operators_read_what_a_listener_was_told_and_customers_do_not(tutorial_env: Actor, acme: Actor) -> None:
+    balancer = only(load_balancers(tutorial_env), LoadBalancer.objects.get(name="front").pk)
+    path = f"/load-balancers/{balancer.pk}"
+    assert "Settings of" not in page(tutorial_env, path)
+    spec = describe(balancer)
+    told = {
+        "client_address": {"forwarded_from": ["192.0.2.0/24", "198.51.100.0/24"]},
+        "connections": {"keep_alive": "clients", "max_connections": 20_000},
+        "monitor_path": "/up",
+    }
+    spec["listeners"][0] |= told
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
+    shown = page(tutorial_env, path)
+    for label, value in (
+        ("Client address: X-Forwarded-For from", "192.0.2.0/24, 198.51.100.0/24"),
+        ("Connections: Keep open", "Clients only"),
+        ("Connections: Max. connections", "20,000"),
+        ("Monitor path", "/up"),
+    ):
+        assert f'<th scope="row">{label}</th><td data-label="Value">{value}</td>' in shown
+    assert "Settings of" not in page(acme, path)

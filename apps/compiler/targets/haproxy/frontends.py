@@ -14,6 +14,14 @@ from apps.compiler.model.fleet import Region, Snapshot
 from apps.compiler.model.shared import HeaderCondition, HeaderMatch, Listener, LoadBalancer, Protocol, Route
 from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
+from apps.compiler.targets.haproxy.listeners.client_address import (
+    add_address_headers,
+    add_forwarded,
+    add_proxy_protocol,
+    has_proxies,
+)
+from apps.compiler.targets.haproxy.listeners.options import add_options
+from apps.compiler.targets.haproxy.listeners.tls import tls_words
 from apps.compiler.targets.haproxy.maps import (
     GROUP,
     MAX_POOLS,
@@ -33,14 +41,8 @@ from apps.compiler.targets.haproxy.refusals import add_circle_guard, add_loop_gu
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
 
-_FORGED_HEADERS = ("Forwarded", "X-Forwarded-Port", "X-Real-IP")
 _FOUND = ("{", "var(txn.route)", "-m", "found", "}")
 _NOT_FOUND = ("if", "!", *_FOUND)
-
-
-def certificate_list_path(listener_id: str) -> str:
-    """`lst-2` → `certs/lst-2.list`."""
-    return f"certs/{listener_id}.list"
 
 
 def certificate_path(certificate_id: str) -> str:
@@ -61,8 +63,10 @@ def add_listener(
     # The digest covers this file and not the manifest: where the listener binds must be part of it.
     section.add("description", f"{listener.address or '*'}:{listener.port}")
     _add_binds(section, snapshot, listener)
+    add_options(section, listener)
+    add_proxy_protocol(section, listener)
     if listener.protocol is Protocol.TCP:
-        add_circle_guard(section, snapshot.own_addresses)
+        add_circle_guard(section, snapshot.own_addresses, relayed=has_proxies(listener))
     own = own_region(snapshot)
     if listener.protocol is not Protocol.TCP:
         served = as_served_by(load_balancer, listener.protocol)
@@ -86,24 +90,19 @@ def _add_binds(section: Section, snapshot: Snapshot, listener: Listener) -> None
     """
     moves = any(each.address == listener.address for each in snapshot.addresses)
     endpoint = Expanded(f"${{{bind_variable(listener.id)}}}")
-    section.add("bind", endpoint, *(("transparent",) if moves else ()), *_tls(listener))
+    section.add("bind", endpoint, *(("transparent",) if moves else ()), *tls_words(listener))
     if moves and listener.protocol is not Protocol.TCP:
         section.add("bind", Expanded(f"unix@${{SPILLWAY_RUN}}/{listener.id}.sock"), "mode", "600")
-
-
-def _tls(listener: Listener) -> tuple[str, ...]:
-    if listener.protocol is not Protocol.HTTPS:
-        return ()
-    return ("ssl", "crt-list", certificate_list_path(listener.id), "strict-sni", "alpn", "h2,http/1.1")
 
 
 def _add_http_rules(
     section: Section, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
 ) -> None:
     own = own_region(snapshot)
-    add_source_rules(section, snapshot)
+    add_source_rules(section, snapshot, listener)
     add_idle_rule(section, snapshot)
     add_probe(section, listener.id)
+    add_forwarded(section, listener)
     add_loop_guard(section, snapshot.loop_mark)
     add_request_refusals(section)
     if own is not None:
@@ -154,13 +153,11 @@ def add_probe(section: Section, listener_id: str) -> None:
 
 def _add_client_facts(section: Section, listener: Listener) -> None:
     """What clients claim about themselves is dropped; what we know is said."""
-    for header in _FORGED_HEADERS:
-        section.add("http-request", "del-header", header)
+    section.add("http-request", "del-header", "Forwarded")
     section.add("http-request", "del-header", "x-spillway-", "-m", "beg")
     section.add("unique-id-format", "%[uuid()]")
     section.add("http-request", "set-header", "X-Request-Id", "%[unique-id]")
-    section.add("http-request", "set-header", "X-Forwarded-For", "%[src]")
-    section.add("http-request", "set-header", "X-Forwarded-Proto", listener.protocol.value)
+    add_address_headers(section, listener)
     section.add("http-request", "set-header", "X-Forwarded-Host", "%[req.fhdr(host)]")
 
 

@@ -36,13 +36,17 @@ _ALLOWED = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 _TEXT = ("content-type", "text/plain; charset=utf-8", "string")
 
 
-def add_circle_guard(section: Section, addresses: Iterable[str]) -> None:
-    """Refuse connections from where the installation itself is; loopback is not among these addresses."""
+def add_circle_guard(section: Section, addresses: Iterable[str], *, relayed: bool = False) -> None:
+    """Refuse connections from where the installation itself is; loopback is not among these addresses.
+
+    `relayed`: also those of which a balancer in front says so, in the PROXY protocol.
+    """
     own = own_addresses(addresses)
     sources = sorted(name for name in own.names if is_literal(name)) + sorted(map(str, own.networks))
     for first in range(0, len(sources), SOURCES_IN_LINE):
         some = sources[first : first + SOURCES_IN_LINE]
-        section.add("tcp-request", "connection", "reject", "if", "{", "src", *some, "}")
+        for step in ("connection", "session") if relayed else ("connection",):
+            section.add("tcp-request", step, "reject", "if", "{", "src", *some, "}")
 
 
 def add_loop_guard(section: Section, mark: str) -> None:

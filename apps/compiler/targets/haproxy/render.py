@@ -15,9 +15,10 @@ from apps.compiler.targets.haproxy.frontends import (
     add_latency,
     add_listener,
     add_probe,
-    certificate_list_path,
     certificate_path,
 )
+from apps.compiler.targets.haproxy.listeners.client_address import address_maps
+from apps.compiler.targets.haproxy.listeners.tls import certificate_list_path
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
 from apps.compiler.targets.haproxy.names import refused_map
 from apps.compiler.targets.haproxy.overflow import admission
@@ -114,7 +115,7 @@ def _check_addresses(rendering: Rendering) -> list[Finding]:
 
 def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str, RouteMaps]) -> Document:
     document = Document()
-    settings.add_global(document)
+    settings.add_global(document, snapshot.node_settings)
     settings.add_resolvers(document)
     settings.add_defaults(document)
     settings.add_tables(document)
@@ -167,6 +168,8 @@ def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, E
         maps |= {KEY_MAP: {"key": snapshot.overflow_key}}
     for served, entries in of_routes.items():
         maps |= entries.by_path(served)
+    for front in snapshot.load_balancers:
+        maps |= address_maps(front)
     return maps
 
 
@@ -198,16 +201,23 @@ def addresses_of(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _certificate_lists(snapshot: Snapshot) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Per https listener: certificate file → the host names it may serve, so that a certificate claims no more."""
+    """Per https listener: certificate file → the host names it may serve, so that a certificate claims no more.
+
+    Who asks for none of these names is shown the first one, unless the listener is strict.
+    """
     known = {certificate.id: certificate for certificate in snapshot.certificates}
     return {
         certificate_list_path(listener.id): {
-            certificate_path(key): tuple(sorted(known[key].hostnames))
-            for key in sorted(set(listener.certificate_ids), key=number_of)
+            certificate_path(key): tuple(sorted(known[key].hostnames)) for key in _default_first(listener)
         }
         for listener in _listeners(snapshot)
         if listener.protocol is Protocol.HTTPS
     }
+
+
+def _default_first(listener: Listener) -> list[str]:
+    default = listener.default_certificate_id
+    return sorted(set(listener.certificate_ids), key=lambda key: (key != default, number_of(key)))
 
 
 def _used_certificates(snapshot: Snapshot) -> list[Certificate]:

@@ -6,8 +6,10 @@ environment variables, see `apps/compiler/bundle.py`.
 
 from __future__ import annotations
 
+from apps.compiler.model.listener_options import TlsPreset
+from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.targets.haproxy.maps import REDIRECT
-from apps.compiler.targets.haproxy.writer import Document, Expanded, Section
+from apps.compiler.targets.haproxy.writer import Call, Document, Expanded, Section, Value
 
 HTTP = "http"
 TCP = "tcp"
@@ -19,10 +21,11 @@ REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE")
 LATENCY_MAP = "maps/latency.map"
 LATENCY_BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 400, 600, 1000, 2000, 5000, 10_000)
 
+DEFAULTS = NodeSettings()
 # Every such interval closes half of the idle connections to a server; pools of http say it for themselves (pools.py).
 SERVER_IDLE_MS = 5000
 
-_CIPHERS = ":".join(
+CIPHERS = ":".join(
     (
         "ECDHE-ECDSA-AES128-GCM-SHA256",
         "ECDHE-RSA-AES128-GCM-SHA256",
@@ -32,11 +35,12 @@ _CIPHERS = ":".join(
         "ECDHE-RSA-CHACHA20-POLY1305",
     )
 )
-_CIPHERSUITES = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+CIPHERSUITES = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
 
-def add_global(document: Document) -> None:
-    """Process-wide settings."""
+def add_global(document: Document, said: NodeSettings | None) -> None:
+    """Process-wide settings; `said` are those that an operator chose, by which accounts' shares are counted as well."""
+    wanted = said or NodeSettings()
     section = document.section("global")
     section.add("default-path", "config")
     section.add("master-worker")
@@ -51,11 +55,29 @@ def add_global(document: Document) -> None:
         "expose-fd",
         "listeners",
     )
-    section.add("hard-stop-after", "30s")
-    section.add("ssl-default-bind-ciphers", _CIPHERS)
-    section.add("ssl-default-bind-ciphersuites", _CIPHERSUITES)
-    section.add("ssl-default-bind-options", "ssl-min-ver", "TLSv1.2", "no-tls-tickets")
+    _add_sizes(section, wanted)
+    section.add("ssl-default-bind-ciphers", CIPHERS)
+    section.add("ssl-default-bind-ciphersuites", CIPHERSUITES)
+    oldest = "TLSv1.3" if wanted.tls_preset is TlsPreset.MODERN else "TLSv1.2"
+    section.add("ssl-default-bind-options", "ssl-min-ver", oldest, "no-tls-tickets")
     section.add("tune.ssl.default-dh-param", "2048")
+
+
+def _add_sizes(section: Section, wanted: NodeSettings) -> None:
+    """How much a node takes; what it is not told is HAProxy's own."""
+    if wanted.max_connections is not None:
+        most = Value(str(wanted.max_connections))
+        section.add("maxconn", most)
+        section.add("setenv", "SPILLWAY_CONNECTIONS", most)  # of which accounts' shares are parts
+    if wanted.threads is not None:
+        section.add("nbthread", Value(str(wanted.threads)))
+    if wanted.buffer_bytes != DEFAULTS.buffer_bytes:
+        section.add("tune.bufsize", Value(str(wanted.buffer_bytes)))
+    if wanted.http2_streams != DEFAULTS.http2_streams:
+        section.add("tune.h2.max-concurrent-streams", Value(str(wanted.http2_streams)))
+    patience = wanted.old_worker_timeout_ms
+    is_default = patience == DEFAULTS.old_worker_timeout_ms
+    section.add("hard-stop-after", "30s" if is_default else Call((Value(str(patience)), "ms")))
 
 
 def add_resolvers(document: Document) -> None:

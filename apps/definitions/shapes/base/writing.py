@@ -53,6 +53,13 @@ def settled(shape: type[Shape], stored: Document, said: Document) -> Document:
     return {name: stored.get(name, new) for name, new in staying.items()} | said
 
 
+def copy_objects(spec: Shape, row: object, *names: str) -> None:
+    """Put objects of a specification on a row that keeps each as its document, and null where there is none."""
+    for name in names:
+        value = getattr(spec, name)
+        setattr(row, name, None if value is None else write(type(value), value))
+
+
 def copy_plain(spec: Shape, row: object) -> None:
     """Put the values of a specification on a row with the same attributes.
 

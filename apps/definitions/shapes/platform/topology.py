@@ -28,6 +28,7 @@ from apps.definitions.shapes.base.words import (
     text,
     whole,
 )
+from apps.definitions.shapes.platform.node_settings import NodeSettingsSpec
 
 MAX_PRIVATE_NETWORKS = 64
 LATENCY_MS = real(0, 60_000)
@@ -100,6 +101,10 @@ class FleetSpec(Shape):
     overflow_tcp_port: Annotated[
         Port, Check(_own), ALWAYS, About("For TCP connections of other regions.", "Port of overflow, tcp")
     ] = 9900
+    node_settings: Annotated[
+        NodeSettingsSpec | None,
+        About("The size of each node, and what it offers by default.", "Node settings", absent_when_empty=True),
+    ] = None
 
 
 def agent_url(value: object) -> str:

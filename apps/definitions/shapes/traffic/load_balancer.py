@@ -8,7 +8,13 @@ from typing import Annotated, ClassVar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.shared import Protocol
 from apps.definitions.shapes.base.shape import ALWAYS, UNORDERED, About, Check, Data, Distinct, Shape
-from apps.definitions.shapes.base.words import LISTED, ByName, Name, Port, Reference, word
+from apps.definitions.shapes.base.words import LISTED, ByName, Name, Path, Port, Reference, word
+from apps.definitions.shapes.traffic.listener_options import (
+    ClientAddressSpec,
+    CompressionSpec,
+    ConnectionsSpec,
+    TlsSpec,
+)
 
 
 def _of_https(certificates: tuple[str, ...], data: Data) -> None:
@@ -22,6 +28,34 @@ def _of_https(certificates: tuple[str, ...], data: Data) -> None:
 def _of_tcp(pool: str | None, data: Data) -> None:
     if data.get("protocol") is Protocol.TCP and pool is None:
         raise GrammarError("missing", "A tcp listener needs a default_pool; it has no routes.")
+
+
+def _one_of_them(certificate: str | None, data: Data) -> None:
+    if certificate is not None and certificate not in data.get("certificates", (certificate,)):
+        raise GrammarError("unknown", "Name the default certificate among the listener's certificates as well.")
+
+
+def _without_requests(value: ConnectionsSpec, data: Data) -> None:
+    plain = ConnectionsSpec(value.max_connections, value.client_timeout_ms)
+    if data.get("protocol") is Protocol.TCP and value != plain:
+        raise GrammarError(
+            "protocol", "A tcp listener has no requests; set max_connections and client_timeout_ms alone."
+        )
+
+
+def _without_headers(value: ClientAddressSpec, data: Data) -> None:
+    if data.get("protocol") is Protocol.TCP and value.forwarded_from:
+        raise GrammarError("protocol", "A tcp listener has no X-Forwarded-For; leave forwarded_from out.")
+
+
+def _without_answers(value: object, data: Data) -> None:
+    if value is not None and data.get("protocol") is Protocol.TCP:
+        raise GrammarError("protocol", "Only listeners of http and https can do this; leave it out.")
+
+
+def _without_tls(value: object, data: Data) -> None:
+    if value is not None and data.get("protocol") in (Protocol.HTTP, Protocol.TCP):
+        raise GrammarError("protocol", "Only an https listener has this; leave it out.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +79,46 @@ class ListenerSpec(Shape):
     ] = ()
     default_pool: Annotated[
         Reference | None, Check(_of_tcp), ALWAYS, About("What no route takes; tcp has no routes.", "Default pool")
+    ] = None
+    default_certificate: Annotated[
+        Reference | None,
+        Check(_one_of_them),
+        About(
+            "Shown to clients that ask for a name of none of the certificates, or for none; without it they are "
+            "refused.",
+            "Default certificate",
+            absent_when_empty=True,
+        ),
+    ] = None
+    tls: Annotated[
+        TlsSpec | None,
+        Check(_without_tls),
+        About("What is offered to clients of https.", "TLS", absent_when_empty=True),
+    ] = None
+    client_address: Annotated[
+        ClientAddressSpec | None,
+        Check(_without_headers),
+        About("Whose word is taken for where a client is.", "Client address", absent_when_empty=True),
+    ] = None
+    connections: Annotated[
+        ConnectionsSpec | None,
+        Check(_without_requests),
+        About("How many clients, and how long they may be silent.", "Connections", absent_when_empty=True),
+    ] = None
+    compression: Annotated[
+        CompressionSpec | None,
+        Check(_without_answers),
+        About("Answers that are compressed for clients.", "Compression", absent_when_empty=True),
+    ] = None
+    monitor_path: Annotated[
+        Path | None,
+        Check(_without_answers),
+        About(
+            "Each node answers this path itself with 200, on any host: for a balancer in front.",
+            "Monitor path",
+            example="/up",
+            absent_when_empty=True,
+        ),
     ] = None
 
 

@@ -9,6 +9,7 @@ from apps.compiler.model.shared import Protocol
 from apps.compiler.model.stack import ON_FLEETS, Cloud
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool
+from apps.definitions.shapes.base.writing import copy_objects
 from apps.definitions.shapes.clouds.stack import network_of
 from apps.definitions.shapes.platform.topology import FLEET_PORTS
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec, LoadBalancerSpec
@@ -65,7 +66,7 @@ def missing_network(stack: Stack) -> str:
     return ""
 
 
-Parts = tuple[StaticIP | None, list[Certificate], Pool | None]
+Parts = tuple[StaticIP | None, list[Certificate], Pool | None, Certificate | None]
 
 
 def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -> Parts:
@@ -82,7 +83,8 @@ def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -
         changes.add_error(
             f"{pointer}/default_pool", "protocol", f"A {spec.protocol} listener cannot use a {pool.protocol} pool."
         )
-    return address, certificates, pool
+    default = changes.owned(Certificate, owner, spec.default_certificate, f"{pointer}/default_certificate")
+    return address, certificates, pool, default
 
 
 def _reject_taken_ports(
@@ -159,6 +161,8 @@ def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) ->
     row = Listener.objects.filter(load_balancer=balancer, name=spec.name).first()
     row = row or Listener(load_balancer=balancer, name=spec.name)
     row.account, row.protocol, row.port = balancer.account, spec.protocol, spec.port
-    row.static_ip, certificates, row.default_pool = parts
+    row.static_ip, certificates, row.default_pool, row.default_certificate = parts
+    row.monitor_path = spec.monitor_path
+    copy_objects(spec, row, "tls", "client_address", "connections", "compression")
     row.save()
     row.certificates.set(certificates)

@@ -9,7 +9,7 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.affected_targets import zones_of
 from apps.definitions.models import Listener
-from apps.definitions.shapes.base.writing import copy_plain, write
+from apps.definitions.shapes.base.writing import copy_objects, copy_plain, write
 from apps.definitions.shapes.platform.account import AccountSpec, Quotas
 from apps.definitions.shapes.platform.topology import FLEET_PORTS, FleetSpec, NodeSpec, RegionSpec
 from apps.definitions.writing.change_set import ChangeSet
@@ -97,6 +97,7 @@ def store_fleet(changes: ChangeSet, owner: Account, row: Fleet, spec: FleetSpec)
         raise Invalid(changes.field_errors.drain())
     moved = row.pk is not None and any(getattr(row, name) != port for name, port in ports.items())
     copy_plain(spec, row)
+    copy_objects(spec, row, "node_settings")
     row.account, row.region = owner, region
     row.save()
     changes.lookups.remember(row, "Fleet", row.name)

@@ -28,8 +28,14 @@ from __future__ import annotations
 from collections import Counter
 
 from apps.compiler.model.fleet import AccountShare, Pool, Region, Snapshot
-from apps.compiler.model.shared import Protocol
+from apps.compiler.model.shared import Listener, Protocol
 from apps.compiler.routing import number_of
+from apps.compiler.targets.haproxy.listeners.client_address import (
+    from_forwarder,
+    from_proxy,
+    has_forwarders,
+    has_proxies,
+)
 from apps.compiler.targets.haproxy.maps import Entries
 from apps.compiler.targets.haproxy.overflow.admission import FLOW_TABLE, Rules, Words, equals, found, no, variable
 from apps.compiler.targets.haproxy.overflow.local_traffic import QUEUE, needs_queue, own_region
@@ -239,18 +245,27 @@ def _listeners(snapshot: Snapshot) -> list[str]:
     return sorted((each.id for front in snapshot.load_balancers for each in front.listeners), key=number_of)
 
 
-def add_source_rules(section: Section, snapshot: Snapshot) -> None:
+def add_source_rules(section: Section, snapshot: Snapshot, listener: Listener) -> None:
     """Before a byte of a client is read: where the node is nearly full, its address gets no more than a few.
 
-    2.6 cannot say how many connections the process has, so those of the listeners are added up.
+    2.6 cannot say how many connections the process has, so those of the listeners are added up. What comes through a
+    balancer is counted by the address that the PROXY protocol names, which is known a step later. Who forwards for
+    many clients is spared.
     """
     for index, listener_id in enumerate(_listeners(snapshot)):
         so_far = ",add(sess.all)" if index else ""
         section.add("tcp-request", "connection", "set-var(sess.all)", f"fe_conn({listener_id}){so_far}")
     nearly = ("{", _per_node("var(sess.all)"), "-m", "int", "gt", str(LAST_PERCENT * WHOLE // 100), "}")
-    section.add("tcp-request", "connection", "track-sc1", "src", "table", SOURCE_TABLE, "if", *nearly)
+    spared = no(from_forwarder(listener)) if has_forwarders(listener) else ()
+    relayed = no(from_proxy(listener)) if has_proxies(listener) else ()
+    track = ("track-sc1", "src", "table", SOURCE_TABLE, "if", *nearly, *spared)
+    section.add("tcp-request", "connection", *track, *relayed)
     many = ("{", _per_node("sc1_conn_cur"), "gt", str(SOURCE_PERCENT * WHOLE // 100), "}")
-    section.add("tcp-request", "connection", "reject", "if", *many, "{", "sc1_conn_cur", "gt", str(FEW), "}")
+    refused = ("reject", "if", *many, "{", "sc1_conn_cur", "gt", str(FEW), "}")
+    section.add("tcp-request", "connection", *refused)
+    if relayed:
+        section.add("tcp-request", "session", *track)
+        section.add("tcp-request", "session", *refused)
 
 
 def add_idle_rule(section: Section, snapshot: Snapshot) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.compiler.model.listener_options import TlsPreset
 from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
 from apps.compiler.model.stack import AddressKind, CloudAddress, CloudPool, StackSnapshot
 from apps.compiler.routing import number_of
@@ -27,8 +28,26 @@ from apps.compiler.targets.terraform.aws.naming import tags
 from apps.compiler.targets.terraform.aws.timeouts import idle_timeout_s
 from apps.compiler.targets.terraform.draft import Draft, Resource
 from apps.compiler.targets.terraform.expressions import cloud_name, renewed_name, resource_name
+from apps.compiler.targets.terraform.listener_options import default_first, is_tls13_alone
 
+# The table of "Security policies for your Application Load Balancer": Res is what Mozilla calls intermediate, with
+# forward secrecy and AEAD alone.
 _SSL_POLICY = "ELBSecurityPolicy-TLS13-1-2-2021-06"
+_INTERMEDIATE = "ELBSecurityPolicy-TLS13-1-2-Res-2021-06"
+_TLS13_ALONE = "ELBSecurityPolicy-TLS13-1-3-2021-06"
+
+
+def ssl_policy(listener: Listener) -> str:
+    """AWS's name for the versions and ciphers that are offered."""
+    if is_tls13_alone(listener):
+        return _TLS13_ALONE
+    return _INTERMEDIATE if listener.tls and listener.tls.preset is TlsPreset.INTERMEDIATE else _SSL_POLICY
+
+
+def speaks_http2(listeners: Sequence[Listener]) -> bool:
+    """Whether an ALB with these listeners speaks HTTP/2: unless all that speak TLS do without."""
+    https = [each for each in listeners if each.protocol is Protocol.HTTPS]
+    return not https or any(each.tls is None or each.tls.http2 for each in https)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +113,7 @@ class Balancers:
             "security_groups": [security["id"]],
             "idle_timeout": idle_timeout_s(load_balancer, self.pools),
             "preserve_host_header": True,
+            **({} if speaks_http2(listeners) else {"enable_http2": False}),
             "tags": tags(load_balancer.id, load_balancer.account),
             **self._address_type(is_internal=is_internal),
             **self._logs(load_balancer.id),
@@ -124,6 +144,7 @@ class Balancers:
             self.reaches.setdefault(name, _reach_of(standing))
 
     def _add_http(self, load_balancer: LoadBalancer, listener: Listener, alb: Resource) -> Resource:
+        presented = default_first(listener)
         body = {
             "load_balancer_arn": alb["arn"],
             "port": listener.port,
@@ -132,10 +153,10 @@ class Balancers:
             "tags": tags(listener.id, load_balancer.account),
         }
         if listener.protocol is Protocol.HTTPS:
-            first = self.certificates.certificate(listener.certificate_ids[0])
-            body |= {"ssl_policy": _SSL_POLICY, "certificate_arn": first["arn"]}
+            first = self.certificates.certificate(presented[0])
+            body |= {"ssl_policy": ssl_policy(listener), "certificate_arn": first["arn"]}
         standing = self.draft.add("aws_lb_listener", resource_name(listener.id), listener.id, body)
-        for certificate_id in dict.fromkeys(listener.certificate_ids[1:]):
+        for certificate_id in presented[1:]:
             more = {
                 "listener_arn": standing["arn"],
                 "certificate_arn": self.certificates.certificate(certificate_id)["arn"],

@@ -34,9 +34,11 @@ from apps.compiler.model.stack import CloudPool
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
 from apps.compiler.portability.rules import Sentences, unsupported_rules
 from apps.compiler.targets.terraform.aws import limits
+from apps.compiler.targets.terraform.aws.balancers import speaks_http2
 from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of, path_patterns
 from apps.compiler.targets.terraform.aws.timeouts import check_times
 from apps.compiler.targets.terraform.aws.whole import unsupported_in_stack
+from apps.compiler.targets.terraform.listener_options import unsupported_options
 
 __all__ = [
     "unsupported_in_certificate",
@@ -214,7 +216,7 @@ def unsupported_in_certificate(_certificate: Certificate) -> Iterator[Incompatib
 
 
 def unsupported_in_listener(listener: Listener, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
-    """Ports and what the default pool says."""
+    """Ports, certificates, and what it is told beyond them."""
     usual = _DEFAULT_PORTS.get(listener.protocol)
     if usual is not None and listener.port != usual and load_balancer.routes:
         yield _lossy(
@@ -222,11 +224,19 @@ def unsupported_in_listener(listener: Listener, load_balancer: LoadBalancer) -> 
             f"ALB compares the Host header as it is sent, and clients put port {listener.port} into it.",
             f"Listen on port {usual}, or make sure that clients send the host alone.",
         )  # fmt: skip
-    if listener.protocol is Protocol.HTTPS:
+    yield from unsupported_options(Target.AWS, listener)
+    of_https = [each for each in load_balancer.listeners if each.protocol is Protocol.HTTPS]
+    if listener.tls is not None and not listener.tls.http2 and speaks_http2(of_https):
+        yield _lossy(
+            listener, "http2", "tls.http2",
+            "An ALB speaks HTTP/2 on all of its https listeners or on none, and another one here does.",
+            "Set http2 alike on all of them.",
+        )  # fmt: skip
+    if listener.protocol is Protocol.HTTPS and listener.default_certificate_id is None:
         yield _lossy(
             listener, "unknown_name", "certificates",
             "ALB greets clients that ask for a name of none of the certificates with the first one.",
-            "Name the certificate first that strangers may see.",
+            "Name the default_certificate that strangers may see.",
         )  # fmt: skip
 
 
@@ -236,7 +246,7 @@ def unsupported_in_load_balancer(load_balancer: LoadBalancer) -> Iterator[Incomp
         yield _lossy(
             load_balancer, "forwarded_headers", "",
             "ALB adds the client to X-Forwarded-For behind what the client sent, and sets neither X-Forwarded-Host "
-            "nor X-Request-Id.", "Let servers trust the last entry alone.",
+            "nor X-Real-IP nor X-Request-Id.", "Let servers trust the last entry alone.",
         )  # fmt: skip
 
 

@@ -48,6 +48,7 @@ from apps.compiler.targets.terraform.google.services import (
     whole_seconds,
 )
 from apps.compiler.targets.terraform.google.url_map import url_map
+from apps.compiler.targets.terraform.listener_options import unsupported_options
 
 __all__ = [
     "unsupported_in_certificate",
@@ -124,7 +125,19 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
 
 
 def unsupported_in_listener(listener: Listener, _load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
-    """How many certificates."""
+    """How many certificates, and what it is told beyond them."""
+    yield from unsupported_options(Target.GOOGLE, listener)
+    if listener.tls is not None and not listener.tls.http2:
+        yield _lossy(
+            listener, "http2", "tls.http2",
+            "Google's https load balancers always speak HTTP/2 with clients that can.", "Leave http2 out.",
+        )  # fmt: skip
+    if listener.protocol is Protocol.HTTPS and listener.default_certificate_id is None:
+        yield _lossy(
+            listener, "unknown_name", "certificates",
+            "Google greets clients that ask for a name of none of the certificates with the first one.",
+            "Name the default_certificate that strangers may see.",
+        )  # fmt: skip
     if len(listener.certificate_ids) > MOST_CERTIFICATES:
         yield _refused(
             listener, "too_many_certificates", "certificates",
@@ -153,7 +166,8 @@ def unsupported_in_load_balancer(load_balancer: LoadBalancer) -> Iterator[Incomp
     yield _lossy(
         load_balancer, "forwarded_headers", "",
         "Google adds the client and itself to X-Forwarded-For behind what the client itself sent, and sets no "
-        "X-Forwarded-Host and no X-Request-Id.", "Let servers trust the last two entries alone.",
+        "X-Forwarded-Host, no X-Forwarded-Port, no X-Real-IP and no X-Request-Id.",
+        "Let servers trust the last two entries alone.",
     )  # fmt: skip
 
 

@@ -31,11 +31,13 @@ from apps.compiler.targets.terraform.google.resources import (
     stack_resource,
 )
 from apps.compiler.targets.terraform.google.url_map import url_map
+from apps.compiler.targets.terraform.listener_options import default_first, is_tls13_alone
 from apps.compiler.targets.terraform.pem import parts_of
 
 ADDRESS = "google_compute_global_address"
 CERTIFICATE = "google_compute_ssl_certificate"
 TLS = "tls"
+TLS13 = "tls13"
 
 
 def load_balancer_resources(snapshot: StackSnapshot, load_balancer: LoadBalancer) -> Iterator[Resource]:
@@ -57,6 +59,12 @@ def tls_policy(snapshot: StackSnapshot) -> Resource:
     """The protocols and ciphers of our own nodes: TLS 1.2 with forward secrecy and AEAD, and TLS 1.3."""
     body = {"profile": "RESTRICTED", "min_tls_version": "TLS_1_2"}
     return stack_resource("google_compute_ssl_policy", snapshot.id, TLS, body)
+
+
+def tls13_policy(snapshot: StackSnapshot) -> Resource:
+    """TLS 1.3 alone, for listeners that want no other."""
+    body = {"profile": "RESTRICTED", "min_tls_version": "TLS_1_3"}
+    return stack_resource("google_compute_ssl_policy", snapshot.id, TLS13, body)
 
 
 def certificate_resource(snapshot: StackSnapshot, certificate: Certificate) -> Resource:
@@ -109,6 +117,6 @@ def _proxy(snapshot: StackSnapshot, listener: Listener) -> Resource:
     body = {"url_map": id_of("google_compute_url_map", listener.id)}
     if listener.protocol is Protocol.HTTP:
         return resource("google_compute_target_http_proxy", snapshot.id, listener.id, body)
-    body["ssl_certificates"] = [id_of(CERTIFICATE, each) for each in listener.certificate_ids]
-    body["ssl_policy"] = id_of("google_compute_ssl_policy", TLS)
+    body["ssl_certificates"] = [id_of(CERTIFICATE, each) for each in default_first(listener)]
+    body["ssl_policy"] = id_of("google_compute_ssl_policy", TLS13 if is_tls13_alone(listener) else TLS)
     return resource("google_compute_target_https_proxy", snapshot.id, listener.id, body)

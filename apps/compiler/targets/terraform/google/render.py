@@ -16,10 +16,12 @@ from apps.compiler.targets.terraform.google.frontends import (
     address_resources,
     certificate_resource,
     load_balancer_resources,
+    tls13_policy,
     tls_policy,
 )
 from apps.compiler.targets.terraform.google.resources import Resource
 from apps.compiler.targets.terraform.google.services import nobody, pool_resources
+from apps.compiler.targets.terraform.listener_options import is_tls13_alone
 
 PROVIDER_VERSION = "~> 7.0"
 # Where the provider finds its services below another endpoint.
@@ -54,8 +56,11 @@ def _resources(snapshot: StackSnapshot) -> Iterator[Resource]:
         yield from nobody(snapshot)
     used = {each for listener in listeners for each in listener.certificate_ids}
     yield from (certificate_resource(snapshot, each) for each in snapshot.certificates if each.id in used)
-    if used:
+    https = [listener for listener in listeners if listener.protocol is Protocol.HTTPS]
+    if not all(map(is_tls13_alone, https)):
         yield tls_policy(snapshot)
+    if any(map(is_tls13_alone, https)):
+        yield tls13_policy(snapshot)
     for zone in snapshot.zones:
         yield from zone_resources(snapshot, zone)
 

@@ -1,0 +1,90 @@
+"""What a listener may be told beyond its port: times, client addresses, TLS, compression. None is as it always was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+TEXT_TYPES = (
+    "application/javascript",
+    "application/json",
+    "application/xml",
+    "image/svg+xml",
+    "text/css",
+    "text/html",
+    "text/javascript",
+    "text/plain",
+    "text/xml",
+)
+
+
+class KeepAlive(StrEnum):
+    """Whose connections stay open after an answer: those of clients and servers, of clients alone, or none."""
+
+    BOTH = "both"
+    CLIENTS = "clients"
+    NONE = "none"
+
+
+class TlsPreset(StrEnum):
+    """Which versions and ciphers are offered to clients, by Mozilla's names."""
+
+    MODERN = "modern"
+    INTERMEDIATE = "intermediate"
+
+
+class TlsVersion(StrEnum):
+    """The oldest version of TLS that is spoken."""
+
+    V12 = "1.2"
+    V13 = "1.3"
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """How many clients may be connected on each node, and how long they may be silent; times in ms.
+
+    A listener of tcp has the first two alone.
+    """
+
+    max_connections: int | None = None
+    client_timeout_ms: int = 60_000
+    request_timeout_ms: int = 10_000
+    keepalive_timeout_ms: int = 60_000
+    keep_alive: KeepAlive = KeepAlive.BOTH
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAddress:
+    """Networks (CIDR) whose word is taken for where a client is: in the PROXY protocol, or in X-Forwarded-For."""
+
+    proxy_protocol_from: tuple[str, ...] = ()
+    forwarded_from: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerTls:
+    """What is offered to clients of https. None: what the fleet offers."""
+
+    preset: TlsPreset | None = None
+    minimum_version: TlsVersion | None = None
+    http2: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """Media types of answers that are compressed (gzip) for clients that take it, unless the server did."""
+
+    types: tuple[str, ...] = TEXT_TYPES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerOptions:
+    """What a listener has of it."""
+
+    connections: Connections | None = None
+    client_address: ClientAddress | None = None
+    tls: ListenerTls | None = None
+    compression: Compression | None = None
+    monitor_path: str | None = None
+    default_certificate_id: str | None = None

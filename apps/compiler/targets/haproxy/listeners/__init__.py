@@ -1,0 +1,1 @@
+"""COMPILE for HAProxy: what a listener is told beyond its port."""

@@ -1,0 +1,112 @@
+"""Where a client really is, when others stand in front: one address, `src`, for rules, limits, lists and headers.
+
+* PROXY protocol: connections from the named networks begin with it, all others must not. A node that connects to itself
+  (the agent's questions, keepalived's check) never does, whatever network it is in.
+* X-Forwarded-For: of requests from the named networks the address that stands last is the client; where that is one of
+  the named networks again, the one before it, up to four. Whatever else a client wrote there is not believed, and what
+  servers are sent is the one address that was found.
+
+The networks are maps with the longest prefix first, so that a list of thousands costs a lookup and changes without a
+reload. Nothing is written for a listener that names nobody.
+"""
+
+from __future__ import annotations
+
+from apps.compiler.model.listener_options import ClientAddress
+from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
+from apps.compiler.targets.haproxy.maps import Entries
+from apps.compiler.targets.haproxy.writer import Section
+
+HOPS = 4
+_FORWARDED_FOR = "x-forwarded-for"
+Words = tuple[str, ...]
+
+
+def proxies_path(listener_id: str) -> str:
+    """Networks that speak the PROXY protocol: `maps/lst-1-proxies.map`."""
+    return f"maps/{listener_id}-proxies.map"
+
+
+def forwarders_path(listener_id: str) -> str:
+    """Networks whose X-Forwarded-For is believed: `maps/lst-1-forwarders.map`."""
+    return f"maps/{listener_id}-forwarders.map"
+
+
+def address_maps(front: LoadBalancer) -> dict[str, Entries]:
+    """Both maps of each listener that has them: network → yes."""
+    found: dict[str, Entries] = {}
+    for listener in front.listeners:
+        said = listener.client_address or ClientAddress()
+        for path, networks in (
+            (proxies_path(listener.id), said.proxy_protocol_from),
+            (forwarders_path(listener.id), said.forwarded_from),
+        ):
+            found |= {path: dict.fromkeys(networks, "yes")} if networks else {}
+    return found
+
+
+def has_proxies(listener: Listener) -> bool:
+    """Whether some of its connections begin with the PROXY protocol."""
+    return listener.client_address is not None and bool(listener.client_address.proxy_protocol_from)
+
+
+def has_forwarders(listener: Listener) -> bool:
+    """Whether the X-Forwarded-For of some is believed."""
+    said = listener.client_address
+    return said is not None and bool(said.forwarded_from) and listener.protocol is not Protocol.TCP
+
+
+def from_proxy(listener: Listener) -> Words:
+    """Condition: the connection comes from a balancer that speaks the PROXY protocol."""
+    return ("{", f"src,map_ip({proxies_path(listener.id)})", "-m", "found", "}")
+
+
+def from_forwarder(listener: Listener, address: str = "src") -> Words:
+    """Condition: the address is one of those whose X-Forwarded-For is believed."""
+    return ("{", f"{address},map_ip({forwarders_path(listener.id)})", "-m", "found", "}")
+
+
+def add_proxy_protocol(section: Section, listener: Listener) -> None:
+    """Expect it from whom it is meant to come, before anything else is asked."""
+    if has_proxies(listener):
+        section.add("tcp-request", "connection", "set-var(sess.here)", "dst")
+        itself = ("{", "src,strcmp(sess.here)", "-m", "int", "eq", "0", "}")
+        expected = ("if", *from_proxy(listener), "!", *itself)
+        section.add("tcp-request", "connection", "expect-proxy", "layer4", *expected)
+
+
+def add_forwarded(section: Section, listener: Listener) -> None:
+    """`src` becomes the address of the client; `txn.via` is set where somebody believed said so."""
+    if not has_forwarders(listener):
+        return
+    section.add("http-request", "set-var(txn.via)", "src", "if", *from_forwarder(listener))
+    believed = from_forwarder(listener, "var(txn.via)")
+    for hop in range(1, HOPS + 1):
+        said = f"req.hdr_ip({_FORWARDED_FOR},-{hop})"
+        section.add("http-request", f"set-var(txn.hop_{hop})", said, "if", *believed)
+        believed = from_forwarder(listener, f"var(txn.hop_{hop})")
+    for hop in range(1, HOPS + 1):
+        there = ("{", f"var(txn.hop_{hop})", "-m", "found", "}")
+        section.add("http-request", "set-src", f"var(txn.hop_{hop})", "if", *there)
+
+
+def add_address_headers(section: Section, listener: Listener) -> None:
+    """What servers are told of the client; whoever is believed may say how the client came to it."""
+    section.add("http-request", "set-header", "X-Forwarded-For", "%[src]")
+    section.add("http-request", "set-header", "X-Real-IP", "%[src]")
+    if not has_forwarders(listener):
+        section.add("http-request", "set-header", "X-Forwarded-Proto", listener.protocol.value)
+        section.add("http-request", "set-header", "X-Forwarded-Port", "%[dst_port]")
+        return
+    via = ("{", "var(txn.via)", "-m", "found", "}")
+    once = ("{", "req.fhdr_cnt(x-forwarded-proto)", "eq", "1", "}")
+    scheme = ("{", "req.fhdr(x-forwarded-proto)", "-m", "str", "http", "https", "}")
+    section.add("http-request", "set-var(txn.proto)", f"str({listener.protocol.value})")
+    section.add("http-request", "set-var(txn.proto)", "req.fhdr(x-forwarded-proto)", "if", *via, *once, *scheme)
+    section.add("http-request", "set-header", "X-Forwarded-Proto", "%[var(txn.proto)]")
+    port = "req.fhdr(x-forwarded-port),add(0)"
+    once = ("{", "req.fhdr_cnt(x-forwarded-port)", "eq", "1", "}")
+    sound = ("{", port, "-m", "int", "1:65535", "}")
+    section.add("http-request", "set-var(txn.port)", "dst_port")
+    section.add("http-request", "set-var(txn.port)", port, "if", *via, *once, *sound)
+    section.add("http-request", "set-header", "X-Forwarded-Port", "%[var(txn.port)]")

@@ -1,0 +1,40 @@
+"""What an https listener offers to clients, as words of its `bind` line.
+
+The presets are those of Mozilla's Server Side TLS guidelines, version 6.0 of 2026
+(https://ssl-config.mozilla.org/guidelines/6.0.json): "intermediate" are the ciphers that nodes offer by default,
+"modern" is TLS 1.3 alone. The guidelines' curves (X25519MLKEM768, X25519, P-256, P-384) are left to OpenSSL, which
+prefers the same ones, and which before 3.5 refuses to start with the first of them. Early data of TLS 1.3 (0-RTT) can
+be played back by whoever recorded it, so `allow-0rtt` is never written.
+"""
+
+from __future__ import annotations
+
+from apps.compiler.model.listener_options import ListenerTls, TlsPreset, TlsVersion
+from apps.compiler.model.shared import Listener, Protocol
+from apps.compiler.targets.haproxy.settings import CIPHERS, CIPHERSUITES
+
+_VERSIONS = {TlsVersion.V12: "TLSv1.2", TlsVersion.V13: "TLSv1.3"}
+
+
+def certificate_list_path(listener_id: str) -> str:
+    """`lst-2` → `certs/lst-2.list`."""
+    return f"certs/{listener_id}.list"
+
+
+def tls_words(listener: Listener) -> tuple[str, ...]:
+    """What stands behind the address; nothing where the listener speaks no TLS."""
+    if listener.protocol is not Protocol.HTTPS:
+        return ()
+    tls = listener.tls or ListenerTls()
+    strict = () if listener.default_certificate_id else ("strict-sni",)
+    alpn = ("alpn", "h2,http/1.1" if tls.http2 else "http/1.1")
+    return ("ssl", "crt-list", certificate_list_path(listener.id), *strict, *alpn, *_offered(tls))
+
+
+def _offered(tls: ListenerTls) -> tuple[str, ...]:
+    version = tls.minimum_version
+    if version is None and tls.preset is not None:
+        version = TlsVersion.V13 if tls.preset is TlsPreset.MODERN else TlsVersion.V12
+    words = ("ssl-min-ver", _VERSIONS[version]) if version else ()
+    ciphers = ("ciphers", CIPHERS, "ciphersuites", CIPHERSUITES) if tls.preset is TlsPreset.INTERMEDIATE else ()
+    return (*words, *ciphers)

@@ -1,0 +1,63 @@
+"""What clouds lose of what a listener is told beyond its port; TLS is each cloud's own (balancers.py, frontends.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apps.compiler.model.listener_options import TlsPreset, TlsVersion
+from apps.compiler.model.shared import Listener
+from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
+
+_NAMES = {Target.AWS: "AWS", Target.GOOGLE: "Google"}
+
+
+def is_tls13_alone(listener: Listener) -> bool:
+    """Whether older versions are refused."""
+    tls = listener.tls
+    return tls is not None and (tls.preset is TlsPreset.MODERN or tls.minimum_version is TlsVersion.V13)
+
+
+def default_first(listener: Listener) -> list[str]:
+    """Its certificates, each once; clients that ask for none of their names are shown the first one."""
+    default = listener.default_certificate_id
+    return sorted(dict.fromkeys(listener.certificate_ids), key=lambda key: key != default)
+
+
+def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompatibility]:
+    """Connections, client addresses, compression, the monitor path."""
+    cloud = _NAMES[target]
+    if listener.connections is not None:
+        yield lossy(
+            target, listener, "connections", "connections",
+            f"{cloud} has times and numbers of its own for clients; what connections says is not kept there.",
+            "Leave connections out, or put the load balancer on a fleet.",
+        )  # fmt: skip
+    if listener.client_address is not None:
+        yield from _of_client_address(target, listener)
+    if listener.compression is not None:
+        yield lossy(
+            target, listener, "compression", "compression",
+            f"{cloud}: answers are not compressed.", "Let the servers compress them.",
+        )  # fmt: skip
+    if listener.monitor_path is not None:
+        yield lossy(
+            target, listener, "monitor_path", "monitor_path",
+            f"{cloud} answers no path by itself: requests for {listener.monitor_path} go to the routes.",
+            "Add a route with a fixed response.",
+        )  # fmt: skip
+
+
+def _of_client_address(target: Target, listener: Listener) -> Iterator[Incompatibility]:
+    cloud = _NAMES[target]
+    if listener.client_address and listener.client_address.proxy_protocol_from:
+        yield refused(
+            target, listener, "proxy_protocol", "client_address.proxy_protocol_from",
+            f"{cloud} does not read the PROXY protocol of a balancer in front.",
+            "Let clients connect directly, or put the load balancer on a fleet.",
+        )  # fmt: skip
+    if listener.client_address and listener.client_address.forwarded_from:
+        yield lossy(
+            target, listener, "forwarded_from", "client_address.forwarded_from",
+            f"{cloud} adds to X-Forwarded-For whoever connects, and believes nobody in front of it.",
+            "Let the servers skip the entries of the networks that stand in front.",
+        )  # fmt: skip

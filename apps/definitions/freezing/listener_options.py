@@ -1,0 +1,39 @@
+"""What a listener is told beyond its port: documents of a row, read by their shapes and frozen."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, TypeVar, cast
+
+from apps.compiler.model import listener_options as model
+from apps.core.errors import FieldError
+from apps.definitions.shapes.base.reading import read
+from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.traffic import listener_options as shapes
+
+T = TypeVar("T")
+OBJECTS: dict[str, tuple[type[Shape], type[Any]]] = {
+    "tls": (shapes.TlsSpec, model.ListenerTls),
+    "client_address": (shapes.ClientAddressSpec, model.ClientAddress),
+    "connections": (shapes.ConnectionsSpec, model.Connections),
+    "compression": (shapes.CompressionSpec, model.Compression),
+}
+COLUMNS = (*OBJECTS, "monitor_path", "default_certificate_id")
+
+
+def frozen_options(row: Any) -> dict[str, Any]:
+    """Fields of `ListenerOptions` by name. Raises ValueError where a column says nothing that could be meant."""
+    found: dict[str, Any] = {name: frozen_object(*of, getattr(row, name)) for name, of in OBJECTS.items()}
+    default = row.default_certificate_id
+    return found | {"monitor_path": row.monitor_path, "default_certificate_id": f"crt-{default}" if default else None}
+
+
+def frozen_object(shape: type[Shape], kind: type[T], document: object) -> T | None:
+    """What a stored document says, as the compiler reads it."""
+    if document is None:
+        return None
+    errors: list[FieldError] = []
+    found = read(shape, document, "", errors)
+    if found is None:
+        raise ValueError(errors[0].detail)
+    return kind(**{each.name: getattr(found, each.name) for each in fields(cast("Any", kind))})

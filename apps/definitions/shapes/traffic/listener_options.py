@@ -1,0 +1,137 @@
+"""The shapes of what a listener may be told: connections, client addresses, TLS, compression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.compiler.model import listener_options as model
+from apps.compiler.model.listener_options import TEXT_TYPES, KeepAlive, TlsPreset, TlsVersion
+from apps.core.errors import FieldError
+from apps.definitions.shapes.base.networks import CIDR
+from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape
+from apps.definitions.shapes.base.words import LISTED, Boolean, TimeMs, at_most, text, whole, word
+
+MAX_NETWORKS = 200
+MAX_TYPES = 32
+KEEP_ALIVE = {
+    KeepAlive.BOTH: "Clients and servers",
+    KeepAlive.CLIENTS: "Clients only",
+    KeepAlive.NONE: "None: one request for each connection",
+}
+PRESETS = {
+    TlsPreset.INTERMEDIATE: "Intermediate: TLS 1.2 and 1.3",
+    TlsPreset.MODERN: "Modern: TLS 1.3 only",
+}
+VERSIONS = {TlsVersion.V12: "TLS 1.2", TlsVersion.V13: "TLS 1.3"}
+NETWORK = text(grammar.trusted_network, "a network in CIDR", pattern=CIDR)
+Networks = tuple[Annotated[str, NETWORK], ...]
+MEDIA_TYPE = text(grammar.media_type, "a media type", 97)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionsSpec(model.Connections, Shape):
+    """How many clients may be connected, and how long they may be silent; tcp has the first two alone."""
+
+    component: ClassVar[str] = "ListenerConnections"
+
+    max_connections: Annotated[
+        int | None,
+        whole(1, grammar.MAX_CLIENTS),
+        About("On each node; more wait until one leaves. None: as many as the node can have.", "Max. connections"),
+    ] = None
+    client_timeout_ms: Annotated[
+        TimeMs, About("ms. A silent client is disconnected after this time.", "Client timeout", "ms")
+    ] = 60_000
+    request_timeout_ms: Annotated[
+        TimeMs, About("ms. A request's headers must arrive within this time.", "Request timeout", "ms")
+    ] = 10_000
+    keepalive_timeout_ms: Annotated[
+        TimeMs, About("ms. A client's connection may idle so long between requests.", "Keep-alive timeout", "ms")
+    ] = 60_000
+    keep_alive: Annotated[
+        KeepAlive, word(KeepAlive, KEEP_ALIVE), About("Which connections stay open after an answer.", "Keep open")
+    ] = KeepAlive.BOTH
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAddressSpec(model.ClientAddress, Shape):
+    """Whose word is taken for where a client is. Everybody else is taken for the client itself."""
+
+    component: ClassVar[str] = "ListenerClientAddress"
+
+    proxy_protocol_from: Annotated[
+        Networks,
+        LISTED,
+        Distinct(),
+        at_most(MAX_NETWORKS, "networks"),
+        SORTED,
+        About(
+            "Networks of balancers that begin each connection with the PROXY protocol (version 1 or 2).",
+            "PROXY protocol from",
+            most=MAX_NETWORKS,
+        ),
+    ] = ()
+    forwarded_from: Annotated[
+        Networks,
+        LISTED,
+        Distinct(),
+        at_most(MAX_NETWORKS, "networks"),
+        SORTED,
+        About(
+            "Networks of proxies, such as a CDN's, whose X-Forwarded-For, -Proto and -Port are believed.",
+            "X-Forwarded-For from",
+            most=MAX_NETWORKS,
+        ),
+    ] = ()
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """It names somebody."""
+        if not any(sent.get(name) for name in ("proxy_protocol_from", "forwarded_from")):
+            yield FieldError("", "missing", "Name at least one network, or leave client_address out.")
+
+
+def _fits_preset(version: TlsVersion | None, data: Data) -> None:
+    if version is TlsVersion.V12 and data.get("preset") is TlsPreset.MODERN:
+        raise GrammarError("tls_version", "The modern preset speaks TLS 1.3 only; choose intermediate for TLS 1.2.")
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSpec(model.ListenerTls, Shape):
+    """What is offered to clients of an https listener. TLS 1.3's early data (0-RTT) is never taken."""
+
+    component: ClassVar[str] = "ListenerTls"
+
+    preset: Annotated[
+        TlsPreset | None,
+        word(TlsPreset, PRESETS),
+        About("Versions and ciphers, by Mozilla's names; null: what the fleet offers.", "TLS preset"),
+    ] = None
+    minimum_version: Annotated[
+        TlsVersion | None,
+        word(TlsVersion, VERSIONS),
+        Check(_fits_preset),
+        About("The oldest version that is spoken; null: that of the preset.", "Oldest TLS version"),
+    ] = None
+    http2: Annotated[Boolean, About("Whether clients may speak HTTP/2 (ALPN).", "HTTP/2")] = True
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionSpec(model.Compression, Shape):
+    """Answers that are compressed (gzip) for clients that take it, unless the server did it already."""
+
+    component: ClassVar[str] = "ListenerCompression"
+
+    types: Annotated[
+        tuple[Annotated[str, MEDIA_TYPE], ...],
+        LISTED,
+        Distinct(),
+        at_most(MAX_TYPES, "media types"),
+        Check(lambda types, _: grammar.some(types)),
+        SORTED,
+        About("Media types that are compressed.", "Media types", "Default: texts.", most=MAX_TYPES),
+    ] = TEXT_TYPES

@@ -1,0 +1,36 @@
+"""What listeners are told beyond their port, field by field in the words of their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from apps.definitions.models import Listener
+from apps.definitions.shapes.base.fields import Field, fields_of
+from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
+
+
+def settings_of(listener: Listener) -> tuple[tuple[str, str], ...]:
+    """Label and value of everything that is set; nothing for a listener that is as it always was."""
+    document = write(ListenerSpec, listener, listener.account_id)
+    optional = [field for field in fields_of(ListenerSpec) if field.about.absent_when_empty]
+    return tuple(pair for field in optional if field.name in document for pair in _said(field, document[field.name]))
+
+
+def _said(field: Field, value: Any) -> Iterator[tuple[str, str]]:
+    if field.child:
+        for each in fields_of(field.child):
+            if value[each.name] not in (None, []):
+                yield f"{field.about.label}: {each.about.label}", _text(each, value[each.name])
+    else:
+        yield field.about.label, str(value)
+
+
+def _text(field: Field, value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    labels = (field.grammar.labels if field.grammar else None) or {}
+    return labels.get(str(value), f"{value:,}" if isinstance(value, int) else str(value))

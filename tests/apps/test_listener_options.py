@@ -1,0 +1,179 @@
+"""What listeners are told beyond their port is stored, described as it was sent, and frozen for the nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.compiler.model.listener_options import (
+    ClientAddress,
+    Compression,
+    Connections,
+    KeepAlive,
+    ListenerTls,
+    TlsPreset,
+    TlsVersion,
+)
+from apps.compiler.model.node_settings import NodeSettings
+from apps.compiler.model.shared import Listener as Frozen
+from apps.core.errors import Conflict, Invalid, SpillwayError
+from apps.definitions.freezing.snapshot import snapshot_of
+from apps.definitions.models import Certificate, Listener, LoadBalancer
+from apps.definitions.reading.describing import describe
+from apps.definitions.selectors import load_balancers
+from apps.definitions.services import delete_object, save_object
+from apps.fleet.models import Fleet
+from tests.apps.test_definitions_services import pem_pair
+
+PLAIN = {"name": "http", "protocol": "http", "port": 8080}
+HTTPS = {"name": "https", "protocol": "https", "port": 8443, "certificates": ["house"]}
+OF_HTTP: dict[str, Any] = {
+    "client_address": {"proxy_protocol_from": ["192.0.2.0/24"], "forwarded_from": ["198.51.100.0/24", "2001:db8::/48"]},
+    "connections": {
+        "max_connections": 500, "client_timeout_ms": 30_000, "request_timeout_ms": 5000, "keepalive_timeout_ms": 9000,
+        "keep_alive": "clients",
+    },
+    "compression": {"types": ["text/html"]},
+    "monitor_path": "/up",
+}  # fmt: skip
+OF_HTTPS: dict[str, Any] = {
+    "tls": {"preset": "intermediate", "minimum_version": "1.3", "http2": False},
+    "default_certificate": "house",
+}
+
+
+def save(actor: Actor, *listeners: dict[str, Any]) -> LoadBalancer:
+    """The tutorial's load balancer with these listeners."""
+    spec = {"fleets": ["us-central1", "europe-west1"], "listeners": list(listeners)}
+    row: LoadBalancer = save_object(actor=actor, kind="LoadBalancer", name="front", spec=spec)
+    return row
+
+
+def described(actor: Actor) -> dict[str, Any]:
+    """Listener → its document."""
+    return {each["name"]: each for each in describe(load_balancers(actor).get(name="front"))["listeners"]}
+
+
+def frozen() -> dict[str, Frozen]:
+    """Listener → what the nodes are told."""
+    (front,) = snapshot_of(Fleet.objects.get(name="us-central1")).load_balancers
+    return {each.label: each for each in front.listeners}
+
+
+@pytest.fixture
+def house(tutorial_env: Actor) -> Certificate:
+    chain, key = pem_pair("console.spillway.example")
+    spec = {"chain": chain, "key": key}
+    row: Certificate = save_object(actor=tutorial_env, kind="Certificate", name="house", spec=spec)
+    return row
+
+
+def test_options_are_kept_described_and_frozen(tutorial_env: Actor, house: Certificate) -> None:
+    save(tutorial_env, PLAIN | OF_HTTP, HTTPS | OF_HTTPS)
+    documents = described(tutorial_env)
+    assert {name: documents["http"][name] for name in OF_HTTP} == OF_HTTP
+    assert {name: documents["https"][name] for name in OF_HTTPS} == OF_HTTPS
+    web, secure = frozen()["http"], frozen()["https"]
+    assert web.client_address == ClientAddress(("192.0.2.0/24",), ("198.51.100.0/24", "2001:db8::/48"))
+    assert web.connections == Connections(500, 30_000, 5000, 9000, KeepAlive.CLIENTS)
+    assert (web.compression, web.monitor_path) == (Compression(("text/html",)), "/up")
+    assert secure.tls == ListenerTls(TlsPreset.INTERMEDIATE, TlsVersion.V13, http2=False)
+    assert secure.default_certificate_id == f"crt-{house.pk}"
+    version = LoadBalancer.objects.get(name="front").version
+    save(tutorial_env, PLAIN | OF_HTTP, HTTPS | OF_HTTPS)
+    assert LoadBalancer.objects.get(name="front").version == version  # nothing has changed
+
+
+def test_a_listener_that_says_nothing_is_described_and_frozen_as_it_always_was(tutorial_env: Actor, house: Any) -> None:
+    save(tutorial_env, PLAIN | OF_HTTP, HTTPS | OF_HTTPS)
+    save(tutorial_env, PLAIN, HTTPS)
+    assert not {*OF_HTTP, *OF_HTTPS} & {*described(tutorial_env)["http"], *described(tutorial_env)["https"]}
+    plain = Frozen("", "", frozen()["http"].protocol, 1)
+    assert {getattr(frozen()["http"], name) for name in OF_HTTP} == {getattr(plain, name) for name in OF_HTTP}
+    assert (frozen()["https"].tls, frozen()["https"].default_certificate_id) == (None, None)
+
+
+def test_a_row_that_says_nothing_meaningful_is_named_and_left_out(tutorial_env: Actor) -> None:
+    save(tutorial_env, PLAIN, PLAIN | {"name": "other", "port": 8081})
+    Listener.objects.filter(name="other").update(client_address={"forwarded_from": ["0.0.0.0/0"]})
+    assert list(frozen()) == ["http"]
+    unreadable = snapshot_of(Fleet.objects.get(name="us-central1")).unreadable
+    assert [(each.id, each.label) for each in unreadable] == [(f"lst-{Listener.objects.get(name='other').pk}", "other")]
+
+
+def test_a_default_certificate_is_not_deleted(tutorial_env: Actor, house: Certificate) -> None:
+    save(tutorial_env, PLAIN, HTTPS | OF_HTTPS)
+    with pytest.raises(Conflict):
+        delete_object(actor=tutorial_env, kind="Certificate", name="house")
+
+
+WRONG: list[tuple[dict[str, Any], str, str]] = [
+    (PLAIN | {"tls": {}}, "/tls", "protocol"),
+    (HTTPS | {"tls": {"preset": "modern", "minimum_version": "1.2"}}, "/tls/minimum_version", "tls_version"),
+    (HTTPS | {"tls": {"preset": "old"}}, "/tls/preset", "choice"),
+    (HTTPS | {"default_certificate": "other"}, "/default_certificate", "unknown"),
+    (PLAIN | {"client_address": {}}, "/client_address", "missing"),
+    (PLAIN | {"client_address": {"forwarded_from": ["0.0.0.0/0"]}}, "/client_address/forwarded_from/0", "too_wide"),
+    (PLAIN | {"client_address": {"forwarded_from": ["::/0"]}}, "/client_address/forwarded_from/0", "too_wide"),
+    (
+        PLAIN | {"client_address": {"proxy_protocol_from": ["192.0.2.1"]}},
+        "/client_address/proxy_protocol_from/0",
+        "network_spelling",
+    ),
+    (PLAIN | {"compression": {"types": []}}, "/compression/types", "missing"),
+    (PLAIN | {"compression": {"types": ["text/html; charset=utf-8"]}}, "/compression/types/0", "media_type"),
+    (PLAIN | {"monitor_path": "up"}, "/monitor_path", "path_start"),
+    (PLAIN | {"connections": {"max_connections": 0}}, "/connections/max_connections", "out_of_range"),
+]
+TCP = {"name": "tcp", "protocol": "tcp", "port": 8090, "default_pool": "acme/shop"}
+NOT_TCP: list[tuple[str, dict[str, Any]]] = [
+    ("connections", {"request_timeout_ms": 5}),
+    ("client_address", {"forwarded_from": ["192.0.2.0/24"]}),
+    ("compression", {}),
+    ("tls", {}),
+]
+
+
+@pytest.mark.parametrize(("listener", "pointer", "code"), WRONG)
+def test_what_is_wrong_is_said_where_it_stands(
+    tutorial_env: Actor, house: Certificate, listener: dict[str, Any], pointer: str, code: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        save(tutorial_env, listener)
+    assert [(each.pointer, each.code) for each in caught.value.field_errors] == [(f"/spec/listeners/0{pointer}", code)]
+
+
+@pytest.mark.parametrize(("field", "value"), NOT_TCP)
+def test_a_listener_of_tcp_has_no_requests(tutorial_env: Actor, field: str, value: dict[str, Any]) -> None:
+    with pytest.raises(Invalid) as caught:
+        save(tutorial_env, TCP | {field: value})
+    assert (f"/spec/listeners/0/{field}", "protocol") in [
+        (each.pointer, each.code) for each in caught.value.field_errors
+    ]
+
+
+def test_node_settings_of_a_fleet_are_kept_described_and_frozen(tutorial_env: Actor) -> None:
+    fleet = Fleet.objects.get(name="us-central1")
+    spec = describe(fleet)
+    assert "node_settings" not in spec
+    assert snapshot_of(fleet).node_settings is None
+    said = {"max_connections": 5000, "threads": 2, "tls_preset": "modern"}
+    save_object(actor=tutorial_env, kind="Fleet", name="us-central1", spec=spec | {"node_settings": said})
+    fleet.refresh_from_db()
+    kept = describe(fleet)["node_settings"]
+    assert kept == said | {"buffer_bytes": 16_384, "http2_streams": 100, "old_worker_timeout_ms": 30_000}
+    assert snapshot_of(fleet).node_settings == NodeSettings(5000, 2, tls_preset=TlsPreset.MODERN)
+    Fleet.objects.filter(pk=fleet.pk).update(node_settings={"threads": "2\n    maxconn 1"})
+    fleet.refresh_from_db()
+    assert snapshot_of(fleet).node_settings is None
+    assert [each.field for each in snapshot_of(fleet).unreadable] == ["node_settings"]
+    save_object(actor=tutorial_env, kind="Fleet", name="us-central1", spec=spec)
+    fleet.refresh_from_db()
+    assert fleet.node_settings is None
+
+
+def test_customers_say_nothing_of_nodes(tutorial_env: Actor, acme: Actor) -> None:
+    with pytest.raises(SpillwayError):
+        save_object(actor=acme, kind="Fleet", name="us-central1", spec=describe(Fleet.objects.get(name="us-central1")))
