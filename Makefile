@@ -88,7 +88,7 @@ bench: .venv/.stamp-tests ## measure, print tables, write var/bench.json
 	@deploy/packages.sh haproxy redis-server python3-venv wrk httperf
 	$(PY) -m tests.bench
 
-bench-overflow-split: .venv/.stamp-tests ## how exactly limits are kept; ARGS="--only 20 200 --stages 1" for some of it
+bench-overflow-split: .venv/.stamp-tests ## how exactly limits are kept; ARGS="--only 20 200 --setups 1" for some of it
 	@deploy/packages.sh haproxy
 	$(PY) -m tests.bench.overflow_split $(ARGS)
 

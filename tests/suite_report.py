@@ -46,8 +46,8 @@ def report(suite: str, runs: Sequence[Run], seconds: float, others: float) -> in
     over = overdrawn(suite, seconds)
     beside = f"other programs took {others:.0%} of the processors"
     print("\n".join([*unexplained(entries), *over, f"== {suite}: {seconds:.0f} s in total, {beside}"]), flush=True)
-    judged = others <= QUIET and (over or unexplained(entries, SLOW_S * NOISE))
-    return max(*(run.code for run in runs), 1 if judged else 0)
+    evaluated = others <= QUIET and (over or unexplained(entries, SLOW_S * NOISE))
+    return max(*(run.code for run in runs), 1 if evaluated else 0)
 
 
 def slowest(entries: Mapping[str, Entry]) -> list[tuple[str, Entry]]:

@@ -1,4 +1,4 @@
-"""A question to the rows: which pools only clouds serve, so that no fleet's node can judge them."""
+"""A question to the rows: which pools only clouds serve, so that no fleet's node can check them."""
 
 from __future__ import annotations
 

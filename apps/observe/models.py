@@ -84,7 +84,7 @@ class Sample(models.Model):
 
 
 class Condition(models.Model):
-    """A verdict on an object: type, status, reason (closed list in judge/conditions.py), message, since when.
+    """A verdict on an object: type, status, reason (closed list in evaluate/conditions.py), message, since when.
 
     A status of None means that nobody knows: what was observed is too old. `generation` is the one that the verdict
     speaks about.

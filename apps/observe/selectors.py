@@ -15,7 +15,7 @@ from apps.definitions.serving import in_use
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
 from apps.observe.collect import consoles, lease
-from apps.observe.judge.conditions import SEVERITY, Reason, Type, server_word
+from apps.observe.evaluate.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.live.store import LiveNode
 from apps.observe.live.windows import STALE, numbers_of, read_windows
 from apps.observe.models import Condition, NodeReport, Sample

@@ -16,7 +16,7 @@ from apps.drivers.proxy.contract import CounterReading, NodeState
 from apps.observe.collect.buckets import LONG, SHORT, into_minutes, start_of
 from apps.observe.collect.deltas import COUNTERS, Counts, Key
 from apps.observe.collect.percentiles import from_json
-from apps.observe.judge.conditions import Type, Verdict
+from apps.observe.evaluate.conditions import Type, Verdict
 from apps.observe.models import Condition, NodeReport, Sample
 
 REPORT_FIELDS = (

@@ -1,4 +1,4 @@
-"""An environment whose pool can be loaded: nodes in memory that take passes and are read, servers on this machine."""
+"""An environment whose pool can be loaded: nodes in memory take bypass tokens, servers run on this machine."""
 
 from __future__ import annotations
 

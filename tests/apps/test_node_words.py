@@ -12,7 +12,7 @@ from apps.definitions.previewing.node_words import in_words
 from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import Refused
 from apps.observe.collect.readings import Reading
-from apps.observe.judge.judging import ConditionEvaluator
+from apps.observe.evaluate.evaluator import ConditionEvaluator
 from apps.observe.models import NodeReport
 from apps.observe.services import report_of
 from apps.rollouts.models import Quarantine, Rollout, Step
@@ -85,7 +85,7 @@ def refusing(env: Env) -> None:
     said = f"[haproxy.cfg:{line}] : 'pool-{Pool.objects.get(name='blue').pk}' as lst-{listener} knows it is wrong."
     refusal = Refused(f"HAProxy rejects the file: {said}", stage="validate", line=line, output=f"[ALERT] (7) : {said}")
     for node in env.memory:
-        node.judge = lambda bundle: refusal if b"balance roundrobin" in bundle.files["haproxy.cfg"] else None
+        node.refusal_for = lambda bundle: refusal if b"balance roundrobin" in bundle.files["haproxy.cfg"] else None
 
 
 def texts_of_a_refusal(env: Env) -> list[str]:
@@ -125,7 +125,7 @@ def test_reports_and_conditions_of_a_node_have_no_id_of_ours(env: Env) -> None:
     ]
     texts = [found.error, *found.drift]
     for reading in readings:
-        verdicts = ConditionEvaluator().judge({report.node_id: report.node}, {report.node_id: reading}, {}, instant)
+        verdicts = ConditionEvaluator().evaluate({report.node_id: report.node}, {report.node_id: reading}, {}, instant)
         texts += [verdict.message for verdict in verdicts]
     assert sum("listener" in text or "certificate" in text for text in texts) >= 4
     assert unsaid(texts) == []

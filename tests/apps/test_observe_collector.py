@@ -24,7 +24,7 @@ from apps.observe.collect import readings
 from apps.observe.collect.collector import DEADLINE, Collector, Journal
 from apps.observe.collect.readings import Address, Reading, read_node
 from apps.observe.collect.recorder import Recorder
-from apps.observe.judge.conditions import Type
+from apps.observe.evaluate.conditions import Type
 from apps.observe.live import store as live
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
 from tests.apps.observe_env import START, Env, make_env, reading, row, state

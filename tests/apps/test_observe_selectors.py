@@ -17,7 +17,7 @@ from apps.observe import selectors, services
 from apps.observe.collect import lease
 from apps.observe.collect.buckets import start_of
 from apps.observe.collect.deltas import Counts
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
 from apps.observe.show import history as observed
@@ -121,14 +121,14 @@ def test_traffic_by_region_counts_what_each_pool_serves_there(env: Env, live_red
     assert [region.name for region in selectors.traffic_by_region(env.globex)] == ["us"]
 
 
-def judge(kind: str, object_id: int, of: Type, status: bool | None, reason: Reason, message: str = "") -> None:
+def set_condition(kind: str, object_id: int, of: Type, status: bool | None, reason: Reason, message: str = "") -> None:
     services.store_verdicts([Verdict(kind, object_id, of, status, reason, message)], now())
 
 
 def test_pools_carry_their_verdict_until_nobody_looks(env: Env, live_redis: str) -> None:
     pool, ids = env.pools["acme"], [each.pk for each in env.pools.values()]
-    judge("pool", pool.pk, Type.HEALTHY, False, Reason.SOME_SERVERS_DOWN, "1 of 4 servers is down.")
-    judge("server", env.servers[0].pk, Type.UP, True, Reason.CHECK_PASSES)
+    set_condition("pool", pool.pk, Type.HEALTHY, False, Reason.SOME_SERVERS_DOWN, "1 of 4 servers is down.")
+    set_condition("server", env.servers[0].pk, Type.UP, True, Reason.CHECK_PASSES)
     show(env)
     found = selectors.pool_numbers(env.acme, ids)
     assert set(found) == {pool.pk}
@@ -179,7 +179,7 @@ def test_nodes_say_what_they_run_and_whether_they_answer(env: Env, live_redis: s
     services.note_report(node_id=first.pk, state=state(7, drift=("maps/a.map was edited",)))
     services.note_report(node_id=second.pk, state=state(6))
     services.store_contact_errors({second.pk: "No route to host."})
-    judge("node", second.pk, Type.REACHABLE, False, Reason.DOES_NOT_ANSWER, "No route to host.")
+    set_condition("node", second.pk, Type.REACHABLE, False, Reason.DOES_NOT_ANSWER, "No route to host.")
     type(second.report).objects.filter(node=second).update(seen_at=now() - timedelta(minutes=2))
     found = selectors.node_numbers(env.operator)
     assert (found[first.pk].reachable, found[first.pk].running_generation) == (True, 7)
@@ -192,9 +192,11 @@ def test_nodes_say_what_they_run_and_whether_they_answer(env: Env, live_redis: s
 
 def test_the_worst_problem_comes_first_as_a_sentence(env: Env, live_redis: str) -> None:
     acme, globex, node = env.pools["acme"], env.pools["globex"], env.nodes[0]
-    judge("pool", globex.pk, Type.HEALTHY, False, Reason.SOME_SERVERS_DOWN, "1 of 2 servers is down: us-1 (L4CON).")
-    judge("pool", acme.pk, Type.HEALTHY, True, Reason.ALL_SERVERS_UP)
-    judge("node", node.pk, Type.REACHABLE, False, Reason.DOES_NOT_ANSWER, "No route to host.")
+    set_condition(
+        "pool", globex.pk, Type.HEALTHY, False, Reason.SOME_SERVERS_DOWN, "1 of 2 servers is down: us-1 (L4CON)."
+    )
+    set_condition("pool", acme.pk, Type.HEALTHY, True, Reason.ALL_SERVERS_UP)
+    set_condition("node", node.pk, Type.REACHABLE, False, Reason.DOES_NOT_ANSWER, "No route to host.")
     found = selectors.problems(env.operator)
     assert [problem.sentence for problem in found] == [
         "Node eu-1 cannot be reached. No route to host.",
@@ -296,12 +298,12 @@ def queries_of(env: Env, actor: Actor) -> list[int]:
 
 def test_the_number_of_queries_does_not_grow_with_the_rows(env: Env, live_redis: str) -> None:
     show(env)
-    judge("pool", env.pools["acme"].pk, Type.HEALTHY, False, Reason.NO_SERVER_UP)
+    set_condition("pool", env.pools["acme"].pk, Type.HEALTHY, False, Reason.NO_SERVER_UP)
     before = queries_of(env, env.operator)
     template = env.pools["acme"]
     for number in range(20):
         pool = Pool.objects.create(account=template.account, name=f"more-{number}")
-        judge("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP)
+        set_condition("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP)
         route = env.routes["acme"]
         route.pk, route.name = None, f"more-{number}"
         route.save()

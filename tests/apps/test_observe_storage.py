@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.observe import services
 from apps.observe.collect import lease
 from apps.observe.collect.deltas import Counts
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
 from tests.apps.observe_env import START, Env, make_env, state
 

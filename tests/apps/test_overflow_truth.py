@@ -13,8 +13,8 @@ from apps.definitions.models import Backend, Pool, Server
 from apps.definitions.services import set_limit
 from apps.fleet.models import Region
 from apps.observe.collect.buckets import LONG, SHORT
-from apps.observe.judge import limit_use
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate import limit_use
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.models import Condition, Sample
 from apps.observe.services import store_verdicts
 from apps.observe.show.flows import overflowing_since
@@ -47,7 +47,7 @@ def add_idle_pool(env: Env, kind: str, value: int) -> None:
     Server.objects.create(account=pool.account, backend=backend, name="idle", address="10.0.0.9", port=9000)
 
 
-def judge_servers(env: Env, *, down: str) -> None:
+def set_server_conditions(env: Env, *, down: str) -> None:
     """Servers of acme in the region `down` fail their checks; all others pass."""
     for server in Server.objects.select_related("backend__region"):
         fails = server.backend.pool_id == env.pools["acme"].pk and server.backend.region.name == down
@@ -85,13 +85,13 @@ def test_a_change_that_makes_more_wait_is_warned_of(env: Env) -> None:
 
 
 def test_a_pool_without_servers_up_is_down_though_another_pool_is_up_there(env: Env) -> None:
-    judge_servers(env, down="us")
+    set_server_conditions(env, down="us")
     assert kept_in_us(selectors.predicted(env.operator, env.pools["acme"])) == [0]
     assert kept_in_us(selectors.predicted(env.operator, None)) == [0]
 
 
 def test_traffic_that_leaves_failing_servers_is_not_said_to_be_drained(env: Env) -> None:
-    judge_servers(env, down="us")
+    set_server_conditions(env, down="us")
     Backend.objects.filter(region__name="eu").update(limit_value=100)
     (lane,) = selectors.predicted(env.operator, env.pools["acme"]).lanes
     assert (lane.source, lane.reason) == ("us", "down")
@@ -134,6 +134,6 @@ def test_a_verdict_on_a_limit_ends_with_the_limit(env: Env) -> None:
     always = Verdict("pool", pool.pk, Type.LIMIT_FITS, False, Reason.LIMIT_ALWAYS_REACHED, "Said by a test.")
     store_verdicts([always], now())
     Backend.objects.filter(pool=pool).update(limit_kind="none", limit_value=0)
-    store_verdicts(limit_use.judge_all(now()), now())
+    store_verdicts(limit_use.evaluate_all(now()), now())
     kept = Condition.objects.get(object_kind="pool", object_id=pool.pk, type="LimitFits")
     assert (kept.status, kept.reason) == (None, "NotObserved")

@@ -33,7 +33,7 @@ from tests.poisoned import poison_answer, poison_pool, poison_route
 
 CUSTOMERS = 100
 NO = Refused("no", stage="switch")
-Judge = Callable[[Bundle], ProxyError | None]
+RefusalFor = Callable[[Bundle], ProxyError | None]
 
 
 def with_https(env: Env) -> None:
@@ -84,17 +84,17 @@ def everybody_writes(env: Env, many: int = 5) -> None:
     request_push([env.fleet])
 
 
-def refuses(*words: str, names: bool, stage: str = "trial_run") -> Judge:
+def refuses(*words: str, names: bool, stage: str = "trial_run") -> RefusalFor:
     """What a node says of a bundle with one of these words in any of its files; HAProxy names the place or does not."""
 
-    def judge(bundle: Bundle) -> Refused | None:
+    def refusal_for(bundle: Bundle) -> Refused | None:
         for path, content in bundle.files.items():
             for word in words:
                 if path != "manifest.json" and word.encode() in content:
                     return _refused(bundle, path, word, content) if names else Refused("no", stage=stage)
         return None
 
-    return judge
+    return refusal_for
 
 
 def _refused(bundle: Bundle, path: str, word: str, content: bytes) -> Refused:
@@ -129,9 +129,9 @@ def poison_certificate(owner: str) -> tuple[str, str]:
 KINDS = [poison_route, poison_answer, poison_pool, poison_server, poison_certificate]
 
 
-def judged(env: Env, judge: Judge | None) -> None:
+def set_refusals(env: Env, refusal_for: RefusalFor | None) -> None:
     for node in env.memory:
-        node.judge = judge
+        node.refusal_for = refusal_for
 
 
 def served(env: Env) -> set[str]:
@@ -148,7 +148,7 @@ def test_one_poison_object_among_a_hundred_customers_is_named_and_all_others_are
 ) -> None:
     everybody_writes(env, CUSTOMERS)
     word, object_id = poison(customer(42))
-    judged(env, refuses(word, names=names))
+    set_refusals(env, refuses(word, names=names))
     env.reconcile()
     assert [row.object_id for row in Quarantine.objects.all()] == [object_id]
     assert served(env) >= {f"{customer(number)}.example" for number in range(CUSTOMERS) if number != 42}
@@ -165,7 +165,7 @@ def test_what_nobody_names_is_found_by_halving(env: Env) -> None:
     for number in range(4):
         add_route(env.operator, f"r{number}", f"/r{number}")
     word, object_id = "/r2", f"route-{Route.objects.get(name='r2').pk}"
-    judged(env, refuses(word, names=False))
+    set_refusals(env, refuses(word, names=False))
     env.reconcile()
     row = Quarantine.objects.get()
     assert (row.object_id, row.message) == (object_id, culprits.NOT_NAMED)
@@ -179,7 +179,7 @@ def test_a_node_is_asked_by_a_check_where_that_tells_and_by_a_push_where_only_th
     for number in range(4):
         add_route(env.operator, f"r{number}", f"/r{number}")
     pushes = [node.pushes for node in env.memory]
-    judged(env, refuses("/r2", names=False, stage=stage))
+    set_refusals(env, refuses("/r2", names=False, stage=stage))
     env.reconcile()
     assert Quarantine.objects.get().label == "operator/r2"
     assert Rollout.objects.latest("id").state == "done"
@@ -190,7 +190,7 @@ def test_a_node_is_asked_by_a_check_where_that_tells_and_by_a_push_where_only_th
 def test_without_the_search_one_object_holds_up_everybody(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     everybody_writes(env)
     word, _ = poison_pool(customer(2))
-    judged(env, refuses(word, names=True))
+    set_refusals(env, refuses(word, names=True))
     monkeypatch.setattr(reconciling, "find_culprits", lambda *_: None)
     env.reconcile()
     assert served(env) == {"www.example.org"}
@@ -200,7 +200,7 @@ def test_without_the_search_one_object_holds_up_everybody(env: Env, monkeypatch:
 @pytest.fixture
 def poisoned(env: Env) -> Env:
     """A pool that ran well and was changed to what nodes refuse."""
-    judged(env, refuses("roundrobin", names=True))
+    set_refusals(env, refuses("roundrobin", names=True))
     env.change_pool("blue", "roundrobin")
     env.reconcile()
     return env
@@ -221,7 +221,7 @@ def test_what_ran_before_its_owner_changed_it_goes_on_as_it_was(poisoned: Env) -
 def test_its_owner_reads_of_it_in_the_api_on_its_page_and_in_the_events_and_nobody_else_does(env: Env) -> None:
     everybody_writes(env)
     word, _ = poison_server(customer(2))
-    judged(env, refuses(word, names=True))
+    set_refusals(env, refuses(word, names=True))
     env.reconcile()
     pool = Pool.objects.get(account__name=customer(2))
     Pool.objects.filter(pk=pool.pk).update(tags={"shared": "yes"})
@@ -251,7 +251,7 @@ def test_a_route_or_certificate_that_nodes_refuse_is_not_called_live(
 ) -> None:
     everybody_writes(env)
     word, object_id = poison(customer(2))
-    judged(env, refuses(word, names=True))
+    set_refusals(env, refuses(word, names=True))
     env.reconcile()
     owner, pk = actor_of(customer(2), Account.Kind.CUSTOMER), object_id.partition("-")[2]
     assert [each["fleet"] for each in Api(owner)("GET", f"{kind}/{pk}").json()["conditions"]] == ["here"]
@@ -268,7 +268,7 @@ def test_it_is_tried_again_when_its_content_changes(poisoned: Env) -> None:
 
 
 def test_it_is_tried_again_when_the_nodes_report_another_haproxy(poisoned: Env) -> None:
-    judged(poisoned, None)
+    set_refusals(poisoned, None)
     NodeReport.objects.update(seen_at=now())
     assert services.fleets_to_sweep() == []
     NodeReport.objects.update(haproxy_version="3.0.1")
@@ -279,7 +279,7 @@ def test_it_is_tried_again_when_the_nodes_report_another_haproxy(poisoned: Env) 
 
 
 def test_it_is_tried_again_when_an_operator_asks(poisoned: Env) -> None:
-    judged(poisoned, None)
+    set_refusals(poisoned, None)
     request_push([poisoned.fleet])
     poisoned.reconcile()
     assert Quarantine.objects.exists()
@@ -296,7 +296,7 @@ def test_it_is_tried_again_when_an_operator_asks(poisoned: Env) -> None:
 def test_several_poison_objects_are_all_found(env: Env) -> None:
     everybody_writes(env)
     words, ids = zip(*(poison_pool(customer(1)), poison_answer(customer(2)), poison_server(customer(4))), strict=True)
-    judged(env, refuses(*words, names=True))
+    set_refusals(env, refuses(*words, names=True))
     env.reconcile()
     assert {row.object_id for row in Quarantine.objects.all()} == set(ids)
     assert Rollout.objects.latest("id").state == "done"
@@ -310,7 +310,7 @@ def test_a_customer_who_does_it_again_and_again_is_left_out_with_all_that_change
     Pool.objects.bulk_create(pools)
     for pool in pools:
         pool.backends.create(account=owner, region=Region.objects.get())
-    judged(env, refuses("balance random", names=False))
+    set_refusals(env, refuses("balance random", names=False))
     env.reconcile()
     assert Quarantine.objects.filter(label__startswith=customer(3)).count() >= len(pools)
     assert {row.label.partition("/")[0] for row in Quarantine.objects.all()} == {customer(3)}
@@ -347,7 +347,7 @@ def test_the_only_certificate_of_a_listener_is_named_and_not_taken_from_it(env: 
     chain, key = pem_pair("www.example.org")
     listeners = [{"name": "other", "protocol": "https", "port": 9443, "certificates": ["next"]}]
     save_object(actor=env.operator, kind="Certificate", name="next", spec={"chain": chain, "key": key})
-    judged(env, refuses(chain.splitlines()[-3], names=True))
+    set_refusals(env, refuses(chain.splitlines()[-3], names=True))
     spec = {"fleets": ["here"], "listeners": listeners}
     save_object(actor=env.operator, kind="LoadBalancer", name="second", spec=spec)
     env.reconcile()
@@ -359,7 +359,7 @@ def test_the_only_certificate_of_a_listener_is_named_and_not_taken_from_it(env: 
 def test_a_certificate_that_was_renewed_badly_goes_on_as_it_was(env: Env) -> None:
     before = Certificate.objects.get().chain_pem
     chain, key = pem_pair("www.example.org")
-    judged(env, refuses(chain.splitlines()[-3], names=True))
+    set_refusals(env, refuses(chain.splitlines()[-3], names=True))
     save_object(actor=env.operator, kind="Certificate", name="site", spec={"chain": chain, "key": key})
     add_route(env.operator, "news", "/news")
     env.reconcile()
@@ -373,7 +373,7 @@ def test_the_search_gives_up_when_the_node_cannot_be_asked(env: Env, monkeypatch
     everybody_writes(env)
     monkeypatch.setattr(culprits, "MOST_TRIES", 2)
     word, _ = poison_pool(customer(2))
-    judged(env, refuses(word, names=False))
+    set_refusals(env, refuses(word, names=False))
     env.reconcile()
     assert not Quarantine.objects.exists()
     assert Rollout.objects.latest("id").state == "rolled_back"
@@ -389,7 +389,7 @@ def test_a_time_out_is_no_refusal_and_is_tried_again_with_growing_pauses(
         return Unreachable("n2: haproxy -c did not come to an end in time.")
 
     everybody_writes(env)
-    env.memory[1].judge = slow
+    env.memory[1].refusal_for = slow
     env.reconcile()
     step = Step.objects.get(node__name="n2", rollout=Rollout.objects.latest("id"))
     assert (step.state, step.rollout.state) == ("unreachable", "pushing")
@@ -404,7 +404,7 @@ def test_a_time_out_is_no_refusal_and_is_tried_again_with_growing_pauses(
     env.reconcile()
     assert len(asked) == 3, "the second pause is longer"
     monkeypatch.setattr(reconciling, "may_try_again", lambda _: True)
-    env.memory[1].judge = None
+    env.memory[1].refusal_for = None
     env.reconcile()
     assert Rollout.objects.latest("id").state == "done"
     assert env.memory[0].digest == env.memory[1].digest
@@ -415,7 +415,7 @@ def test_a_worker_that_dies_while_it_searches_is_replaced_by_one_that_asks_again
 ) -> None:
     everybody_writes(env)
     word, object_id = poison_pool(customer(2))
-    judged(env, refuses(word, names=True))
+    set_refusals(env, refuses(word, names=True))
     with monkeypatch.context() as dying:
         dying.setattr(reconciling, "find_culprits", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):

@@ -17,7 +17,7 @@ from apps.definitions.serving import clouds_alone
 from apps.drivers.clouds.contract import CloudError, Numbers, TargetHealth
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.fleet.models import CloudAccount, Region, Stack
-from apps.observe.judge.judging import ConditionEvaluator
+from apps.observe.evaluate.evaluator import ConditionEvaluator
 from apps.observe.models import Condition
 from apps.stacks.cloud import reading
 from apps.stacks.cloud import weight_moves as moving
@@ -124,9 +124,9 @@ def test_a_pool_that_only_clouds_serve_is_judged_by_their_checks(stack: Stack, c
 
 def test_nodes_of_fleets_say_nothing_of_a_pool_that_only_clouds_serve(stack: Stack) -> None:
     evaluator = ConditionEvaluator()
-    assert evaluator.judge({}, {}, {}, now()) == []
+    assert evaluator.evaluate({}, {}, {}, now()) == []
     Stack.objects.get().load_balancers.clear()  # control: in no cloud, the pool is judged by what nodes say
-    assert [each.reason for each in ConditionEvaluator().judge({}, {}, {}, now()) if each.type == "Healthy"] == [
+    assert [each.reason for each in ConditionEvaluator().evaluate({}, {}, {}, now()) if each.type == "Healthy"] == [
         "NotObserved"
     ]
 

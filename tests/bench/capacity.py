@@ -128,7 +128,7 @@ async def _make(profile: LoadProfile, step: StepPlan, stream: object, renew: obj
     while not verdict.decided:
         await renew()  # type: ignore[operator]
         made.append(await anext(stream))  # type: ignore[call-overload]
-        verdict = profile.judge(step, made)
+        verdict = profile.evaluate(step, made)
     profile.record(step, made, verdict)
     return made
 

@@ -1,6 +1,6 @@
 """How exactly a region takes what its limit says and sends the rest on, at one node and at three.
 
-`python -m tests.bench.overflow_split [--only 20 200] [--stages 1 3 guests]`: offered 20 to 5 000 requests/s, at twice
+`python -m tests.bench.overflow_split [--only 20 200] [--setups 1 3 guests]`: offered 20 to 5 000 requests/s, at twice
 the limit and at 80 % of it, constant and Poisson, through compiled configurations; with three nodes they share the
 traffic 6:3:1. `guests` is how exactly the second of three regions, a quarter of the traffic its limit, takes overflow.
 Cells of small rates run together, each in a pool of its own. The first 11 s are the warm-up.
@@ -38,7 +38,7 @@ from tests.bench.tables import facts, percent, table
 WARM_UP_S = 11
 SHARES = {1: (1,), 3: (6, 3, 1)}
 GUESTS = "guests"
-STAGES = ("1", "3", GUESTS)
+SETUPS = ("1", "3", GUESTS)
 # Cells of one row are offered together: 20/s and 200/s in one go, 1 000/s in pairs, 5 000/s alone.
 TOGETHER = ({20, 200}, {1000}, {5000})
 MOST_TOGETHER = 2000
@@ -63,7 +63,7 @@ class Cell:
 class Result:
     """What one cell measured: shares as parts of one."""
 
-    stage: str
+    setup: str
     offered: int
     limit: int
     kind: str
@@ -125,17 +125,17 @@ def measure(batch: Sequence[Cell], pools: dict[Cell, int], nodes: Sequence[Node]
     split: list[list[Outcome]] = [[] for _ in batch]
     for each in outcomes:
         split[each.way // len(nodes)].append(each)
-    return [judge(cell, found, str(len(nodes)), seconds) for cell, found in zip(batch, split, strict=True)]
+    return [evaluate(cell, found, str(len(nodes)), seconds) for cell, found in zip(batch, split, strict=True)]
 
 
-def judge(cell: Cell, outcomes: Sequence[Outcome], stage: str, seconds: int) -> Result:
+def evaluate(cell: Cell, outcomes: Sequence[Outcome], setup: str, seconds: int) -> Result:
     """Compare what the cell's region took, after the warm-up, with its limit; what left home, over the entire run."""
     window = [each for each in outcomes if WARM_UP_S <= each.sent < seconds]
     home = [each.sent for each in window if each.region == cell.region]
     away = sum(each.region != "rgn-1" and each.status == 200 for each in outcomes)
     length = seconds - WARM_UP_S
     return Result(
-        stage=stage if cell.region == "rgn-1" else GUESTS,
+        setup=setup if cell.region == "rgn-1" else GUESTS,
         offered=cell.offered,
         limit=cell.limit,
         kind=cell.kind,
@@ -163,7 +163,7 @@ def rows(results: Sequence[Result]) -> list[list[str]]:
     """Cells of the table."""
     return [
         [
-            each.stage,
+            each.setup,
             each.kind,
             str(each.offered),
             f"{each.really_offered:.0f}",
@@ -185,10 +185,10 @@ HEADS = (
 )  # fmt: skip
 
 
-def run(cells: Sequence[Cell], stage: str, directory: Path) -> list[Result]:
-    """All cells on one stage: the limited region, or two, and another one without limits behind."""
-    guests = stage == GUESTS
-    nodes = (1, 1, 1) if guests else (int(stage), 1)
+def run(cells: Sequence[Cell], setup: str, directory: Path) -> list[Result]:
+    """All cells on one setup: the limited region, or two, and another one without limits behind."""
+    guests = setup == GUESTS
+    nodes = (1, 1, 1) if guests else (int(setup), 1)
     names = [f"rgn-{number}" for number in range(1, len(nodes) + 1)]
     with instant_backends(directory, names) as ports:
         limited = len(nodes) - 1
@@ -200,7 +200,7 @@ def run(cells: Sequence[Cell], stage: str, directory: Path) -> list[Result]:
         with running_env(directory, plans, nodes) as regions:
             for batch in batches(cells):
                 found += measure(batch, pools, regions[0])
-                print(f"{stage}: {len(found)} of {len(cells)} cells", file=sys.stderr, flush=True)
+                print(f"{setup}: {len(found)} of {len(cells)} cells", file=sys.stderr, flush=True)
     return found
 
 
@@ -208,14 +208,14 @@ def main() -> int:
     """Print a table and one line of JSON; 1 when a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", type=int, nargs="*", default=[20, 200, 1000, 5000], help="offered rates")
-    parser.add_argument("--stages", nargs="*", default=list(STAGES), choices=STAGES)
+    parser.add_argument("--setups", nargs="*", default=list(SETUPS), choices=SETUPS)
     given = parser.parse_args()
     print(facts(), flush=True)
     results = []
-    for stage in given.stages:
-        cells = [cell for cell in (guest_cells() if stage == GUESTS else all_cells()) if cell.offered in given.only]
+    for setup in given.setups:
+        cells = [cell for cell in (guest_cells() if setup == GUESTS else all_cells()) if cell.offered in given.only]
         with tempfile.TemporaryDirectory() as folder:
-            results += run(cells, stage, Path(folder))
+            results += run(cells, setup, Path(folder))
     print(table(HEADS, rows(results)))
     print(facts())
     print(json.dumps([asdict(each) for each in results]))

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from tests.bench import schedules_baseline as baseline
-from tests.bench import schedules_checker as judge
+from tests.bench import schedules_checker as checker
 from tests.bench.schedules_baseline import Kept
 from tests.bench.schedules_checker import Lags, Verdict, lags_of
 from tests.bench.schedules_env import Env, kill_for, open_env, sleep_until
@@ -37,51 +37,53 @@ DRAIN_S = 120.0
 
 def burst(scene: Env, count: int) -> Lags:
     """All due at one instant; lags of the effects within the longest time that is waited."""
-    judge.clear(scene.redis_url)
-    first = judge.next_whole(START_S + count / 4000)
-    judge.fill(count, every_s=86_400, first=first)
+    checker.clear(scene.redis_url)
+    first = checker.next_whole(START_S + count / 4000)
+    checker.fill(count, every_s=86_400, first=first)
     sleep_until(first.timestamp())
-    judge.wait_for(count, LONGEST_BURST_S)
-    return lags_of(judge.effects(scene.redis_url))
+    checker.wait_for(count, LONGEST_BURST_S)
+    return lags_of(checker.effects(scene.redis_url))
 
 
 def spread(scene: Env, count: int) -> Lags:
     """A hundred due each second; lags of the effects of some seconds."""
-    judge.clear(scene.redis_url)
-    first, every_s = judge.next_whole(START_S + count / 4000), count // PER_SECOND
-    judge.fill(count, every_s=every_s, first=first, spread_s=every_s)
+    checker.clear(scene.redis_url)
+    first, every_s = checker.next_whole(START_S + count / 4000), count // PER_SECOND
+    checker.fill(count, every_s=every_s, first=first, spread_s=every_s)
     sleep_until(first.timestamp() + min(SPREAD_S, every_s))
-    return lags_of(judge.effects(scene.redis_url))
+    return lags_of(checker.effects(scene.redis_url))
 
 
-def killing(scene: Env, *, schedules: int, seconds: int, kills: int, crashes: int, crew: tuple[int, int]) -> Verdict:
+def killing(
+    scene: Env, *, schedules: int, seconds: int, kills: int, crashes: int, processes: tuple[int, int]
+) -> Verdict:
     """Every schedule due each second while processes and the database die; judged when all is quiet again."""
-    judge.clear(scene.redis_url)
-    with scene.processes(*crew) as keeper:
-        first = judge.next_whole(START_S)
-        judge.fill(schedules, every_s=1, first=first, ends_at=first + timedelta(seconds=seconds))
+    checker.clear(scene.redis_url)
+    with scene.processes(*processes) as keeper:
+        first = checker.next_whole(START_S)
+        checker.fill(schedules, every_s=1, first=first, ends_at=first + timedelta(seconds=seconds))
         _close()
         sleep_until(first.timestamp())
-        done = partial(judge.sent, scene.redis_url)
+        done = partial(checker.sent, scene.redis_url)
         kill_for(keeper, scene, seconds=seconds, kills=kills, crashes=crashes, done=done)
         meanwhile = done()
-        judge.wait_for(schedules * seconds, DRAIN_S)
-    return replace(judge.judge(scene.redis_url, first, seconds), sent_while_killing=meanwhile)
+        checker.wait_for(schedules * seconds, DRAIN_S)
+    return replace(checker.check(scene.redis_url, first, seconds), sent_while_killing=meanwhile)
 
 
 def control(scene: Env) -> Verdict:
-    """The same judge, on a few schedules, where the key of the rows was taken away."""
-    judge.clear(scene.redis_url)
-    first = judge.next_whole(-6)
-    judge.fill(5, every_s=1, first=first, ends_at=first + timedelta(seconds=4))
+    """The same check, on a few schedules, where the key of the rows was taken away."""
+    checker.clear(scene.redis_url)
+    first = checker.next_whole(-6)
+    checker.fill(5, every_s=1, first=first, ends_at=first + timedelta(seconds=4))
     from apps.schedules.run import working
     from apps.schedules.run.booking import book
 
     while book().more:
         continue
     working.work_off()
-    assert judge.judge(scene.redis_url, first, 4).clean, "before the key is taken away all is well"
-    return judge.without_the_key(scene.redis_url, first, 4)
+    assert checker.check(scene.redis_url, first, 4).clean, "before the key is taken away all is well"
+    return checker.without_the_key(scene.redis_url, first, 4)
 
 
 def _close() -> None:
@@ -117,13 +119,13 @@ def rates(scene: Env) -> list[dict[str, Any]]:
 def killed_alike(scene: Env) -> list[Kept]:
     """Spillway and Celery beat with the same schedules, each due each second, and the same kills of schedulers."""
     numbers = {"entries": BESIDE, "seconds": BESIDE_S}
-    judge.clear(scene.redis_url)
+    checker.clear(scene.redis_url)
     with scene.processes(SCHEDULERS, WORKERS) as keeper:
-        first = judge.next_whole(START_S)
-        judge.fill(BESIDE, every_s=1, first=first, ends_at=first + timedelta(seconds=BESIDE_S))
+        first = checker.next_whole(START_S)
+        checker.fill(BESIDE, every_s=1, first=first, ends_at=first + timedelta(seconds=BESIDE_S))
         baseline.kill_schedulers(keeper, "scheduler", first, seconds=BESIDE_S, kills=BESIDE_KILLS)
-        judge.wait_for(BESIDE * BESIDE_S, DRAIN_S)
-    ours = judge.judge(scene.redis_url, first, BESIDE_S)
+        checker.wait_for(BESIDE * BESIDE_S, DRAIN_S)
+    ours = checker.check(scene.redis_url, first, BESIDE_S)
     return [
         Kept("Spillway, 3 schedulers", ours.expected, BESIDE_KILLS, ours.missed, ours.doubled),
         baseline.killing(scene, "Celery beat", **numbers, kills=0),
@@ -168,14 +170,14 @@ def _show_verdict(verdict: Verdict, kills: int, crashes: int) -> None:
 
 
 def main() -> int:
-    """Measure, judge, print; the last line is JSON."""
+    """Measure, check, print; the last line is JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few kills of few processes, no rates, below a minute")
     parser.add_argument("--only", choices=("rates", "kills"), help="one half: rates and Celery beat, or the 200 kills")
     options = parser.parse_args()
-    plan = {"schedules": 70, "seconds": 150, "kills": 200, "crashes": 2, "crew": (SCHEDULERS, WORKERS)}
+    plan = {"schedules": 70, "seconds": 150, "kills": 200, "crashes": 2, "processes": (SCHEDULERS, WORKERS)}
     if options.quick:
-        plan = {"schedules": 20, "seconds": 12, "kills": 12, "crashes": 1, "crew": (2, 2)}
+        plan = {"schedules": 20, "seconds": 12, "kills": 12, "crashes": 1, "processes": (2, 2)}
     found: dict[str, Any] = {}
     clean = True
     print(facts(), flush=True)

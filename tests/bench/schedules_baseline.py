@@ -1,4 +1,4 @@
-"""Celery beat on the stage of the bench of schedules: as many entries as we have schedules, the same effects and kills.
+"""Celery beat in the bench of schedules: as many entries as we have schedules, the same effects and kills.
 
 One beat, as its documentation asks for ("you have to ensure only a single scheduler is running for a schedule at a
 time, otherwise you'd end up with duplicate tasks"), with its own store and six workers. A message of beat does not say
@@ -20,7 +20,7 @@ from typing import Any
 
 import redis
 
-from tests.bench import schedules_checker as judge
+from tests.bench import schedules_checker as checker
 from tests.bench.schedules_beat import STREAM
 from tests.bench.schedules_checker import Lags, lags_of
 from tests.bench.schedules_env import Env, Keeper, sleep_until
@@ -46,7 +46,7 @@ class Kept:
 
 def burst(scene: Env, count: int, longest_s: float) -> Lags:
     """All due at one instant; lags of the effects within the longest time that is waited."""
-    first = judge.next_whole(START_S)
+    first = checker.next_whole(START_S)
     with _beats(scene, f"{count} 86400 {int(first.timestamp())} 0 0", first):
         ends = time.monotonic() + longest_s
         while _client(scene).xlen(STREAM) < count and time.monotonic() < ends:
@@ -59,7 +59,7 @@ def spread(scene: Env, count: int, *, per_second: int, seconds: int) -> Lags:
 
     What is late is waited for, at most as long again.
     """
-    first, every_s = judge.next_whole(START_S), count // per_second
+    first, every_s = checker.next_whole(START_S), count // per_second
     seconds = min(seconds, every_s)
     with _beats(scene, f"{count} {every_s} {int(first.timestamp())} {every_s} 0", first):
         began, ends = first.timestamp(), first.timestamp() + 2 * seconds
@@ -76,7 +76,7 @@ def killing(
     scene: Env, who: str, *, entries: int, seconds: int, kills: int, beats: int = 1, sync_every: int = 0
 ) -> Kept:
     """Entries due each second; beat is killed some times and starts again at once."""
-    first = judge.next_whole(START_S)
+    first = checker.next_whole(START_S)
     words = f"{entries} 1 {int(first.timestamp())} 0 {sync_every}"
     with _beats(scene, words, first, beats=beats) as keeper:
         kill_schedulers(keeper, "beat", first, seconds=seconds, kills=kills)

@@ -1,4 +1,4 @@
-"""The judge of the bench of schedules: makes schedules, reads what subscribers saw and what the rows say.
+"""The checker of the bench of schedules: makes schedules, reads what subscribers saw and what the rows say.
 
 An effect is a message in a stream of Redis. Its key is that of the run, so what a second attempt sends again under the
 same key is one effect; an instant with two keys would be two.
@@ -149,7 +149,7 @@ def sent(url: str) -> int:
     return sum(pipe.execute())
 
 
-def judge(url: str, first: datetime, seconds: int) -> Verdict:
+def check(url: str, first: datetime, seconds: int) -> Verdict:
     """Compare every instant of every schedule, one each second, with what came of it."""
     from apps.definitions.models import Schedule
     from apps.schedules.models import ScheduleRun
@@ -188,4 +188,4 @@ def without_the_key(url: str, first: datetime, seconds: int) -> Verdict:
     while book().more:
         continue
     working.work_off()
-    return judge(url, first, seconds)
+    return check(url, first, seconds)

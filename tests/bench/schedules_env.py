@@ -1,4 +1,4 @@
-"""The stage of the bench of schedules: PostgreSQL that syncs to disk, Redis, processes that die and come back."""
+"""The environment of the bench of schedules: PostgreSQL that syncs to disk, Redis, processes that die and come back."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from tests import servers
 from tests.servers import as_user, postgresql, postgresql_bin
 
 ROOT = Path(__file__).resolve().parents[2]
-CREW = [sys.executable, "-m", "tests.bench.schedules_workers"]
+WORKERS = [sys.executable, "-m", "tests.bench.schedules_workers"]
 LONGEST_REST_S = 3.0
 
 
 class Keeper:
-    """Keeps so many schedulers and workers alive, however they end; they are children of the crew."""
+    """Keeps so many schedulers and workers alive, however they end; they are children of the workers' process."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self._workers = subprocess.Popen(
-            CREW, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            WORKERS, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._running: list[tuple[str, int]] = []
         self.kills = 0

@@ -1,4 +1,4 @@
-"""The crew of the bench of schedules: a process that has loaded the product and forks a scheduler or worker when asked.
+"""Workers of the bench of schedules: a process that has loaded the product and forks a scheduler or worker when asked.
 
 A killed process comes back within a fraction of a second, as under a supervisor on a machine with cores to spare; each
 runs exactly what `manage.py schedule` and the worker's command line run. Celery beat and its workers, which ours are

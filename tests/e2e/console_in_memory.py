@@ -28,7 +28,7 @@ from apps.fleet.models import Fleet, Node
 from apps.observe.collect import lease
 from apps.observe.collect.buckets import SHORT, start_of
 from apps.observe.collect.recorder import Recorder
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.models import CollectorLease
 from apps.observe.services import store_verdicts
 from apps.rollouts import services

@@ -92,7 +92,7 @@ class Installation:
 
     @property
     def redis_url(self) -> str:
-        """Where this stage's Redis is."""
+        """Where this installation's Redis is."""
         return f"redis://127.0.0.1:{self.redis_port}/0"
 
     def target(self, node: str) -> NodeTarget:
@@ -143,7 +143,7 @@ class Installation:
         return name in self.processes and self.processes[name].poll() is None
 
     def stop(self) -> None:
-        """End everything that this stage started: agents end their haproxy, the rest has nothing to put in order."""
+        """End everything that this installation started: agents end their haproxy, the rest has nothing to do."""
         for server in self.servers.values():
             server.shutdown()
             server.server_close()
@@ -221,7 +221,7 @@ def route(path: str, pool: str) -> dict[str, Any]:
 
 @contextmanager
 def built(database_url: str, *names: str, reload_gap: float = 2.0) -> Iterator[Installation]:
-    """A stage whose processes of these names are starting; all that was started is ended and removed afterwards."""
+    """An installation whose processes of these names are starting; all of it is ended and removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="sw-"))
     installation = Installation(folder, database_url, reload_gap)
     try:
@@ -235,7 +235,7 @@ def built(database_url: str, *names: str, reload_gap: float = 2.0) -> Iterator[I
 
 @contextmanager
 def broker(url: str) -> Iterator[None]:
-    """Wake-ups of this process go to the stage's own Redis and not to the one that all tests share."""
+    """Wake-ups of this process go to the installation's own Redis and not to the one that all tests share."""
     before = os.environ.get("CELERY_BROKER_URL")
     os.environ["CELERY_BROKER_URL"] = url
     _forget_connections()

@@ -46,7 +46,7 @@ def name_of(number: int) -> str:
 
 
 def open_https(installation: Installation, operator: Actor) -> None:
-    """The stage's document, and an https listener with a certificate of the operator's beside the other one."""
+    """The installation's document, and an https listener with a certificate of the operator's beside the other one."""
     apply_document(actor=operator, objects=installation.document())
     spec = certificate(HOST, 2048)
     save_object(actor=operator, kind="Certificate", name="site", spec=spec)
@@ -134,7 +134,7 @@ class Visits:
     """Requests to every node for every customer but one; what was answered once is not asked again."""
 
     def __init__(self, installation: Installation, path: str, but: Iterable[int]) -> None:
-        self._stage, self._path = installation, path
+        self._installation, self._path = installation, path
         self.left = [(node, number) for number in range(CUSTOMERS) if number not in but for node in NODES]
 
     def all_answered(self) -> bool:
@@ -144,7 +144,7 @@ class Visits:
         return not self.left
 
     def _there(self, node: str, number: int) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self._stage.ports[node], timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self._installation.ports[node], timeout=30)
         try:
             connection.request("GET", f"/{self._path}", headers={"host": f"{name_of(number)}.example"})
             answer: Any = connection.getresponse()

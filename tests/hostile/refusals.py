@@ -11,7 +11,7 @@ from tests.hostile.fields import Field
 
 # Whether a chain and a key are what they say is judged by the service, which knows the time: see test_doors.py. So are
 # addresses of a cloud's API, by what the installation calls: see tests/apps/test_definitions_clouds.py.
-JUDGED_LATER = {"/chain", "/key", "/endpoint_url"}
+CHECKED_LATER = {"/chain", "/key", "/endpoint_url"}
 
 
 def errors_of(kind: str, spec: object) -> tuple[FieldError, ...]:
@@ -30,7 +30,7 @@ def errors_with(field: Field, values: Iterable[Any]) -> tuple[list[Any], list[An
         if field.legal(value):
             continue
         field_errors = errors_of(field.kind, field.document(value))
-        if not field_errors and field.pointer not in JUDGED_LATER:
+        if not field_errors and field.pointer not in CHECKED_LATER:
             through.append(value)
         elif field_errors and not any(_names(field_error, field.pointer) for field_error in field_errors):
             unnamed.append((value, field_errors))

@@ -22,7 +22,7 @@ from apps.definitions.shapes.base.shape import Shape, Wrong
 from apps.definitions.shapes.kinds import SHAPES
 from tests.hostile.corpus import VALUES
 from tests.hostile.fields import EXAMPLES, FIELDS, Field
-from tests.hostile.refusals import JUDGED_LATER, errors_with
+from tests.hostile.refusals import CHECKED_LATER, errors_with
 
 Grammar = Callable[[object], Any]
 # Texts that the calendar, or a check beside other fields, judges after their grammar: asked through the whole reader.
@@ -128,7 +128,7 @@ def test_every_writable_field_is_read_by_a_grammar() -> None:
 
 def distinct_uses() -> list[Use]:
     """One field for each grammar; two fields that may hold different things count twice."""
-    found = {use.key: use for use in uses() if use.field.pointer not in READ_FURTHER | JUDGED_LATER}
+    found = {use.key: use for use in uses() if use.field.pointer not in READ_FURTHER | CHECKED_LATER}
     return list(found.values())
 
 

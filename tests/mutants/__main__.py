@@ -65,7 +65,7 @@ class Copy:
         where, env = self.folder, self.environment
         return subprocess.run(command, cwd=where, env=env, capture_output=True, text=True, check=False)
 
-    def judge(self, mutant: Mutant) -> tuple[int, str]:
+    def evaluate(self, mutant: Mutant) -> tuple[int, str]:
         """Plant it and ask its tests until one fails: the code of pytest, and that test or all that was said.
 
         Afterwards the file is as it was, its time included, by which Python knows what it has compiled.
@@ -109,14 +109,14 @@ def _environment() -> Iterator[Mapping[str, str]]:
         yield environment
 
 
-def judge_all(mutants: Sequence[Mutant]) -> list[tuple[int, str]]:
+def evaluate_all(mutants: Sequence[Mutant]) -> list[tuple[int, str]]:
     """Plant all of them, some at once, each in a copy of its own; says each verdict as it comes."""
     free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
 
-    def judge(mutant: Mutant) -> tuple[int, str]:
+    def evaluate(mutant: Mutant) -> tuple[int, str]:
         copy = free.get()
         try:
-            code, said = copy.judge(mutant)
+            code, said = copy.evaluate(mutant)
         finally:
             free.put(copy)
         print(f"{mutant.name}: {WORDS.get(code, f'ERROR {code}')} {said if code else ''}", file=sys.stderr, flush=True)
@@ -130,7 +130,7 @@ def judge_all(mutants: Sequence[Mutant]) -> list[tuple[int, str]]:
             copy.fill()
             free.put(copy)
         _refuse_failing(copy, mutants)
-        return list(stack.enter_context(ThreadPoolExecutor(AT_ONCE)).map(judge, mutants))
+        return list(stack.enter_context(ThreadPoolExecutor(AT_ONCE)).map(evaluate, mutants))
 
 
 def _row(mutant: Mutant, test: str) -> str:
@@ -150,7 +150,7 @@ def main() -> int:
     if asked.list:
         print(*(f"{each.name}: {each.safety}" for each in mutants), sep="\n")
         return 0
-    verdicts = dict(zip(mutants, judge_all(mutants), strict=True))
+    verdicts = dict(zip(mutants, evaluate_all(mutants), strict=True))
     missed = [mutant.name for mutant, (code, _) in verdicts.items() if code != 1]
     page = _INTRODUCTION + "".join(_row(mutant, said) for mutant, (_, said) in verdicts.items())
     if asked.table:

@@ -82,7 +82,7 @@ async def _make(
     while not verdict.decided:
         await generator.renew()
         made.append(await anext(seconds))  # type: ignore[call-overload]
-        verdict = profile.judge(step, made)
+        verdict = profile.evaluate(step, made)
     story.seconds += made
     return profile.record(step, made, verdict)
 

@@ -101,20 +101,20 @@ def test_a_split_is_judged_after_the_first_window() -> None:
     cell = overflow_split.Cell(20, 10, CONSTANT)
     early = [_outcome(at / 15) for at in range(100)]
     steady = [_outcome(11 + at / 10) for at in range(200)] + [_outcome(11.05 + at / 10, "rgn-2") for at in range(200)]
-    exact = overflow_split.judge(cell, early + steady, "1", 31)
+    exact = overflow_split.evaluate(cell, early + steady, "1", 31)
     assert exact.error == pytest.approx(0)
     assert exact.really_offered == pytest.approx(20)
     assert overflow_split.misses(exact) == ""
-    short = overflow_split.judge(cell, steady[10:], "1", 31)
+    short = overflow_split.evaluate(cell, steady[10:], "1", 31)
     assert overflow_split.misses(short) == "split"
 
 
 def test_a_request_spilled_below_the_limit_or_failed_misses_the_goal() -> None:
     cell = overflow_split.Cell(200, 250, POISSON)
     calm = [_outcome(11 + at / 200) for at in range(2000)]
-    assert overflow_split.misses(overflow_split.judge(cell, calm, "1", 21)) == ""
-    assert overflow_split.misses(overflow_split.judge(cell, [*calm, _outcome(12, "rgn-2")], "1", 21)) == "spilled"
-    assert overflow_split.misses(overflow_split.judge(cell, [*calm, _outcome(12, "", 503)], "1", 21)) == "1 failed"
+    assert overflow_split.misses(overflow_split.evaluate(cell, calm, "1", 21)) == ""
+    assert overflow_split.misses(overflow_split.evaluate(cell, [*calm, _outcome(12, "rgn-2")], "1", 21)) == "spilled"
+    assert overflow_split.misses(overflow_split.evaluate(cell, [*calm, _outcome(12, "", 503)], "1", 21)) == "1 failed"
 
 
 def test_the_report_of_httperf_is_read() -> None:

@@ -13,7 +13,7 @@ from apps.capacity.measure.history import difference
 from apps.capacity.measure.results import result_of
 from apps.capacity.run.profiles import load_profile_of
 from apps.capacity.run.steps import Purpose
-from apps.capacity.use.balance import Work, judge_balance
+from apps.capacity.use.balance import Work, evaluate_balance
 from apps.capacity.use.sizing import Measurement, size
 from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec, GuardSpec, LoadSpec, TargetSpec
 from tests.pure.capacity_fixtures import run
@@ -77,21 +77,21 @@ def test_servers_cost_what_one_costs() -> None:
 
 
 def test_two_thirds_of_idle_processes_are_uneven() -> None:
-    found = judge_balance("eu", [Work("one", 900), Work("two", 50), Work("three", 50)])
+    found = evaluate_balance("eu", [Work("one", 900), Work("two", 50), Work("three", 50)])
     assert found.status == "uneven"
     assert found.spread == pytest.approx(18)
     assert "90%" in found.message
 
 
 def test_chance_and_weights_are_not_uneven() -> None:
-    assert judge_balance("eu", [Work("one", 340), Work("two", 330), Work("three", 330)]).status == "even"
-    assert judge_balance("eu", [Work("big", 800, weight=200), Work("small", 400)]).status == "even"
-    assert judge_balance("eu", [Work("one", 5), Work("two", 1)]).status == "unknown"
-    assert judge_balance("eu", [Work("one", 500), Work("drained", 0, weight=0)]).status == "unknown"
+    assert evaluate_balance("eu", [Work("one", 340), Work("two", 330), Work("three", 330)]).status == "even"
+    assert evaluate_balance("eu", [Work("big", 800, weight=200), Work("small", 400)]).status == "even"
+    assert evaluate_balance("eu", [Work("one", 5), Work("two", 1)]).status == "unknown"
+    assert evaluate_balance("eu", [Work("one", 500), Work("drained", 0, weight=0)]).status == "unknown"
 
 
 def test_a_server_without_any_request_is_uneven() -> None:
-    assert judge_balance("eu", [Work("one", 100), Work("two", 0)]).status == "uneven"
+    assert evaluate_balance("eu", [Work("one", 100), Work("two", 0)]).status == "uneven"
 
 
 def test_the_bottleneck_is_named_surest_first() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from apps.capacity.measure.judging import judge_step
+from apps.capacity.measure.evaluation import evaluate_step
 from apps.capacity.run.search.profile import Search
 from apps.capacity.run.search.tuning import TUNING
 from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
@@ -261,10 +261,10 @@ class Trusting(Search):
 class Waiting(Search):
     """Holds each step until its own requests have shown it to be bad."""
 
-    def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
+    def evaluate(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
         if step.purpose is Purpose.DRAIN:
-            return super().judge(step, seconds)
-        return judge_step(step, seconds, self.state.objective, constant=self.state.constant)
+            return super().evaluate(step, seconds)
+        return evaluate_step(step, seconds, self.state.objective, constant=self.state.constant)
 
 
 @pytest.mark.parametrize("kind", [Trusting, Waiting])

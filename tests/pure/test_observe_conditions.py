@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.observe.judge.conditions import (
+from apps.observe.evaluate.conditions import (
     NodeFacts,
     Reason,
     ServerFacts,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from apps.observe.judge.conditions import Reason
-from apps.observe.judge.counting import TICKS, CountFacts, Counting
-from apps.observe.judge.limit_use import LimitFacts, evaluate_limits
+from apps.observe.evaluate.conditions import Reason
+from apps.observe.evaluate.counting import TICKS, CountFacts, Counting
+from apps.observe.evaluate.limit_use import LimitFacts, evaluate_limits
 
 NAMES = {1: "us-1", 2: "us-2"}
 POOLS = {1: "acme/shop"}
@@ -13,7 +13,7 @@ POOLS = {1: "acme/shop"}
 def reasons(counting: Counting, *facts: CountFacts) -> dict[int, Reason]:
     """One tick."""
     by_node = {fact.node_id: fact for fact in facts}
-    return {verdict.object_id: verdict.reason for verdict in counting.judge(by_node, NAMES, POOLS)}
+    return {verdict.object_id: verdict.reason for verdict in counting.evaluate(by_node, NAMES, POOLS)}
 
 
 def facts(node: int, admitted: int, *, heard: bool = True) -> CountFacts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.observe.collect.fitness import FitnessFacts, evaluate_clock, evaluate_fitness, unknown_fitness
-from apps.observe.judge.conditions import Reason, Type
+from apps.observe.evaluate.conditions import Reason, Type
 
 
 def by_type(facts: FitnessFacts) -> dict[Type, tuple[bool | None, Reason]]:

@@ -93,12 +93,12 @@ def failure_from(output: str, stage: str, release: Path | None, status: int | No
     if status is not None and -status in CRASHES:
         return Crashed(f"haproxy crashed on the file (signal {-status}).", stage)
     if status is not None and status < 0:
-        return Unavailable(f"haproxy was ended by signal {-status} before it could judge the file.", stage)
+        return Unavailable(f"haproxy was ended by signal {-status} before it could check the file.", stage)
     alerts = [line for line in output.splitlines() if "[ALERT]" in line]
     short = next((line for line in alerts if SHORTAGE.search(QUOTED.sub("", line))), "")
     if short or not alerts:
         said = (short or output.strip() or "no output")[:300]
-        return Unavailable(f"haproxy could not judge the file on this machine: {said}", stage)
+        return Unavailable(f"haproxy could not check the file on this machine: {said}", stage)
     return refusal_from(output, stage, release)
 
 

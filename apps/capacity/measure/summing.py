@@ -48,7 +48,7 @@ def point_of(outcome: Outcome) -> Point:
 
 
 def curve_of(outcomes: Sequence[Outcome]) -> tuple[Point, ...]:
-    """The curve by rate; steps that judge nothing (void, broken off) are not on it."""
+    """The curve by rate; steps that decide nothing (void, broken off) are not on it."""
     kept = [outcome for outcome in outcomes if outcome.verdict.status in {Status.GOOD, Status.BAD}]
     return tuple(sorted((point_of(outcome) for outcome in kept), key=lambda point: (point.users, point.rate)))
 
@@ -102,8 +102,8 @@ def _bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
 
     A confirmation that failed says that the number is not sure; it is told beside the bracket, and is no edge of it.
     """
-    judged = [outcome for outcome in outcomes if outcome.step.purpose is not Purpose.CONFIRM]
-    top = min((each.step.rate for each in judged if each.verdict.status is Status.BAD), default=None)
+    evaluated = [outcome for outcome in outcomes if outcome.step.purpose is not Purpose.CONFIRM]
+    top = min((each.step.rate for each in evaluated if each.verdict.status is Status.BAD), default=None)
     good = (each.step.rate for each in outcomes if each.verdict.status is Status.GOOD)
     return max((rate for rate in good if top is None or rate < top), default=None), top
 

@@ -38,7 +38,7 @@ def watch(test: CapacityTest) -> Watch:
 
 
 def look(watched: Watch) -> Environment:
-    """Everything that abort conditions judge besides the run's own seconds; a test that is gone forbids itself."""
+    """Everything that abort conditions read besides the run's own seconds; a test that is gone forbids itself."""
     test = CapacityTest.objects.select_related("account", "pool__account", "region").filter(pk=watched.test.pk).first()
     if test is None:
         return Environment(forbidden="The test was deleted.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import floor
 
-from apps.capacity.measure.judging import RAMP_SECONDS, judge_step, overloaded
+from apps.capacity.measure.evaluation import RAMP_SECONDS, evaluate_step, overloaded
 from apps.capacity.measure.measuring import measure
 from apps.capacity.measure.results import Point, Result
 from apps.capacity.measure.summing import curve_of, objective_sentence, point_of
@@ -68,19 +68,19 @@ class StepSchedule:
         """The next of the list."""
         return self._steps[0] if self._steps else None
 
-    def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
+    def evaluate(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
         """What is held is held to the end, whatever comes of it: the abort conditions are there for the worst."""
         if not self.until_bad and len(seconds) < step.seconds_max:
             return Verdict(Status.UNDECIDED)
-        found = judge_step(step, seconds, self.objective, constant=self.constant)
+        found = evaluate_step(step, seconds, self.objective, constant=self.constant)
         return (
             found if found.status is not Status.GOOD or len(seconds) >= step.seconds_max else Verdict(Status.UNDECIDED)
         )
 
     def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:
         """Take note of a step that is over."""
-        judged = seconds[RAMP_SECONDS:] if len(seconds) > RAMP_SECONDS else seconds
-        outcome = Outcome(step, measure(judged, self.objective), verdict)
+        evaluated = seconds[RAMP_SECONDS:] if len(seconds) > RAMP_SECONDS else seconds
+        outcome = Outcome(step, measure(evaluated, self.objective), verdict)
         self.elapsed += len(seconds)
         self.overloaded_s += sum(overloaded(second, self.objective) for second in seconds)
         self.outcomes.append(outcome)

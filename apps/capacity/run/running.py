@@ -278,7 +278,7 @@ class _Drive:
                 status = Status.BAD if seconds and go_on else Status.UNDECIDED
                 self._record(step, seconds, Verdict(status, end.message), began)
                 return end
-            verdict = self.profile.judge(step, seconds)
+            verdict = self.profile.evaluate(step, seconds)
             if verdict.decided:
                 self._record(step, seconds, verdict, began)
                 return None

@@ -4,7 +4,7 @@ A run asks its profile (`profiles.load_profile_of`) for one step after the other
 
     while step := profile.next_step():
         <set step.rate or step.users; collect seconds>
-        verdict = profile.judge(step, seconds)        # after every second, until it is decided
+        verdict = profile.evaluate(step, seconds)     # after every second, until it is decided
         profile.record(step, seconds, verdict)        # also when an abort condition or a person ended the step
     result = profile.result()
 """
@@ -83,7 +83,7 @@ class LoadProfile(Protocol):
         """The step to make now; None when all is known that can be known."""
         ...
 
-    def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
+    def evaluate(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
         """What the seconds of the step so far say; decided at the latest after `seconds_max`."""
         ...
 

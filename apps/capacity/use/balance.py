@@ -64,7 +64,7 @@ class Balance:
     requests: int = 0
 
 
-def judge_balance(region: str, work: Sequence[Work]) -> Balance:
+def evaluate_balance(region: str, work: Sequence[Work]) -> Balance:
     """The verdict on one region's servers; those with a weight of 0 are not meant to work and are left out."""
     meant = [each for each in work if each.weight > 0]
     total, weights = sum(each.requests for each in meant), sum(each.weight for each in meant)
@@ -105,7 +105,7 @@ def _sentence(busiest: Share, idlest: Share, spread: float | None, servers: int,
 def balance(actor: Actor, pool_id: int, *, minutes: int = 10, until: datetime | None = None) -> list[Balance]:
     """The verdict per region over the `minutes` before `until` (now). Raises NotFound; three queries."""
     done = work_by_region(servers_of(pool_of(actor, pool_id)), minutes, until or now())
-    return [judge_balance(region, work) for region, work in done.items()]
+    return [evaluate_balance(region, work) for region, work in done.items()]
 
 
 def work_by_region(servers: Sequence[Server], minutes: int, until: datetime) -> dict[str, list[Work]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.accounts.actors import Actor
-from apps.capacity.use.balance import Balance, Work, judge_balance, samples, work_by_region
+from apps.capacity.use.balance import Balance, Work, evaluate_balance, samples, work_by_region
 from apps.capacity.use.sizing import pool_of, servers_of
 from apps.definitions.models import Pool, Server
 from apps.observe.collect.percentiles import from_json, merge, percentile
@@ -92,7 +92,7 @@ def _whole(pool: Pool, minutes: int, until: datetime, looked_s: int, cost: float
 def _region(region: str, work: Sequence[Work], looked_s: int, cost: float | None) -> Period:
     requests, errors = sum(each.requests for each in work), sum(each.errors for each in work)
     servers = sum(1 for each in work if each.requests)
-    return _period(requests, errors, servers, looked_s, cost, balance=judge_balance(region, work))
+    return _period(requests, errors, servers, looked_s, cost, balance=evaluate_balance(region, work))
 
 
 def _period(

@@ -123,7 +123,7 @@ class Second:
     3 digits, empty without any (`histogram.py` reads, merges and asks it). `in_flight` and `connections` are of its
     end. `late_ms` is how late the latest request left because of the generator itself. When more than 1 % of the
     requests left noticeably late (by more than 10 ms and 5 % of the median latency), or not at all for a reason of the
-    generator's, the second is `generator_limited` and judges nothing.
+    generator's, the second is `generator_limited` and decides nothing.
     """
 
     at: float

@@ -33,7 +33,7 @@ class MemoryNode:
     """A node's state and the controls of its world.
 
     `unreachable` makes every call fail; `unavailable`, while it says why, keeps the node from taking any push;
-    `refusal` is raised by the next pushes and operations, and `judge` says of each bundle what is raised for it; `rows`
+    `refusal` is raised by the next pushes and operations, `refusal_for` says for each bundle what is raised; `rows`
     to `in_use` are what read_counters answers, `addresses` what it says of static IPs; writing to `files` is what a
     stranger who edits them does.
     """
@@ -41,7 +41,7 @@ class MemoryNode:
     name: str
     unreachable: bool = False
     refusal: ProxyError | None = None
-    judge: Callable[[Bundle], ProxyError | None] | None = None
+    refusal_for: Callable[[Bundle], ProxyError | None] | None = None
     unavailable: str = ""
     haproxy_version: str = "2.6.12"
     clock_ahead_s: float = 0.0
@@ -190,7 +190,7 @@ class MemoryDriver:
     def _object(self, bundle: Bundle) -> None:
         if self._node.unavailable:
             raise Unavailable(f"{self._node.name}: {self._node.unavailable}")
-        refusal = self._node.refusal or (self._node.judge(bundle) if self._node.judge else None)
+        refusal = self._node.refusal or (self._node.refusal_for(bundle) if self._node.refusal_for else None)
         if refusal is not None:
             self._node.last_error = refusal.message
             raise refusal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.compiler.haproxy_version import OLDEST, parse_version
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 
 CLOCK_TOLERANCE_S = 1.0
 

@@ -18,8 +18,8 @@ from apps.observe import services
 from apps.observe.collect.buckets import SHORT, Bucket, Gatherer, start_of
 from apps.observe.collect.deltas import Counts, Key, Memory, take
 from apps.observe.collect.readings import Reading
-from apps.observe.judge import limit_use
-from apps.observe.judge.judging import ConditionEvaluator
+from apps.observe.evaluate import limit_use
+from apps.observe.evaluate.evaluator import ConditionEvaluator
 from apps.observe.live import store as live
 from apps.observe.models import Sample
 
@@ -89,7 +89,7 @@ class Recorder:
             services.store_buckets(
                 SHORT, ((each.at, each.node_id, *row) for each in buckets for row in each.worth_storing())
             )
-            verdicts = self.evaluator.judge(nodes, readings, self.windows, instant)
+            verdicts = self.evaluator.evaluate(nodes, readings, self.windows, instant)
             services.store_verdicts(verdicts, instant)
         self.pending.clear()
         self._note_distances(nodes, readings)
@@ -167,7 +167,7 @@ class Recorder:
             return
         with transaction.atomic():
             services.roll_up(minute)
-            services.store_verdicts(limit_use.judge_all(instant), instant)
+            services.store_verdicts(limit_use.evaluate_all(instant), instant)
         services.prune(instant)
         for kind, existing in self.evaluator.existing().items():
             services.forget_verdicts(kind, existing)

@@ -9,7 +9,7 @@ from apps.accounts.actors import Actor
 from apps.definitions.models import Backend, Server
 from apps.fleet.models import Node, Region
 from apps.observe.collect import lease
-from apps.observe.judge.conditions import Type
+from apps.observe.evaluate.conditions import Type
 from apps.observe.live.store import LiveNode
 from apps.observe.live.windows import numbers_of, read_windows
 from apps.observe.models import Condition

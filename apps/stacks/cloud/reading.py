@@ -23,7 +23,7 @@ from apps.core.events import publish_after_commit
 from apps.drivers.clouds.contract import CloudAccess, CloudError, CloudReader, Numbers, TargetHealth
 from apps.drivers.clouds.registry import open_reader
 from apps.fleet.models import Stack
-from apps.stacks.cloud import judging
+from apps.stacks.cloud import evaluation
 from apps.stacks.cloud import weight_moves as moving
 from apps.stacks.models import CloudSample, CloudTarget, StackReading
 
@@ -108,7 +108,7 @@ def _read(stack: Stack, lease: Lease[StackReading]) -> None:
         reading.next_at = database_now() + EVERY
         reading.counted_until = max([each.at for each in counted], default=reading.counted_until)
         reading.save()
-        judging.judge_pools(stack)
+        evaluation.evaluate_pools(stack)
         if changed or counted:
             publish_after_commit("stacks", stack=stack.pk)
     if counted:

@@ -34,7 +34,7 @@ STATES = {
 
 
 class WebhookForm(forms.Form):
-    """Where to send, and what; the services judge both."""
+    """Where to send, and what; the services check both."""
 
     use_required_attribute = False
 

@@ -1,4 +1,4 @@
-"""Forms of cloud accounts, stacks, address pools and static IPs; the services judge everything."""
+"""Forms of cloud accounts, stacks, address pools and static IPs; the services check everything."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LINES = {"rows": 3, "spellcheck": "false", "class": "mono"}
 
 
 class Text(forms.CharField):
-    """Keeps whatever was typed: services judge it, and `required` only tells people.
+    """Keeps whatever was typed: services check it, and `required` only tells people.
 
     `type` is that of the value as JSON Schema has it; an array stands there one entry a line, an object `key=value`.
     """

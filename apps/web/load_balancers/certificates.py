@@ -30,7 +30,7 @@ MAX_PEM_FILE = 200_000  # bytes; what is longer is cut and then refused by its g
 
 
 class CertificateForm(forms.Form):
-    """Chain and key as text or as files; the services judge both, and the key is not kept in the page."""
+    """Chain and key as text or as files; the services check both, and the key is not kept in the page."""
 
     use_required_attribute = False
     template = "pages/certificates/form.html"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from django.urls import reverse
 
 from apps.fleet.models import Fleet
-from apps.observe.judge.conditions import Reason
+from apps.observe.evaluate.conditions import Reason
 from apps.observe.numbers import Numbers, Problem, Series
 from apps.overflow.flows import Flow, RegionUse
 from apps.overflow.reasons import urgency

@@ -29,10 +29,10 @@ class SessionAge:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if settings.SESSION_COOKIE_NAME in request.COOKIES and SESSION_KEY in request.session:
-            self._judge(request)
+            self._renew(request)
         return self.get_response(request)
 
-    def _judge(self, request: HttpRequest) -> None:
+    def _renew(self, request: HttpRequest) -> None:
         session, moment = request.session, int(now().timestamp())
         left = session.setdefault(SIGNED_IN_AT, moment) + settings.SESSION_GREATEST_AGE - moment
         if left <= 0:

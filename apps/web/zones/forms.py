@@ -1,4 +1,4 @@
-"""Forms of DNS zones and records; the services judge everything, errors stand beside the fields."""
+"""Forms of DNS zones and records; the services check everything, errors stand beside the fields."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from apps.accounts.actors import Actor
 from apps.core.clock import database_now, now
 from apps.observe import services
 from apps.observe.collect.fitness import evaluate_clock
-from apps.observe.judge.conditions import Reason, Type
+from apps.observe.evaluate.conditions import Reason, Type
 from apps.observe.models import CollectorLease, Condition, Console, NodeReport
 from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling

@@ -111,7 +111,7 @@ def test_what_nobody_compiled_yet_and_what_was_left_out_are_named(house: Api, en
 def poisoned(env: Env) -> Env:
     """The nodes refuse a pool that balances by turns."""
     for node in env.memory:
-        node.judge = refuses("roundrobin", names=True)
+        node.refusal_for = refuses("roundrobin", names=True)
     return env
 
 

@@ -10,7 +10,7 @@ from apps.core.clock import now
 from apps.definitions.models import Server
 from apps.definitions.services import drain_region
 from apps.observe.collect import lease
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.models import Sample
 from apps.observe.numbers import Numbers, Problem, Series
 from apps.observe.selectors import problems
@@ -41,7 +41,7 @@ def page(env: Env) -> str:
     return " ".join(client_of(env.operator).get("/").content.decode().split())
 
 
-def judge(kind: str, object_id: int, of: Type, reason: Reason, message: str = "") -> None:
+def set_condition(kind: str, object_id: int, of: Type, reason: Reason, message: str = "") -> None:
     """A verdict that is bad."""
     store_verdicts([Verdict(kind, object_id, of, False, reason, message)], now())
 
@@ -101,7 +101,7 @@ def test_a_p95_that_doubled_is_said() -> None:
 def test_a_pool_without_servers_is_down_once_something_leads_to_it(env: Env) -> None:
     globex = env.pools["globex"]
     Server.objects.filter(backend__pool=globex).delete()
-    judge("pool", globex.pk, Type.HEALTHY, Reason.NO_SERVERS, "It has no servers.")
+    set_condition("pool", globex.pk, Type.HEALTHY, Reason.NO_SERVERS, "It has no servers.")
     text = page(env)
     assert "Pool globex-web is down. It has no servers." in text
     assert text.index("Pool globex-web is down.") < text.index("us is at 10 of 10")  # worst first
@@ -142,9 +142,9 @@ def test_pools_that_have_a_failing_server_in_common_are_one_incident_told_of_the
 
 def test_the_overflow_of_a_pool_that_is_down_stands_beside_it(env: Env) -> None:
     acme = env.pools["acme"]
-    judge("pool", acme.pk, Type.HEALTHY, Reason.REGION_WITHOUT_SERVERS, "No server is up in US.")
+    set_condition("pool", acme.pk, Type.HEALTHY, Reason.REGION_WITHOUT_SERVERS, "No server is up in US.")
     for server in Server.objects.filter(backend__pool=acme, backend__region__name="us"):
-        judge("server", server.pk, Type.UP, Reason.CHECK_FAILS)
+        set_condition("server", server.pk, Type.UP, Reason.CHECK_FAILS)
     for pool in (None, acme):
         (found,) = incidents(problems(env.operator), selectors.flow_of(env.operator, pool))
         assert found.severity == DOWN
@@ -160,9 +160,9 @@ def test_the_worst_comes_first_and_of_equals_the_busiest() -> None:
 def test_the_pools_of_the_overview_stand_worst_first_and_not_by_traffic_alone(env: Env) -> None:
     acme, globex = env.pools["acme"], env.pools["globex"]
     store_verdicts([Verdict("pool", acme.pk, Type.HEALTHY, True, Reason.ALL_SERVERS_UP, "Fine.")], now())
-    judge("pool", globex.pk, Type.HEALTHY, Reason.NO_SERVER_UP, "No server is up.")
+    set_condition("pool", globex.pk, Type.HEALTHY, Reason.NO_SERVER_UP, "No server is up.")
     shown = overview_parts.pools_of_interest(env.operator)
     assert [row["pool"].name for row in shown] == ["globex-web", "acme-web"]
-    judge("pool", acme.pk, Type.HEALTHY, Reason.SOME_SERVERS_DOWN, "One is down.")
+    set_condition("pool", acme.pk, Type.HEALTHY, Reason.SOME_SERVERS_DOWN, "One is down.")
     shown = overview_parts.pools_of_interest(env.operator)
     assert [row["pool"].name for row in shown] == ["globex-web", "acme-web"]  # degraded and busy, after what is down

@@ -7,7 +7,7 @@ import pytest
 from apps.accounts.models import Account
 from apps.rollouts.models import Quarantine
 from tests.apps.pushed import Env, add_route, put_env
-from tests.apps.test_rollouts_quarantine import judged, refuses
+from tests.apps.test_rollouts_quarantine import refuses, set_refusals
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 from tests.interfaces.api.test_api_waiting import PUSHED
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def poisoned(db: None) -> Env:
     """The nodes refuse a pool and a route."""
     env = put_env(PUSHED)
-    judged(env, refuses("roundrobin", "/poison", names=True))
+    set_refusals(env, refuses("roundrobin", "/poison", names=True))
     env.change_pool("blue", "roundrobin")
     add_route(env.operator, "bad", "/poison")
     env.reconcile()
@@ -43,7 +43,7 @@ def test_the_page_names_each_with_the_words_of_the_node_and_tries_one_again(pois
     assert labels() == {"operator/bad"}
     poisoned.reconcile()
     assert labels() == {"operator/blue", "operator/bad"}  # refused again
-    judged(poisoned, refuses("/poison", names=True))
+    set_refusals(poisoned, refuses("/poison", names=True))
     client.post(f"/quarantine/{Quarantine.objects.get(label='operator/blue').pk}/try-again")
     poisoned.reconcile()
     assert labels() == {"operator/bad"}

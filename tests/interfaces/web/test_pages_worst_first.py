@@ -13,7 +13,7 @@ from apps.core.clock import now
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.fleet.models import Fleet, Region
 from apps.observe.collect import lease
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.services import store_verdicts
 from apps.stacks.models import StackSync
 from apps.web.kit import worst_first
@@ -26,7 +26,7 @@ from tests.interfaces.people import client_of
 pytestmark = pytest.mark.django_db
 
 
-def judged(pool: Pool, reason: Reason) -> None:
+def set_condition(pool: Pool, reason: Reason) -> None:
     """A collector looks, and said this of the pool."""
     lease.hold(0, "a test")
     store_verdicts([Verdict("pool", pool.pk, Type.HEALTHY, reason == Reason.ALL_SERVERS_UP, reason, "")], now())
@@ -52,9 +52,9 @@ def pools(operator: Actor) -> dict[str, Pool]:
         name: Pool.objects.create(name=name, account=operator.account, protocol="http", balance="random")
         for name in "abcyz"
     }
-    judged(made["z"], Reason.NO_SERVER_UP)
-    judged(made["y"], Reason.SOME_SERVERS_DOWN)
-    judged(made["a"], Reason.ALL_SERVERS_UP)
+    set_condition(made["z"], Reason.NO_SERVER_UP)
+    set_condition(made["y"], Reason.SOME_SERVERS_DOWN)
+    set_condition(made["a"], Reason.ALL_SERVERS_UP)
     return made
 
 

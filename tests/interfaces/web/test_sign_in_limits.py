@@ -21,7 +21,7 @@ PASSWORDS = FailedSignIn.Kind.PASSWORD
 HERE = {"username": "ada", "address": "192.0.2.7"}
 
 
-def judged(tries: int) -> int:
+def checked(tries: int) -> int:
     """How many of so many tries at one moment are judged."""
 
     def one(_: int) -> bool:
@@ -38,7 +38,7 @@ def judged(tries: int) -> int:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("guesses", [40, pytest.param(200, marks=pytest.mark.exhaustive)])
 def test_of_many_guesses_at_one_moment_five_are_judged(guesses: int) -> None:
-    assert judged(guesses) == limits.PER_NAME_AND_ADDRESS
+    assert checked(guesses) == limits.PER_NAME_AND_ADDRESS
     assert FailedSignIn.objects.count() == limits.PER_NAME_AND_ADDRESS
 
 
@@ -51,7 +51,7 @@ def test_without_counting_first_many_more_would_be_judged(monkeypatch: pytest.Mo
         return not blocked
 
     monkeypatch.setattr(limits, "take_try", look_then_count)
-    assert judged(32) > limits.PER_NAME_AND_ADDRESS
+    assert checked(32) > limits.PER_NAME_AND_ADDRESS
 
 
 @pytest.mark.django_db

@@ -90,7 +90,7 @@ class InvitationDetail(DetailView):
         """Invitations are made and taken back, never changed, so `If-Match` may be left out."""
         actor, row = requests.actor_of(request), one(selectors.invitations(requests.actor_of(request)), pk)
         no_dry_run(request)
-        judge_version(request)
+        check_version(request)
         invitations.take_back(actor=actor, invitation_id=row.pk, reason=requests.reason(request))
         return Response(status=204)
 
@@ -101,7 +101,7 @@ def created(shape: dict[str, Any], location: str) -> Response:
     return Response(shape, status=201, headers=headers)
 
 
-def judge_version(request: Request) -> None:
+def check_version(request: Request) -> None:
     """Raise Stale for an `If-Match` that cannot be met; leaving it out is no error."""
     if "If-Match" in request.headers:
         requests.expected_version(request, present=member_shapes.ONLY_VERSION)

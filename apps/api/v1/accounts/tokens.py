@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.v1.accounts import member_shapes
-from apps.api.v1.accounts.people import created, judge_version
+from apps.api.v1.accounts.people import check_version, created
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import DetailView, ListView, one
 from apps.api.v1.writes import no_dry_run
@@ -38,6 +38,6 @@ class TokenDetail(DetailView):
         """Tokens are made and revoked, never changed, so `If-Match` may be left out: a leaked one must go quickly."""
         actor, row = requests.actor_of(request), one(selectors.tokens(requests.actor_of(request)), pk)
         no_dry_run(request)
-        judge_version(request)
+        check_version(request)
         tokens.revoke_token(actor=actor, token_id=row.pk, reason=requests.reason(request))
         return Response(status=204)

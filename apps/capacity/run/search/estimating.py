@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import log
 from statistics import fmean
 
+from apps.capacity.measure.evaluation import allowed_slow
 from apps.capacity.measure.fitting import LEAST_SHARE, Crossing, border, crossing
-from apps.capacity.measure.judging import allowed_slow
 from apps.capacity.measure.summing import Ending
 from apps.capacity.run.search.state import State
 from apps.capacity.run.steps import Status

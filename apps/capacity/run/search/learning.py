@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from apps.capacity.measure.judging import RAMP_SECONDS, Known, behind, overloaded, usual_latency
+from apps.capacity.measure.evaluation import RAMP_SECONDS, Known, behind, overloaded, usual_latency
 from apps.capacity.measure.summing import Ending
 from apps.capacity.run.search.choosing import first_rate
 from apps.capacity.run.search.state import State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, log2
 
-from apps.capacity.measure.judging import RAMP_SECONDS, enough_requests
+from apps.capacity.measure.evaluation import RAMP_SECONDS, enough_requests
 from apps.capacity.run.search.state import State
 from apps.capacity.run.steps import Purpose, StepPlan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from apps.capacity.measure.judging import RAMP_SECONDS, Known, judge_drain, judge_step, overloaded, owed
+from apps.capacity.measure.evaluation import RAMP_SECONDS, Known, evaluate_drain, evaluate_step, overloaded, owed
 from apps.capacity.measure.measuring import measure
 from apps.capacity.measure.results import Result
 from apps.capacity.measure.summing import Ending, result_of_search
@@ -42,19 +42,19 @@ class Search:
         self.state = replace(self.state, ending=chosen)
         return None
 
-    def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
+    def evaluate(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
         """What the seconds of the step so far say; decided at the latest after `seconds_max`."""
         state, objective = self.state, self.state.objective
         if step.purpose is Purpose.DRAIN:
-            return judge_drain(step, seconds, state.usual_ms or float(objective.max_latency_ms))
+            return evaluate_drain(step, seconds, state.usual_ms or float(objective.max_latency_ms))
         known = Known(state.usual_ms, state.low or 0.0)
-        verdict = judge_step(step, seconds, objective, constant=state.constant, known=known)
+        verdict = evaluate_step(step, seconds, objective, constant=state.constant, known=known)
         return verdict if verdict.decided else _spared(state, step, seconds, known)
 
     def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:
         """Take note of a step that is over."""
-        judged = seconds[RAMP_SECONDS:] if len(seconds) > RAMP_SECONDS else seconds
-        outcome = Outcome(step, measure(judged, self.state.objective), verdict)
+        evaluated = seconds[RAMP_SECONDS:] if len(seconds) > RAMP_SECONDS else seconds
+        outcome = Outcome(step, measure(evaluated, self.state.objective), verdict)
         self.state = learned(self.state, outcome, seconds)
         return outcome
 

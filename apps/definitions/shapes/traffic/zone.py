@@ -67,9 +67,9 @@ ALGORITHM = replace(
 
 
 def _of_driver(value: object, data: Data) -> None:
-    judges = {"powerdns": web_server, "memory": _MEMORY}
+    grammars = {"powerdns": web_server, "memory": _MEMORY}
     if value != "":
-        judges.get(str(data.get("driver")), server)(value)
+        grammars.get(str(data.get("driver")), server)(value)
 
 
 # Tags as the API's document has those of zones and records: without their pattern.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 
 # Readings are some hundred milliseconds apart: only a difference that is larger than that explains is one.
 TOLERATED = 10
@@ -32,13 +32,13 @@ class Counting:
 
     doubts: dict[int, int] = field(default_factory=dict)
 
-    def judge(
+    def evaluate(
         self, facts: Mapping[int, CountFacts], names: Mapping[int, str], pools: Mapping[int, str]
     ) -> list[Verdict]:
         """One verdict for each node that was read in this tick and has peers."""
-        return [self._judge(fact, facts, names, pools) for fact in facts.values() if fact.peers]
+        return [self._evaluate(fact, facts, names, pools) for fact in facts.values() if fact.peers]
 
-    def _judge(
+    def _evaluate(
         self,
         fact: CountFacts,
         facts: Mapping[int, CountFacts],

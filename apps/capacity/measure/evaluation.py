@@ -96,7 +96,7 @@ class Known:
 NOTHING_KNOWN = Known()
 
 
-def judge_step(
+def evaluate_step(
     step: StepPlan,
     seconds: Sequence[Second],
     objective: ObjectiveSpec,
@@ -108,13 +108,13 @@ def judge_step(
     if _generator_limited(seconds):
         return _void(seconds[-1], step)
     kept = [second for second in seconds if not second.generator_limited]
-    judged = [second for second in seconds[RAMP_SECONDS:] if not second.generator_limited]
+    evaluated = [second for second in seconds[RAMP_SECONDS:] if not second.generator_limited]
     broken = kept and _curtailed(step, kept, objective, known, constant=constant)
-    broken = broken or _growing(judged, objective, constant=constant)
-    if broken or not judged:
+    broken = broken or _growing(evaluated, objective, constant=constant)
+    if broken or not evaluated:
         return broken or UNDECIDED
     waits = behind(seconds[-1], step.rate, objective, known, constant=constant) if step.rate else False
-    found = _good(step, len(seconds), judged, objective, waits=waits)
+    found = _good(step, len(seconds), evaluated, objective, waits=waits)
     tried = step.purpose is Purpose.DOUBLE and found.status is Status.GOOD
     if tried and owed(seconds, step.rate, objective, known, constant=constant) >= 1:
         return Verdict(
@@ -194,21 +194,23 @@ def _pace(seconds: Sequence[Second], objective: ObjectiveSpec, known: Known) -> 
 
 
 def _curtailed(
-    step: StepPlan, judged: Sequence[Second], objective: ObjectiveSpec, known: Known, *, constant: bool
+    step: StepPlan, evaluated: Sequence[Second], objective: ObjectiveSpec, known: Known, *, constant: bool
 ) -> Verdict | None:
     """Bad when more were slow, or failed, than the whole step may have."""
-    counted = tally_all(judged, objective)
-    length = max(step.seconds_max, len(judged))
-    planned = max(step.rate * length, counted.ended * length / len(judged) if step.users else 0.0)
+    counted = tally_all(evaluated, objective)
+    length = max(step.seconds_max, len(evaluated))
+    planned = max(step.rate * length, counted.ended * length / len(evaluated) if step.users else 0.0)
     waiting, hopeless = 0, False
     if step.rate:
-        late = doomed(judged, step.rate, objective, known, constant=constant)
-        waiting = max(late, overdue(judged[-1], step.rate, objective, constant=constant))
+        late = doomed(evaluated, step.rate, objective, known, constant=constant)
+        waiting = max(late, overdue(evaluated[-1], step.rate, objective, constant=constant))
         # What is only tried is not held to its end: a queue that is there is reason enough to leave it.
         tried = step.purpose is Purpose.DOUBLE
-        hopeless = tried and late > max(FEWEST_BAD, allowed_slow(objective) * sum(each.offered for each in judged))
+        hopeless = tried and late > max(FEWEST_BAD, allowed_slow(objective) * sum(each.offered for each in evaluated))
     if hopeless or counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):
-        return Verdict(Status.BAD, _slow_sentence(judged, counted.slow + waiting, counted.ended + waiting, objective))
+        return Verdict(
+            Status.BAD, _slow_sentence(evaluated, counted.slow + waiting, counted.ended + waiting, objective)
+        )
     if counted.failed > max(FEWEST_BAD, objective.max_error_rate * planned):
         share = counted.failed / max(1, counted.ended)
         return Verdict(
@@ -223,17 +225,17 @@ def _failed_sentence(counted: Tally, objective: ObjectiveSpec) -> str:
     return f"{share:.1%} of the requests failed; the objective allows less than {objective.max_error_rate:.1%}."
 
 
-def _slow_sentence(judged: Sequence[Second], slow: int, ended: int, objective: ObjectiveSpec) -> str:
+def _slow_sentence(evaluated: Sequence[Second], slow: int, ended: int, objective: ObjectiveSpec) -> str:
     allowed = allowed_slow(objective)
     return (
-        f"{slow} of {ended} requests in {len(judged)} s took longer than {objective.max_latency_ms} ms: "
+        f"{slow} of {ended} requests in {len(evaluated)} s took longer than {objective.max_latency_ms} ms: "
         f"more than {allowed:.0%} of the whole step."
     )
 
 
-def _growing(judged: Sequence[Second], objective: ObjectiveSpec, *, constant: bool) -> Verdict | None:
+def _growing(evaluated: Sequence[Second], objective: ObjectiveSpec, *, constant: bool) -> Verdict | None:
     """Bad when the latency rises nearly every second and would break the objective within a minute."""
-    medians = _medians(judged)
+    medians = _medians(evaluated)
     if len(medians) < (6 if constant else 8):
         return None
     slope = _slope(medians)
@@ -242,8 +244,8 @@ def _growing(judged: Sequence[Second], objective: ObjectiveSpec, *, constant: bo
     return Verdict(Status.BAD, f"The queue keeps growing: latency rises by {slope:.1f} ms every second.")
 
 
-def _medians(judged: Sequence[Second]) -> list[float]:
-    found = (latencies_of(second.histogram).percentile_ms(50) for second in judged)
+def _medians(evaluated: Sequence[Second]) -> list[float]:
+    found = (latencies_of(second.histogram).percentile_ms(50) for second in evaluated)
     return [value for value in found if value is not None]
 
 
@@ -262,36 +264,38 @@ def _breaks_soon(medians: Sequence[float], slope: float, objective: ObjectiveSpe
     return slope > 0 and medians[-1] + slope * HORIZON_S > objective.max_latency_ms
 
 
-def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: ObjectiveSpec, *, waits: bool) -> Verdict:
+def _good(
+    step: StepPlan, length: int, evaluated: Sequence[Second], objective: ObjectiveSpec, *, waits: bool
+) -> Verdict:
     """Good at the end of the step, or earlier when that is certain and no queue `waits`."""
-    counted = tally_all(judged, objective)
+    counted = tally_all(evaluated, objective)
     over = length >= step.seconds_max
-    if not over and (waits or length < step.seconds_min or not _certain(step, judged, counted, objective)):
+    if not over and (waits or length < step.seconds_min or not _certain(step, evaluated, counted, objective)):
         return UNDECIDED
     if not counted.ended:
-        return Verdict(Status.BAD, f"No request was answered in {len(judged)} s.")
+        return Verdict(Status.BAD, f"No request was answered in {len(evaluated)} s.")
     doubtful = counted.slow / counted.ended >= 2 * allowed_slow(objective)
     if step.purpose is Purpose.DOUBLE and counted.slow >= FEWEST_BAD and doubtful:
-        return Verdict(Status.BAD, _slow_sentence(judged, counted.slow, counted.ended, objective))
+        return Verdict(Status.BAD, _slow_sentence(evaluated, counted.slow, counted.ended, objective))
     if counted.failed >= FEWEST_BAD and counted.failed / counted.ended >= 2 * objective.max_error_rate:
         return Verdict(Status.BAD, _failed_sentence(counted, objective))
-    return Verdict(Status.GOOD, _good_sentence(judged, counted, objective))
+    return Verdict(Status.GOOD, _good_sentence(evaluated, counted, objective))
 
 
-def _certain(step: StepPlan, judged: Sequence[Second], counted: Tally, objective: ObjectiveSpec) -> bool:
-    medians = _medians(judged)
+def _certain(step: StepPlan, evaluated: Sequence[Second], counted: Tally, objective: ObjectiveSpec) -> bool:
+    medians = _medians(evaluated)
     if (
         len(medians) > 2
         and concordance(medians) > PERHAPS_GROWING
         and _breaks_soon(medians, _slope(medians), objective)
     ):
         return False
-    if counted.slow > allowed_slow(objective) * counted.ended / 20 and len(judged) < ENOUGH_SECONDS:
+    if counted.slow > allowed_slow(objective) * counted.ended / 20 and len(evaluated) < ENOUGH_SECONDS:
         return False
     if step.purpose in {Purpose.WARM_UP, Purpose.DOUBLE}:
         enough = WARM_ENOUGH if step.purpose is Purpose.WARM_UP else DOUBLE_ENOUGH
         return counted.ended >= enough and counted.slow + counted.failed == 0
-    independent = counted.ended / design_effect([tally(second, objective) for second in judged])
+    independent = counted.ended / design_effect([tally(second, objective) for second in evaluated])
     slow = round(counted.slow * independent / max(1, counted.ended))
     return (
         step.purpose is Purpose.BISECT
@@ -301,10 +305,10 @@ def _certain(step: StepPlan, judged: Sequence[Second], counted: Tally, objective
     )
 
 
-def _good_sentence(judged: Sequence[Second], counted: Tally, objective: ObjectiveSpec) -> str:
+def _good_sentence(evaluated: Sequence[Second], counted: Tally, objective: ObjectiveSpec) -> str:
     slow = counted.slow / max(1, counted.ended)
     return (
-        f"{slow:.1%} of {counted.ended} requests in {len(judged)} s took longer than {objective.max_latency_ms} ms "
+        f"{slow:.1%} of {counted.ended} requests in {len(evaluated)} s took longer than {objective.max_latency_ms} ms "
         f"(allowed {allowed_slow(objective):.0%}), {counted.failed} failed."
     )
 
@@ -322,7 +326,7 @@ def overloaded(second: Second, objective: ObjectiveSpec) -> bool:
     return failing or counted.slow > counted.ended / 2
 
 
-def judge_drain(step: StepPlan, seconds: Sequence[Second], usual_ms: float) -> Verdict:
+def evaluate_drain(step: StepPlan, seconds: Sequence[Second], usual_ms: float) -> Verdict:
     """Good when latency is back at what it was at the warm-up (`usual_ms`); bad when it does not come back."""
     last = seconds[-1]
     calm = max(1.0, 2 * step.rate * usual_ms / 1000 + 1)

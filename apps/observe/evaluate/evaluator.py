@@ -15,7 +15,7 @@ from apps.observe.collect.buckets import Bucket
 from apps.observe.collect.deltas import Counts, Key
 from apps.observe.collect.fitness import FitnessFacts, evaluate_fitness, unknown_fitness
 from apps.observe.collect.readings import Reading
-from apps.observe.judge.conditions import (
+from apps.observe.evaluate.conditions import (
     NodeFacts,
     ServerFacts,
     Verdict,
@@ -25,7 +25,7 @@ from apps.observe.judge.conditions import (
     evaluate_queue,
     evaluate_server,
 )
-from apps.observe.judge.counting import CountFacts, Counting
+from apps.observe.evaluate.counting import CountFacts, Counting
 
 Windows = Mapping[int, Mapping[Key, Counts]]
 REFRESH = timedelta(seconds=10)
@@ -65,7 +65,7 @@ class ConditionEvaluator:
         """Primary keys of what may have verdicts."""
         return {"node": self.nodes, "pool": self.pools, "server": [server.pk for server in self.servers]}
 
-    def judge(
+    def evaluate(
         self, nodes: Mapping[int, Node], readings: Mapping[int, Reading], windows: Windows, instant: datetime
     ) -> list[Verdict]:
         """Every verdict that can be given now."""
@@ -116,7 +116,7 @@ class ConditionEvaluator:
             for node_id, reading in readings.items()
             if reading.counters is not None and node_id in nodes
         }
-        return self.counting.judge(facts, {node_id: node.name for node_id, node in nodes.items()}, self.names)
+        return self.counting.evaluate(facts, {node_id: node.name for node_id, node in nodes.items()}, self.names)
 
     def _evaluate_pools(self, nodes: Mapping[int, Node], windows: Windows, instant: datetime) -> list[Verdict]:
         facts: dict[int, list[ServerFacts]] = defaultdict(list)

@@ -9,14 +9,14 @@ from apps.core.clock import now
 from apps.definitions.models import Backend
 from apps.definitions.serving import clouds_alone
 from apps.fleet.models import Stack
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.services import store_verdicts
 from apps.stacks.models import CloudTarget
 
 NAMED = 3
 
 
-def judge_pools(stack: Stack) -> None:
+def evaluate_pools(stack: Stack) -> None:
     """Store a verdict for each pool of the stack that no fleet serves, by its targets in every stack."""
     pools = _pools_of(CloudTarget.objects.filter(stack=stack).values_list("object_id", flat=True))
     alone = clouds_alone() & set(pools.values()) if pools else frozenset()
@@ -26,7 +26,7 @@ def judge_pools(stack: Stack) -> None:
     targets: dict[int, list[CloudTarget]] = defaultdict(list)
     for target in CloudTarget.objects.filter(object_id__in=names).order_by("address", "port"):
         targets[names[target.object_id]].append(target)
-    store_verdicts([_judged(pool, found) for pool, found in targets.items()], now())
+    store_verdicts([_evaluated(pool, found) for pool, found in targets.items()], now())
 
 
 def _pools_of(object_ids: Iterable[str]) -> dict[int, int]:
@@ -34,7 +34,7 @@ def _pools_of(object_ids: Iterable[str]) -> dict[int, int]:
     return dict(Backend.objects.filter(pk__in=numbers).values_list("pk", "pool_id"))
 
 
-def _judged(pool_id: int, targets: list[CloudTarget]) -> Verdict:
+def _evaluated(pool_id: int, targets: list[CloudTarget]) -> Verdict:
     known = [target for target in targets if target.state != "unknown"]
     sick = [target for target in known if target.state != "healthy"]
     status: bool | None = not sick

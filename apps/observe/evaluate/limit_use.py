@@ -13,7 +13,7 @@ from apps.compiler.model.shared import LimitKind, LimitScope, ServerState
 from apps.definitions.models import Backend
 from apps.fleet.models import Node
 from apps.observe.collect.buckets import LONG
-from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.models import Condition, Sample
 
 ALWAYS_FOR = timedelta(hours=1)
@@ -49,7 +49,7 @@ def evaluate_limits(pool_id: int, backends: Sequence[LimitFacts]) -> Verdict:
     )
 
 
-def judge_all(instant: datetime) -> list[Verdict]:
+def evaluate_all(instant: datetime) -> list[Verdict]:
     """A verdict for every pool with a rate limit, or with an older verdict; five queries, once a minute."""
     ready = Count("servers", filter=Q(servers__state=ServerState.READY.value))
     limited = Backend.objects.filter(limit_kind=LimitKind.RATE, limit_value__gt=0, capacity_scaler__gt=0)
@@ -62,11 +62,11 @@ def judge_all(instant: datetime) -> list[Verdict]:
         recent = [rate for at, rate in minutes.items() if instant - at <= ALWAYS_FOR]
         if per_s := backend.limit_value * servers * backend.capacity_scaler:
             facts[backend.pool_id].append(LimitFacts(backend.region.name, per_s, recent, list(minutes.values())))
-    judged = [evaluate_limits(pool_id, each) for pool_id, each in facts.items()]
-    return judged + [_unlimited(pool_id) for pool_id in _judged_before() - facts.keys()]
+    evaluated = [evaluate_limits(pool_id, each) for pool_id, each in facts.items()]
+    return evaluated + [_unlimited(pool_id) for pool_id in _evaluated_before() - facts.keys()]
 
 
-def _judged_before() -> set[int]:
+def _evaluated_before() -> set[int]:
     known = Condition.objects.filter(object_kind="pool", type=Type.LIMIT_FITS.value)
     return set(known.values_list("object_id", flat=True))
 
