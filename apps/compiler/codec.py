@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from apps.compiler.bundle import Bind, Bundle
 from apps.compiler.model.fleet import Snapshot
@@ -21,6 +21,7 @@ from apps.compiler.model.fleet import Snapshot
 BUNDLE_FORMAT = 1
 # Fields of snapshots that were stored under another name.
 _RENAMED = {"own_places": "own_addresses", "test_passes": "bypass_tokens"}
+T = TypeVar("T")
 
 
 def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
@@ -35,6 +36,15 @@ def snapshot_from_json(document: dict[str, Any]) -> Snapshot:
     if not isinstance(snapshot, Snapshot):
         raise TypeError("This is not a stored snapshot.")
     return snapshot
+
+
+def from_plain(kind: type[T], data: dict[str, Any]) -> T:
+    """One object of the model of plain data that `snapshot_to_json` could have made.
+
+    Raises ValueError, TypeError, KeyError or AttributeError where it is none; what is left out has its default.
+    """
+    found: T = _decoder(cast("Any", kind))(data)
+    return found
 
 
 def snapshot_to_bytes(snapshot: Snapshot) -> bytes:

@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from apps.accounts.models import Account, Hostname
 from apps.compiler.model import shared as model
+from apps.compiler.model.servers import CheckKind, HttpVersion, OverflowMode, ProxyProtocol, Reuse
 from apps.compiler.model.stack import RecordType
 from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow
 from apps.definitions.shapes.traffic.zone import ZoneDriver
@@ -62,9 +63,10 @@ class Certificate(Definition):
 class Pool(Definition):
     """One service; a backend in each region says with which servers.
 
-    What a region has no room for goes to the regions of `overflow_order` (names), then to the others, nearest first;
-    `when_full` says what happens when no region has any. A grant of a tag (`key=value` of `tags`) lets another account
-    see the pool and send its routes to it.
+    What a region has no room for goes to the regions of `overflow_order` (names), then to the others, nearest first,
+    as far as `overflow_mode` lets it; `when_full` says what happens when no region has any. A grant of a tag
+    (`key=value` of `tags`) lets another account see the pool and send its routes to it. The JSON columns from
+    `server_tls` on hold objects as documents write them; `client_certificate` is the row that `server_tls` names.
     """
 
     protocol = models.CharField(max_length=5, choices=_choices(model.Protocol), default=model.Protocol.HTTP)
@@ -73,6 +75,20 @@ class Pool(Definition):
     server_timeout_ms = models.PositiveIntegerField(default=30_000)
     queue_timeout_ms = models.PositiveIntegerField(default=10_000)
     server_keepalive_ms = models.PositiveIntegerField(null=True)
+    tunnel_timeout_ms = models.PositiveIntegerField(null=True)
+    server_tls = models.JSONField(null=True)
+    client_certificate = models.ForeignKey(Certificate, on_delete=models.PROTECT, null=True, related_name="pools")
+    http_version = models.CharField(max_length=3, choices=_choices(HttpVersion), default=HttpVersion.HTTP1)
+    host_header = models.CharField(max_length=253, blank=True, default="")
+    proxy_protocol = models.CharField(max_length=4, choices=_choices(ProxyProtocol), default=ProxyProtocol.NONE)
+    connection_reuse = models.CharField(max_length=6, choices=_choices(Reuse), default=Reuse.SAFE)
+    persistence = models.JSONField(null=True)
+    agent_check = models.JSONField(null=True)
+    outlier_ejection = models.JSONField(null=True)
+    slow_start_ms = models.PositiveIntegerField(null=True)
+    connections = models.JSONField(null=True)
+    retries = models.JSONField(null=True)
+    overflow_mode = models.CharField(max_length=8, choices=_choices(OverflowMode), default=OverflowMode.ANYWHERE)
     when_full = models.CharField(max_length=6, choices=_choices(model.WhenFull), default=model.WhenFull.SPREAD)
     overflow_order = models.JSONField(default=list)
     tags = models.JSONField(default=dict)
@@ -80,11 +96,14 @@ class Pool(Definition):
     @property
     def overflow(self) -> Overflow:
         """Where its traffic goes that a region has no room for, as documents have it."""
-        return Overflow(model.WhenFull(self.when_full), tuple(self.overflow_order))
+        return Overflow(OverflowMode(self.overflow_mode), model.WhenFull(self.when_full), tuple(self.overflow_order))
 
 
 class HealthCheck(models.Model):
-    """How a pool's servers are asked whether they work; an empty path is a bare TCP connect. Times in ms."""
+    """How a pool's servers are asked whether they work; an empty path is a bare TCP connect. Times in ms.
+
+    `headers` are pairs of name and value.
+    """
 
     pool = models.OneToOneField(Pool, on_delete=models.CASCADE, related_name="health_check")
     path = models.CharField(max_length=1024, blank=True, default="")
@@ -95,6 +114,15 @@ class HealthCheck(models.Model):
     timeout_ms = models.PositiveIntegerField(default=2000)
     rise = models.PositiveIntegerField(default=2)
     fall = models.PositiveIntegerField(default=3)
+    kind = models.CharField(max_length=10, choices=_choices(CheckKind), default=CheckKind.HTTP)
+    headers = models.JSONField(default=list)
+    body = models.CharField(max_length=512, blank=True, default="")
+    expect_statuses = models.JSONField(default=list)
+    expect_body = models.CharField(max_length=512, blank=True, default="")
+    send = models.CharField(max_length=512, blank=True, default="")
+    expect = models.CharField(max_length=512, blank=True, default="")
+    service = models.CharField(max_length=255, blank=True, default="")
+    user = models.CharField(max_length=32, blank=True, default="")
 
     def __str__(self) -> str:
         return f"check of {self.pool}"
@@ -141,6 +169,7 @@ class Server(models.Model):
     port = models.PositiveIntegerField()
     weight = models.PositiveIntegerField(default=100)
     state = models.CharField(max_length=11, choices=_choices(model.ServerState), default=model.ServerState.READY)
+    backup = models.BooleanField(default=False)
 
     class Meta:
         ordering = ("name",)

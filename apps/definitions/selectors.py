@@ -230,7 +230,8 @@ def fleets_of(row: object) -> list[Fleet]:
         case Certificate():
             served = Q(listeners__protocol=Protocol.HTTPS.value, routes__account=row.account_id)
             fronts = LoadBalancer.objects.filter(served | Q(listeners__certificates=row.pk))
-            found = Fleet.objects.filter(load_balancers__in=fronts).distinct()
+            showing = fleets_of_pools(list(Pool.objects.filter(client_certificate=row.pk).values_list("pk", flat=True)))
+            found = Fleet.objects.filter(Q(load_balancers__in=fronts) | Q(pk__in=showing)).distinct()
         case _:
             found = Fleet.objects.none()
     return list(found.order_by("name"))

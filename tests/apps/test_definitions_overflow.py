@@ -280,7 +280,7 @@ def test_the_order_of_overflow_names_regions_once(tutorial_env: Actor, acme: Act
     spec["overflow"] = {"when_full": "refuse", "order": ["europe-west1"]}
     with pushes(*BOTH):
         save_object(actor=acme, kind="Pool", name="shop", spec=spec)
-    assert spec_of(acme)["overflow"] == spec["overflow"]
+    assert spec_of(acme)["overflow"] == {"mode": "anywhere", **spec["overflow"]}
 
 
 @pytest.mark.both_engines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -43,6 +44,36 @@ class RenderedProxy:
 
     directory: Path
     ports: Mapping[str, int]
+    process: subprocess.Popen[bytes]
+
+    def reload(self) -> None:
+        """Have a new worker, which answers on the sockets of the old one."""
+        before, until = self._worker(), time.monotonic() + PATIENCE_S
+        # A master that has just been started holds signals back, and forgets them.
+        while "SigBlk:\t0000000000000000" not in Path(f"/proc/{self.process.pid}/status").read_text():
+            time.sleep(0.05)
+        self.process.send_signal(signal.SIGUSR2)
+        while self._worker() in ("", before):
+            assert time.monotonic() < until, (self.directory / "log").read_text()
+            time.sleep(0.05)
+
+    def _worker(self) -> str:
+        try:
+            return next(line for line in self.command("show info").splitlines() if line.startswith("Pid:"))
+        except (OSError, StopIteration):
+            return ""
+
+    def states(self) -> dict[str, str]:
+        """Each server with the word that HAProxy has for its state: `srv-1` → `UP`."""
+        rows = [row.split(",") for row in self.command("show stat -1 4 -1").splitlines() if row]
+        return {row[1]: row[rows[0].index("status")] for row in rows[1:]}
+
+    def until_checked(self, server: str, state: str) -> None:
+        """Wait until a server has that state."""
+        until = time.monotonic() + PATIENCE_S
+        while not self.states().get(server, "").startswith(state):
+            assert time.monotonic() < until, f"{server} is {self.states()}"
+            time.sleep(0.05)
 
     def ask(
         self, listener_id: str, host: str, path: str, method: str = "GET", headers: Mapping[str, str] | None = None
@@ -109,10 +140,12 @@ def running(bundle: Bundle, directory: Path, connections: int = 0) -> Iterator[R
     """Start HAProxy on the bundle, wait until its sockets answer, stop it at the end."""
     ports = write_bundle(bundle, directory, connections)
     with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(command_line(directory, "-W", "-db"), stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command_line(directory, "-W", "-S", f"{directory}/master.sock", "-db"), stdout=log, stderr=log
+        )
     try:
         _wait(directory, ports, process)
-        yield RenderedProxy(directory, ports)
+        yield RenderedProxy(directory, ports, process)
     finally:
         process.terminate()
         try:
@@ -165,8 +198,13 @@ class _Echo(BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
-class _Servers(ThreadingHTTPServer):
+class EchoServers(ThreadingHTTPServer):
+    """A small server that answers with what arrived."""
+
     daemon_threads = True
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        super().__init__(address, _Echo)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A proxy that closes an idle connection is no error of this server."""
@@ -175,7 +213,7 @@ class _Servers(ThreadingHTTPServer):
 @contextmanager
 def echo_servers(count: int) -> Iterator[list[int]]:
     """That many small servers on 127.0.0.1; yields their ports."""
-    servers = [_Servers(("127.0.0.1", 0), _Echo) for _ in range(count)]
+    servers = [EchoServers(("127.0.0.1", 0)) for _ in range(count)]
     for each in servers:
         threading.Thread(target=each.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     try:

@@ -11,6 +11,7 @@ import pytest
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.targets.haproxy import pools
+from apps.compiler.targets.haproxy.servers.connections import purge_interval_ms
 from tests.e2e.closing_server import ClosingServer, ask
 from tests.e2e.rendered_proxy import running
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
@@ -51,7 +52,7 @@ def test_no_request_is_lost_to_a_server_that_closes_idle_connections_after_a_sec
 
 @pytest.mark.exhaustive  # repetition is taken away by a planted defect as well
 def test_without_repetition_and_short_idling_some_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "_add_repetition", lambda *_: None)
+    monkeypatch.setattr(pools, "add_repetition", lambda *_: None)
     found = asyncio.run(answers(tmp_path, ("GET", "POST"), clients=20, times=4))
     assert all(counts["200"] < 80 for counts in found.values())
 
@@ -69,4 +70,4 @@ def test_what_may_not_is_read_once_whatever_happens(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("stated", "interval"), [(None, 62), (1000, 62), (75_000, 4687), (600_000, 5000), (5, 10)])
 def test_idle_connections_go_before_the_server_would_close_them(stated: int | None, interval: int) -> None:
-    assert pools.purge_interval_ms(pool(1, server_keepalive_ms=stated)) == interval
+    assert purge_interval_ms(pool(1, server_keepalive_ms=stated)) == interval

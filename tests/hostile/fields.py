@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.quota_bounds import DEFAULTS
+from tests.hostile.authority import AUTHORITY
 from tests.hostile.cloud_examples import CLOUD_EXAMPLES
 from tests.hostile.legal import (
     HEADER,
     LABEL,
+    LINE,
+    LINES,
     METHOD,
     MS,
     NAME,
@@ -25,6 +28,7 @@ from tests.hostile.legal import (
     WORD,
     Legal,
     agent_url,
+    authorities,
     body,
     boolean,
     check_path,
@@ -54,19 +58,36 @@ from tests.hostile.legal import (
 
 Document = dict[str, Any]
 
+SERVERS: Document = {
+    "tunnel_timeout_ms": 100, "slow_start_ms": 100, "http_version": "2", "host_header": "a.example",
+    "proxy_protocol": "v2", "connection_reuse": "safe",
+    "server_tls": {"verify": "ca", "ca": AUTHORITY, "server_name": "a.example", "min_version": "1.2"},
+    "persistence": {
+        "by": "cookie", "cookie": "SRV", "mode": "insert", "http_only": True, "secure": True, "same_site": "lax",
+        "header": "X-User", "idle_s": 60, "overflow": "breaks",
+    },
+    "agent_check": {"port": 9777, "interval_ms": 100, "send": "s"},
+    "outlier_ejection": {"observe": "responses", "errors": 5, "return_after_ms": 100},
+    "connections": {"max_per_server": 200, "min_per_server": 100, "full_at": 100, "max_queue": 100},
+    "retries": {"attempts": 1, "on": ["connect"]},
+}  # fmt: skip
 POOL: Document = {
     "protocol": "http", "balance": "leastconn", "connect_timeout_ms": 100, "server_timeout_ms": 100,
     "queue_timeout_ms": 100, "server_keepalive_ms": 100, "tags": {"customer": "acme"},
-    "overflow": {"when_full": "spread", "order": ["us-central1"]},
+    "overflow": {"mode": "anywhere", "when_full": "spread", "order": ["us-central1"]},
     "health_check": {
-        "path": "/up", "method": "GET", "host": "a.example", "expect_status": 200, "interval_ms": 100,
+        "kind": "http", "path": "/up", "method": "POST", "host": "a.example", "headers": {"X-A": "v"}, "body": "b",
+        "expect_status": 200, "expect_statuses": ["200-399"], "expect_body": "ok", "interval_ms": 100,
         "timeout_ms": 100, "rise": 1, "fall": 1,
     },
+    **SERVERS,
     "backends": [
         {
             "region": "us-central1", "capacity_scaler": 0.5,
             "limit": {"kind": "rate", "value": 1, "scope": "backend", "measured_by": "run-1"},
-            "servers": [{"name": "s", "address": "10.0.0.1", "port": 80, "weight": 1, "state": "ready"}],
+            "servers": [
+                {"name": "s", "address": "10.0.0.1", "port": 80, "weight": 1, "state": "ready", "backup": True}
+            ],
         }
     ],
 }  # fmt: skip
@@ -85,6 +106,13 @@ POLICY_RULES: Document = {
         "enabled": True, "status": 503, "content_type": "text/plain", "body": "x", "retry_after_s": 1,
         "allow": ["192.0.2.0/24"],
     },
+}  # fmt: skip
+# The same for what only a pool of tcp, or of gRPC, may say.
+POOL_OF_TCP: Document = {"protocol": "tcp", "health_check": {"kind": "tcp", "send": "PING", "expect": "+PONG"}}
+POOL_OF_A_DATABASE: Document = {"protocol": "tcp", "health_check": {"kind": "postgresql", "user": "spillway"}}
+POOL_OF_GRPC: Document = {
+    "http_version": "2", "health_check": {"kind": "grpc", "service": "shop.v1.Orders"},
+    "server_tls": {"client_certificate": "c"},
 }  # fmt: skip
 ROUTE: Document = {
     "load_balancer": "front", "hostname": "hostile.acme.example", "path": "/a", "path_kind": "prefix",
@@ -171,6 +199,9 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         },
     ),
     "pool": ("Pool", POOL),
+    "pool_of_tcp": ("Pool", POOL_OF_TCP),
+    "pool_of_a_database": ("Pool", POOL_OF_A_DATABASE),
+    "pool_of_grpc": ("Pool", POOL_OF_GRPC),
     "load_balancer": (
         "LoadBalancer",
         {
@@ -268,6 +299,26 @@ RULES: dict[str, Legal] = {
     "protocol": one_of("http", "https", "tcp"), "balance": one_of("leastconn", "roundrobin", "source", "random"),
     "connect_timeout_ms": MS, "server_timeout_ms": MS, "queue_timeout_ms": MS, "server_keepalive_ms": MS,
     "tags/customer": WORD, "when_full": one_of("spread", "queue", "refuse"), "order": NAME,
+    "overflow/mode": one_of("anywhere", "listed", "never"), "backup": boolean,
+    "tunnel_timeout_ms": MS, "slow_start_ms": MS, "http_version": one_of("1.1", "2"), "host_header": maybe(one_host),
+    "proxy_protocol": one_of("none", "v1", "v2"), "connection_reuse": one_of("safe", "always", "never", "close"),
+    "verify": one_of("system", "ca", "none"), "server_tls/ca": maybe(authorities),
+    "server_name": maybe(one_host), "min_version": one_of("1.2", "1.3"), "client_certificate": NAME,
+    "by": one_of("cookie", "header", "source"), "cookie": text(64, r"[A-Za-z][A-Za-z0-9_-]*"),
+    "persistence/mode": one_of("insert", "prefix"), "http_only": boolean, "secure": boolean,
+    "same_site": one_of("lax", "strict", "none"), "persistence/header": maybe(header_name),
+    "idle_s": whole(1, 31 * 86_400), "persistence/overflow": one_of("breaks", "keeps"),
+    "agent_check/port": PORT, "agent_check/send": maybe(LINE), "health_check/send": maybe(LINES),
+    "observe": one_of("responses", "connections"), "errors": whole(1, 1000), "return_after_ms": MS,
+    "max_per_server": whole(1, 10**6), "min_per_server": whole(1, 10**6), "full_at": whole(1, 10**6),
+    "max_queue": whole(1, 10**6), "retries/attempts": whole(0, 10),
+    "on": one_of(
+        "connect", "no_answer", "timeout", "junk", "404", "408", "425", "500", "501", "502", "503", "504"
+    ),
+    "health_check/kind": one_of("http", "tcp", "grpc", "postgresql", "mysql", "redis", "smtp", "ldap"),
+    "headers/X-A": header_value, "health_check/body": maybe(LINE), "expect_body": maybe(LINE),
+    "health_check/expect": maybe(LINE), "expect_statuses": text(7, r"[1-5][0-9][0-9](-[1-5][0-9][0-9])?"),
+    "service": maybe(text(639, r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")), "user": maybe(text(32, r"[A-Za-z0-9_-]+")),
     "health_check/path": check_path, "method": METHOD, "methods": METHOD, "host": maybe(one_host),
     "expect_status": whole(200, 599), "interval_ms": MS, "timeout_ms": MS, "rise": whole(1, 100),
     "fall": whole(1, 100),

@@ -41,6 +41,12 @@ def nothing(value: Any) -> bool:
     return False
 
 
+def authorities(value: Any) -> bool:
+    """Certificates of authorities: blocks of PEM and nothing else."""
+    block = r"-----BEGIN CERTIFICATE-----\n([A-Za-z0-9+/=]+\n)+-----END CERTIFICATE-----\n"
+    return isinstance(value, str) and bool(re.fullmatch(f"({block})+", value))
+
+
 def boolean(value: Any) -> bool:
     """true or false."""
     return isinstance(value, bool)
@@ -198,6 +204,8 @@ def maybe(legal: Legal) -> Legal:
 NAME = text(63, LABEL)
 UNDERSCORED = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 REFERENCE = text(127, f"({LABEL}/)?{LABEL}")
+LINE = text(512, r"[ -~]+")
+LINES = text(512, r"[\n -~]+")
 METHOD = one_of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 MS = whole(1, 3_600_000)
 PORT = whole(1, 65_535)

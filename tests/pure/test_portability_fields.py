@@ -24,6 +24,17 @@ from apps.definitions.shapes.kinds import SHAPES
 from apps.definitions.shapes.traffic.pool import PoolSpec
 
 TARGETS = Path(__file__).resolve().parents[2] / "apps" / "compiler" / "targets" / "terraform"
+# Objects of which a table says all in one; and what is said with another field of the same object.
+WHOLE = ("agent_check", "outlier_ejection", "connections", "retries")
+WITH_OTHERS = {
+    "server_tls.ca",
+    "server_tls.server_name",
+    "persistence.header",
+    "persistence.http_only",
+    "persistence.secure",
+    "persistence.same_site",
+    "persistence.idle_s",
+}
 # What the tables call an object of each kind, with where its fields stand in the document of the kind.
 OBJECTS = {
     "Pool": {"pool": "", "server": "servers."},
@@ -34,12 +45,19 @@ OBJECTS = {
 RULES = {"aws": aws.RULES, "google": google.RULES}
 HOLDERS = ("action.", "backends.", "overflow.")  # which the tables leave out of a field's name
 POOLS = {
+    *WITH_OTHERS,
     "health_check.fall",
     "health_check.host",
     "health_check.interval_ms",
     "health_check.path",
     "health_check.rise",
     "health_check.timeout_ms",
+    "health_check.body",
+    "health_check.expect",
+    "health_check.expect_body",
+    "health_check.send",
+    "health_check.service",
+    "health_check.user",
     "limit.measured_by",
     "limit.scope",
     "limit.value",
@@ -73,7 +91,7 @@ BALANCERS = {
     "stacks",
 }
 SILENT = {
-    ("aws", "Pool"): POOLS | {"region", "limit.kind", "order", "capacity_scaler", "health_check.method"},
+    ("aws", "Pool"): POOLS | {"region", "mode", "limit.kind", "order", "capacity_scaler", "health_check.method"},
     ("google", "Pool"): POOLS | {"connect_timeout_ms"},
     ("aws", "Route"): ROUTES,
     ("google", "Route"): ROUTES | {"fixed_response.content_type", "redirect.path", "redirect.code", "prefix_rewrite"},
@@ -117,13 +135,20 @@ def short(path: str) -> str:
 
 def silent(target: str, kind: str, shape: type[Shape]) -> set[str]:
     """The fields that the table of a target says nothing of."""
-    return {path for path in map(short, paths_of(shape)) if path not in named_by(target, kind) | blocks(target, path)}
+    named = named_by(target, kind)
+    paths = set(map(short, paths_of(shape)))
+    return {path for path in paths if path not in named | blocks(target, path) and not _in_whole(path, named)}
 
 
 def blocks(target: str, path: str) -> set[str]:
     """The path itself where it belongs to a block of rules of which the target's table of rules speaks."""
     block = path.removeprefix("rules.").partition(".")[0]
     return {path} if path.startswith("rules.") and block in RULES[target] else set()
+
+
+def _in_whole(path: str, named: set[str]) -> bool:
+    holder = path.partition(".")[0]
+    return holder in WHOLE and holder in named
 
 
 @pytest.mark.parametrize(("target", "kind"), SILENT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from apps.compiler.checks.examination import Notes
 from apps.compiler.model.fleet import Pool, Snapshot
+from apps.compiler.model.servers import Verify
 from apps.compiler.model.shared import ServerState
 
 # Idle connections are closed before servers that wait at least so long do it (targets/haproxy/pools.py).
@@ -26,6 +27,9 @@ def _advise_on_pool(notes: Notes, pool: Pool) -> None:
         notes.warn(
             pool, "no_server_ready", "Make a server ready; all are drained, in maintenance or of weight 0.", "servers"
         )
+    if pool.server_tls is not None and pool.server_tls.verify is Verify.NONE:
+        message = "Choose verify system or ca; without it whoever stands in between can answer for the servers."
+        notes.warn(pool, "tls_not_verified", message, "server_tls.verify")
     keepalive = pool.server_keepalive_ms
     if keepalive is not None and keepalive < LEAST_KEEPALIVE_MS:
         message = (

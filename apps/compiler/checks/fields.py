@@ -10,6 +10,7 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
+from apps.compiler.checks.servers import check_question, check_way_to_servers
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.shared import (
@@ -26,7 +27,15 @@ from apps.compiler.model.shared import (
     Route,
     Server,
     Unreadable,
-    options_of,
+)
+
+TIMES = (
+    "connect_timeout_ms",
+    "server_timeout_ms",
+    "queue_timeout_ms",
+    "server_keepalive_ms",
+    "tunnel_timeout_ms",
+    "slow_start_ms",
 )
 
 
@@ -45,9 +54,10 @@ def check_certificate(notes: Notes, certificate: Certificate) -> None:
 def check_pool(notes: Notes, pool: AnyPool, limits: Iterable[Limit]) -> None:
     """Identifier, times, limits, health check; the servers have a check of their own."""
     notes.ask(pool, "id", grammar.object_id, pool.id)
-    for name, value in options_of(pool).items():
-        if value is not None:
+    for name in TIMES:
+        if (value := getattr(pool, name)) is not None:
             notes.ask(pool, name, grammar.time_ms, value)
+    check_way_to_servers(notes, pool)
     for limit in limits:
         notes.ask(pool, "limit", grammar.limit_value, limit.value)
     if pool.health_check is not None:
@@ -64,6 +74,7 @@ def _check_health_check(notes: Notes, pool: AnyPool, check: HealthCheck) -> None
     notes.ask(pool, "health_check.fall", grammar.check_count, check.fall)
     if check.host:
         notes.ask(pool, "health_check.host", grammar.redirect_host, check.host)
+    check_question(notes, pool, check)
 
 
 def check_server(notes: Notes, server: Server, **walls: Any) -> None:

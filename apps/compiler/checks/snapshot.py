@@ -32,6 +32,7 @@ from apps.compiler.checks.fields import (
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
 from apps.compiler.checks.policies import check_rules
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
+from apps.compiler.checks.servers import check_client_certificate
 from apps.compiler.model.fleet import Pool, Snapshot
 from apps.compiler.model.shared import Certificate, LoadBalancer
 from apps.compiler.portability.incompatibilities import Named
@@ -43,7 +44,7 @@ def examine(snapshot: Snapshot) -> Examination[Snapshot]:
     notes.refuse_unreadable(snapshot.unreadable)
     notes.refuse_twins(_everything(snapshot))
     certificates = _accepted_certificates(notes, snapshot)
-    pools = _accepted_pools(notes, snapshot)
+    pools = _accepted_pools(notes, snapshot, certificates)
     _check_routes(notes, snapshot, pools)
     check_addresses(notes, snapshot)
     check_listeners_of_addresses(notes, snapshot)
@@ -79,7 +80,7 @@ def _accepted_certificates(notes: Notes, snapshot: Snapshot) -> dict[str, Certif
     return {each.id: each for each in notes.kept(snapshot.certificates)}
 
 
-def _accepted_pools(notes: Notes, snapshot: Snapshot) -> dict[str, Pool]:
+def _accepted_pools(notes: Notes, snapshot: Snapshot, certificates: dict[str, Certificate]) -> dict[str, Pool]:
     walls = {
         "local_development": snapshot.local_development,
         "own": own_addresses(
@@ -89,6 +90,7 @@ def _accepted_pools(notes: Notes, snapshot: Snapshot) -> dict[str, Pool]:
     }
     for pool in snapshot.pools:
         check_pool(notes, pool, (pool.limit, *(share.limit for share in pool.elsewhere)))
+        check_client_certificate(notes, pool, certificates)
         for server in pool.servers:
             check_server(notes, server, **walls)
     return {pool.id: replace(pool, servers=notes.kept(pool.servers)) for pool in notes.kept(snapshot.pools)}

@@ -10,12 +10,13 @@ ours that reach a file name, a section name or a map value; names chosen by peop
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
 from apps.compiler.model.listener_options import ListenerOptions
 from apps.compiler.model.policy import RuleSet
+from apps.compiler.model.servers import CheckKind, ServerOptions
 
 
 class Protocol(StrEnum):
@@ -173,13 +174,15 @@ class Server:
     port: int
     weight: int = 100
     state: ServerState = ServerState.READY
+    backup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
     """How the proxy asks a server whether it works; `path` is empty for a bare TCP connect.
 
-    Times are milliseconds.
+    Times are milliseconds. `expect_statuses` (`200-399`) stand in for `expect_status`; `send` and `expect` are for tcp,
+    `service` for grpc, `user` for databases, `host` names who greets for smtp.
     """
 
     path: str = ""
@@ -190,6 +193,15 @@ class HealthCheck:
     timeout_ms: int = 2000
     rise: int = 2
     fall: int = 3
+    kind: CheckKind = CheckKind.HTTP
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    expect_statuses: tuple[str, ...] = ()
+    expect_body: str = ""
+    send: str = ""
+    expect: str = ""
+    service: str = ""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +217,7 @@ NO_LIMIT = Limit()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolOptions:
+class PoolOptions(ServerOptions):
     """What a pool is told in every region and on every target; it is frozen by name, as it is stored. Times in ms."""
 
     connect_timeout_ms: int = 2000
@@ -229,7 +241,7 @@ class AnyPool(PoolOptions):
 
 def options_of(pool: Any) -> dict[str, Any]:
     """The options of whatever has them: a stored pool, or one of another target."""
-    return {name: getattr(pool, name) for name in PoolOptions.__slots__}
+    return {field.name: getattr(pool, field.name) for field in fields(PoolOptions)}
 
 
 @dataclass(frozen=True, slots=True)

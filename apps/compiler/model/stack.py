@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from apps.compiler.model.servers import OverflowMode
 from apps.compiler.model.shared import NO_LIMIT, AnyPool, Certificate, Limit, LoadBalancer, Server, Unreadable
 
 
@@ -102,6 +103,7 @@ class CloudPool(AnyPool):
     """One service in all its regions: the stack's own first, then in the order in which overflow tries them."""
 
     backends: tuple[CloudBackend, ...] = ()
+    overflow_mode: OverflowMode = OverflowMode.ANYWHERE
 
 
 @dataclass(frozen=True, slots=True)

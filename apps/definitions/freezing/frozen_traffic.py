@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 from django.db.models import F, QuerySet
 
 from apps.compiler.model import shared as model
-from apps.definitions.freezing.frozen_routes import frozen_routes
+from apps.compiler.model.servers import CheckKind
+from apps.definitions.freezing.frozen_routes import UNREADABLE, frozen_routes
+from apps.definitions.freezing.frozen_servers import options_of_row
 from apps.definitions.freezing.listener_certificates import Presented
 from apps.definitions.freezing.listener_options import COLUMNS, OBJECTS, frozen_options
 from apps.definitions.models import Backend, HealthCheck, Listener, LoadBalancer, Pool, Route, RoutePool, Server
@@ -64,10 +66,19 @@ def frozen_listeners(
     return found
 
 
-def frozen_checks(pools: QuerySet[Pool] | Collection[int]) -> dict[int, model.HealthCheck]:
-    """Pool → its health check."""
-    rows = HealthCheck.objects.filter(pool__in=pools).values("pool_id", *model.HealthCheck.__slots__)
-    return {row.pop("pool_id"): model.HealthCheck(**row) for row in rows}
+def frozen_checks(pools: QuerySet[Pool] | Collection[int], spoilt: dict[int, str]) -> dict[int, model.HealthCheck]:
+    """Pool → its health check; a pool whose check says nothing that could be meant is spoilt."""
+    found = {}
+    for row in HealthCheck.objects.filter(pool__in=pools).values("pool_id", *model.HealthCheck.__slots__):
+        pool = row.pop("pool_id")
+        try:
+            headers = tuple((str(name), str(value)) for name, value in row.pop("headers"))
+            statuses = tuple(map(str, row.pop("expect_statuses")))
+            kind = CheckKind(row.pop("kind"))
+            found[pool] = model.HealthCheck(kind=kind, headers=headers, expect_statuses=statuses, **row)
+        except UNREADABLE:
+            spoilt[pool] = "health_check"
+    return found
 
 
 def each_pool(
@@ -78,8 +89,8 @@ def each_pool(
     for pool in rows.order_by("id").annotate(account_name=F("account__name")):
         try:
             one = make(pool)
-        except (ValueError, TypeError):
-            spoilt[pool.pk] = "protocol, balance or overflow"
+        except UNREADABLE:
+            spoilt.setdefault(pool.pk, "protocol, balance, overflow or the way to servers")
         if pool.pk in spoilt:
             label = f"{pool.account_name}/{pool.name}"
             unreadable.append(model.Unreadable(f"pool-{pool.pk}", label, spoilt[pool.pk]))
@@ -90,7 +101,7 @@ def each_pool(
 
 def fields_of_pool(pool: Any, check: model.HealthCheck | None) -> dict[str, Any]:
     """What a pool is wherever it stands. Raises ValueError where a column says nothing that could be meant."""
-    return model.options_of(pool) | {
+    return options_of_row(pool) | {
         "id": f"pool-{pool.pk}",
         "label": f"{pool.account_name}/{pool.name}",
         "account": pool.account_name,
@@ -121,10 +132,11 @@ def frozen_servers(
 ) -> dict[int, list[model.Server]]:
     """Servers by the column `owner`."""
     found: dict[int, list[model.Server]] = defaultdict(list)
-    fields = (owner, "id", "name", "address", "port", "weight", "state")
-    for key, pk, name, address, port, weight, state in rows.order_by("id").values_list(*fields):
+    fields = (owner, "id", "name", "address", "port", "weight", "state", "backup")
+    for key, pk, name, address, port, weight, state, backup in rows.order_by("id").values_list(*fields):
         if state in model.ServerState.__members__.values():
-            found[key].append(model.Server(f"srv-{pk}", name, address, port, weight, model.ServerState(state)))
+            one = model.Server(f"srv-{pk}", name, address, port, weight, model.ServerState(state), backup)
+            found[key].append(one)
         else:
             unreadable.append(model.Unreadable(f"srv-{pk}", name, "state"))
     return found

@@ -57,16 +57,17 @@ def certificates_on(load_balancer: int) -> Presented:
     return _presented(Listener.objects.filter(load_balancer=load_balancer))
 
 
-def frozen_certificates(presented: Presented) -> tuple[Frozen, ...]:
-    """What is presented as the compiler reads it, with keys; one query."""
-    rows = Certificate.objects.filter(pk__in=presented.names).order_by("id").select_related("account")
+def frozen_certificates(presented: Presented, shown: Iterable[int] = ()) -> tuple[Frozen, ...]:
+    """What is presented, and `shown` to servers, as the compiler reads it, with keys; one query."""
+    wanted = {*presented.names, *shown}
+    rows = Certificate.objects.filter(pk__in=wanted).order_by("id").select_related("account")
     return tuple(
         Frozen(
             id=f"crt-{row.pk}",
             label=f"{row.account.name}/{row.name}",
             account=row.account.name,
             pem=row.chain_pem + unseal(row.encrypted_key).decode(),
-            hostnames=presented.names[row.pk],
+            hostnames=presented.names.get(row.pk) or tuple(row.hostnames),
         )
         for row in rows
     )

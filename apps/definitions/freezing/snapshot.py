@@ -20,7 +20,9 @@ from apps.compiler.model import fleet as fleets
 from apps.compiler.model import shared as model
 from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.stack import ON_FLEETS
+from apps.compiler.routing import number_of
 from apps.core.secrets.sealing import derived_key
+from apps.definitions.freezing.frozen_servers import open_to
 from apps.definitions.freezing.frozen_traffic import (
     each_backend,
     each_pool,
@@ -59,12 +61,13 @@ def snapshot_of(fleet: Fleet) -> fleets.Snapshot:
     others, presented = _other_regions(fleet), certificates_of(fleet)
     unreadable: list[model.Unreadable] = []
     pools = _pools(fleet, others, unreadable)
+    shown = [pool.server_tls.client_certificate_id for pool in pools if pool.server_tls]
     return fleets.Snapshot(
         fleet=fleet.name,
         region=fleet.region.name,
         load_balancers=frozen_load_balancers(fleet, presented, _bound, unreadable),
         pools=pools,
-        certificates=frozen_certificates(presented),
+        certificates=frozen_certificates(presented, [number_of(key) for key in shown if key]),
         haproxy_version=_oldest_haproxy(fleet),
         local_development=fleet.local_development,
         region_id=f"rgn-{fleet.region_id}",
@@ -192,10 +195,15 @@ def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
     )
 
 
+def _may_go_to(pool: Any, regions: _Regions) -> list[str]:
+    return open_to(pool.overflow_mode, pool.overflow_order, regions.order(pool.overflow_order))
+
+
 def _pools(fleet: Fleet, regions: _Regions, unreadable: list[model.Unreadable]) -> tuple[fleets.Pool, ...]:
     carried = _carried_pools(fleet)
-    checks, spoilt = frozen_checks(carried), dict[int, str]()
-    ready = Count("servers", filter=Q(servers__state=model.ServerState.READY))
+    spoilt: dict[int, str] = {}
+    checks = frozen_checks(carried, spoilt)
+    ready = Count("servers", filter=Q(servers__state=model.ServerState.READY, servers__backup=False))
     backends = each_backend(Backend.objects.filter(pool__in=carried).annotate(ready=ready), _share, spoilt)
     here = Server.objects.filter(backend__pool__in=carried, backend__region_id=fleet.region_id)
     servers = frozen_servers(here, "backend__pool_id", unreadable)
@@ -208,7 +216,7 @@ def _pools(fleet: Fleet, regions: _Regions, unreadable: list[model.Unreadable]) 
             servers=tuple(servers.get(pool.pk, ())),
             limit=own.limit,
             capacity_scaler=own.capacity_scaler,
-            elsewhere=tuple(shares[name] for name in regions.order(pool.overflow_order) if name in shares),
+            elsewhere=tuple(shares[name] for name in _may_go_to(pool, regions) if name in shares),
             **fields_of_pool(pool, checks.get(pool.pk)),
         )
 

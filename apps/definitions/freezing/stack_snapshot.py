@@ -14,7 +14,9 @@ from django.db.models import Q, QuerySet
 
 from apps.compiler.model import shared as model
 from apps.compiler.model import stack as stacks
+from apps.compiler.model.servers import OverflowMode
 from apps.definitions.freezing.frozen_routes import UNREADABLE
+from apps.definitions.freezing.frozen_servers import open_to
 from apps.definitions.freezing.frozen_traffic import (
     AddressOf,
     each_backend,
@@ -92,7 +94,8 @@ def frozen_pools(
 ) -> tuple[stacks.CloudPool, ...]:
     """Pools with their backends in all regions: the own one first, then as overflow tries them. Six queries."""
     keys = list(rows.order_by("id").values_list("pk", flat=True))
-    checks, spoilt, nearest = frozen_checks(keys), dict[int, str](), _nearest(own_region)
+    spoilt, nearest = dict[int, str](), _nearest(own_region)
+    checks = frozen_checks(keys, spoilt)
     servers = frozen_servers(Server.objects.filter(backend__pool__in=keys), "backend_id", unreadable)
 
     def backend(row: Any, limit: model.Limit, scaler: float) -> stacks.CloudBackend:
@@ -103,10 +106,14 @@ def frozen_pools(
 
     def frozen(pool: Any) -> stacks.CloudPool:
         first = [own_region.name] if own_region else []
-        order = dict.fromkeys([*first, *pool.overflow_order, *nearest])
+        order = dict.fromkeys([*pool.overflow_order, *nearest])
+        # A stack that stands for all regions serves each where it is; its capabilities say what is lost.
+        order = dict.fromkeys([*first, *open_to(pool.overflow_mode, pool.overflow_order, order)]) if first else order
         there = backends[pool.pk]
         own = tuple(there[name] for name in order if name in there)
-        return stacks.CloudPool(backends=own, **fields_of_pool(pool, checks.get(pool.pk)))
+        return stacks.CloudPool(
+            backends=own, overflow_mode=OverflowMode(pool.overflow_mode), **fields_of_pool(pool, checks.get(pool.pk))
+        )
 
     return each_pool(Pool.objects.filter(pk__in=keys), frozen, spoilt, unreadable)
 

@@ -75,7 +75,7 @@ def typed(field: forms.Field, text: Any) -> Any:
     if field.type in LISTS:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return (pairs(lines) if field.type == "object" else lines) or None
-    text = text.strip()
+    text = text.strip().replace("\r\n", "\n")
     if field.type == "boolean":
         return {"true": True, "false": False}.get(text)
     return int(text) if field.type == "integer" and re.fullmatch(r"[0-9]{1,12}", text) else text or None

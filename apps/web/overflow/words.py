@@ -12,6 +12,7 @@ WHY = {
     "connections": "{source} is at its limit of requests in flight",
     "down": "{source} has no usable server",
     "drained": "{source} is drained",
+    "kept": "clients of {source} stay with the servers that they know",
     "full": "every region is at its limit, so the excess is spread over all regions",
 }
 

@@ -15,15 +15,15 @@ from apps.definitions.models import Pool
 from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import field_at, fields_of
 from apps.definitions.shapes.base.words import as_texts
-from apps.definitions.shapes.traffic.pool import BackendSpec, HealthCheckSpec, LimitSpec, Overflow, PoolSpec, ServerSpec
+from apps.definitions.shapes.traffic.pool import BackendSpec, LimitSpec, Overflow, PoolSpec, ServerSpec
 from apps.fleet.models import Region
 from apps.web.kit.edit_conflicts import remember
 from apps.web.kit.shape_fields import Text, form_field, pairs, plain_fields, typed, written
+from apps.web.pools.servers import CHECK, OBJECTS, WAY, Part, object_fields, object_of, parts, text_of, texts_of_object
 
 Texts = dict[str, str]
-CHECKED = "/spec/health_check"
 SPARE = "__prefix__"  # the row that the page copies when one is added
-WHEN_FULL, ORDER = "/spec/overflow/when_full", "/spec/overflow/order"
+MODE, WHEN_FULL, ORDER = "/spec/overflow/mode", "/spec/overflow/when_full", "/spec/overflow/order"
 TAGS = "/spec/tags"
 SERVER = tuple(field.name for field in fields_of(ServerSpec))
 
@@ -37,16 +37,11 @@ def _backend_fields(pointer: str) -> dict[str, forms.Field]:
 
 
 def _overflow_fields() -> dict[str, forms.Field]:
-    return {WHEN_FULL: form_field(field_at(Overflow, "when_full")), ORDER: form_field(field_at(Overflow, "order"))}
+    return {pointer: form_field(field_at(Overflow, pointer.rpartition("/")[2])) for pointer in (MODE, WHEN_FULL, ORDER)}
 
 
 def _tags_field() -> forms.Field:
     return form_field(field_at(PoolSpec, "tags"), forms.TextInput(attrs={"class": "mono"}))
-
-
-def _check_fields() -> dict[str, forms.Field]:
-    switch = forms.BooleanField(label="Enable health checks", required=False, initial=True)
-    return {CHECKED: switch} | plain_fields(HealthCheckSpec, CHECKED)
 
 
 class PoolForm(forms.Form):
@@ -68,7 +63,9 @@ class PoolForm(forms.Form):
                 self.fields["/account"] = Text(
                     label="Account", required=False, help_text="Default: the operator's account."
                 )
-        self.fields.update(_pool_fields() | {TAGS: _tags_field()} | _overflow_fields() | _check_fields())
+        self.fields.update(_pool_fields() | {TAGS: _tags_field()} | _overflow_fields())
+        for name in OBJECTS:
+            self.fields.update(object_fields(name))
         self.rows = {index: self._row_numbers(data, texts or {}, index) for index in range(len(regions))}
         for index, numbers in self.rows.items():
             self.fields.update(_backend_fields(f"/spec/backends/{index}"))
@@ -91,17 +88,18 @@ class PoolForm(forms.Form):
 
     def _value(self, pointer: str) -> Any:
         """A number where one is wanted and was typed, None where nothing was typed, else the text as it is."""
-        return typed(self.fields[pointer], self.text(pointer))
+        field = self.fields[pointer]
+        return typed(field, self.text(pointer)) if isinstance(field, Text) else bool(self.cleaned_data.get(pointer))
 
     def spec(self) -> dict[str, Any]:
         """The document of what was typed."""
         spec: dict[str, Any] = {name.removeprefix("/spec/"): self._value(name) for name in _pool_fields()}
-        spec["overflow"] = {"when_full": self._value(WHEN_FULL), "order": re.split(r"[,;\s]+", self.text(ORDER))}
-        spec["overflow"]["order"] = [name for name in spec["overflow"]["order"] if name]
+        order = [name for name in re.split(r"[,;\s]+", self.text(ORDER)) if name]
+        spec["overflow"] = {"mode": self._value(MODE), "when_full": self._value(WHEN_FULL), "order": order}
         spec["tags"] = pairs([entry for entry in re.split(r"[,;\s]+", self.text(TAGS)) if entry])
-        if self.cleaned_data.get(CHECKED):
-            names = [name for name in _check_fields() if name != CHECKED]
-            spec["health_check"] = {name.rpartition("/")[2]: self._value(name) for name in names}
+        for name in OBJECTS:
+            if self.cleaned_data.get(f"/spec/{name}"):
+                spec[name] = object_of(name, self.fields, self.cleaned_data)
         spec["backends"] = []
         for index, region in enumerate(self.regions):
             pointer = f"/spec/backends/{index}"
@@ -150,7 +148,8 @@ class PoolForm(forms.Form):
     @property
     def basics(self) -> list[forms.BoundField]:
         """Fields of the pool itself."""
-        return [self[name] for name in (*_pool_fields(), TAGS)]
+        apart = {f"/spec/{name}" for name in WAY}
+        return [self[name] for name in (*_pool_fields(), TAGS) if name not in apart]
 
     @property
     def overflow(self) -> list[forms.BoundField]:
@@ -160,7 +159,12 @@ class PoolForm(forms.Form):
     @property
     def check(self) -> list[forms.BoundField]:
         """Fields of the health check, its switch first."""
-        return [self[name] for name in _check_fields()]
+        return [self[name] for name in object_fields(CHECK)]
+
+    @property
+    def parts(self) -> list[Part]:
+        """What may be said of servers beside it."""
+        return parts(self)
 
     @property
     def reason(self) -> forms.BoundField:
@@ -191,14 +195,16 @@ class PoolForm(forms.Form):
 
 
 def texts_of_pool(pool: Pool, regions: list[Region], spec: dict[str, Any] | None = None) -> Texts:
-    """The pool as the texts of the form's fields, or `spec` in its place; sending them decides over the pool."""
+    """The pool as the texts of the form's fields, or `spec` in its pointer; sending them decides over the pool."""
     document = dict(spec or describe(pool))
-    check, backends = document.pop("health_check"), {each["region"]: each for each in document.pop("backends")}
+    objects = {name: document.pop(name) for name in OBJECTS}
+    backends = {each["region"]: each for each in document.pop("backends")}
     overflow, tags = document.pop("overflow"), document.pop("tags")
     texts = {f"/spec/{name}": written(value) for name, value in document.items()}
-    texts |= {WHEN_FULL: overflow["when_full"], ORDER: ", ".join(overflow["order"]), TAGS: ", ".join(as_texts(tags))}
-    texts |= {"version": str(pool.version), "began": remember(pool), CHECKED: "on" if check else ""}
-    texts |= {f"{CHECKED}/{name}": written(value) for name, value in (check or {}).items()}
+    texts |= {MODE: overflow["mode"], WHEN_FULL: overflow["when_full"], ORDER: ", ".join(overflow["order"])}
+    texts |= {"version": str(pool.version), "began": remember(pool), TAGS: ", ".join(as_texts(tags))}
+    for name, value in objects.items():
+        texts |= texts_of_object(name, value)
     for index, region in enumerate(regions):
         if region.name in backends:
             texts |= _texts_of_backend(f"/spec/backends/{index}", backends[region.name])
@@ -212,5 +218,5 @@ def _texts_of_backend(pointer: str, backend: dict[str, Any]) -> Texts:
         texts[f"{pointer}/limit/value"] = ""
     texts[f"{pointer}/capacity_scaler"] = written(backend["capacity_scaler"])
     for number, server in enumerate(backend["servers"]):
-        texts |= {f"{pointer}/servers/{number}/{field}": written(server[field]) for field in SERVER}
+        texts |= {f"{pointer}/servers/{number}/{field}": text_of(server[field]) for field in SERVER}
     return texts

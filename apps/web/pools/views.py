@@ -30,6 +30,7 @@ from apps.web.kit.worst_first import keyset_page, severity
 from apps.web.overflow.parts import shown
 from apps.web.pools.form import PoolForm, texts_of_pool
 from apps.web.pools.limits import limit_notes
+from apps.web.pools.servers import said_of_servers
 from apps.web.pools.tables import backends_table, charts, number_cells, policy_of
 from apps.web.sizing.balance import who_works
 
@@ -71,6 +72,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "may_write": _may_write(request, pool),
         "conditions": conditions_of("Pool", [pk])[pk] if _is_own(request, pool) else [],
         "check": getattr(pool, "health_check", None),
+        "servers_say": said_of_servers(pool),
         "now": now,
         **number_cells(now.numbers),
         "backends": backends_table(pool, observe.server_rows(request.actor, pk), measured(request.actor, pools=[pk])),

@@ -45,11 +45,6 @@ _FOUND = ("{", "var(txn.route)", "-m", "found", "}")
 _NOT_FOUND = ("if", "!", *_FOUND)
 
 
-def certificate_path(certificate_id: str) -> str:
-    """`crt-3` → `certs/crt-3.pem`."""
-    return f"certs/{certificate_id}.pem"
-
-
 def add_listener(
     document: Document,
     snapshot: Snapshot,

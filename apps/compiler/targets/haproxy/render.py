@@ -15,7 +15,6 @@ from apps.compiler.targets.haproxy.frontends import (
     add_latency,
     add_listener,
     add_probe,
-    certificate_path,
 )
 from apps.compiler.targets.haproxy.listeners.client_address import address_maps
 from apps.compiler.targets.haproxy.listeners.tls import certificate_list_path
@@ -23,6 +22,7 @@ from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, 
 from apps.compiler.targets.haproxy.names import refused_map
 from apps.compiler.targets.haproxy.overflow import admission
 from apps.compiler.targets.haproxy.overflow.ceilings import add_ceilings, add_gate_ceilings, ceiling_map, defaults_of
+from apps.compiler.targets.haproxy.overflow.kept_clients import cookie_map
 from apps.compiler.targets.haproxy.overflow.limits import limit_maps
 from apps.compiler.targets.haproxy.overflow.local_traffic import (
     KEY_MAP,
@@ -39,6 +39,13 @@ from apps.compiler.targets.haproxy.overflow.remote_traffic import (
     add_tcp_remote_traffic,
 )
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
+from apps.compiler.targets.haproxy.servers.own_region import OwnRegion
+from apps.compiler.targets.haproxy.servers.tls import (
+    add_certificates_shown,
+    authority_files,
+    certificate_path,
+    certificates_shown,
+)
 from apps.compiler.targets.haproxy.static_ips.anycast import BIRD_FILE, render_anycast
 from apps.compiler.targets.haproxy.static_ips.vrrp import VRRP_FILE, render_vrrp
 from apps.compiler.targets.haproxy.verify import address_verification, config_verification
@@ -72,7 +79,7 @@ def render(snapshot: Snapshot) -> Rendering:
     files |= {path: map_content(entries) for path, entries in maps.items()}
     files |= {path: _list_content(wanted) for path, wanted in lists.items()}
     files |= {certificate_path(item.id): item.pem.encode("ascii") for item in _used_certificates(snapshot)}
-    files |= _address_files(snapshot)
+    files |= authority_files(snapshot.pools) | _address_files(snapshot)
     return Rendering(files, _binds(snapshot), owners, document, maps, lists, snapshot)
 
 
@@ -127,11 +134,13 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
     for front in fronts:
         for listener in sorted(front.listeners, key=lambda listener: number_of(listener.id)):
             add_listener(document, snapshot, front, listener, maps)
+    add_certificates_shown(document, snapshot.pools)
+    region = OwnRegion(snapshot.region_id, len(own.nodes) if own is not None else 0)
     for pool in sorted(snapshot.pools, key=lambda pool: number_of(pool.id)):
         defaults = defaults_of(pool, snapshot)
-        add_pool(document, pool, defaults)
+        add_pool(document, pool, defaults, region)
         if own is not None and needs_queue(pool):
-            add_queue(document, pool, len(own.nodes), defaults)
+            add_queue(document, pool, defaults, region)
     for front in fronts:
         for route in sorted(front.routes, key=lambda route: route.id):
             if route.fixed_response is not None:
@@ -164,7 +173,7 @@ def _has_tcp(snapshot: Snapshot) -> bool:
 def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, Entries]:
     maps = {settings.LATENCY_MAP: settings.latency_entries()} | refused_map(snapshot)
     if own_region(snapshot) is not None:
-        maps |= limit_maps(snapshot) | ceiling_map(snapshot) | bypass_map(snapshot)
+        maps |= limit_maps(snapshot) | ceiling_map(snapshot) | bypass_map(snapshot) | cookie_map(snapshot)
         maps |= {KEY_MAP: {"key": snapshot.overflow_key}}
     for served, entries in of_routes.items():
         maps |= entries.by_path(served)
@@ -222,6 +231,7 @@ def _default_first(listener: Listener) -> list[str]:
 
 def _used_certificates(snapshot: Snapshot) -> list[Certificate]:
     used = {key for listener in _listeners(snapshot) for key in listener.certificate_ids}
+    used |= set(certificates_shown(snapshot.pools))
     return [certificate for certificate in snapshot.certificates if certificate.id in used]
 
 

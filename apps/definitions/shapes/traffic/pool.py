@@ -7,13 +7,14 @@ from typing import Annotated, ClassVar
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.compiler.model.servers import HttpVersion, OverflowMode, ProxyProtocol, Reuse
 from apps.compiler.model.shared import Balance, LimitKind, LimitScope, Protocol, ServerState, WhenFull
 from apps.compiler.model.shared import Limit as PlainLimit
 from apps.core.errors import FieldError
-from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Grammar, Shape, Wrong
+from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Shape, Wrong
 from apps.definitions.shapes.base.words import (
     LISTED,
-    METHODS,
+    Boolean,
     ByName,
     Name,
     Port,
@@ -25,6 +26,11 @@ from apps.definitions.shapes.base.words import (
     whole,
     word,
 )
+from apps.definitions.shapes.servers.connections import PROXY_PROTOCOLS, REUSE, VERSIONS, Connections, Retries
+from apps.definitions.shapes.servers.fitting import fits
+from apps.definitions.shapes.servers.health import AgentCheck, HealthCheckSpec, OutlierEjection
+from apps.definitions.shapes.servers.persistence import Persistence
+from apps.definitions.shapes.servers.server_tls import ServerTls
 
 HIGHEST_LIMIT = 10_000_000
 RUN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$"
@@ -50,10 +56,11 @@ WHEN_FULL = {
     WhenFull.QUEUE: "Queue in the local region",
     WhenFull.REFUSE: "Answer 503",
 }
-# Forms offer those that a server answers without a body.
-CHECK_METHOD = Grammar(
-    grammar.method, {"type": "string", "enum": METHODS}, labels={name: name for name in ("GET", "HEAD", "OPTIONS")}
-)
+MODES = {
+    OverflowMode.ANYWHERE: "Every region with servers",
+    OverflowMode.LISTED: "The regions listed below",
+    OverflowMode.NEVER: "Nowhere",
+}
 PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.TCP: "TCP"}
 
 
@@ -74,6 +81,9 @@ class ServerSpec(Shape):
         word(ServerState, STATES),
         About("`drain` finishes what it has and takes nothing new; `maintenance` closes it.", "State", ""),
     ] = ServerState.READY
+    backup: Annotated[
+        Boolean, About("It gets requests only while no other server of the region is up.", "Backup", "")
+    ] = False
 
 
 def _fits_kind(value: int, data: Data) -> None:
@@ -147,37 +157,28 @@ class BackendSpec(Shape):
     ] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HealthCheckSpec(Shape):
-    """How servers are asked whether they are well; an empty path only connects."""
-
-    component: ClassVar[str] = "HealthCheck"
-
-    path: Annotated[
-        str,
-        text(grammar.check_path, "a path with an optional query", 1024, blank=True),
-        About("What is asked for.", "Path", "Leave empty to check only the TCP connection.", "/up"),
-    ] = ""
-    method: Annotated[str, CHECK_METHOD, About("How it is asked.", "Method", "")] = "GET"
-    host: Annotated[
-        str,
-        text(grammar.redirect_host, "a host name without wildcard", 253, blank=True),
-        About("The Host header of the question.", "Host header", ""),
-    ] = ""
-    expect_status: Annotated[int, whole(200, 599), About("What a well server answers.", "Expected status", "")] = 200
-    interval_ms: Annotated[TimeMs, About("Time between two checks.", "Every", "ms")] = 2000
-    timeout_ms: Annotated[TimeMs, About("Time for an answer.", "Response timeout", "ms")] = 2000
-    rise: Annotated[
-        int, whole(1, 100), About("A server is up after so many.", "Up after", "consecutive successful checks")
-    ] = 2
-    fall: Annotated[
-        int, whole(1, 100), About("A server is down after so many.", "Down after", "consecutive failed checks")
-    ] = 3
+def _names_regions(value: tuple[str, ...], data: Data) -> None:
+    mode = data.get("mode")
+    if mode is OverflowMode.LISTED and not value:
+        raise GrammarError("missing", "Name the regions that overflow may go to, or choose mode never.")
+    if mode is OverflowMode.NEVER and value:
+        raise GrammarError("mode", "Overflow goes nowhere in mode never; leave the order out or choose listed.")
 
 
 @dataclass(frozen=True, slots=True)
 class Overflow(Shape):
-    """What happens when all regions are full, and which regions are tried first."""
+    """Where overflow may go, which regions are tried first, and what happens when all are full."""
+
+    mode: Annotated[
+        OverflowMode,
+        word(OverflowMode, MODES),
+        About(
+            "`anywhere`: to every region in which the pool has servers; `listed`: to those of `order` alone; "
+            "`never`: a region's requests stay in it.",
+            "Overflow to",
+            "",
+        ),
+    ] = OverflowMode.ANYWHERE
 
     when_full: Annotated[
         WhenFull,
@@ -190,6 +191,8 @@ class Overflow(Shape):
         tuple[ByName, ...],
         LISTED,
         Distinct(),
+        Check(_names_regions),
+        ALWAYS,
         About("Regions that are tried first.", "Overflow order", "Region names in order. Default: nearest first."),
     ] = ()
 
@@ -202,7 +205,7 @@ def _can_wait(value: Overflow, data: Data) -> None:
 
 def _spoken_with_servers(value: Protocol, _: Data) -> None:
     if value is Protocol.HTTPS:
-        raise GrammarError("choice", "Pools speak http or tcp with their servers.")
+        raise GrammarError("choice", "Write http or tcp, and server_tls: {} to encrypt it.")
 
 
 NO_OVERFLOW = Overflow()
@@ -238,7 +241,75 @@ class PoolSpec(Shape):
             "ms. Default: the HAProxy default.",
         ),
     ] = None
-    health_check: Annotated[HealthCheckSpec | None, About("How servers are asked whether they are well.")] = None
+    tunnel_timeout_ms: Annotated[
+        TimeMs | None,
+        About(
+            "ms of silence until a WebSocket or another upgraded connection (tcp: any) is closed.",
+            "Close tunnels after",
+            "ms of silence. Default: one hour.",
+        ),
+    ] = None
+    server_tls: Annotated[
+        ServerTls | None,
+        fits("server_tls"),
+        About("TLS to servers; without it they are spoken to in the clear.", "Encrypt the way to servers"),
+    ] = None
+    http_version: Annotated[
+        HttpVersion,
+        word(HttpVersion, VERSIONS),
+        fits("http_version"),
+        About("`2` is needed by gRPC: by ALPN with TLS, without it at once (h2c).", "HTTP to servers", ""),
+    ] = HttpVersion.HTTP1
+    host_header: Annotated[
+        str,
+        text(grammar.redirect_host, "a host name without wildcard", 253, blank=True),
+        fits("host_header"),
+        About("The Host header that servers get; empty keeps that of the request.", "Host header to servers", ""),
+    ] = ""
+    proxy_protocol: Annotated[
+        ProxyProtocol,
+        word(ProxyProtocol, PROXY_PROTOCOLS),
+        About("Begin each connection to a server with the client's address.", "PROXY protocol to servers", ""),
+    ] = ProxyProtocol.NONE
+    connection_reuse: Annotated[
+        Reuse,
+        word(Reuse, REUSE),
+        About(
+            "Which requests an idle connection to a server may take: those that can be repeated (`safe`), `always`, "
+            "those of the same client (`never`), none (`close`).",
+            "Reuse connections",
+            "",
+        ),
+    ] = Reuse.SAFE
+    persistence: Annotated[
+        Persistence | None, fits("persistence"), About("By what a client stays with its server.", "Keep clients")
+    ] = None
+    health_check: Annotated[
+        HealthCheckSpec | None,
+        fits("health_check", "http_version"),
+        About("How servers are asked whether they are well."),
+    ] = None
+    agent_check: Annotated[
+        AgentCheck | None, About("Servers say how much they take, on a port of its own.", "Ask an agent on servers")
+    ] = None
+    outlier_ejection: Annotated[
+        OutlierEjection | None,
+        fits("outlier_ejection", "health_check"),
+        About("Servers that fail requests are left out for a while.", "Leave out servers that fail"),
+    ] = None
+    slow_start_ms: Annotated[
+        TimeMs | None,
+        About("ms in which a server that came up reaches its full share.", "Slow start", "ms. Default: at once."),
+    ] = None
+    connections: Annotated[
+        Connections | None,
+        fits("connections"),
+        About("How many requests a server gets at once.", "Bound requests for each server"),
+    ] = None
+    retries: Annotated[
+        Retries | None,
+        About("What is sent again; null: three times after a failed connection or no answer.", "Set retries"),
+    ] = None
     backends: Annotated[
         tuple[BackendSpec, ...], LISTED, Distinct(("region",)), About("The pool's share in each region.")
     ] = ()

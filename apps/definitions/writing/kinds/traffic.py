@@ -15,7 +15,7 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.models import Backend, Certificate, HealthCheck, Pool, Server
-from apps.definitions.shapes.base.writing import copy_plain
+from apps.definitions.shapes.base.writing import copy_objects, copy_plain
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.definitions.shapes.traffic.pool import BackendSpec, PoolSpec, ServerSpec
 from apps.definitions.values.certificates import read_certificate
@@ -24,6 +24,9 @@ from apps.definitions.writing.kinds.grants import reject_lost_tags
 from apps.definitions.writing.rules.usage import users_of
 from apps.fleet.models import Fleet, Region
 from apps.fleet.selectors import addresses_of_installation
+
+# Objects of a pool that have a column each.
+OBJECTS = ("server_tls", "persistence", "agent_check", "outlier_ejection", "connections", "retries")
 
 
 def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec: CertificateSpec) -> None:
@@ -47,6 +50,7 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
     regions = [_region_of_backend(changes, backend, index) for index, backend in enumerate(spec.backends)]
     for index, name in enumerate(spec.overflow.order):
         changes.named(Region, name, f"/spec/overflow/order/{index}")
+    certificate = _client_certificate(changes, owner, spec)
     if row.pk is not None and row.protocol != spec.protocol and users_of(changes.actor, row):
         changes.add_error(
             "/spec/protocol",
@@ -58,8 +62,11 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
         changes.mark_affected(row)  # a region that it leaves loses it
         if row.tags != dict(spec.tags):
             changes.deferred.add(partial(reject_lost_tags, row, row.tags))
-    row.account, row.when_full, row.overflow_order = owner, spec.overflow.when_full, list(spec.overflow.order)
+    row.account, row.client_certificate = owner, certificate
+    row.overflow_mode, row.when_full = spec.overflow.mode, spec.overflow.when_full
+    row.overflow_order = list(spec.overflow.order)
     copy_plain(spec, row)
+    copy_objects(spec, row, *OBJECTS)
     row.save()
     changes.lookups.remember(row, "Pool", owner.name, row.name)
     _store_check(row, spec)
@@ -68,6 +75,18 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
         if region:
             _store_backend(changes, row, region, backend)
     changes.mark_affected(row)
+
+
+def _client_certificate(changes: ChangeSet, owner: Account, spec: PoolSpec) -> Certificate | None:
+    """The certificate that servers are shown: of the pool's own account, whoever uses the pool."""
+    name = spec.server_tls.client_certificate if spec.server_tls else None
+    if name is None:
+        return None
+    found = Certificate.objects.filter(account=owner, name=name).first()
+    if found is None:
+        message = f"There is no certificate {name} in account {owner.name}."
+        changes.add_error("/spec/server_tls/client_certificate", "unknown", message)
+    return found
 
 
 def _region_of_backend(changes: ChangeSet, backend: BackendSpec, index: int) -> Region | None:

@@ -90,7 +90,7 @@ _USERS: dict[type[Any], Callable[[Any], Users]] = {
     Stack: _of_stack,
     AddressPool: lambda row: _named("static IP", row.static_ips.all()),
     StaticIP: _of_static_ip,
-    Certificate: lambda row: _listeners(Q(certificates=row)),
+    Certificate: lambda row: _listeners(Q(certificates=row)) + _named("pool", row.pools.order_by("name")),
     Pool: _of_pool,
     LoadBalancer: _of_load_balancer,
     Policy: lambda row: _named("route", Route.objects.filter(policy_links__policy=row).order_by("name")),

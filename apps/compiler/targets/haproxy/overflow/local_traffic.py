@@ -40,7 +40,9 @@ from apps.compiler.targets.haproxy.overflow.admission import (
     no,
     variable,
 )
+from apps.compiler.targets.haproxy.overflow.kept_clients import add_kept_at_home, add_kept_last, add_kept_region
 from apps.compiler.targets.haproxy.overflow.limits import ORDER_MAP, SPREAD_MAP
+from apps.compiler.targets.haproxy.servers.persistence import needs_client_address
 from apps.compiler.targets.haproxy.settings import HTTP, REPEATABLE, TCP
 from apps.compiler.targets.haproxy.writer import Document, Section
 
@@ -96,12 +98,14 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     governed = look_up(rules, own)
     rules.stay(no(governed))
     rules.let("why", "str(down)", ("{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
+    add_kept_region(rules, snapshot, [(region, gate(region, rules.is_http)) for region in others])
     unlimited = ("{", f"var(txn.{variable('limit', own)})", "-m", "beg", "|||", "}")
     rules.stay((*unlimited, *no(found("why"))))
     add_counts(rules, own, local=True, remote=False)
     add_refusal(rules, own, "why")
     if rules.is_http:
         add_exemption(rules)
+    add_kept_at_home(rules, snapshot, own)
     add_admission(rules, own, OWN_KEY, no(found("why")))
     rules.stay(no(found("why")))
     if others:
@@ -114,6 +118,7 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     rules.say("last", "%[var(txn.to)];", (*found("to"), *keeps))
     rules.say("last", "%[var(txn.next)];", (*found("next"), *keeps))
     rules.say("last", "%[var(txn.to)];%[var(txn.next)];", found("both"))
+    add_kept_last(rules, snapshot)
     _add_destination(rules, others)
 
 
@@ -159,14 +164,16 @@ def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
     empty = ("{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}")
     for region in others:
         there = ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "gt", "0", "}")
-        rules.let("to", f"str({region.id})", (*found("shares"), *equals("to", own.id), *empty, *there))
+        known = found(variable("limit", region))  # a region where the pool may go at all
+        rules.let("to", f"str({region.id})", (*found("shares"), *equals("to", own.id), *empty, *there, *known))
     alone = (*equals("when_full", WhenFull.SPREAD), *found("to"), *no(found("next")))
     rules.let("both", "str(yes)", alone)
     for region in others:
         there = ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "gt", "0", "}")
         behind = (*no(found("next")), *no(equals("to", own.id)), *no(equals("to", region.id)))
         open_to_all = no(equals(variable("full", region), "drained"))
-        rules.let("next", f"str({region.id})", (*found("both"), *behind, *there, *open_to_all))
+        known = found(variable("limit", region))
+        rules.let("next", f"str({region.id})", (*found("both"), *behind, *there, *open_to_all, *known))
     rules.let("why", "str(full)", (*found("shares"), *found("to")))
     stays = equals("to", own.id)
     rules.say("flow", f"%[var(txn.pool)]/to/{own.id}/full", stays)
@@ -253,6 +260,8 @@ def _gate(document: Document, snapshot: Snapshot, name: str, *, behind: bool) ->
     section.add("http-request", "set-header", "x-spillway-pool", "%[var(txn.pool)]")
     section.add("http-request", "set-header", "x-spillway-from", snapshot.region_id)
     section.add("http-request", "set-header", "x-spillway-last", "%[var(txn.last)]", "if", *found("last"))
+    if any(map(needs_client_address, snapshot.pools)):
+        section.add("http-request", "set-header", "x-spillway-client", "%[src]")
     section.add("http-response", "set-var(txn.served)", "res.hdr(x-spillway-region)")
     section.add("http-response", "set-var-fmt(txn.flow)", "%[var(txn.pool)]/to/%[var(txn.served)]/%[var(txn.why)]")
     refusal = f"%[var(txn.pool)]/refuse/{snapshot.region_id}/full"

@@ -26,6 +26,7 @@ from apps.compiler.targets.haproxy.overflow.admission import (
     no,
 )
 from apps.compiler.targets.haproxy.overflow.local_traffic import HEALTH_PATH, KEY
+from apps.compiler.targets.haproxy.servers.persistence import needs_client_address
 from apps.compiler.targets.haproxy.settings import HTTP, TCP
 from apps.compiler.targets.haproxy.writer import Document, Expanded, Section
 
@@ -59,6 +60,9 @@ def add_http_remote_traffic(
     for name in ("pool", "from"):
         rules.let(name, f"req.hdr(x-spillway-{name})")
     rules.let("last", "req.hdr(x-spillway-last)")
+    if any(map(needs_client_address, snapshot.pools)):
+        told = ("{", "req.hdr(x-spillway-client)", "-m", "found", "}")
+        rules.add("set-src", "req.hdr_ip(x-spillway-client)", given=told)
     _add_verdict(rules, own)
     turned_away = found("verdict")
     refusal = ("hdr", "x-spillway-refused", "%[var(txn.verdict)]", "hdr", "x-spillway-region", snapshot.region_id)

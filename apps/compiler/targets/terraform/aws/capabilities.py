@@ -36,6 +36,7 @@ from apps.compiler.portability.rules import Sentences, unsupported_rules
 from apps.compiler.targets.terraform.aws import limits
 from apps.compiler.targets.terraform.aws.balancers import speaks_http2
 from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of, path_patterns
+from apps.compiler.targets.terraform.aws.servers import unsupported_on_the_way
 from apps.compiler.targets.terraform.aws.timeouts import check_times
 from apps.compiler.targets.terraform.aws.whole import unsupported_in_stack
 from apps.compiler.targets.terraform.listener_options import unsupported_options
@@ -279,6 +280,7 @@ def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
             "Target groups know no weights of servers: each gets the same share.", "Put servers of one size in a pool.",
         )  # fmt: skip
     yield from _of_times(pool)
+    yield from unsupported_on_the_way(pool)
 
 
 def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
@@ -359,7 +361,7 @@ def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Inc
     if check is None:
         return
     lowest, highest = limits.CHECK_STATUS
-    if check.path and not lowest <= check.expect_status <= highest:
+    if check.path and not check.expect_statuses and not lowest <= check.expect_status <= highest:
         yield _refused(
             pool, "health_check_status", "health_check.expect_status",
             f"Target groups take a status from {lowest} to {highest} for healthy.", "Expect another status.",

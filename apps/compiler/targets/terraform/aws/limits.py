@@ -26,6 +26,7 @@ CHECK_INTERVAL_S = (5, 300)
 CHECK_TIMEOUT_S = (2, 120)
 CHECK_COUNT = (2, 10)
 CHECK_STATUS = (200, 499)
+SLOW_START_S = (30, 900)
 IDLE_TIMEOUT_S = (1, 4000)
 NLB_IDLE_S = 350
 """How long an NLB keeps a connection on which nothing moves, unless its listener says otherwise."""

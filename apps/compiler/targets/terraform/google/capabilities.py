@@ -42,6 +42,7 @@ from apps.compiler.portability.incompatibilities import Incompatibility, Severit
 from apps.compiler.portability.rules import Sentences, unsupported_rules
 from apps.compiler.routing import covers_scheme
 from apps.compiler.targets.terraform.google.quotas import unsupported_in_certificate, unsupported_in_url_maps
+from apps.compiler.targets.terraform.google.servers import unsupported_on_the_way
 from apps.compiler.targets.terraform.google.services import (
     check_times,
     ready_servers,
@@ -188,6 +189,7 @@ def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
     yield from _of_limits(pool)
     yield from _of_choice(pool)
     yield from _of_health_check(pool, pool.health_check)
+    yield from unsupported_on_the_way(pool)
     if pool.protocol is Protocol.TCP:
         return
     yield from _of_times(pool)
@@ -264,7 +266,7 @@ def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Inc
             "Google serves no group without a check: it connects to each server.", "Write a health check with a path.",
         )  # fmt: skip
         return
-    if check.path and check.expect_status != 200:
+    if check.path and check.expect_status != 200 and not check.expect_statuses:
         yield _refused(
             pool, "health_check_status", "health_check.expect_status",
             f"Google takes 200 for healthy and nothing else, not {check.expect_status}.",

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
+from apps.compiler.model.servers import CheckKind
 from apps.compiler.model.shared import Balance, HealthCheck, LimitKind, LimitScope, Protocol, Server, ServerState
 from apps.compiler.model.stack import CloudBackend, CloudPool, StackSnapshot
 from apps.compiler.targets.terraform.document import terraform_name
@@ -34,6 +35,13 @@ from apps.compiler.targets.terraform.google.resources import (
     id_of,
     resource,
     stack_resource,
+)
+from apps.compiler.targets.terraform.google.servers import (
+    HASHED,
+    affinity_of,
+    is_hashed,
+    outlier_detection,
+    protocol_of,
 )
 
 Block = dict[str, Any]
@@ -62,7 +70,7 @@ def pool_resources(snapshot: StackSnapshot, pool: CloudPool) -> Iterator[Resourc
     """The pool's health check, the groups of its regions, its backend service."""
     zones = dict(snapshot.network.zones)
     placed = [backend for backend in pool.backends if backend.region in zones]
-    yield resource(CHECK, snapshot.id, pool.id, _check(pool.health_check))
+    yield resource(CHECK, snapshot.id, pool.id, _check(pool.health_check, protocol_of(pool)))
     for backend in placed:
         yield from _group(snapshot, backend, zones[backend.region])
     yield resource(SERVICE, snapshot.id, pool.id, _service(pool, placed))
@@ -77,7 +85,8 @@ def nobody(snapshot: StackSnapshot) -> Iterator[Resource]:
 
 def ready_servers(backend: CloudBackend) -> list[Server]:
     """Those that take traffic; one that is drained leaves the group and finishes what it has."""
-    return [server for server in backend.servers if server.state is ServerState.READY and server.weight > 0]
+    ready = (server for server in backend.servers if server.state is ServerState.READY and server.weight > 0)
+    return [server for server in ready if not server.backup]
 
 
 def whole_seconds(milliseconds: int) -> int:
@@ -90,15 +99,16 @@ def _service(pool: CloudPool, placed: list[CloudBackend]) -> Block:
     served = placed if any(backend.capacity_scaler > 0 for backend in placed) else []
     timeout = whole_seconds(pool.server_timeout_ms)
     http = pool.protocol is not Protocol.TCP
-    affinity = {"session_affinity": "CLIENT_IP"} if pool.balance is Balance.SOURCE else {}
+    locality = HASHED if is_hashed(pool) else LOCALITY[pool.balance]
     body: Block = {
         "load_balancing_scheme": SCHEME,
-        "protocol": pool.protocol.upper(),
+        "protocol": protocol_of(pool),
         "timeout_sec": timeout,
         "connection_draining_timeout_sec": min(timeout, LONGEST_DRAIN_S),
         "health_checks": [id_of(CHECK, pool.id)],
-        **affinity,
-        **({"locality_lb_policy": LOCALITY[pool.balance]} if http else {}),
+        **affinity_of(pool),
+        **({"locality_lb_policy": locality} if http else {}),
+        **outlier_detection(pool),
         **_LOGGED,
     }
     return {**body, "backend": [_backend(backend, http=http) for backend in served]} if served else body
@@ -147,15 +157,21 @@ def check_times(check: HealthCheck) -> tuple[int, int, int, int]:
     return interval, timeout, min(check.rise, MOST_CHECKS), min(check.fall, MOST_CHECKS)
 
 
-def _check(check: HealthCheck | None) -> Block:
+def _check(check: HealthCheck | None, protocol: str = "HTTP") -> Block:
     """Google serves no group without a check: a pool without one gets a bare connect."""
     asked = check or HealthCheck()
     words = ("check_interval_sec", "timeout_sec", "healthy_threshold", "unhealthy_threshold")
     body: Block = dict(zip(words, check_times(asked), strict=True))
     port = {"port_specification": "USE_SERVING_PORT"}
-    if asked.path:
+    if asked.kind is CheckKind.GRPC:
+        service = {"grpc_service_name": asked.service} if asked.service else {}
+        kind = "grpc_health_check" if protocol == "HTTP" else "grpc_tls_health_check"
+        body[kind] = [{**port, **service}]
+    elif asked.path:
         host = {"host": asked.host} if asked.host else {}
-        body["http_health_check"] = [{**port, "request_path": literal(asked.path), **host}]
+        kind = f"{protocol.lower()}_health_check" if protocol in ("HTTPS", "HTTP2") else "http_health_check"
+        body[kind] = [{**port, "request_path": literal(asked.path), **host}]
     else:
-        body["tcp_health_check"] = [port]
+        said = {"request": asked.send.replace("\n", "\r\n"), "response": asked.expect}
+        body["tcp_health_check"] = [{**port, **{name: literal(text) for name, text in said.items() if text}}]
     return body

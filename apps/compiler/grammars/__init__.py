@@ -1,0 +1,1 @@
+"""COMPILE, grammars of fields beside those of `grammar.py`."""

@@ -1,0 +1,70 @@
+"""The shapes of bounds and retries: how many requests a server gets at once, and what is sent again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from apps.compiler.grammars.servers import MAX_CONNECTIONS
+from apps.compiler.model.servers import HttpVersion, ProxyProtocol, RetryOn, Reuse
+from apps.definitions.shapes.base.shape import About, Distinct, Shape
+from apps.definitions.shapes.base.words import LISTED, whole, word
+
+VERSIONS = {HttpVersion.HTTP1: "HTTP/1.1", HttpVersion.HTTP2: "HTTP/2"}
+PROXY_PROTOCOLS = {
+    ProxyProtocol.NONE: "No",
+    ProxyProtocol.V1: "Version 1, text",
+    ProxyProtocol.V2: "Version 2, binary",
+}
+REUSE = {
+    Reuse.SAFE: "For requests that can be repeated",
+    Reuse.ALWAYS: "For every request",
+    Reuse.NEVER: "For the same client alone",
+    Reuse.CLOSE: "Never: one connection for each request",
+}
+RETRY_ON = {
+    RetryOn.CONNECT: "failed connection",
+    RetryOn.NO_ANSWER: "no answer",
+    RetryOn.TIMEOUT: "timeout",
+    RetryOn.JUNK: "no HTTP",
+}
+Count = Annotated[int, whole(1, MAX_CONNECTIONS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Connections(Shape):
+    """What all nodes of a region together give one server at once: requests, for tcp connections. More wait."""
+
+    max_per_server: Annotated[Count, About("At most so many at once.", "At most", "at once for each server", 200)]
+    min_per_server: Annotated[
+        Count | None,
+        About("While the pool has little to do at most so many, growing to `max_per_server`.", "At least", ""),
+    ] = None
+    full_at: Annotated[Count | None, About("The pool's load at which servers get `max_per_server`.", "Full at", "")] = (
+        None
+    )
+    max_queue: Annotated[
+        Count | None, About("So many wait for one server; the next goes to another.", "Queue", "for each server")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retries(Shape):
+    """How often a request is sent again, and after what.
+
+    After anything but a failed connection only methods that may be repeated are sent again.
+    """
+
+    component: ClassVar[str] = "PoolRetries"
+
+    attempts: Annotated[int, whole(0, 10), About("So often after the first time.", "Attempts", "", 2)] = 3
+    on: Annotated[
+        tuple[Annotated[RetryOn, word(RetryOn)], ...],
+        LISTED,
+        Distinct(),
+        About(
+            "`connect`, `no_answer`, `timeout`, `junk` (no HTTP), or statuses of the answer.",
+            "After",
+            f"Of {', '.join(RetryOn)}.",
+        ),
+    ] = (RetryOn.CONNECT, RetryOn.NO_ANSWER)

@@ -1,0 +1,63 @@
+"""The shape of TLS to servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars.servers import MAX_CA, ca_bundle
+from apps.compiler.model.servers import TlsVersion, Verify
+from apps.definitions.shapes.base.shape import About, Shape
+from apps.definitions.shapes.base.words import ByName, text, word
+from apps.definitions.values.authorities import complaint_about_authorities
+from apps.definitions.values.certificates import canonical_pem
+
+VERIFY = {
+    Verify.SYSTEM: "By the authorities of the nodes",
+    Verify.CA: "By these authorities",
+    Verify.NONE: "Not at all",
+}
+VERSIONS = {TlsVersion.V1_2: "TLS 1.2", TlsVersion.V1_3: "TLS 1.3"}
+
+
+def _authorities(value: object) -> str:
+    pem = ca_bundle(canonical_pem(value) if isinstance(value, str) else value)
+    complaint = complaint_about_authorities(pem)
+    if complaint:
+        raise GrammarError(*complaint)
+    return pem
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTls(Shape):
+    """TLS to servers, whose certificates are verified unless somebody chooses otherwise."""
+
+    verify: Annotated[
+        Verify,
+        word(Verify, VERIFY),
+        About("By which authorities the certificates of servers are verified; `none` takes any.", "Verify", ""),
+    ] = Verify.SYSTEM
+    ca: Annotated[
+        str,
+        text(_authorities, "PEM text", MAX_CA, blank=True),
+        About("The authorities' certificates for `verify: ca`, in PEM.", "Authorities"),
+    ] = ""
+    server_name: Annotated[
+        str,
+        text(grammar.redirect_host, "a host name without wildcard", 253, blank=True),
+        About(
+            "The name that is sent as SNI and that certificates must have; empty for the host that clients ask for.",
+            "Server name",
+            "Default: the host that the client asks for.",
+            "shop.internal.example",
+        ),
+    ] = ""
+    min_version: Annotated[TlsVersion, word(TlsVersion, VERSIONS), About("The least version.", "Least version", "")] = (
+        TlsVersion.V1_2
+    )
+    client_certificate: Annotated[
+        ByName | None,
+        About("A certificate of the same account, for servers that ask for one.", "Client certificate"),
+    ] = None
