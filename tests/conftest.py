@@ -76,7 +76,7 @@ def django_db_keepdb() -> bool:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """Tables are emptied between tests by DELETE, which the audit record refuses on SQLite; a test puts it back."""
+    """Tables are emptied between tests by DELETE, which the audit log refuses on SQLite; a test puts it back."""
     emptying.install()
     connection = connections["default"]
     if connection.vendor == "sqlite":

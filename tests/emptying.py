@@ -28,7 +28,7 @@ def _statements(style: object, connection: Any, **_: object) -> list[str]:
     if connection.vendor != "postgresql":
         found: list[str] = connection.ops.sql_flush(style, tables)
         return found
-    # Neither triggers nor references are asked: the audit record refuses a DELETE, and the order would matter.
+    # Neither triggers nor references are asked: the audit log refuses a DELETE, and the order would matter.
     quoted = map(connection.ops.quote_name, tables)
     return ["SET LOCAL session_replication_role = replica", *(f"DELETE FROM {table}" for table in quoted)]  # noqa: S608
 

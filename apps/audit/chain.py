@@ -1,4 +1,4 @@
-"""The chain of the audit record: every entry's digest covers the entry and the digest before, so no change goes unseen.
+"""The chain of the audit log: every entry's digest covers the entry and the digest before, so no change goes unseen.
 
 1. A change commits with its entry; the entry has no link yet, so that no two writers wait for each other.
 2. Within a second the sweep gives links to all entries that have none, in the order of their ids: position (without

@@ -1,4 +1,4 @@
-"""The record as files: CSV and JSON lines, a line at a time, safe to open in a spreadsheet or a terminal."""
+"""The audit log as files: CSV and JSON lines, a line at a time, safe to open in a spreadsheet or a terminal."""
 
 from __future__ import annotations
 

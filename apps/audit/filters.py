@@ -1,4 +1,4 @@
-"""The record: the one set of filters of the audit record, shared by the page, its exports and the API."""
+"""The one set of filters of the audit log, shared by the page, its exports and the API."""
 
 from __future__ import annotations
 

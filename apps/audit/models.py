@@ -1,4 +1,4 @@
-"""The audit record as rows: written in the same transaction as the change that they describe, and never again."""
+"""The audit log as rows: written in the same transaction as the change that they describe, and never again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.accounts.models import Account
 
 
 class AppendOnly(Exception):
-    """Somebody tried to change or delete an entry of the audit record."""
+    """Somebody tried to change or delete an entry of the audit log."""
 
 
 def _refuse() -> NoReturn:

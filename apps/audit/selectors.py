@@ -1,4 +1,4 @@
-"""The record: who changed what; customers read what happened to objects of their own."""
+"""Reading the audit log: who changed what; customers read what happened to objects of their own."""
 
 from __future__ import annotations
 

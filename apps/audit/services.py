@@ -1,4 +1,4 @@
-"""The one way to write the audit record; callers are services, inside the transaction of their change."""
+"""The one way to write the audit log; callers are services, inside the transaction of their change."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _origin: ContextVar[ChangeOrigin] = ContextVar("change_origin", default=ChangeOr
 
 
 def change_origin() -> ChangeOrigin:
-    """Where the change that is being made came from, as its caller said; the audit record keeps it."""
+    """Where the change that is being made came from, as its caller said; the audit log keeps it."""
     return _origin.get()
 
 

@@ -36,7 +36,7 @@ class ZoneState:
 
     zone: Zone
     sync: ZoneSync | None
-    word: str
+    status: str
     message: str = ""
 
 
@@ -84,9 +84,9 @@ def _state(zone: Zone, sync: ZoneSync | None, mine: set[Key] | None) -> ZoneStat
         return ZoneState(
             zone, sync, "failing", sync.error if mine is None else "The name server does not accept changes now."
         )
-    for word, entries in (("refused", sync.refused), ("blocked", sync.in_the_way), ("drifted", sync.drift)):
+    for status, entries in (("refused", sync.refused), ("blocked", sync.in_the_way), ("drifted", sync.drift)):
         if count := concerns(entries):
-            return ZoneState(zone, sync, word, f"{count} record{'s' if count > 1 else ''}")
+            return ZoneState(zone, sync, status, f"{count} record{'s' if count > 1 else ''}")
     if zone.desired_generation > sync.pushed_generation:
         return ZoneState(zone, sync, "behind", "A push is in progress.")
     return ZoneState(zone, sync, "in_sync")
@@ -121,8 +121,8 @@ def record_states(actor: Actor, zone: Zone) -> list[RecordState]:
 
 def _told(actor: Actor, zone: Zone, message: str) -> str:
     """Why the server refuses a record; who serves the zone, and with which key, is for operators."""
-    for word in () if actor.is_operator else filter(None, (zone.server, zone.key_name)):
-        message = message.replace(f" {word}", "")
+    for hidden in () if actor.is_operator else filter(None, (zone.server, zone.key_name)):
+        message = message.replace(f" {hidden}", "")
     return message
 
 

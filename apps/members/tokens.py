@@ -96,7 +96,7 @@ def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
 
 
 def document(row: ApiToken) -> dict[str, Any]:
-    """What people and the record read of a token; never its text."""
+    """What people and the audit log read of a token; never its text."""
     return {
         "name": row.name,
         "role": roles.word_of(row.account.kind, row.role),

@@ -28,7 +28,7 @@ ROLLOUTS_READ = 2000
 class NodeSync:
     """One node: what it runs against what it should run.
 
-    `word` is in_sync, behind, drifted, unreachable or never_pushed; `message` says it in a sentence. Revision numbers
+    `status` is in_sync, behind, drifted, unreachable or never_pushed; `message` says it in a sentence. Revision numbers
     are None where there is none (`running_revision`: where the running digest is no revision of ours);
     `running_made_at` is when the running one was compiled.
     """
@@ -37,7 +37,7 @@ class NodeSync:
     node: str
     fleet_id: int
     fleet: str
-    word: str
+    status: str
     message: str
     running_generation: int
     running_digest: str
@@ -133,7 +133,7 @@ def fleet_syncs(actor: Actor) -> QuerySet[FleetSync]:
     return (rows.defer(*hidden) if actor.is_operator else rows.none()).order_by("fleet__name")
 
 
-def sync_words(_actor: Actor) -> dict[int, str]:
+def sync_statuses(_actor: Actor) -> dict[int, str]:
     """How each fleet stands, by fleet id, for everybody: in_sync, behind, held or refused."""
     # Says nothing about anybody's definitions: whether what is stored is what runs.
     latest = Rollout.objects.filter(fleet=OuterRef("pk")).order_by("-id")
@@ -142,10 +142,10 @@ def sync_words(_actor: Actor) -> dict[int, str]:
         latest_revision=Subquery(latest.values("revision_id")[:1]),
     ).select_related("sync__wanted")
     rows = rows.defer("sync__wanted__bundle", "sync__wanted__snapshot")
-    return {fleet.pk: _fleet_word(fleet) for fleet in rows}
+    return {fleet.pk: _fleet_status(fleet) for fleet in rows}
 
 
-def _fleet_word(fleet: Fleet) -> str:
+def _fleet_status(fleet: Fleet) -> str:
     sync: FleetSync | None = getattr(fleet, "sync", None)
     if sync is None:
         return "behind" if fleet.desired_generation else "in_sync"
@@ -193,13 +193,13 @@ def _node_sync(
     wanted = sync.wanted if sync else None
     revision = known.get((node.fleet_id, report.digest))
     running = revision.number if revision else None
-    word, message = _verdict(report, wanted, running)
+    status, message = _verdict(report, wanted, running)
     return NodeSync(
         node_id=node.pk,
         node=node.name,
         fleet_id=node.fleet_id,
         fleet=node.fleet.name,
-        word=word,
+        status=status,
         message=message,
         running_generation=report.generation,
         running_digest=report.digest,

@@ -9,7 +9,7 @@ from apps.accounts.actors import Actor
 from apps.compiler.questions.withholding import KINDS, kind_of
 from apps.fleet.models import Fleet
 from apps.rollouts.models import FleetSync, Quarantine
-from apps.rollouts.selectors import NodeSync, is_live, node_sync, sync_words
+from apps.rollouts.selectors import NodeSync, is_live, node_sync, sync_statuses
 
 NODES_NAMED = 5
 Named = tuple[str, str]  # the kind, and `account/name`
@@ -45,17 +45,17 @@ def _of_fleet(actor: Actor, fleet: Fleet) -> Missing:
         )
     if sync is None or sync.compiled_generation < fleet.desired_generation:
         return Missing(fleet.name, "not_compiled", f"No worker has compiled the change for fleet {fleet.name} yet.")
-    if sync_words(actor).get(fleet.pk) == "refused":
+    if sync_statuses(actor).get(fleet.pk) == "refused":
         why = f": {sync.compile_error}" if actor.is_operator and sync.compile_error else "."
         return Missing(fleet.name, "refused", f"Fleet {fleet.name} rejected the stored changes{why}")
     return _of_nodes(actor, fleet)
 
 
 def _of_nodes(actor: Actor, fleet: Fleet) -> Missing:
-    behind = [node for node in node_sync(actor) if node.fleet_id == fleet.pk and node.word != "in_sync"]
+    behind = [node for node in node_sync(actor) if node.fleet_id == fleet.pk and node.status != "in_sync"]
     if not behind:
         return Missing(fleet.name, "pending", f"A rollout to fleet {fleet.name} is in progress.")
-    silent = [node for node in behind if node.word == "unreachable"]
+    silent = [node for node in behind if node.status == "unreachable"]
     if silent:
         words = "cannot be reached" if len(silent) == len(behind) else "cannot be reached; others are behind"
         return Missing(fleet.name, "unreachable", f"{_named(silent)} of fleet {fleet.name} {words}.", _names(behind))

@@ -253,7 +253,7 @@ class CloudSample(models.Model):
 class BackendWeight(models.Model):
     """The part of a pool's traffic (0–1000) that a stack sends to one backend, where weights do the overflow.
 
-    `reason` says from which samples it came; a row is replaced, its history stands in the audit record.
+    `reason` says from which samples it came; a row is replaced, its history is in the audit log.
     """
 
     stack = models.ForeignKey(Stack, on_delete=models.CASCADE, related_name="weights")

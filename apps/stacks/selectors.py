@@ -19,26 +19,26 @@ from apps.stacks.run.states import S
 from apps.stacks.state import revision_store
 
 CONTENTS = ("plan", "plan_file", "revision__document", "revision__secrets")
-WORDS_OF_RUNS = {
+STATUS_OF_RUNS = {
     S.WAITING: "planning",
     S.PLANNING: "planning",
     S.PLANNED: "plan_waits",
     S.APPROVED: "applying",
     S.APPLYING: "applying",
 }
-OTHER_WORDS = ("in_sync", "behind", "failed", "drifted", "refused", "discarded", "destroyed", "empty")
-WORDS = tuple(sorted({*WORDS_OF_RUNS.values(), *OTHER_WORDS}))
+OTHER_STATUSES = ("in_sync", "behind", "failed", "drifted", "refused", "discarded", "destroyed", "empty")
+STATUSES = tuple(sorted({*STATUS_OF_RUNS.values(), *OTHER_STATUSES}))
 
 
 @dataclass(frozen=True, slots=True)
 class StackState:
-    """How a stack stands; `word` is one of WORDS, `message` a sentence where there is more to say.
+    """How a stack stands; `status` is one of STATUSES, `message` a sentence where there is more to say.
 
     `run` is what is under way, else the last one; `refused` what the cloud cannot do of what is wanted.
     """
 
     stack: Stack
-    word: str
+    status: str
     message: str
     sync: StackSync | None
     run: StackRun | None
@@ -84,11 +84,11 @@ def stack_state(actor: Actor, stack_id: int) -> StackState:
 def _state(
     stack: Stack, sync: StackSync | None, run: StackRun | None, lock: StateLock | None, resources: int
 ) -> StackState:
-    word, message = _word(stack, sync, run)
+    status, message = _status(stack, sync, run)
     wanted = sync.wanted if sync else None
     return StackState(
         stack=stack,
-        word=word,
+        status=status,
         message=message,
         sync=sync,
         run=run,
@@ -102,19 +102,19 @@ def _state(
     )
 
 
-def _word(stack: Stack, sync: StackSync | None, run: StackRun | None) -> tuple[str, str]:
+def _status(stack: Stack, sync: StackSync | None, run: StackRun | None) -> tuple[str, str]:
     if run is not None and run.finished_at is None:
-        return WORDS_OF_RUNS[S(run.state)], run.message
+        return STATUS_OF_RUNS[S(run.state)], run.message
     if sync is not None and sync.compile_error:
         return "refused", sync.compile_error
     if stack.desired_generation > (sync.compiled_generation if sync else 0):
         return "behind", "Batching changes before planning."
     if sync is None or sync.wanted is None or run is None:
         return "empty", "The stack has no resources yet."
-    return _word_after(sync, run)
+    return _status_after(sync, run)
 
 
-def _word_after(sync: StackSync, run: StackRun) -> tuple[str, str]:
+def _status_after(sync: StackSync, run: StackRun) -> tuple[str, str]:
     """What the last run left behind."""
     if run.state in {S.FAILED, S.DISCARDED}:
         return str(run.state), run.message

@@ -12,7 +12,7 @@
    is planned and goes on when it is part of what was approved.
 6. What failed is tried again after a while; what was applied is looked at for drift now and then.
 
-Operators alone come in here, and what they do is in the audit record.
+Operators alone come in here, and what they do is in the audit log.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def force_unlock(*, actor: Actor, stack_id: int, lock_id: str, reason: str) -> N
 
 
 def read_state(*, actor: Actor, stack_id: int, number: int) -> dict[str, Any]:
-    """One version of the state without what is secret; that it was read is in the audit record.
+    """One version of the state without what is secret; that it was read is in the audit log.
 
     Raises NotFound, Forbidden, Unsealable.
     """

@@ -1,1 +1,1 @@
-"""Webhooks: what the audit record says, told to the programs of an account, signed, in order and without loss."""
+"""Webhooks: what the audit log says, told to the programs of an account, signed, in order and without loss."""

@@ -212,7 +212,7 @@ def _end(delivery: Delivery, state: Delivery.State, moment: datetime) -> None:
 
 
 def _switch_off(webhook: Webhook, reason: str) -> None:
-    """Stop sending and say so: on the page of the endpoint and in the audit record of its account."""
+    """Stop sending and say so: on the page of the endpoint and in the audit log of its account."""
     before = services.document(webhook)
     webhook.enabled, webhook.disabled_reason, webhook.version = False, reason, webhook.version + 1
     webhook.save(update_fields=("enabled", "disabled_reason", "version"))

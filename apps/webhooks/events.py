@@ -1,4 +1,4 @@
-"""Entries of the audit record as events: what they are called, who asked for them, what is sent."""
+"""Entries of the audit log as events: what they are called, who asked for them, what is sent."""
 
 from __future__ import annotations
 

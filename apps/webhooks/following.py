@@ -1,4 +1,4 @@
-"""First half: follow the audit record in the order of its positions and note who is to be told.
+"""First half: follow the audit log in the order of its positions and note who is to be told.
 
 The deliveries of an entry and the follower's step past it are one transaction: an entry is either not followed yet, or
 all its deliveries are there. `manage.py schedule` does this each second; Redis, workers and it may die at any time, it

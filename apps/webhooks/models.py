@@ -1,4 +1,4 @@
-"""Rows: endpoints, how far the audit record was followed, and every delivery with its attempts."""
+"""Rows: endpoints, how far the audit log was followed, and every delivery with its attempts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Webhook(models.Model):
 
 
 class Follower(models.Model):
-    """The one row that says up to which position of the audit record deliveries were made."""
+    """The one row that says up to which position of the audit log deliveries were made."""
 
     position = models.BigIntegerField(default=0)
 

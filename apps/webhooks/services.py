@@ -135,7 +135,7 @@ def redeliver(*, actor: Actor, webhook_id: int, delivery_id: int) -> Delivery:
 
 
 def document(row: Webhook) -> dict[str, Any]:
-    """What people and the record read of an endpoint; never a secret."""
+    """What people and the audit log read of an endpoint; never a secret."""
     return {"url": row.url, "event_types": list(row.event_types), "enabled": row.enabled}
 
 
@@ -155,7 +155,7 @@ def end_waiting(row: Webhook) -> None:
 
 
 def record_change(actor: Actor, action: str, row: Webhook, before: dict[str, Any], reason: str) -> None:
-    """Keep in the audit record what was done to an endpoint."""
+    """Keep in the audit log what was done to an endpoint."""
     _record(actor, action, row, before=before, after=document(row), reason=reason)
 
 

@@ -1,4 +1,4 @@
-"""The audit record: nothing is changed or deleted, every entry is linked, and whatever happens to a row is seen."""
+"""The audit log: nothing is changed or deleted, every entry is linked, and whatever happens to a row is seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit record is complete: what people, programs, commands and the platform itself do leaves an entry."""
+"""The audit log is complete: what people, programs, commands and the platform itself do leaves an entry."""
 
 from __future__ import annotations
 

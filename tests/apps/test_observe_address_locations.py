@@ -37,7 +37,7 @@ def said(env: Env, *words: str, ago: float = 0.0) -> None:
 
 def words_of(env: Env) -> dict[str, str]:
     """Name of a node → what is shown of the address."""
-    return {each.node: each.word for each in address_locations(env.operator).get(VIP, [])}
+    return {each.node: each.status for each in address_locations(env.operator).get(VIP, [])}
 
 
 def test_every_node_is_shown_with_its_last_word(env: Env) -> None:

@@ -50,7 +50,7 @@ def test_rolling_back_pushes_the_old_revision_under_a_new_number_and_holds_the_f
     assert env.memory[0].generation > before
     entry = Entry.objects.get(action="roll_back")
     assert (entry.reason, entry.after["held_at"] if entry.after else None) == ("news is broken", 1)
-    assert selectors.sync_words(env.operator) == {env.fleet.pk: "held"}
+    assert selectors.sync_statuses(env.operator) == {env.fleet.pk: "held"}
 
 
 def test_changes_wait_while_a_fleet_is_held_and_go_out_together_when_it_resumes(env: Env) -> None:
@@ -119,9 +119,9 @@ def test_customers_see_no_rollouts_but_whether_their_fleet_is_in_sync(env: Env) 
         selectors.difference(customer, first.pk, second.pk)
     with pytest.raises(NotFound):
         selectors.rollout(customer, Rollout.objects.latest("id").pk)
-    assert selectors.sync_words(customer) == {env.fleet.pk: "in_sync"}
+    assert selectors.sync_statuses(customer) == {env.fleet.pk: "in_sync"}
     add_route(env.operator, "more", "/more")
-    assert selectors.sync_words(customer) == {env.fleet.pk: "behind"}
+    assert selectors.sync_statuses(customer) == {env.fleet.pk: "behind"}
 
 
 def test_a_stored_revision_shows_no_secret_to_who_reads_the_database(env: Env) -> None:

@@ -44,7 +44,7 @@ def test_the_first_push_brings_a_revision_to_every_node(fresh: Env) -> None:
     assert (latest().state, latest().kind, latest().actor) == ("done", "change", fresh.operator.name)
     assert {report.digest for report in NodeReport.objects.all()} == {revision.digest}
     assert selectors.is_live(fresh.fleet.pk, fresh.desired())
-    assert [node.word for node in selectors.node_sync(fresh.operator)] == ["in_sync", "in_sync"]
+    assert [node.status for node in selectors.node_sync(fresh.operator)] == ["in_sync", "in_sync"]
 
 
 def test_a_route_goes_live_without_a_reload(env: Env) -> None:
@@ -128,7 +128,7 @@ def test_a_refusal_brings_the_touched_nodes_back_and_names_node_object_and_line(
     assert env.memory[0].generation > first_generation + 1, "back under a higher number, not the old one"
     assert steps() == {"n1": "rolled_back", "n2": "refused"}
     assert not selectors.is_live(env.fleet.pk, env.desired())
-    assert selectors.sync_words(env.operator) == {env.fleet.pk: "refused"}
+    assert selectors.sync_statuses(env.operator) == {env.fleet.pk: "refused"}
 
 
 def test_without_a_refusal_the_same_change_stays(env: Env) -> None:
@@ -170,7 +170,7 @@ def test_an_unreachable_node_is_finished_later_while_the_others_go_on(env: Env) 
     env.reconcile()
     assert steps() == {"n1": "done", "n2": "unreachable"}
     assert latest().state == "pushing"
-    assert [node.word for node in selectors.node_sync(env.operator)] == ["in_sync", "unreachable"]
+    assert [node.status for node in selectors.node_sync(env.operator)] == ["in_sync", "unreachable"]
     env.reconcile()
     assert latest().state == "pushing"
     env.memory[1].unreachable = False

@@ -209,7 +209,7 @@ def poisoned(env: Env) -> Env:
 def test_what_ran_before_its_owner_changed_it_goes_on_as_it_was(poisoned: Env) -> None:
     assert Quarantine.objects.get().label == "operator/blue"
     assert selectors.is_live(poisoned.fleet.pk, poisoned.desired())
-    assert selectors.sync_words(poisoned.operator) == {poisoned.fleet.pk: "in_sync"}
+    assert selectors.sync_statuses(poisoned.operator) == {poisoned.fleet.pk: "in_sync"}
     add_route(poisoned.operator, "news", "/news")
     poisoned.reconcile()
     assert Rollout.objects.latest("id").state == "done"

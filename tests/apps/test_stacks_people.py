@@ -53,7 +53,7 @@ def test_destroying_needs_a_reason_a_person_and_no_protected_address(env: Env) -
     env.approve()
     assert (env.run().state, env.standing) == ("done", set())
     assert StackSync.objects.get().applied is None
-    assert selectors.stack_state(env.actor, env.stack.pk).word == "destroyed"
+    assert selectors.stack_state(env.actor, env.stack.pk).status == "destroyed"
     assert services.stacks_to_sweep() == []
 
 
@@ -115,7 +115,7 @@ def test_a_look_for_drift_that_finds_none_changes_nothing(env: Env) -> None:
     services.check_drift(actor=env.actor, stack_id=env.stack.pk)
     env.reconcile()
     assert (env.run().kind, env.run().state) == ("check", "unchanged")
-    assert selectors.stack_state(env.actor, env.stack.pk).word == "in_sync"
+    assert selectors.stack_state(env.actor, env.stack.pk).status == "in_sync"
 
 
 @pytest.mark.parametrize("end", ["fails", "is cancelled"])
@@ -192,7 +192,7 @@ def test_what_cannot_be_compiled_is_said_and_not_tried_again(env: Env, monkeypat
     request_stack_push([env.stack])
     env.reconcile()
     state = selectors.stack_state(env.actor, env.stack.pk)
-    assert (state.word, state.message) == ("refused", "Nobody can do this.")
+    assert (state.status, state.message) == ("refused", "Nobody can do this.")
     assert services.stacks_to_sweep() == []
 
 
@@ -282,7 +282,7 @@ def test_the_state_of_all_stacks_costs_the_same_for_many(
 ) -> None:
     env.bring("a")
     with django_assert_num_queries(5):
-        assert [each.word for each in selectors.stack_states(operator)] == ["in_sync"]
+        assert [each.status for each in selectors.stack_states(operator)] == ["in_sync"]
     for number in range(5):
         a_stack(operator, f"more-{number}")
     with django_assert_num_queries(5):
@@ -295,7 +295,7 @@ def test_the_state_of_one_stack_is_read_without_the_others(
     env.bring("a")
     other = a_stack(operator, "other")
     with django_assert_num_queries(5) as asked:
-        assert selectors.stack_state(operator, env.stack.pk).word == "in_sync"
+        assert selectors.stack_state(operator, env.stack.pk).status == "in_sync"
     assert f'"id" IN ({env.stack.pk})' in asked[0]["sql"]
     assert [each.stack for each in selectors.stack_states(operator, among=(other.pk,))] == [other]
 

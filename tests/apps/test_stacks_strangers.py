@@ -49,7 +49,7 @@ def test_what_was_added_is_told_and_no_run_tries_to_take_it_away(env: Env) -> No
     assert (run.state, run.drifted, run.message) == ("done", 1, TOLD)
     assert env.run() == run, "no repair"
     state = selectors.stack_state(env.actor, env.stack.pk)
-    assert (state.word, state.message) == ("drifted", TOLD)
+    assert (state.status, state.message) == ("drifted", TOLD)
 
 
 def test_it_stays_told_after_the_repair_of_what_was_changed_beside_it(env: Env) -> None:
@@ -59,7 +59,7 @@ def test_it_stays_told_after_the_repair_of_what_was_changed_beside_it(env: Env) 
     run = look(env)
     assert run.message == f"Someone changed a. {TOLD}"
     assert (env.run().kind, env.run().state, run.drifted) == ("change", "done", 2)
-    assert selectors.stack_state(env.actor, env.stack.pk).word == "drifted"
+    assert selectors.stack_state(env.actor, env.stack.pk).status == "drifted"
 
 
 def test_once_it_is_deleted_the_next_look_says_so(env: Env) -> None:
@@ -67,7 +67,7 @@ def test_once_it_is_deleted_the_next_look_says_so(env: Env) -> None:
     look(env)
     env.answers.added.clear()
     assert (look(env).state, StackSync.objects.get().added_by_hand) == ("unchanged", [])
-    assert selectors.stack_state(env.actor, env.stack.pk).word == "in_sync"
+    assert selectors.stack_state(env.actor, env.stack.pk).status == "in_sync"
 
 
 def test_a_cloud_that_does_not_answer_leaves_what_was_known_and_the_look_says_so(env: Env) -> None:

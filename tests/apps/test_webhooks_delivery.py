@@ -39,7 +39,7 @@ def listen(actor: Actor, receiver: Receiver, *types: str, name: str = "hook") ->
 
 
 def happen(actor: Actor, *labels: str, kind: str = "Route", action: str = "update", **more: Any) -> None:
-    """Entries of the record, linked and followed."""
+    """Entries of the audit log, linked and followed."""
     for label in labels:
         record(actor=actor, action=action, kind=kind, object_id=1, label=label, **more)
     while chain.link_pending() or following.follow():

@@ -159,6 +159,7 @@ GONE = {
     "stacks_world": "stacks_env",
     "stop_looking": "stop_impersonating",
     "stop_viewing": "stop_impersonating",
+    "sync_words": "sync_statuses",
     "take_faults": "drain_errors",
     "take_place": "take_slot",
     "taste": "trial_run",
@@ -236,12 +237,14 @@ PATTERNS = {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in 
 TEMPLATES = sorted((ROOT / "frontend" / "templates").rglob("*.html"))
 COMMENT = re.compile(r"{% comment %}.*?{% endcomment %}|{#.*?#}", re.DOTALL)
 SUFFIXES = {".html", ".js", ".json", ".md", ".py", ".service", ".toml"}
-# A table of old → new is no use of the old; `codec.py` reads snapshots that were stored under old names.
+# A table of old → new is no use of the old: snapshots and audit entries were stored under old names.
 ITSELF = {
     "apps/compiler/codec.py",
+    "apps/web/accounts/audit_words.py",
     "docs/changes.md",
     "docs/decisions",
     "tests/architecture/test_words.py",
+    "tests/interfaces/web/test_pages_audit.py",
     "tests/pure/test_compiler_compile.py",
 }
 

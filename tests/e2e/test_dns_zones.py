@@ -188,7 +188,7 @@ def test_a_server_that_dies_between_two_messages_of_a_push_is_told_as_it_is_and_
     assert len(sizes) == 3
     assert f"did not answer (ConnectionRefusedError). It had taken {taken} of {MANY} changes by then." in sync.error
     assert [len(each.edits) for each in ZonePush.objects.all()] == [taken]
-    assert selectors.state_of_zone(operator, zone).word == "failing"
+    assert selectors.state_of_zone(operator, zone).status == "failing"
     with running_bind(tmp_path, DOMAIN) as again:
         names = {name.removesuffix(f".{DOMAIN}") for name in PushedRecord.objects.values_list("name", flat=True)}
         assert (len(names), there(again)) == (taken, names), "what counts as pushed is what stands there"

@@ -144,7 +144,7 @@ def test_two_pipelines_and_a_person_lose_no_change(tutorial_env: Actor, acme: Ac
 
 
 def gaps(route: Route) -> list[tuple[Any, Any]]:
-    """Places in the record where a change did not begin with what the one before it had left."""
+    """Places in the audit log where a change did not begin with what the one before it had left."""
     entries = list(Entry.objects.filter(object_kind="Route", object_id=route.pk).order_by("version"))
     return [(one.after, two.before) for one, two in itertools.pairwise(entries) if one.after != two.before]
 

@@ -31,7 +31,7 @@ from apps.definitions.previewing.tracing import trace_request
 from apps.definitions.selectors import capacity_tests, only
 from apps.fleet.models import Fleet
 from apps.overflow.selectors import predicted
-from apps.rollouts.selectors import sync_words
+from apps.rollouts.selectors import sync_statuses
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def trouble_of_region(test: CapacityTest) -> str:
     test.region.refresh_from_db(fields=("drained",))
     if test.region.drained:
         return f"{test.region.name} is drained, so it serves no traffic."
-    words = sync_words(reader_of(test))
+    words = sync_statuses(reader_of(test))
     said = {
         "held": "is held at an old revision",
         "behind": "is behind: a rollout is in progress",

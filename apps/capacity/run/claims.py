@@ -86,7 +86,7 @@ def finish(run: Run, state: str, message: str, result: dict[str, Any] | None) ->
 
 
 def record_end(run: Run, state: str, message: str) -> None:
-    """Inside the transaction of the end: the audit record has it, and open pages are told after commit."""
+    """Inside the transaction of the end: the audit log has it, and open pages are told after commit."""
     audit.record(
         actor=platform_actor(),
         action="finish",

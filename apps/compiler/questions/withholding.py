@@ -35,7 +35,7 @@ class Part:
 
     @property
     def kind(self) -> str:
-        """What definitions and the audit record call it."""
+        """What definitions and the audit log call it."""
         return KINDS[kind_of(self.id)]
 
     @property

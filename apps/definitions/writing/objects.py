@@ -131,7 +131,7 @@ def delete(changes: ChangeSet, kind: str, row: Any, *, expected_version: int | N
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A row of its own within an object (a server, a backend), as the audit record names it."""
+    """A row of its own within an object (a server, a backend), as the audit log names it."""
 
     kind: str
     row: Any
@@ -183,7 +183,7 @@ def _record(
     before: Document | None = None,
     after: Document | None = None,
 ) -> None:
-    """The entry in the audit record: what is done to a customer stands in the customer's own."""
+    """The entry in the audit log: what is done to a customer stands in the customer's own."""
     kind = KINDS[type(row).__name__]
     owner = changes.actor.account if kind.platform else row.account
     audit.record(

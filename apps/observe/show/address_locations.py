@@ -18,7 +18,7 @@ class AddressLocation:
 
     node_id: int
     node: str
-    word: str
+    status: str
 
 
 def address_locations(actor: Actor) -> dict[str, list[AddressLocation]]:
@@ -29,6 +29,6 @@ def address_locations(actor: Actor) -> dict[str, list[AddressLocation]]:
     fresh = now() - timedelta(seconds=STALE)
     for report in NodeReport.objects.exclude(addresses={}).select_related("node").order_by("node__name"):
         heard = report.seen_at is not None and report.seen_at >= fresh
-        for address, word in report.addresses.items():
-            found[address].append(AddressLocation(report.node_id, report.node.name, word if heard else "unknown"))
+        for address, status in report.addresses.items():
+            found[address].append(AddressLocation(report.node_id, report.node.name, status if heard else "unknown"))
     return found

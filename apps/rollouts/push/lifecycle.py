@@ -69,7 +69,7 @@ def move(rollout: Rollout, state: RolloutState, message: str = "") -> None:
 
 
 def _record_end(rollout: Rollout) -> None:
-    """The end of a rollout stands in the audit record too: that is what webhooks tell, in order and without loss."""
+    """The end of a rollout is in the audit log too: that is what webhooks tell, in order and without loss."""
     began = {
         "fleet": rollout.fleet.name,
         "revision": rollout.revision.number,

@@ -164,7 +164,7 @@ def _move_on(decisions: Sequence[tuple[Schedule, Decision]]) -> None:
 
 
 def _note_gap(schedule: Schedule, gap: Gap) -> None:
-    """Count what was missed and say so in the audit record, from where webhooks of the account hear of it."""
+    """Count what was missed and say so in the audit log, from where webhooks of the account hear of it."""
     words = _words(gap)
     logger.warning("schedule %s of %s: %s", schedule.name, schedule.account.name, words)
     Schedule.objects.filter(pk=schedule.pk).update(missed=F("missed") + gap.count)

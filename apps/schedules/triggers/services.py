@@ -1,7 +1,7 @@
 """Triggers: by them the outside runs a schedule; made, changed, given a new secret, used.
 
 Who does not know the secret learns nothing: an unknown trigger and a wrong secret get the same answer after the same
-work. Every call that is let in stands in the history of the schedule and in the audit record.
+work. Every call that is let in stands in the history of the schedule and in the audit log.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def delete_trigger(*, actor: Actor, trigger_id: int, expected_version: int | Non
 
 
 def document(row: Trigger) -> dict[str, Any]:
-    """What people and the record read of a trigger; never its secret."""
+    """What people and the audit log read of a trigger; never its secret."""
     return {"schedule": row.schedule.name, "name": row.name, "sender": str(row.sender), "per_minute": row.per_minute}
 
 

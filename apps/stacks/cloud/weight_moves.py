@@ -1,7 +1,7 @@
 """Looks at what a stack's pools got and moves their weights; each move is an ordinary change.
 
 The weights are rows; a move raises the stack's desired generation, so that it is compiled, planned and applied like
-everything else, and stands in the audit record with its reason.
+everything else, and is in the audit log with its reason.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from apps.stacks.run.states import S
 from apps.stacks.state import revision_store
 
 PRUNE_EVERY = 20
-# Who defines what a stack is made of; the rest of the audit record says what people did with runs.
+# Who defines what a stack is made of; the rest of the audit log says what people did with runs.
 DEFINED = (
     *("Region", "Stack", "CloudAccount", "StaticIP", "LoadBalancer", "Certificate", "Pool", "Backend", "Server"),
     *("Route", "Hostname", "Grant", "Account", "Zone", "Record", "BackendWeight"),

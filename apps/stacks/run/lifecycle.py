@@ -77,7 +77,7 @@ def platform(run: StackRun) -> Actor:
 
 
 def _record_end(run: StackRun) -> None:
-    """The end of a run stands in the audit record too: that is what webhooks tell, in order and without loss."""
+    """The end of a run is in the audit log too: that is what webhooks tell, in order and without loss."""
     did = {"add": run.to_add, "change": run.to_change, "replace": run.to_replace, "delete": run.to_delete}
     began = {"stack": run.stack.name, "revision": run.revision.number, "kind": run.kind, "by": run.actor}
     audit.record(

@@ -3,7 +3,7 @@
 Whoever has the lease of a stack is the only one who works on it: a lock that is there belongs to an attempt whose
 worker is gone. Its Terraform goes on to the end of what it applies, says that it lives
 (drivers/infra/process_guard.py), writes the state and gives the lock back; so it is left alone as long as it lives,
-and its password is good. Only a lock of which nothing was heard for a while is taken away; the audit record says so.
+and its password is good. Only a lock of which nothing was heard for a while is taken away; the audit log says so.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""SHOW to people: accounts, who is in them, their tokens, grants, webhooks and the audit record."""
+"""SHOW to people: accounts, who is in them, their tokens, grants, webhooks and the audit log."""

@@ -1,8 +1,7 @@
-"""The audit record: search, one entry with what it changed, and files to take away."""
+"""The audit log: search, one entry with what it changed, and files to take away."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -16,9 +15,9 @@ from apps.audit.filters import NAMES, filter_entries
 from apps.audit.models import Entry
 from apps.audit.selectors import entries, in_batches, words_of
 from apps.core.errors import FieldError, Invalid, NotFound
+from apps.web.accounts.audit_words import action_of, kind_of, word_of
 from apps.web.kit import differences
 from apps.web.kit.pages import PageRequest, page, show
-from apps.webhooks.events import DONE
 
 PER_PAGE = 50
 PAGES = {
@@ -68,17 +67,6 @@ def index(request: PageRequest) -> HttpResponse:
     return show(request, "pages/audit/list.html", context)
 
 
-def word_of(action: str) -> str:
-    """What somebody did, as people say it: `rolled back`."""
-    return "changed" if action == "update" else DONE.get(action, action).replace("_", " ")
-
-
-def kind_of(kind: str) -> str:
-    """What it was done to, as people say it: `Load balancer`, `Static IP`."""
-    first, *others = re.split(r"(?<=[a-z])(?=[A-Z])", kind)
-    return " ".join([first, *(word if word.isupper() else word.lower() for word in others)])
-
-
 @page
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One entry: who, why, from where, and the difference that it made."""
@@ -87,6 +75,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         raise NotFound("There is no such entry, or you may not see it.")
     context = {
         "row": row,
+        "action": action_of(row.action),
         "title": f"{kind_of(row.object_kind)} {word_of(row.action)}",
         "lines": differences.of_json(row.before, row.after),
         "object_url": url_of_object(request.actor, row),

@@ -58,8 +58,8 @@ ORDER = ("waiting", "planning", "planned", "approved", "applying", "done")
 def index(request: PageRequest) -> HttpResponse:
     """Every stack with how it stands, worst first."""
     operators_only(request.actor, "stacks")
-    states = by_word([(state.word, state) for state in selectors.stack_states(request.actor)], WORST)
-    rows = [(state, STACKS[state.word]) for state in states]
+    states = by_word([(state.status, state) for state in selectors.stack_states(request.actor)], WORST)
+    rows = [(state, STACKS[state.status]) for state in states]
     return show(request, "pages/stacks/list.html", {"rows": rows})
 
 
@@ -69,7 +69,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, "stacks")
     state = selectors.stack_state(request.actor, pk)
     run = state.run if state.run is not None and state.run.finished_at is None else None
-    context: dict[str, Any] = {"state": state, "stack": state.stack, "mark": STACKS[state.word], "run": run}
+    context: dict[str, Any] = {"state": state, "stack": state.stack, "mark": STACKS[state.status], "run": run}
     partial = request.GET.get("partial", "")
     if partial != "health":
         context |= _plan(request, run) if run else {}
@@ -145,7 +145,7 @@ def run(request: PageRequest, pk: int) -> HttpResponse:
 
 @page
 def state(request: PageRequest, pk: int, number: int) -> HttpResponse:
-    """One version of a stack's state without what is secret; that somebody read it is in the audit record."""
+    """One version of a stack's state without what is secret; that somebody read it is in the audit log."""
     operators_only(request.actor, "states of stacks")
     found = services.read_state(actor=request.actor, stack_id=pk, number=number)
     text = json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False)

@@ -10,17 +10,17 @@ from apps.accounts.actors import Actor
 from apps.definitions.models import Route
 from apps.definitions.selectors import fleets_of
 from apps.fleet.models import Fleet
-from apps.rollouts.selectors import NodeSync, Progress, node_sync, progress, sync_words
+from apps.rollouts.selectors import NodeSync, Progress, node_sync, progress, sync_statuses
 
 LONGEST_TRANSACTION = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class FleetLive:
-    """One fleet: its word, its nodes where the actor may see them; how many run the route, and whether all do."""
+    """One fleet: its status, its nodes where the actor may see them; how many run the route, and whether all do."""
 
     fleet: Fleet
-    word: str
+    status: str
     nodes: tuple[NodeSync, ...] = ()
     live: int = 0
     whole: bool = False
@@ -51,19 +51,19 @@ def deployment_status(actor: Actor, route: Route, refusing: Collection[str] = ()
 
     `refusing` are the names of fleets whose nodes refuse the route itself.
     """
-    words = sync_words(actor)
+    statuses = sync_statuses(actor)
     nodes = node_sync(actor)
     fleets = fleets_of(route)
     far = progress([fleet.pk for fleet in fleets])
     found = []
     for fleet in fleets:
         refused = fleet.name in refusing
-        word = "refused" if refused else words.get(fleet.pk, "behind")
+        status = "refused" if refused else statuses.get(fleet.pk, "behind")
         how = far.get(fleet.pk, Progress(newest=False, last_good_at=None))
         own = tuple(_of_route(node, route, how) for node in nodes if node.fleet_id == fleet.pk)
         live = 0 if refused else sum(_runs(node, route, how) for node in own)
-        whole = not refused and (word == "in_sync" or _since(how.last_good_at, route))
-        found.append(FleetLive(fleet, word, own, live, whole))
+        whole = not refused and (status == "in_sync" or _since(how.last_good_at, route))
+        found.append(FleetLive(fleet, status, own, live, whole))
     if actor.is_operator:
         total = sum(len(each.nodes) for each in found)
         return DeploymentStatus(tuple(found), sum(each.live for each in found), total, "node")
@@ -72,16 +72,16 @@ def deployment_status(actor: Actor, route: Route, refusing: Collection[str] = ()
 
 def _runs(node: NodeSync, route: Route, far: Progress) -> bool:
     """Whether the node confirmed a revision that holds the route as it is stored, whatever else has changed since."""
-    if node.word not in ("in_sync", "behind"):
+    if node.status not in ("in_sync", "behind"):
         return False
-    return (node.word == "in_sync" and far.newest) or _since(node.running_made_at, route)
+    return (node.status == "in_sync" and far.newest) or _since(node.running_made_at, route)
 
 
 def _of_route(node: NodeSync, route: Route, far: Progress) -> NodeSync:
     """A node that runs what it was last asked to run, from before this change, is behind."""
-    if node.word != "in_sync" or _runs(node, route, far):
+    if node.status != "in_sync" or _runs(node, route, far):
         return node
-    return replace(node, word="behind", message=f"{node.message} The change is on its way.")
+    return replace(node, status="behind", message=f"{node.message} The change is on its way.")
 
 
 def _since(compiled_at: datetime | None, route: Route) -> bool:

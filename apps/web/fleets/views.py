@@ -31,12 +31,12 @@ def index(request: PageRequest) -> HttpResponse:
     nodes = selectors.node_sync(actor)
     numbers = observe.node_numbers(actor)
     syncs = {sync.fleet_id: sync for sync in selectors.fleet_syncs(actor)}
-    words = selectors.sync_words(actor)
+    statuses = selectors.sync_statuses(actor)
     fleets = [
         {
             "fleet": fleet,
             "sync": syncs.get(fleet.pk),
-            "word": words.get(fleet.pk, "unknown"),
+            "status": statuses.get(fleet.pk, "unknown"),
             "nodes": [(node, numbers.get(node.node_id)) for node in nodes if node.fleet_id == fleet.pk],
         }
         for fleet in topology.fleets(actor)
@@ -47,9 +47,9 @@ def index(request: PageRequest) -> HttpResponse:
 
 
 def _worst(fleet: dict[str, Any]) -> str:
-    """The worst word of a fleet and its nodes."""
-    words = {fleet["word"], *(node.word for node, _ in fleet["nodes"])}
-    return next((word for word in WORST if word in words), "")
+    """The worst status of a fleet and its nodes."""
+    statuses = {fleet["status"], *(node.status for node, _ in fleet["nodes"])}
+    return next((status for status in WORST if status in statuses), "")
 
 
 @require_POST

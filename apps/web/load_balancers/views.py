@@ -13,7 +13,7 @@ from apps.accounts.actors import Actor
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.selectors import load_balancers, only, routes
 from apps.observe.selectors import listener_numbers, series
-from apps.rollouts.selectors import sync_words
+from apps.rollouts.selectors import sync_statuses
 from apps.stacks.selectors import StackState, stack_states
 from apps.web.clouds.stacks import STACKS
 from apps.web.kit.figures import Figures, figures_of, spark
@@ -72,7 +72,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One load balancer: its listeners, where they are reached, its fleets, and how many routes it serves."""
     actor = request.actor
     balancer = only(load_balancers(actor), pk)
-    words = sync_words(actor)
+    words = sync_statuses(actor)
     context: dict[str, Any] = {
         "balancer": balancer,
         "listeners": _listeners(actor, balancer),
@@ -87,7 +87,7 @@ def _stacks(actor: Actor, balancer: LoadBalancer) -> list[tuple[StackState, tupl
     """The stacks that it stands in with how they stand; only operators see them."""
     own = {stack.pk for stack in balancer.stacks.all()}
     states = stack_states(actor, among=own) if own and actor.is_operator else []
-    return [(state, STACKS[state.word]) for state in states]
+    return [(state, STACKS[state.status]) for state in states]
 
 
 def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:

@@ -9,7 +9,7 @@ from apps.definitions import selectors as definitions
 from apps.fleet.models import Fleet
 from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
-from apps.rollouts.selectors import sync_words
+from apps.rollouts.selectors import sync_statuses
 from apps.web.capacity.upcoming import tests_now
 from apps.web.kit.figures import figures_of
 from apps.web.overflow.parts import shown
@@ -50,7 +50,7 @@ def context_of(actor: Actor) -> dict[str, Any]:
 
 def _waiting(actor: Actor) -> list[Incident]:
     """Fleets of the account's own routes that an operator holds."""
-    words = sync_words(actor)
+    words = sync_statuses(actor)
     if "held" not in words.values():
         return []
     own = Fleet.objects.filter(load_balancers__routes__account=actor.account).values_list("pk", flat=True)

@@ -33,13 +33,13 @@ def overview(request: PageRequest) -> HttpResponse:
         return show(request, home.TEMPLATE, home.context_of(actor))
     nodes = rollouts.node_sync(actor)
     problems = observe.problems(actor)
-    words = rollouts.sync_words(actor)
+    words = rollouts.sync_statuses(actor)
     flow = overflow.flow_overall(actor)
     uses = _uses(flow)
     numbers, series = observe.live_numbers(actor), half_hour(actor)
     context = {
         **attention(incidents(problems, flow, standing_still(words), slower(numbers, series))),
-        "summary": _summary(actor, in_sync=sum(node.word == "in_sync" for node in nodes), nodes=len(nodes)),
+        "summary": _summary(actor, in_sync=sum(node.status == "in_sync" for node in nodes), nodes=len(nodes)),
         "now": figures_of(numbers),
         "lines": lines_of(series),
         "flow": shown(flow, "traffic"),

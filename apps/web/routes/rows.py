@@ -10,7 +10,7 @@ from apps.accounts.actors import Actor
 from apps.definitions.models import Route
 from apps.definitions.selectors import load_balancers
 from apps.observe.selectors import pool_numbers, route_numbers
-from apps.rollouts.selectors import sync_words
+from apps.rollouts.selectors import sync_statuses
 from apps.web.kit.figures import Figures, figures_of
 
 # Worst first: a route is as live as the worst of its fleets.
@@ -75,7 +75,7 @@ def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
 def sync_of(actor: Actor, balancer_ids: Iterable[int]) -> dict[int, str]:
     """The worst sync word among the fleets of each load balancer; those without fleets are left out."""
     rows = load_balancers(actor).prefetch_related(None).prefetch_related("fleets").filter(pk__in=list(balancer_ids))
-    words = sync_words(actor)
+    words = sync_statuses(actor)
     found = {row.pk: _worst((words.get(fleet.pk, "") for fleet in row.fleets.all()), SYNC_ORDER) for row in rows}
     return {pk: word for pk, word in found.items() if word}
 

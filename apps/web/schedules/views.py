@@ -193,7 +193,7 @@ def _seconds(value: float) -> str:
 
 
 def _around(request: PageRequest, row: Schedule) -> dict[str, Any]:
-    """What does not change while somebody looks: triggers and the record."""
+    """What does not change while somebody looks: triggers and the audit log."""
     return {
         "triggers": list(selectors.triggers(request.actor).filter(schedule=row)),
         "senders": [(value, Trigger.Sender(value).label) for value in Trigger.Sender.values],

@@ -1,4 +1,4 @@
-"""Writes into the record who signed in and what they changed about their own account."""
+"""Writes into the audit log who signed in and what they changed about their own account."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FACTORS = {
 
 
 def record_for(user: Any, action: str, *, after: dict[str, Any] | None = None) -> None:
-    """Add an entry about a person to the record of their account; somebody without an account leaves none."""
+    """Add an entry about a person to the audit log of their account; somebody without an account leaves none."""
     actor = actor_of_user(user) if user is not None and user.pk else None
     if actor is not None:
         record(actor=actor, action=action, kind="Person", object_id=user.pk, label=user.get_username(), after=after)

@@ -38,14 +38,14 @@ WORST = ("failing", "refused", "blocked", "drifted", "behind")
 @page
 def index(request: PageRequest) -> HttpResponse:
     """Every zone that the actor sees, with its state, worst first."""
-    states = by_word([(state.word, state) for state in selectors.zone_states(request.actor)], WORST)
+    states = by_word([(state.status, state) for state in selectors.zone_states(request.actor)], WORST)
     mine = None if request.actor.is_operator else Q(records__account=request.actor.account)
     counts = dict(
         Zone.objects.filter(pk__in=[state.zone.pk for state in states])
         .annotate(count=Count("records", filter=mine))
         .values_list("pk", "count")
     )
-    rows = [(state, ZONES[state.word], counts.get(state.zone.pk, 0)) for state in states[:SHOWN]]
+    rows = [(state, ZONES[state.status], counts.get(state.zone.pk, 0)) for state in states[:SHOWN]]
     return show(request, "pages/zones/list.html", {"rows": rows, "more": len(states) > SHOWN, "shown": SHOWN})
 
 
@@ -60,7 +60,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context = {
         "zone": zone,
         "state": state,
-        "word": ZONES[state.word],
+        "word": ZONES[state.status],
         "rows": [(each, mark_of(each, state)) for each in shown[:SHOWN]],
         "records": len(records),
         "query": query,
@@ -79,7 +79,7 @@ def mark_of(each: RecordState, state: ZoneState) -> tuple[str, str]:
         return "degraded", "Conflict"
     if each.drift:
         return "drifted", "Drifted"
-    if state.word == "of_stack":
+    if state.status == "of_stack":
         return "waiting", "Managed by its stack"
     if not each.values:
         return "waiting", "No status yet"

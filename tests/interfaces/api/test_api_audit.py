@@ -1,4 +1,4 @@
-"""The audit record in the API."""
+"""The audit log in the API."""
 
 from __future__ import annotations
 

@@ -167,8 +167,13 @@ def test_a_run_is_read_decided_and_told(house: Api, fronts: Actor) -> None:
 
 
 def test_a_stack_says_how_it_stands_and_what_its_cloud_sees(house: Api, api: Api, fronts: Actor) -> None:
-    empty = house("GET", "stacks/aws-eu/state").json()
-    assert (empty["word"], empty["applied_revision"], empty["backends"], empty["read_at"]) == ("behind", None, [], None)
+    new = house("GET", "stacks/aws-eu/state").json()
+    assert (new["status"], new["applied_revision"], new["backends"], new["read_at"]) == (
+        "behind",
+        None,
+        [],
+        None,
+    )
     stack, backend, at = Stack.objects.get(name="aws-eu"), Backend.objects.earliest("id"), now()
     seen = {"stack": stack, "group": "g", "object_id": f"bkd-{backend.pk}"}
     for address, state in (("192.0.2.1", "healthy"), ("192.0.2.2", "unhealthy")):
@@ -177,7 +182,7 @@ def test_a_stack_says_how_it_stands_and_what_its_cloud_sees(house: Api, api: Api
     left = {"kind": "aws_eip", "id": "eipalloc-1", "address": "aws_eip.ip_4", "label": "static IP front"}
     StackSync.objects.create(stack=stack, compile_error="No region.", outputs={"lb_1": "a.example"}, unknown=[left])
     told = house("GET", "stacks/aws-eu/state").json()
-    assert (told["word"], told["message"], told["outputs"]) == ("refused", "No region.", {"lb_1": "a.example"})
+    assert (told["status"], told["message"], told["outputs"]) == ("refused", "No region.", {"lb_1": "a.example"})
     assert told["unknown"] == [{"kind": "aws_eip", "id": "eipalloc-1", "object": "static IP front"}]
     [row] = told["backends"]
     assert (row["health"], row["requests_rps"], row["error_rate"], row["p95_ms"]) == ("degraded", 2.0, 0.1, 40.0)

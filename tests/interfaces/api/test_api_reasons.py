@@ -1,4 +1,4 @@
-"""Why, from which commit and which run of a pipeline a change came, kept in the audit record."""
+"""Why, from which commit and which run of a pipeline a change came, kept in the audit log."""
 
 from __future__ import annotations
 

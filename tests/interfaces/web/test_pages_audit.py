@@ -1,4 +1,4 @@
-"""The audit record on pages and as files: complete, searchable, one's own, and harmless to open."""
+"""The audit log on pages and as files: complete, searchable, one's own, and harmless to open."""
 
 from __future__ import annotations
 
@@ -51,6 +51,28 @@ def test_a_change_shows_up_with_who_why_and_what(client: Client, acme: Actor, tu
         line = f"<span>  &quot;connect_timeout_ms&quot;: {number},</span></li>"
         assert f'<li class="{kind}"><span class="mark">{sign}</span>{line}' in page
     assert f'href="/pools/{entry.object_id}"' in page
+
+
+# Under what entries were recorded before it was renamed, and how pages read it.
+RENAMED = {
+    ("Hostname", "prove"): ("Hostname verified", "verify"),
+    ("Hostname", "lose_proof"): ("Hostname verification lost", "lose_verification"),
+    ("Hostname", "end_rest"): ("Hostname cooldown ended", "end_cooldown"),
+    ("Account", "view_as"): ("Account impersonated", "impersonate"),
+    ("Account", "stop_viewing"): ("Account impersonation stopped", "stop_impersonating"),
+    ("Fire", "give_up"): ("Schedule run given up", "give_up"),
+}
+
+
+def test_an_entry_under_an_older_word_is_shown_under_its_new_one(client: Client, acme: Actor) -> None:
+    for (kind, action), (title, new) in RENAMED.items():
+        entry = add(acme, kind=kind, action=action, label=f"acme/{action}")
+        assert f">{title}</a>" in client.get("/audit").content.decode()
+        page = client.get(f"/audit/{entry.pk}").content.decode()
+        assert f"<h1>{title}</h1>" in page
+        assert f'<span class="mono">{new}</span>' in page
+        assert (f'recorded as <span class="mono">{action}</span>' in page) == (new != action)
+        assert Entry.objects.get(pk=entry.pk).action == action  # its digest holds
 
 
 # Whether each leaves one entry: which letters are the same, and what time it is, each engine says in its own way.
@@ -116,7 +138,7 @@ def test_customers_read_their_own_record_and_nothing_of_others(acme: Actor, glob
 def test_the_four_states_of_the_list(operator: Actor) -> None:
     browser = client_of(operator)
     assert "No changes yet" in browser.get("/audit").content.decode()
-    assert "No entry for this filter" in browser.get("/audit?q=x").content.decode()
+    assert "No matching entries" in browser.get("/audit?q=x").content.decode()
     assert "No older entries" in browser.get("/audit?before=1").content.decode()
 
 

@@ -33,7 +33,7 @@ def where(env: Env, name: str) -> DeploymentStatus:
 
 def words(found: DeploymentStatus) -> list[str]:
     """How each node stands."""
-    return [node.word for fleet in found.fleets for node in fleet.nodes]
+    return [node.status for fleet in found.fleets for node in fleet.nodes]
 
 
 def old_route() -> str:

@@ -1,1 +1,1 @@
-"""SHOW to machines: people, tokens, hostnames, webhooks and the audit record."""
+"""SHOW to machines: people, tokens, hostnames, webhooks and the audit log."""

@@ -1,4 +1,4 @@
-"""The audit record, newest first, with the filters of the page."""
+"""The audit log, newest first, with the filters of the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shape(row: Entry) -> dict[str, Any]:
 
 
 class EntryList(APIView):
-    """GET entries of the audit record, newest first."""
+    """GET entries of the audit log, newest first."""
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, and as filters whatever `NAMES` holds: `q`, `actor`, `kind`, `action`, `since`, …"""
@@ -39,7 +39,7 @@ class EntryList(APIView):
 
 
 class EntryDetail(APIView):
-    """GET one entry of the audit record."""
+    """GET one entry of the audit log."""
 
     def get(self, request: Request, pk: str) -> Response:
         """The entry with before and after."""

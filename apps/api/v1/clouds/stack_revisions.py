@@ -65,7 +65,7 @@ class Differences(APIView):
 
 
 class StateContent(APIView):
-    """GET what one version of a stack's state holds, without secrets; that it was read is in the audit record."""
+    """GET what one version of a stack's state holds, without secrets; that it was read is in the audit log."""
 
     def get(self, request: Request, name: str, number: str) -> Response:
         """`state` is Terraform's."""

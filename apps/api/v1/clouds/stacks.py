@@ -136,14 +136,14 @@ class State(APIView):
     """GET how a stack stands, and what its cloud says of it."""
 
     def get(self, request: Request, name: str) -> Response:
-        """`word` as on its page; `unknown` is what a run made that nobody heard the end of and nobody wants."""
+        """`status` as on its page; `unknown` is what a run made that nobody heard the end of and nobody wants."""
         actor, stack = stack_of(request, name)
         state, reading = selectors.stack_state(actor, stack.pk), health.reading_of(actor, stack.pk)
         outputs, unknown = (state.sync.outputs, state.sync.unknown) if state.sync else ({}, [])
         added = state.sync.added_by_hand if state.sync else []
         told = {
             "stack": stack.name,
-            "word": state.word,
+            "status": state.status,
             "message": state.message,
             "wanted_revision": state.wanted_number,
             "applied_revision": state.applied_number,

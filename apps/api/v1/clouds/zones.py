@@ -54,11 +54,11 @@ class State(APIView):
     """GET how far a zone has come, and its records as they are wanted and served; each account reads its own."""
 
     def get(self, request: Request, pk: str) -> Response:
-        """`{word, message, records}`."""
+        """`{status, message, records}`."""
         actor, zone = requests.actor_of(request), _zone(request, pk)
         state = selectors.state_of_zone(actor, zone)
         records = [_record(each) for each in selectors.record_states(actor, zone)]
-        return Response({"zone": zone.domain, "word": state.word, "message": state.message, "records": records})
+        return Response({"zone": zone.domain, "status": state.status, "message": state.message, "records": records})
 
 
 class Differences(APIView):

@@ -65,7 +65,7 @@ def wait(request: Request) -> int:
 
 
 def reason(request: Request) -> str:
-    """`X-Change-Reason`, for the audit record. Raises Invalid."""
+    """`X-Change-Reason`, for the audit log. Raises Invalid."""
     text = _as_utf8(request.headers.get("X-Change-Reason", ""))
     if len(text) > 400 or not text.isprintable():
         raise Invalid([FieldError("/X-Change-Reason", "reason", "Give a reason of at most 400 printable characters.")])
@@ -96,7 +96,7 @@ def _as_utf8(text: str) -> str:
 
 
 def origin(request: Request) -> ChangeOrigin:
-    """`X-Change-Commit` and `X-Change-Pipeline`, for the audit record. Raises Invalid."""
+    """`X-Change-Commit` and `X-Change-Pipeline`, for the audit log. Raises Invalid."""
     commit, pipeline = (request.headers.get(f"X-Change-{name}") for name in ("Commit", "Pipeline"))
     field_errors = []
     if commit is not None and not _COMMIT.fullmatch(commit):

@@ -195,7 +195,7 @@ def show_zone(api: Api, asked: argparse.Namespace) -> Done:
     """What is wanted of each record, and whether resolvers answer it."""
     body = api("GET", f"zones/{one(api, 'zones', asked.zone)['id']}/state")
     rows = [(each["name"], each["type"], " ".join(each["values"]), _served(each)) for each in body["records"]]
-    head = texts.plain(f"Zone {body['zone']}: {body['word']}. {body['message']}".strip())
+    head = texts.plain(f"Zone {body['zone']}: {body['status']}. {body['message']}".strip())
     return body, f"{head}\n{texts.table(rows, ('NAME', 'TYPE', 'WANTED', 'SERVED'))}", 0
 
 

@@ -32,7 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Found what is asked for, in one transaction with its audit entries."""
-        with transaction.atomic():  # what is founded and the record of it are there together or not at all
+        with transaction.atomic():  # what is founded and its audit entry are there together or not at all
             self._found(options)
 
     def _found(self, options: dict[str, Any]) -> None:

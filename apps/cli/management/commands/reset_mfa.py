@@ -16,7 +16,7 @@ from apps.audit.services import record
 class Command(BaseCommand):
     """The person then signs in with the password, and sets up a new one."""
 
-    help = "Take every second factor and recovery code away from a person; it stands in the record of their account."
+    help = "Take every second factor and recovery code away from a person; the audit log of their account says so."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Who, and why."""

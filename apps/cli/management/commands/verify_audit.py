@@ -1,4 +1,4 @@
-"""`manage.py verify_audit` computes the chain of the record again and says whether it is whole."""
+"""`manage.py verify_audit` computes the chain of the audit log again and says whether it is whole."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _attempt(actor: Actor, change: Callable[[], T]) -> DryRun[T] | None:
 
 
 def _recorded(actor: Actor, last: int) -> list[Change]:
-    """What the change wrote into the audit record, object by object."""
+    """What the change wrote into the audit log, object by object."""
     rows = Entry.objects.filter(pk__gt=last, request_id=request_id(), actor=actor.name[:150], token=actor.token)
     rows = rows.filter(object_kind__in=(*KINDS, *PARTS)).select_related("account").order_by("pk")
     return [_change(entry) for entry in rows]

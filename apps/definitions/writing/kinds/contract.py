@@ -47,7 +47,7 @@ def as_compared(_changes: ChangeSet, _row: Any, _before: Document | None, after:
 
 
 def of_owner(_row: Any, owner: Account) -> Account:
-    """The audit record of whoever owns the object."""
+    """The audit log of whoever owns the object."""
     return owner
 
 

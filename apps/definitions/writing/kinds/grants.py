@@ -141,7 +141,7 @@ def _only_granted(account: Account, hostname: str) -> list[int]:
 
 
 def record_claim(changes: ChangeSet, claim: Hostname, action: str) -> None:
-    """The entry of a hostname in the audit record."""
+    """The entry of a hostname in the audit log."""
     audit.record(
         actor=changes.actor,
         action=action,

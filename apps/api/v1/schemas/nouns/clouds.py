@@ -12,7 +12,7 @@ from apps.definitions.shapes.clouds.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.clouds.stack import StackSpec
 from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
 from apps.stacks.models import StackRun as RunRow
-from apps.stacks.selectors import WORDS
+from apps.stacks.selectors import STATUSES
 
 
 class CloudAccount(Definition):
@@ -245,10 +245,10 @@ class CloudBackend(words.Shown):
 
 
 class StackState(words.Shown):
-    """How a stack stands: its word with a sentence, its revisions, what it answered, and what its cloud says."""
+    """How a stack stands: its status with a message, its revisions, what it answered, and what its cloud says."""
 
     stack = words.name()
-    word = words.word(WORDS)
+    status = words.word(STATUSES)
     message = words.text(4000)
     wanted_revision = serializers.IntegerField(min_value=1, allow_null=True)
     applied_revision = serializers.IntegerField(min_value=1, allow_null=True)

@@ -1,4 +1,4 @@
-"""The audit record, and webhooks with what they delivered."""
+"""The audit log, and webhooks with what they delivered."""
 
 from __future__ import annotations
 

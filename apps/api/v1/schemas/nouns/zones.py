@@ -76,7 +76,7 @@ class ZoneState(words.Shown):
     """How far a zone has come."""
 
     zone = serializers.CharField(max_length=253)
-    word = serializers.CharField()
+    status = serializers.CharField()
     message = words.text(2000)
     records = RecordState(many=True)
 
