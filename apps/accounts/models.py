@@ -153,7 +153,7 @@ class Grant(models.Model):
 
 
 class Hostname(models.Model):
-    """A DNS name that an account claims; canonical: lower case, IDNA, no final dot, `*.` for a wildcard.
+    """A DNS name that an account claims; canonical: lower case, IDNA, no final dot, `*.` or `**.` for a wildcard.
 
     Many accounts may claim one name, one of them has verified it.
 

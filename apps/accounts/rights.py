@@ -6,6 +6,7 @@ from django.db.models import Q, QuerySet
 
 from apps.accounts.hostnames.claims import wildcards_over
 from apps.accounts.models import Account, Grant, Hostname
+from apps.compiler.matching.hosts import ending_of, is_wildcard
 from apps.core.clock import now
 
 
@@ -22,8 +23,8 @@ def grants_over(account: Account, name: str) -> QuerySet[Grant]:
 def claims_under(account: Account, hostname: str) -> QuerySet[Hostname]:
     """Claims of the account that a grant of the hostname covers: the name, or for a wildcard every name below."""
     wanted = Q(name=hostname)
-    if hostname.startswith("*."):
-        wanted |= Q(name__endswith=hostname[1:])
+    if is_wildcard(hostname):
+        wanted |= Q(name__endswith=ending_of(hostname))
     return Hostname.objects.filter(wanted, account=account)
 
 

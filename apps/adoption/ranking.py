@@ -18,9 +18,9 @@ def covers(wildcard: str, host: str) -> bool:
     return wildcard.startswith("*.") and host != wildcard and host.endswith(wildcard[1:])
 
 
-def rank(candidate: Candidate) -> tuple[bool, int, int, bool]:
+def rank(candidate: Candidate) -> tuple[bool, int, bool, int]:
     """As routing.rank, within one host: the smaller comes first."""
-    return (not candidate.exact, -len(candidate.path), -len(candidate.headers), not candidate.methods)
+    return (not candidate.exact, -len(candidate.path), not candidate.methods, -len(candidate.headers))
 
 
 def overlap(one: Candidate, other: Candidate) -> bool:

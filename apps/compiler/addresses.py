@@ -149,7 +149,7 @@ def overlap(one: Network, other: Network) -> bool:
 def own_addresses(addresses: Iterable[str], hostnames: Iterable[str] = ()) -> OwnAddresses:
     """From addresses, networks (CIDR) and hostnames. Loopback is left out: the rule for it is `refusal_of_address`."""
     networks: list[Network] = []
-    names = {name for name in hostnames if not name.startswith("*.")}
+    names = {name for name in hostnames if not name.startswith("*")}
     for address in addresses:
         network = _network(address)
         if network is None:

@@ -14,7 +14,6 @@ from apps.compiler.model.shared import (
     AnyPool,
     Assertion,
     FixedResponse,
-    HeaderCondition,
     HealthCheck,
     Limit,
     LimitKind,
@@ -24,6 +23,7 @@ from apps.compiler.model.shared import (
     Redirect,
     Route,
     Server,
+    ValueCondition,
     WeightedPool,
 )
 
@@ -251,7 +251,7 @@ def _say_response(answer: FixedResponse) -> str:
     return f"{answer.status} {answer.content_type}{body}"
 
 
-def _say_condition(condition: HeaderCondition) -> str:
+def _say_condition(condition: ValueCondition) -> str:
     return f"{condition.name} {condition.match.value} {condition.value}".strip()
 
 
@@ -285,7 +285,7 @@ TELLERS: Mapping[type, Callable[[Any], str]] = {
     HealthCheck: _say_check,
     Redirect: _say_redirect,
     FixedResponse: _say_response,
-    HeaderCondition: _say_condition,
+    ValueCondition: _say_condition,
     Assertion: _say_assertion,
 }
 

@@ -107,6 +107,11 @@ def _text(value: object, longest: int) -> str:
     return value
 
 
+def printable(value: object, longest: int) -> str:
+    """The same for grammars that stand elsewhere (matching/patterns.py)."""
+    return _text(value, longest)
+
+
 def integer(value: object, lowest: int, highest: int) -> int:
     """A whole number between the two bounds; `true`, `80.0` and `"80"` are none."""
     if type(value) is not int:
@@ -200,7 +205,7 @@ def _is_hostname(text: str) -> bool:
 
 
 def hostname(value: object) -> str:
-    """A route's host: a canonical DNS name of two labels or more, or `*.` and such a name for exactly one label."""
+    """A host: a canonical DNS name of two labels or more, or `*.` and such a name for exactly one label."""
     if type(value) is str and _is_hostname(value):
         return value
     raise _hostname_error(_text(value, MAX_HOSTNAME))

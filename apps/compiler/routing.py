@@ -1,14 +1,16 @@
 """The precedence: which of a load balancer's routes gets a request, written down once for every target.
 
-Among the routes whose host, path, methods and headers all match, the first one by this order wins:
+Among the routes whose host, path and conditions all match, the first one by this order wins:
 
-1. a route of the exact host before one of the wildcard host;
-2. an exact path before a prefix;
-3. a longer prefix before a shorter one;
-4. more header conditions before fewer;
-5. a route that names methods before one that takes all;
+1. the host: the exact one, `*.` for one label, `**.` with the longest suffix first, `*`;
+2. the path: the exact one, prefixes with the longest first, patterns, `/` (as a prefix, which takes what is left);
+3. a route that names methods before one that takes all;
+4. more conditions before fewer: on headers, then on query parameters, then on cookies;
+5. a route for some client networks before one for all clients;
 6. a route of one scheme before one of both;
-7. the older route (the lower number).
+7. the older route (the lower number). So patterns with equal conditions come in the order in which they were made.
+
+Rules 1 to 4 and 7 are those of the Gateway API's HTTPRoute, which leaves patterns and the rest open.
 
 Before that, a request must be one for routes at all: :func:`refusal_of` says which are not, :func:`bare_host` how a
 host is read. A route whose conditions do not match steps aside for the next one. :func:`winning_route` is the reference
@@ -22,7 +24,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from apps.compiler.model.shared import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Protocol, Route
+from apps.compiler.matching import hosts, patterns
+from apps.compiler.matching.conditions import Sent, failing
+from apps.compiler.model.shared import LoadBalancer, PathKind, Protocol, Route
 
 NO_ROUTE = "No route is defined for this host and path.\n"
 """What a client reads that no route takes, with 404, whatever the target."""
@@ -34,7 +38,9 @@ NOT_FOR_ROUTES_STATUS = 405
 NOT_FOR_ROUTES = "Ask for a path; this is no proxy, and it has nothing to say about itself.\n"
 NOT_FOR_ROUTES_METHOD, NOT_FOR_ROUTES_PATH = "CONNECT", "*"
 _HOST = re.compile(HOST_PATTERN, re.ASCII | re.IGNORECASE)
-Rank = tuple[bool, bool, int, int, bool, bool, int]
+Rank = tuple[tuple[int, int], int, int, bool, int, int, int, bool, bool, int]
+PATH_KINDS = (PathKind.EXACT, PathKind.PREFIX, PathKind.REGEX)
+_EVERY_PATH = len(PATH_KINDS)
 
 
 def refusal_of(host: str, path: str, method: str) -> int | None:
@@ -57,14 +63,24 @@ def number_of(object_id: str) -> int:
 def rank(route: Route) -> Rank:
     """Sorts routes into the order of precedence, first one first."""
     return (
-        route.hostname.startswith("*."),
-        route.path_kind is PathKind.PREFIX,
-        -len(route.path),
-        -len(route.headers),
+        hosts.position_of(route.hostname),
+        position_of_path(route),
+        0 if route.path_kind is PathKind.REGEX else -len(route.path),
         not route.methods,
+        -len(route.headers),
+        -len(route.query),
+        -len(route.cookies),
+        not route.client_networks,
         route.scheme is None,
         number_of(route.id),
     )
+
+
+def position_of_path(route: Route) -> int:
+    """0 for a whole path, 1 for a prefix, 2 for a pattern, 3 for `/` as a prefix."""
+    if route.path == "/" and route.path_kind is PathKind.PREFIX:
+        return _EVERY_PATH
+    return PATH_KINDS.index(route.path_kind)
 
 
 def ordered(routes: Iterable[Route]) -> list[Route]:
@@ -73,8 +89,10 @@ def ordered(routes: Iterable[Route]) -> list[Route]:
 
 
 def is_conditional(route: Route) -> bool:
-    """Whether the route may step aside after host and path matched."""
-    return bool(route.methods or route.headers)
+    """Whether the route may step aside after the maps found its host and path; a pattern is no key of a map."""
+    if route.methods or route.headers or route.path_kind is PathKind.REGEX:
+        return True
+    return bool(route.query or route.cookies or route.client_networks)
 
 
 def covers_scheme(route: Route, protocol: Protocol) -> bool:
@@ -95,27 +113,23 @@ def as_served_by(load_balancer: LoadBalancer, protocol: Protocol) -> LoadBalance
 
 
 def covers_host(route: Route, host: str) -> bool:
-    """Whether the route's host is this one, or a wildcard for its first label."""
-    return route.hostname == host or route.hostname == "*." + host.partition(".")[2]
+    """Whether the route's hostname stands for this host."""
+    return hosts.covers(route.hostname, host)
 
 
 def covers_path(route: Route, path: str) -> bool:
-    """Whole path for an exact route; whole segments from the start for a prefix: `/api` covers not `/apiary`."""
+    """Whole path for an exact route and a pattern; whole segments for a prefix: `/api` covers not `/apiary`."""
     if route.path_kind is PathKind.EXACT:
         return route.path == path
+    if route.path_kind is PathKind.REGEX:
+        return patterns.matches(route.path, path)
     return (path + "/").startswith(route.path.rstrip("/") + "/")
 
 
-def holds(condition: HeaderCondition, headers: Mapping[str, str]) -> bool:
-    """Whether one header condition holds; `headers` has lower-case names, values are compared with their case."""
-    value = headers.get(condition.name.lower())
-    match condition.match:
-        case HeaderMatch.PRESENT:
-            return value is not None
-        case HeaderMatch.ABSENT:
-            return value is None
-        case HeaderMatch.EQUALS:
-            return value == condition.value
+def takes(route: Route, path: str, method: str, sent: Sent) -> bool:
+    """Whether path and conditions match; its host and scheme do."""
+    named = not route.methods or method in route.methods
+    return named and covers_path(route, path) and failing(route, sent) is None
 
 
 def winning_route(
@@ -125,19 +139,20 @@ def winning_route(
     method: str,
     headers: Mapping[str, str],
     protocol: Protocol = Protocol.HTTP,
+    client: str = "",
 ) -> Route | None:
-    """The route that gets this request, None when none does. `host` may carry a port, a final dot and any case."""
-    if refusal_of(host, path, method) is not None:
+    """The route that gets this request, None when none does.
+
+    `host` may carry a port, a final dot and any case, `path` a query; a `client` that is not said is in no network.
+    """
+    bare, _, query = path.partition("?")
+    if refusal_of(host, bare, method) is not None:
         return None
     name = bare_host(host)
-    lower = {key.lower(): value for key, value in headers.items()}
+    sent = Sent({key.lower(): value for key, value in headers.items()}, query, client)
     matching = (
         route
         for route in load_balancer.routes
-        if covers_scheme(route, protocol)
-        and covers_host(route, name)
-        and covers_path(route, path)
-        and (not route.methods or method in route.methods)
-        and all(holds(condition, lower) for condition in route.headers)
+        if covers_scheme(route, protocol) and covers_host(route, name) and takes(route, bare, method, sent)
     )
     return min(matching, key=rank, default=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Hostname
+from apps.compiler.matching.hosts import ANY, ending_of, is_wildcard
 from apps.compiler.model.shared import Protocol
 from apps.definitions.models import Certificate, LoadBalancer, Policy, Pool, Record, Route, Server, Zone
 from apps.fleet.models import CloudAccount, Fleet, Node, Region, Stack, StaticIP
@@ -22,8 +23,8 @@ def stacks_of_load_balancers(fronts: QuerySet[LoadBalancer] | list[int]) -> Quer
 def stacks_of_hostname(claim: Hostname) -> QuerySet[Stack]:
     """Stacks whose load balancers have routes of the name, or of names under it when it is a wildcard."""
     names = Q(hostname=claim.pk)
-    if claim.name.startswith("*."):
-        names |= Q(hostname__name__endswith=claim.name[1:], hostname__account=claim.account_id)
+    if is_wildcard(claim.name) and claim.name != ANY:
+        names |= Q(hostname__name__endswith=ending_of(claim.name), hostname__account=claim.account_id)
     return stacks_of_load_balancers(list(Route.objects.filter(names).values_list("load_balancer_id", flat=True)))
 
 

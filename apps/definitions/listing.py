@@ -68,6 +68,9 @@ class ListedRoute:
     path_kind: str
     methods: list[str]
     headers: list[dict[str, Any]]
+    query: list[dict[str, Any]]
+    cookies: list[dict[str, Any]]
+    client_networks: list[str]
     scheme: str
     action: str
     redirect: dict[str, Any] | None
@@ -88,6 +91,7 @@ _COLUMNS = (
     *("pk", "name", "account_id", "account__name", "version", "manager", "load_balancer_id", "load_balancer__name"),
     *("hostname_id", "hostname__name", "hostname__verification", "path", "path_kind", "methods", "headers", "scheme"),
     *("action", "redirect", "fixed_response", "prefix_rewrite", "assertions", "rules"),
+    *("query", "cookies", "client_networks"),
 )
 _SHARES = ("route_id", "pool_id", "pool__name", "pool__account_id", "pool__account__name", "weight")
 
@@ -120,7 +124,7 @@ def _shares_of(ids: Iterable[int]) -> dict[int, list[ListedShare]]:
 def _route(columns: tuple[Any, ...], shares: list[ListedShare], policies: list[ListedPolicy]) -> ListedRoute:
     pk, name, owner, account, version, manager, balancer, front, hostname_id, host, verification, *rest = columns
     path, path_kind, methods, headers, scheme, action, redirect, fixed_response, *rest = rest
-    prefix_rewrite, assertions, rules = rest
+    prefix_rewrite, assertions, rules, query, cookies, client_networks = rest
     return ListedRoute(
         pk=pk,
         name=name,
@@ -135,6 +139,9 @@ def _route(columns: tuple[Any, ...], shares: list[ListedShare], policies: list[L
         methods=methods,
         scheme=scheme,
         headers=headers,
+        query=query,
+        cookies=cookies,
+        client_networks=client_networks,
         action=action,
         redirect=redirect,
         fixed_response=fixed_response,

@@ -237,9 +237,10 @@ class Policy(Definition):
 
 
 class Route(Definition):
-    """Hostname + path (+ methods, headers) → weighted pools, a redirect or a fixed response.
+    """Hostname + path (+ methods, headers …) → weighted pools, a redirect or a fixed response.
 
-    `headers` is `[{name, match, value}]`, `methods` `["GET", …]`, `scheme` is empty for a route of http and https;
+    `headers`, `query` and `cookies` are `[{name, match, value}]`, `methods` `["GET", …]`, `client_networks` CIDR
+    blocks, all of them empty for every request; `scheme` is empty for a route of http and https;
     exactly one of the rows in `pools`, `redirect` and `fixed_response` says what happens, named by `action`.
     `assertions` say of requests what must happen to them, and keep every revision from being pushed in which it does
     not. `rules` are settings of its own (shapes/traffic/policy.py), nearer than those of its policies.
@@ -256,6 +257,9 @@ class Route(Definition):
     path_kind = models.CharField(max_length=6, choices=_choices(model.PathKind), default=model.PathKind.PREFIX)
     methods = models.JSONField(default=list)
     headers = models.JSONField(default=list)
+    query = models.JSONField(default=list)
+    cookies = models.JSONField(default=list)
+    client_networks = models.JSONField(default=list)
     scheme = models.CharField(max_length=5, blank=True, default="")
     action = models.CharField(max_length=14, choices=Action.choices)
     redirect = models.JSONField(null=True)

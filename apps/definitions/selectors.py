@@ -17,6 +17,7 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
+from apps.compiler.matching.hosts import ANY, ending_of, is_wildcard
 from apps.compiler.model.shared import Protocol
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.affected_targets import load_balancers_of_policy
@@ -201,8 +202,8 @@ def fleets_of_pools(pool_ids: list[int]) -> QuerySet[Fleet]:
 def fleets_of_hostname(claim: Hostname) -> QuerySet[Fleet]:
     """Fleets whose load balancers have routes of the name, or of names under it when it is a wildcard."""
     names = Q(hostname=claim.pk)
-    if claim.name.startswith("*."):
-        names |= Q(hostname__name__endswith=claim.name[1:], hostname__account=claim.account_id)
+    if is_wildcard(claim.name) and claim.name != ANY:
+        names |= Q(hostname__name__endswith=ending_of(claim.name), hostname__account=claim.account_id)
     return fleets_of_load_balancers(
         list(Route.objects.filter(names).values_list("load_balancer_id", flat=True).distinct())
     )

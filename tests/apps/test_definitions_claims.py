@@ -13,6 +13,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.hostnames import claims
 from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname, verify_hostname, wildcards_over
 from apps.accounts.models import Account, Hostname
+from apps.core.errors import Invalid
+from apps.definitions.models import LoadBalancer
 from apps.definitions.services import delete_object, save_object
 from tests.apps.at_once import PATIENCE_S, at_once, wait_for
 
@@ -113,8 +115,9 @@ def test_without_the_lock_they_would_pass_each_other(monkeypatch: pytest.MonkeyP
 
 
 def test_wildcards_over_a_name_stop_before_the_top_level() -> None:
-    assert wildcards_over("a.b.c.example") == ["*.b.c.example", "*.c.example"]
-    assert wildcards_over("*.b.c.example") == ["*.c.example"]
+    assert wildcards_over("a.b.c.example") == ["*.b.c.example", "**.b.c.example", "*.c.example", "**.c.example"]
+    assert wildcards_over("*.b.c.example") == ["**.b.c.example", "*.c.example", "**.c.example"]
+    assert wildcards_over("*") == []
     assert wildcards_over("c.example") == []
 
 
@@ -141,15 +144,45 @@ def test_with_a_look_at_claims_that_wait_they_would_keep_others_out(
         assert (mine.verification == "") is patched
 
 
-@pytest.mark.parametrize("hostname", ["new.acme.example", "deep.new.acme.example", "*.new.acme.example"])
+@pytest.mark.parametrize(
+    "hostname", ["new.acme.example", "deep.new.acme.example", "*.new.acme.example", "**.new.acme.example"]
+)
+@pytest.mark.parametrize("wildcard", ["*.acme.example", "**.acme.example"])
 def test_names_under_a_wildcard_belong_to_its_owner(
-    tutorial_env: Actor, acme: Actor, globex: Actor, hostname: str
+    tutorial_env: Actor, acme: Actor, globex: Actor, wildcard: str, hostname: str
 ) -> None:
-    save_object(actor=tutorial_env, kind="Route", name="all", account="acme", spec=route("*.acme.example"))
+    save_object(actor=tutorial_env, kind="Route", name="all", account="acme", spec=route(wildcard))
     save_object(actor=globex, kind="Route", name="steal", spec=route(hostname))
     save_object(actor=acme, kind="Route", name="own", spec=route(hostname))
     found = Hostname.objects.filter(name=hostname).values_list("account__name", "verification")
     assert dict(found) == {"globex": "", "acme": "operator"}
+
+
+@pytest.mark.parametrize(("first", "second"), [("*.x.example", "**.x.example"), ("a.b.x.example", "**.x.example")])
+def test_a_suffix_that_meets_a_verified_name_of_another_account_is_not_verified(
+    acme: Actor, globex: Actor, first: str, second: str
+) -> None:
+    for mine, others in ((first, second), (second, first)):
+        Hostname.objects.all().delete()
+        verify_hostname(claim_hostname(account=acme.account, name=mine), "dns")
+        claim = claim_hostname(account=globex.account, name=others)
+        assert verify_hostname(claim, "dns") == []
+        assert claim.verification == ""
+
+
+def test_any_host_is_for_the_account_that_owns_the_load_balancer(tutorial_env: Actor, acme: Actor) -> None:
+    for account in (None, "acme"):
+        actor = tutorial_env if account else acme
+        with pytest.raises(Invalid) as refusal:
+            save_object(actor=actor, kind="Route", name="all", account=account, spec=route("*"))
+        assert [each.code for each in refusal.value.field_errors] == ["any_host"]
+    assert not Hostname.objects.filter(name="*").exists()
+    owner = LoadBalancer.objects.get(name="front").account.name
+    action = {"fixed_response": {"status": 204}}
+    save_object(actor=tutorial_env, kind="Route", name="all", account=owner, spec=route("*") | {"action": action})
+    assert Hostname.objects.get(name="*").verification == "operator"
+    verify_hostname(claim_hostname(account=acme.account, name="any.acme.example"), "dns")
+    assert Hostname.objects.get(name="any.acme.example").verification == "dns"
 
 
 def test_the_last_route_of_a_hostname_gives_the_claim_up(tutorial_env: Actor, acme: Actor) -> None:

@@ -6,7 +6,8 @@ Written from AWS's documentation alone, without a line of the renderer:
   to the highest, the first whose conditions all hold acts, the default action last; priorities are 1 to 50 000, each
   once.
 * https://docs.aws.amazon.com/elasticloadbalancing/latest/application/rule-condition-types.html: one condition each of
-  host-header, http-request-method, path-pattern, any number of http-header; at most 3 values in a condition, 5 in a
+  host-header, http-request-method, path-pattern, source-ip, any number of http-header and query-string; at most 3
+  values in a condition, 5 in a
   rule, 5 wildcards in a rule.
 * https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/ (RuleCondition, HostHeaderConditionConfig,
   HttpHeaderConditionConfig, HttpRequestMethodConditionConfig, PathPatternConditionConfig): `*` is any number of
@@ -24,14 +25,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from typing import Any
+from urllib.parse import parse_qsl
 
 from apps.compiler.questions.trace import Question
 from apps.compiler.targets.terraform.document import StackDocument
 
 Block = Mapping[str, Any]
 VALUES_PER_CONDITION, VALUES_PER_RULE, WILDCARDS_PER_RULE, LONGEST = 3, 5, 5, 128
-SINGLE = ("host_header", "path_pattern", "http_request_method")
+SINGLE = ("host_header", "path_pattern", "http_request_method", "source_ip")
 PATH_SIGNS = re.compile(r"[A-Za-z0-9_.$/~\"'@:+&*?-]+")
 HOST_SIGNS = re.compile(r"[A-Za-z0-9*?.-]+\.[A-Za-z*?]+")
 CONTENT_TYPES = {"text/plain", "text/css", "text/html", "application/javascript", "application/json"}
@@ -95,6 +98,10 @@ def _check_signs(kind: str, block: Block) -> None:
             assert all(PATH_SIGNS.fullmatch(value) for value in block["values"]), block
         case "http_request_method":
             assert all(re.fullmatch(r"[A-Z_-]{1,40}", value) for value in block["values"]), block
+        case "source_ip":
+            assert all(ip_network(value) for value in block["values"]), block
+        case "query_string":
+            assert 1 <= len(block["key"]) <= LONGEST, block
         case "http_header":
             assert 1 <= len(block["http_header_name"]) <= 40, block
             assert block["http_header_name"].lower() != "host", block
@@ -103,13 +110,18 @@ def _check_signs(kind: str, block: Block) -> None:
 
 
 def _values(condition: Block) -> list[str]:
-    return [value for [block] in condition.values() for value in block["values"]]
+    return [value for [block] in condition.values() for value in block.get("values", [block.get("value")])]
 
 
 def _holds(condition: Block, question: Question) -> bool:
     [(kind, [block])] = condition.items()
-    values = block["values"]
+    values = _values(condition)
     match kind:
+        case "source_ip":
+            return bool(question.client) and any(ip_address(question.client) in ip_network(each) for each in values)
+        case "query_string":
+            pairs = parse_qsl(question.path.partition("?")[2].replace(";", "&"), keep_blank_values=True)
+            return any(_like(values[0].lower(), value.lower()) for key, value in pairs if key == block["key"])
         case "host_header":
             return any(_like(value.lower(), question.host.lower()) for value in values)
         case "path_pattern":

@@ -21,6 +21,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 from apps.compiler.questions.trace import Question, Share
 
@@ -104,7 +105,16 @@ def _matched_part(match: Block, question: Question) -> str | None:
     assert chosen[0] in ("full_path_match", "prefix_match"), f"{chosen[0]} is not for global external load balancers"
     headers = {":method": question.method} | {name.lower(): value for name, value in question.headers.items()}
     holds = takes and all(_holds(each, headers) for each in match.get("header_matches", ()))
+    holds = holds and all(_asks(each, question) for each in match.get("query_parameter_matches", ()))
     return wanted if holds else None
+
+
+def _asks(condition: Block, question: Question) -> bool:
+    """HttpQueryParameterMatch: exactly one of present, exact and regex."""
+    assert len(condition.keys() & {"present_match", "exact_match"}) == 1, condition
+    pairs = parse_qsl(question.path.partition("?")[2].replace(";", "&"), keep_blank_values=True)
+    sent = [value for key, value in pairs if key == condition["name"]]
+    return bool(sent) if "present_match" in condition else condition["exact_match"] in sent
 
 
 def _holds(condition: Block, headers: Mapping[str, str]) -> bool:

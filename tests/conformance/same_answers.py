@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from apps.compiler.model.shared import (
     FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
     LoadBalancer,
     PathKind,
     Protocol,
     Redirect,
     Route,
+    ValueCondition,
+    ValueMatch,
     WeightedPool,
 )
 from apps.compiler.portability.incompatibilities import Target
@@ -61,12 +61,12 @@ class Request:
         return f"{self.method} {self.host}{self.path}{said} at {self.listener}"
 
 
-def _header(name: str, match: HeaderMatch, value: str = "") -> HeaderCondition:
-    return HeaderCondition(name, match, value)
+def _header(name: str, match: ValueMatch, value: str = "") -> ValueCondition:
+    return ValueCondition(name, match, value)
 
 
-def _equals(name: str, value: str) -> HeaderCondition:
-    return _header(name, HeaderMatch.EQUALS, value)
+def _equals(name: str, value: str) -> ValueCondition:
+    return _header(name, ValueMatch.EQUALS, value)
 
 
 def _to(number: int, hostname: str, path: str, pool: int, **fields: object) -> Route:
@@ -74,7 +74,7 @@ def _to(number: int, hostname: str, path: str, pool: int, **fields: object) -> R
 
 
 CHANGES = ("POST", "PUT", "PATCH", "DELETE")
-PRESENT, ABSENT = HeaderMatch.PRESENT, HeaderMatch.ABSENT
+PRESENT, ABSENT = ValueMatch.PRESENT, ValueMatch.ABSENT
 MANY = tuple(_equals(f"X-H{number}", "1") for number in range(5))
 
 ROUTES = (

@@ -16,12 +16,12 @@ from apps.compiler.model.shared import (
     Balance,
     Certificate,
     FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
     HealthCheck,
     PathKind,
     Protocol,
     Redirect,
+    ValueCondition,
+    ValueMatch,
     WeightedPool,
 )
 from apps.compiler.model.stack import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
@@ -34,7 +34,7 @@ PEM = "".join(
     f"-----BEGIN {kind}-----\n{text}\n-----END {kind}-----\n"
     for kind, text in (("CERTIFICATE", "bGVhZg=="), ("PRIVATE KEY", "a2V5"), ("CERTIFICATE", "YWJvdmU="))
 )
-CANARY = (HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"), HeaderCondition("X-Beta", HeaderMatch.PRESENT))
+CANARY = (ValueCondition("X-Canary", ValueMatch.EQUALS, "yes"), ValueCondition("X-Beta", ValueMatch.PRESENT))
 
 
 def _certificate(number: int) -> Certificate:
@@ -84,7 +84,7 @@ def _refused() -> StackSnapshot:
     return stack(
         front(
             route(1, prefix_rewrite="/v2"),
-            route(2, "b.example", headers=(HeaderCondition("X-Old", HeaderMatch.ABSENT),)),
+            route(2, "b.example", headers=(ValueCondition("X-Old", ValueMatch.ABSENT),)),
             route(3, "c.example", redirect=Redirect(308, "https")),
             route(4, "d.example", fixed_response=FixedResponse(200, "text/xml", "<a/>")),
             route(5, "shop.xn--p1ai"),

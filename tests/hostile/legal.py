@@ -62,6 +62,11 @@ def is_host(value: Any, *, wildcard: bool = True) -> bool:
     return len(labels) >= 2 and not numeric and all(re.fullmatch(LABEL, label, re.ASCII) for label in labels)
 
 
+def route_host(value: Any) -> bool:
+    """What a route is for: any host, or a name with one or two stars and a dot before it."""
+    return value == "*" or is_host(value[1:] if isinstance(value, str) and value.startswith("**.") else value)
+
+
 def one_host(value: Any) -> bool:
     """A name without wildcard."""
     return is_host(value, wildcard=False)

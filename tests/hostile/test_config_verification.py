@@ -12,7 +12,7 @@ from apps.compiler.bundle import REFUSED_ADDRESSES, Bundle
 from apps.compiler.checks.examination import Notes
 from apps.compiler.compile import CompileError, compile_snapshot
 from apps.compiler.model.fleet import BypassToken, Region, RegionNode, Snapshot
-from apps.compiler.model.shared import FixedResponse, HeaderCondition, HeaderMatch, HealthCheck, Redirect
+from apps.compiler.model.shared import FixedResponse, HealthCheck, Redirect, ValueCondition, ValueMatch
 from apps.compiler.targets.haproxy import writer
 from apps.compiler.targets.haproxy.verify import config_verification
 from tests.hostile.corpus import SHARP, VALUES
@@ -44,8 +44,8 @@ CASES: dict[str, tuple[str, Case]] = {
     "path": ("/x", lambda text: _route(path=text)),
     "prefix rewrite": ("/x", lambda text: _route(path="/a", prefix_rewrite=text)),
     "method": ("PUT", lambda text: _route(methods=(text,))),
-    "header name": ("X-A", lambda text: _route(headers=(HeaderCondition(text, HeaderMatch.EQUALS, "v"),))),
-    "header value": ("v", lambda text: _route(headers=(HeaderCondition("X-A", HeaderMatch.EQUALS, text),))),
+    "header name": ("X-A", lambda text: _route(headers=(ValueCondition(text, ValueMatch.EQUALS, "v"),))),
+    "header value": ("v", lambda text: _route(headers=(ValueCondition("X-A", ValueMatch.EQUALS, text),))),
     "redirect host": ("b.example", lambda text: _route(redirect=Redirect(301, host=text))),
     "redirect path": ("/x", lambda text: _route(redirect=Redirect(301, host="b.example", path=text))),
     "redirect scheme": ("https", lambda text: _route(redirect=Redirect(301, scheme=text))),

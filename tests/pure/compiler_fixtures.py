@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from apps.compiler.model.fleet import Pool, Snapshot
 from apps.compiler.model.shared import (
     FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
     Listener,
     LoadBalancer,
     PathKind,
     Protocol,
     Route,
     Server,
+    ValueCondition,
+    ValueMatch,
     WeightedPool,
 )
 
@@ -87,9 +87,9 @@ def snapshot(*fronts: LoadBalancer, pools: tuple[Pool, ...] | None = None, **fie
 
 
 _CANARY, _ANY_CANARY, _NO_BETA = (
-    HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),
-    HeaderCondition("X-Canary", HeaderMatch.PRESENT),
-    HeaderCondition("X-Beta", HeaderMatch.ABSENT),
+    ValueCondition("X-Canary", ValueMatch.EQUALS, "yes"),
+    ValueCondition("X-Canary", ValueMatch.PRESENT),
+    ValueCondition("X-Beta", ValueMatch.ABSENT),
 )
 _CONDITIONS = ((), (), (_CANARY,), (_ANY_CANARY,), (_NO_BETA,), (_CANARY, _NO_BETA), (_NO_BETA, _ANY_CANARY))
 
@@ -100,12 +100,80 @@ def _crowded_route(number: int, choose: Callable[[Sequence[Any]], Any]) -> Route
         number,
         choose(HOSTS),
         choose(PATHS),
-        path_kind=choose(tuple(PathKind)),
+        path_kind=choose((PathKind.EXACT, PathKind.PREFIX)),
         methods=choose([(), (), ("GET",), ("POST", "PUT")]),
         headers=choose(_CONDITIONS),
         scheme=choose([None, None, None, "http", "https"]),
         fixed_response=FixedResponse(200, body=f"route-{number}"),
     )
+
+
+# What no cloud takes whole: suffixes, any host, patterns, the query, cookies, client networks.
+RICH_HOSTS = (*HOSTS, "**.a.example", "**.b.a.example", "**.example", "*")
+RICH_PATHS = ("/", "/", "/api", "/api/v2")
+PATTERNS = ("/api.*", "/api/v[0-9]+", ".*/deep/.*", "/(api|apiary)(/x)?", "[^a]+")
+RICH_ASKED_HOSTS = (*ASKED_HOSTS, "z.y.b.a.example", "v.example", "example", "w.v.u.t.example.")
+RICH_ASKED_PATHS = (
+    "/",
+    "/api",
+    "/api/",
+    "/api/v2",
+    "/api/v2/deep/er",
+    "/apiary/x",
+    "//api",
+    "/other?a=1&b=x",
+    "/api?a=2;a=1",
+)
+RICH_ASKED_HEADERS: tuple[dict[str, str], ...] = (
+    {},
+    {"X-Canary": "yes-sir", "Cookie": "s=abc; t=1"},
+    {"X-Canary": "yes", "X-Beta": "1", "Cookie": 't=""; s=b'},
+)
+_STARTS = ValueCondition("X-Canary", ValueMatch.PREFIX, "yes")
+_PATTERN = ValueCondition("X-Canary", ValueMatch.REGEX, "yes(-[a-z]+)?")
+_QUERIES = (
+    ValueCondition("a", ValueMatch.EQUALS, "1"),
+    ValueCondition("a", ValueMatch.PRESENT),
+    ValueCondition("b", ValueMatch.ABSENT),
+    ValueCondition("a", ValueMatch.REGEX, "[0-9]"),
+    ValueCondition("b", ValueMatch.PREFIX, "x"),
+)
+_COOKIES = (
+    ValueCondition("s", ValueMatch.EQUALS, "abc"),
+    ValueCondition("s", ValueMatch.PREFIX, "a"),
+    ValueCondition("t", ValueMatch.PRESENT),
+    ValueCondition("t", ValueMatch.ABSENT),
+    ValueCondition("s", ValueMatch.REGEX, "[a-c]+"),
+)
+
+
+def _rich_route(number: int, choose: Callable[[Sequence[Any]], Any]) -> Route:
+    kind = choose((PathKind.EXACT, PathKind.PREFIX, PathKind.PREFIX, PathKind.REGEX))
+    return route(
+        number,
+        choose(RICH_HOSTS),
+        choose(PATTERNS if kind is PathKind.REGEX else RICH_PATHS),
+        path_kind=kind,
+        methods=choose([(), (), (), ("GET",)]),
+        headers=choose([(), (), (), (_CANARY,), (_STARTS,), (_PATTERN, _NO_BETA)]),
+        query=choose([(), (), (), *((each,) for each in _QUERIES), _QUERIES[1:3]]),
+        cookies=choose([(), (), (), *((each,) for each in _COOKIES)]),
+        client_networks=choose([(), (), (), ("127.0.0.0/8",), ("10.0.0.0/8", "2001:db8::/32")]),
+        fixed_response=FixedResponse(200, body=f"route-{number}"),
+    )
+
+
+@st.composite
+def rich_fronts(draw: st.DrawFn) -> LoadBalancer:
+    """A load balancer with up to 14 routes that use everything a route can ask for."""
+    numbers = range(1, draw(st.integers(1, 14)) + 1)
+    return front(*(_rich_route(number, lambda options: draw(st.sampled_from(options))) for number in numbers))
+
+
+def rich_crowd(seed: int, routes: int = 60) -> LoadBalancer:
+    """One such load balancer with so many routes that every rule of the precedence decides somewhere."""
+    dice = random.Random(seed)
+    return front(*(_rich_route(number, dice.choice) for number in range(1, routes + 1)))
 
 
 @st.composite

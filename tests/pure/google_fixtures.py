@@ -10,8 +10,6 @@ from apps.compiler.model.shared import (
     Balance,
     Certificate,
     FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
     HealthCheck,
     Limit,
     LimitKind,
@@ -22,6 +20,8 @@ from apps.compiler.model.shared import (
     Redirect,
     Route,
     ServerState,
+    ValueCondition,
+    ValueMatch,
     WeightedPool,
 )
 from apps.compiler.model.stack import (
@@ -80,7 +80,7 @@ def everything() -> StackSnapshot:
 
 
 def _shop() -> LoadBalancer:
-    canary = HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes")
+    canary = ValueCondition("X-Canary", ValueMatch.EQUALS, "yes")
     return front(
         route(1, "shop.example.com", "/"),
         route(2, "shop.example.com", "/api", pools=(WeightedPool("pool-1", 90), WeightedPool("pool-2", 10))),
@@ -89,8 +89,8 @@ def _shop() -> LoadBalancer:
         route(5, "shop.example.com", "/v1", prefix_rewrite="/v2", methods=("GET", "POST")),
         route(6, "shop.example.com", "/health", path_kind=PathKind.EXACT, fixed_response=FixedResponse(204)),
         route(7, "*.example.com", "/", redirect=Redirect(302, host="shop.example.com", path="/")),
-        route(8, "*.example.com", "/in", headers=(HeaderCondition("X-Beta", HeaderMatch.ABSENT),)),
-        route(9, "bare.example.com", "/only", headers=(HeaderCondition("X-Beta", HeaderMatch.PRESENT),)),
+        route(8, "*.example.com", "/in", headers=(ValueCondition("X-Beta", ValueMatch.ABSENT),)),
+        route(9, "bare.example.com", "/only", headers=(ValueCondition("X-Beta", ValueMatch.PRESENT),)),
         listeners=(
             listener(1, port=80),
             listener(2, protocol=Protocol.HTTPS, port=443, address="ip-4", certificate_ids=("crt-1",)),
@@ -135,9 +135,9 @@ def _zone() -> CloudZone:
 _HOSTS = ("a.example.com", "b.a.example.com", "*.a.example.com", "c.b.a.example.com", "*.b.a.example.com")
 _PATHS = ("/", "/api", "/api/v2", "/api/v2/deep", "/apiary")
 _CONDITIONS = (
-    HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),
-    HeaderCondition("X-Canary", HeaderMatch.PRESENT),
-    HeaderCondition("X-Beta", HeaderMatch.ABSENT),
+    ValueCondition("X-Canary", ValueMatch.EQUALS, "yes"),
+    ValueCondition("X-Canary", ValueMatch.PRESENT),
+    ValueCondition("X-Beta", ValueMatch.ABSENT),
 )
 _REDIRECTS = st.builds(
     Redirect,
@@ -152,7 +152,7 @@ _REDIRECTS = st.builds(
 @st.composite
 def _routes(draw: st.DrawFn, number: int) -> Route:
     """One route; where it leads to a pool, the pool has the route's own number, so that an answer tells the route."""
-    kind = draw(st.sampled_from(PathKind))
+    kind = draw(st.sampled_from((PathKind.EXACT, PathKind.PREFIX)))
     where: dict[str, Any] = {
         "path_kind": kind,
         "methods": draw(st.sampled_from([(), (), ("GET",), ("POST", "PUT")])),

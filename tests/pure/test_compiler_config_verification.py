@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apps.compiler import grammar
 from apps.compiler.compile import CompileError, compile_snapshot
 from apps.compiler.model.fleet import Snapshot
-from apps.compiler.model.shared import HeaderCondition, HeaderMatch, HealthCheck, Route
+from apps.compiler.model.shared import HealthCheck, Route, ValueCondition, ValueMatch
 from apps.compiler.targets.haproxy import writer
 from apps.compiler.targets.haproxy.render import check, render
 from apps.compiler.targets.haproxy.verify import config_verification
@@ -48,7 +48,7 @@ def _switched_off(monkeypatch: pytest.MonkeyPatch, *names: str) -> Iterator[None
 
 
 def _with_header(value: str) -> Snapshot:
-    return snapshot(front(route(1, headers=(HeaderCondition("X-Canary", HeaderMatch.EQUALS, value),))))
+    return snapshot(front(route(1, headers=(ValueCondition("X-Canary", ValueMatch.EQUALS, value),))))
 
 
 def _with_path(value: str) -> Snapshot:

@@ -35,7 +35,7 @@ def case() -> fleets.Snapshot:
         elsewhere=elsewhere, server_keepalive_ms=900,
     )  # fmt: skip
     api = fleets.Pool("pool-2", "acme/api", "acme", model.Protocol.HTTP, servers=(replace(servers[0], id="srv-3"),))
-    header = model.HeaderCondition("X-Canary", model.HeaderMatch.EQUALS, "yes")
+    header = model.ValueCondition("X-Canary", model.ValueMatch.EQUALS, "yes")
     sure = model.Assertion("/", pool="acme/shop", headers=(("X-Canary", "yes"),))
     routed = model.Route(
         "route-1", "all", "acme", "a.example", "/", model.PathKind.PREFIX, ("GET",), (header,),

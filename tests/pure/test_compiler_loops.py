@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from apps.compiler.checks.snapshot import examine
-from apps.compiler.model.shared import HeaderCondition, HeaderMatch, Listener, PathKind, Protocol, Redirect, Route
+from apps.compiler.model.shared import Listener, PathKind, Protocol, Redirect, Route, ValueCondition, ValueMatch
 from apps.compiler.questions.loops import loop_of, may_loop
 from tests.pure.compiler_fixtures import front, listener, route, snapshot
 
 HTTP, HTTPS = listener(1), listener(2, protocol=Protocol.HTTPS)
 TO_HTTPS = Redirect(308, scheme="https")
-CANARY = (HeaderCondition("X-Canary", HeaderMatch.PRESENT),)
+CANARY = (ValueCondition("X-Canary", ValueMatch.PRESENT),)
 
 
 def redirecting(redirect: Redirect, hostname: str = "a.example", path: str = "/", **fields: object) -> Route:

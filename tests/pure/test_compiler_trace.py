@@ -10,12 +10,12 @@ import pytest
 from apps.compiler.model.shared import (
     Assertion,
     FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
     LoadBalancer,
     PathKind,
     Protocol,
     Redirect,
+    ValueCondition,
+    ValueMatch,
     WeightedPool,
 )
 from apps.compiler.questions.assertions import broken
@@ -36,7 +36,7 @@ from tests.pure.compiler_fixtures import (
 )
 from tests.pure.properties import always
 
-CANARY = (HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),)
+CANARY = (ValueCondition("X-Canary", ValueMatch.EQUALS, "yes"),)
 
 
 def a_trace_names_the_winner(drawn: LoadBalancer) -> None:

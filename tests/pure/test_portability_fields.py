@@ -69,13 +69,18 @@ POOLS = {
     "tags",
 }
 ROUTES = {
+    "cookies.match",
+    "cookies.name",
+    "cookies.value",
+    "query.match",
+    "query.name",
+    "query.value",
     "fixed_response.status",
     "headers.match",
     "headers.name",
     "headers.value",
     "load_balancer",
     "methods",
-    "path_kind",
     "policies",
     "pools.pool",
     "pools.weight",
@@ -93,7 +98,7 @@ BALANCERS = {
 SILENT = {
     ("aws", "Pool"): POOLS | {"region", "mode", "limit.kind", "order", "capacity_scaler", "health_check.method"},
     ("google", "Pool"): POOLS | {"connect_timeout_ms"},
-    ("aws", "Route"): ROUTES,
+    ("aws", "Route"): ROUTES | {"client_networks"},
     ("google", "Route"): ROUTES | {"fixed_response.content_type", "redirect.path", "redirect.code", "prefix_rewrite"},
     ("aws", "LoadBalancer"): BALANCERS | {"listeners.static_ip"},
     ("google", "LoadBalancer"): BALANCERS | {"listeners.port"},

@@ -11,8 +11,6 @@ from apps.compiler.compile import compile_stack
 from apps.compiler.model.shared import (
     Balance,
     FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
     HealthCheck,
     Limit,
     LimitKind,
@@ -22,6 +20,8 @@ from apps.compiler.model.shared import (
     Route,
     Server,
     Unreadable,
+    ValueCondition,
+    ValueMatch,
     WeightedPool,
     WhenFull,
 )
@@ -54,14 +54,14 @@ def _said(snapshot: StackSnapshot) -> tuple[set[tuple[str, str]], set[tuple[str,
     return refused, {(each.object_id, each.code) for each in compilation.warnings}
 
 
-def _equals(name: str, value: str) -> HeaderCondition:
-    return HeaderCondition(name, HeaderMatch.EQUALS, value)
+def _equals(name: str, value: str) -> ValueCondition:
+    return ValueCondition(name, ValueMatch.EQUALS, value)
 
 
 REFUSED_ROUTES: dict[str, Route] = {
     "prefix_rewrite": route(1, prefix_rewrite="/v2"),
-    "header_absent": route(1, headers=(HeaderCondition("X-A", HeaderMatch.ABSENT),)),
-    "header_name_length": route(1, headers=(HeaderCondition("X-" + "a" * 39, HeaderMatch.PRESENT),)),
+    "header_absent": route(1, headers=(ValueCondition("X-A", ValueMatch.ABSENT),)),
+    "header_name_length": route(1, headers=(ValueCondition("X-" + "a" * 39, ValueMatch.PRESENT),)),
     "header_value_length": route(1, headers=(_equals("X-A", "1" * 129),)),
     "header_wildcard": route(1, headers=(_equals("X-A", "1?2"),)),
     "too_many_conditions": route(1, path="/a", headers=tuple(_equals(f"X-{each}", "1") for each in "ABCD")),
@@ -77,7 +77,7 @@ REFUSED_ROUTES: dict[str, Route] = {
     "body_length": route(1, fixed_response=FixedResponse(200, body="a" * 1025)),
 }
 TAKEN_ROUTES: dict[str, Route] = {
-    "header_name_length": route(1, headers=(HeaderCondition("X-" + "a" * 38, HeaderMatch.PRESENT),)),
+    "header_name_length": route(1, headers=(ValueCondition("X-" + "a" * 38, ValueMatch.PRESENT),)),
     "header_value_length": route(1, headers=(_equals("X-A", "1" * 128),)),
     "too_many_conditions": route(1, headers=tuple(_equals(f"X-{each}", "1") for each in "ABCD")),
     "host_length": route(1, "a" * 60 + "." + "b" * 59 + ".example"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -15,12 +15,12 @@ from apps.compiler.compile import compile_stack
 from apps.compiler.grammar import METHODS
 from apps.compiler.model.shared import (
     FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
     LoadBalancer,
     PathKind,
     Protocol,
     Route,
+    ValueCondition,
+    ValueMatch,
 )
 from apps.compiler.questions.trace import Question
 from apps.compiler.routing import winning_route
@@ -34,10 +34,12 @@ from tests.pure.compiler_fixtures import (
     ASKED_HOSTS,
     ASKED_METHODS,
     ASKED_PATHS,
+    RICH_ASKED_PATHS,
     crowd,
     front,
     fronts,
     listener,
+    rich_crowd,
     route,
 )
 from tests.pure.properties import always
@@ -58,7 +60,9 @@ def _on_usual_ports(load_balancer: LoadBalancer) -> LoadBalancer:
 Rules = dict[str, dict[str, Any]]
 
 
-def _differences(load_balancer: LoadBalancer, change: Callable[[Rules], Rules] = dict) -> list[Question]:
+def _differences(
+    load_balancer: LoadBalancer, change: Callable[[Rules], Rules] = dict, paths: Sequence[str] = ASKED_PATHS
+) -> list[Question]:
     """Requests that the rules answer otherwise than our precedence does among the routes that were not refused."""
     compilation = compile_stack(stack(_on_usual_ports(load_balancer), certificates=(certificate(1),)))
     rules = change(compilation.output.as_json()["resources"].get("aws_lb_listener_rule", {}))
@@ -67,9 +71,9 @@ def _differences(load_balancer: LoadBalancer, change: Callable[[Rules], Rules] =
     kept = front(*(each for each in load_balancer.routes if each.id not in out))
     found = []
     listeners = {Protocol.HTTP: "lst_1", Protocol.HTTPS: "lst_2"}
-    for host, path, method, headers, scheme in product(HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS, listeners):
-        question = Question(host, path, method, scheme, headers)
-        winner = winning_route(kept, host, path, method, headers, scheme)
+    for host, path, method, headers, scheme in product(HOSTS, paths, ASKED_METHODS, ASKED_HEADERS, listeners):
+        question = Question(host, path, method, scheme, headers, client="127.0.0.1")
+        winner = winning_route(kept, host, path, method, headers, scheme, "127.0.0.1")
         outcome = evaluate(document, listeners[scheme], question)
         if (outcome.status, outcome.body if winner else None) != ((200, winner.id) if winner else (404, None)):
             found.append(question)
@@ -79,6 +83,20 @@ def _differences(load_balancer: LoadBalancer, change: Callable[[Rules], Rules] =
 @pytest.mark.parametrize("seed", range(2))
 def test_the_rules_choose_the_route_that_the_reference_chooses_where_many_crowd(seed: int) -> None:
     assert _differences(crowd(seed)) == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_suffixes_any_host_queries_and_networks_become_rules_that_choose_as_the_reference(seed: int) -> None:
+    """Without hostnames for one label: where these are, suffixes over them are refused."""
+    drawn = rich_crowd(seed, 90)
+    routes = tuple(each for each in drawn.routes if not each.hostname.startswith("*."))
+    assert _differences(front(*routes), paths=RICH_ASKED_PATHS) == []
+
+
+def test_a_suffix_over_a_wildcard_is_refused_because_the_guard_would_take_its_hosts() -> None:
+    balancer = front(_answering(1, "*.b.a.example"), _answering(2, "**.a.example"), _answering(3, "**.c.example"))
+    compilation = compile_stack(stack(_on_port_80(balancer)))
+    assert [(each.object_id, each.code) for each in compilation.left_out] == [("route-2", "suffix_over_wildcard")]
 
 
 def _rules_choose_as_the_reference(load_balancer: LoadBalancer) -> None:
@@ -130,7 +148,7 @@ def _answering(number: int, hostname: str, path: str = "/", **fields: object) ->
 def test_a_route_of_many_conditions_becomes_rules_that_aws_takes(
     headers: int, methods: tuple[str, ...], path: str
 ) -> None:
-    conditions = tuple(HeaderCondition(f"X-H{number}", HeaderMatch.EQUALS, "1") for number in range(headers))
+    conditions = tuple(ValueCondition(f"X-H{number}", ValueMatch.EQUALS, "1") for number in range(headers))
     one = _answering(1, "a.example", path, methods=methods, headers=conditions)
     compilation = compile_stack(stack(_on_port_80(front(one))))
     room = 4 - headers

@@ -16,8 +16,6 @@ from apps.compiler.model.shared import (
     Balance,
     Certificate,
     FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
     HealthCheck,
     Limit,
     LimitKind,
@@ -26,6 +24,8 @@ from apps.compiler.model.shared import (
     Redirect,
     Server,
     ServerState,
+    ValueCondition,
+    ValueMatch,
     WhenFull,
 )
 from apps.compiler.model.stack import AddressKind, CloudAddress, CloudBackend, CloudPool, Network, StackSnapshot
@@ -309,7 +309,7 @@ def test_of_more_hosts_than_a_url_map_takes_the_youngest_are_refused() -> None:
 @pytest.mark.parametrize("wildcard", [False, True])
 def test_of_more_than_google_compares_for_a_host_the_youngest_routes_are_refused(wildcard: bool) -> None:
     """170 routes with three methods and a header are 3 060 predicates; Google takes 1 000."""
-    header = HeaderCondition("x-a", HeaderMatch.EQUALS, "1")
+    header = ValueCondition("x-a", ValueMatch.EQUALS, "1")
     host = "*.shop.example" if wildcard else "a.shop.example"
     methods = frozenset({"GET", "PUT", "POST"})
     routes = [route(number, host, f"/p{number}", methods=methods, headers=(header,)) for number in range(1, 171)]

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from apps.compiler.model.shared import FixedResponse, Listener, LoadBalancer, PathKind, Protocol, Redirect, WeightedPool
 from apps.compiler.questions.trace import Question, Share, trace
+from apps.compiler.routing import number_of
 from apps.compiler.targets.terraform.google.capabilities import unsupported_in_route
+from apps.compiler.targets.terraform.google.conditions import unsupported_conditions
 from apps.compiler.targets.terraform.google.url_map import url_map
 from tests.conformance.google_url_map import Outcome, evaluate
-from tests.pure.compiler_fixtures import front, listener, route
+from tests.pure.compiler_fixtures import (
+    RICH_ASKED_HEADERS,
+    RICH_ASKED_HOSTS,
+    RICH_ASKED_PATHS,
+    front,
+    listener,
+    rich_crowd,
+    route,
+)
 from tests.pure.google_fixtures import google_fronts
 from tests.pure.properties import always, examples
 
@@ -155,3 +166,19 @@ def test_the_evaluator_takes_the_exact_host_then_the_longest_wildcard() -> None:
         for host in ("y.a.example", "y.b.a.example", "x.b.a.example")
     }
     assert [shares[0].pool_id for shares in found.values()] == ["pool-1", "pool-2", "pool-3"]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_suffixes_any_host_and_queries_become_rules_that_choose_as_the_reference(seed: int) -> None:
+    """Without hostnames for one label, which Google takes for any number of them."""
+    drawn = rich_crowd(seed, 400)
+    routes = tuple(
+        replace(each, fixed_response=None, pools=(WeightedPool(f"pool-{number_of(each.id)}", 1),))
+        for each in drawn.routes
+        if not each.hostname.startswith("*.") and not any(found.refused for found in unsupported_conditions(each))
+    )
+    shop = front(*routes)
+    assert len(routes) > 15
+    for host, path, headers in product(RICH_ASKED_HOSTS, RICH_ASKED_PATHS, RICH_ASKED_HEADERS):
+        asked = Question(host, path, scheme=Protocol.HTTP, headers=headers)
+        assert _answer(shop, listener(1), asked) == _expected(shop, asked), asked

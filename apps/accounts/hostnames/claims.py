@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 from publicsuffixlist import PublicSuffixList
 
 from apps.accounts.models import Account, Grant, Hostname
+from apps.compiler.matching.hosts import ANY, domain_of, ending_of, is_wildcard
 from apps.core.clock import now
 from apps.core.concurrency.locks import lock_words
 
@@ -43,7 +44,7 @@ class PublicSuffix(HostnameTaken):
 
     def sentence(self, name: str) -> str:
         """What the claimant reads."""
-        return f"{name.removeprefix('*.')} is a public suffix that many owners share; claim a name below it."
+        return f"{domain_of(name)} is a public suffix that many owners share; claim a name below it."
 
 
 def state_of(claim: Hostname) -> str:
@@ -93,8 +94,8 @@ def verify_hostname(claim: Hostname, verification: str) -> list[Hostname]:
         return []
     rows = Hostname.objects.filter(account=claim.account_id, verification="", released_at=None)
     waiting = Q(pk=claim.pk)
-    if claim.name.startswith("*."):
-        waiting |= Q(name__endswith=claim.name[1:])
+    if is_wildcard(claim.name):
+        waiting |= Q(name__endswith=ending_of(claim.name))
     granted = verification == Hostname.Verification.GRANT
     found = [
         row
@@ -143,7 +144,7 @@ def _free(claim: Hostname) -> None:
 
 def is_public_suffix(name: str) -> bool:
     """Whether the name, or the domain of a wildcard, is one under which anybody may have names."""
-    return bool(_suffixes().is_public(name.removeprefix("*.")))
+    return bool(_suffixes().is_public(domain_of(name)))
 
 
 @functools.cache
@@ -152,16 +153,20 @@ def _suffixes() -> PublicSuffixList:
 
 
 def wildcards_over(name: str) -> list[str]:
-    """Every wildcard whose domain holds the name: `a.b.c.example` → `*.b.c.example`, `*.c.example`."""
-    labels = name.removeprefix("*.").split(".")
-    return [f"*.{'.'.join(labels[start:])}" for start in range(1, len(labels) - 1)]
+    """Every other wildcard whose domain holds the name: `a.b.c.example` → `*.b.c.example`, `**.b.c.example` and so on.
+
+    To whom names belong, both are the same: who rules a domain rules all names below it. `*` alone is no domain.
+    """
+    labels = domain_of(name).split(".")
+    domains = [".".join(labels[start:]) for start in range(not is_wildcard(name), len(labels) - 1)]
+    return [over for domain in domains for over in (f"*.{domain}", f"**.{domain}") if over != name]
 
 
 def overlapping(name: str) -> QuerySet[Hostname]:
     """Claims of other names that a wildcard joins with this one."""
     wanted = Q(name__in=wildcards_over(name))
-    if name.startswith("*."):
-        wanted |= Q(name__endswith=name[1:])
+    if is_wildcard(name) and name != ANY:
+        wanted |= Q(name__endswith=ending_of(name))
     return Hostname.objects.filter(wanted).exclude(name=name)
 
 

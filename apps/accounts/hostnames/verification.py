@@ -14,6 +14,7 @@ import dns.resolver
 from django.conf import settings
 
 from apps.accounts.models import Hostname
+from apps.compiler.matching.hosts import domain_of, is_wildcard
 from apps.core.called_urls import Refused
 from apps.core.outbound import Unreachable, fetch
 
@@ -33,7 +34,7 @@ class Finding:
 
 def txt_name(hostname: str) -> str:
     """Where the TXT record belongs; that of a wildcard stands at its domain."""
-    return f"{RECORD}.{hostname.removeprefix('*.')}"
+    return f"{RECORD}.{domain_of(hostname)}"
 
 
 def txt_value(challenge: str) -> str:
@@ -43,13 +44,13 @@ def txt_value(challenge: str) -> str:
 
 def http_url(hostname: str, challenge: str) -> str:
     """Where a web server of the name must answer with the challenge; empty for a wildcard, which has no one server."""
-    return "" if hostname.startswith("*.") else f"http://{hostname}{PATH}{challenge}"
+    return "" if is_wildcard(hostname) else f"http://{hostname}{PATH}{challenge}"
 
 
 def look(claim: Hostname) -> Finding:
     """Ask for the TXT record, then (not for wildcards) the web server; both answers are told when neither verifies."""
     by_dns = _look_in_dns(claim)
-    if by_dns.verification or claim.name.startswith("*."):
+    if by_dns.verification or is_wildcard(claim.name):
         return by_dns
     by_http = _look_by_http(claim)
     return by_http if by_http.verification else Finding("", f"{by_dns.message} {by_http.message}")

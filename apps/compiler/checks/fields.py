@@ -11,12 +11,14 @@ from typing import Any
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.servers import check_question, check_way_to_servers
+from apps.compiler.matching import names
+from apps.compiler.matching.patterns import pattern
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.shared import (
+    COMPARING,
     AnyPool,
     Certificate,
-    HeaderMatch,
     HealthCheck,
     Limit,
     Listener,
@@ -27,6 +29,7 @@ from apps.compiler.model.shared import (
     Route,
     Server,
     Unreadable,
+    ValueMatch,
 )
 
 TIMES = (
@@ -37,6 +40,13 @@ TIMES = (
     "tunnel_timeout_ms",
     "slow_start_ms",
 )
+
+_PATH_GRAMMARS = {PathKind.EXACT: grammar.path, PathKind.PREFIX: grammar.prefix_path, PathKind.REGEX: pattern}
+_NAME_GRAMMARS = {
+    "headers": grammar.header_name,
+    "query": names.parameter_name,
+    "cookies": names.parameter_name,
+}
 
 
 def check_certificate(notes: Notes, certificate: Certificate) -> None:
@@ -142,14 +152,14 @@ def accepted_settings(notes: Notes, snapshot: Snapshot) -> NodeSettings | None:
 
 def check_route(notes: Notes, route: Route) -> None:
     """Identifier, host, path, scheme, conditions, action."""
-    path = grammar.path if route.path_kind is PathKind.EXACT else grammar.prefix_path
     notes.ask(route, "id", grammar.object_id, route.id)
-    notes.ask(route, "hostname", grammar.hostname, route.hostname)
-    notes.ask(route, "path", path, route.path)
+    notes.ask(route, "hostname", names.hostname_of_route, route.hostname)
+    notes.ask(route, "path", _PATH_GRAMMARS[route.path_kind], route.path)
     for method in route.methods:
         notes.ask(route, "methods", grammar.method, method)
-    if route.headers:
-        _check_headers(notes, route)
+    _check_conditions(notes, route)
+    for network in route.client_networks:
+        notes.ask(route, "client_networks", names.network_block, network)
     if route.scheme is not None:
         notes.ask(route, "scheme", grammar.url_scheme, route.scheme)
     for share in route.pools:
@@ -164,11 +174,13 @@ def check_route(notes: Notes, route: Route) -> None:
         notes.ask(route, "fixed_response.body", grammar.body, route.fixed_response.body)
 
 
-def _check_headers(notes: Notes, route: Route) -> None:
-    for condition in route.headers:
-        notes.ask(route, "headers.name", grammar.header_name, condition.name)
-        if condition.match is HeaderMatch.EQUALS:
-            notes.ask(route, "headers.value", grammar.header_value, condition.value)
+def _check_conditions(notes: Notes, route: Route) -> None:
+    for field, conditions in (("headers", route.headers), ("query", route.query), ("cookies", route.cookies)):
+        for condition in conditions:
+            notes.ask(route, f"{field}.name", _NAME_GRAMMARS[field], condition.name)
+            if condition.match in COMPARING:
+                read = pattern if condition.match is ValueMatch.REGEX else grammar.header_value
+                notes.ask(route, f"{field}.value", read, condition.value)
 
 
 def _check_redirect(notes: Notes, route: Route, redirect: Redirect) -> None:

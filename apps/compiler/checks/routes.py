@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model.shared import AnyPool, LoadBalancer, Protocol, Route
+from apps.compiler.matching.hosts import ANY, SUFFIX, domain_of, is_wildcard
+from apps.compiler.model.shared import AnyPool, LoadBalancer, Protocol, Route, ValueCondition
 from apps.compiler.questions.loops import loop_message, loop_of
-from apps.compiler.routing import number_of
+from apps.compiler.routing import is_conditional, number_of
 
 MAX_POOLS = 8
 Owner = tuple[int, str]
@@ -40,14 +41,14 @@ def _check_pool(notes: Notes, route: Route, pool_id: str, pool: AnyPool | None) 
 
 
 def check_owners(notes: Notes, routes: Iterable[Route]) -> None:
-    """A host name, a wildcard and the names under it belong to the account of the oldest route.
+    """A host name, a wildcard and the names under it belong to the account of the oldest route; `*` is everybody's.
 
     1. When every host name has one account and there is no wildcard, nothing can overlap.
     2. Find the oldest claim of every host name.
     3. A name under a wildcard and the wildcard are one claim: the older of the two wins.
     4. Routes of other accounts are left out.
     """
-    routes = list(routes)
+    routes = [route for route in routes if route.hostname != ANY]
     if not _may_overlap(routes):
         return
     claims: dict[str, Owner] = {}
@@ -56,9 +57,11 @@ def check_owners(notes: Notes, routes: Iterable[Route]) -> None:
         for name in (route.hostname, _family(route.hostname)):
             claims[name] = min(claims.get(name, claim), claim)
     wildcards = {route.hostname for route in routes if route.hostname.startswith("*.")}
+    owners = _owners_of_suffixes(routes)
     for route in routes:
         family = _family(route.hostname)
         owner = claims[family] if family.removeprefix("family ") in wildcards else claims[route.hostname]
+        owner = min([owner, *(owners[each] for each in _suffixes_over(route.hostname) if each in owners)])
         if owner[1] != route.account:
             notes.quarantine(
                 route,
@@ -68,11 +71,29 @@ def check_owners(notes: Notes, routes: Iterable[Route]) -> None:
             )
 
 
+def _owners_of_suffixes(routes: Iterable[Route]) -> dict[str, Owner]:
+    """`**.` hostname → who has the oldest route of it or of a name under it."""
+    owners: dict[str, Owner] = {}
+    suffixes = {route.hostname for route in routes if route.hostname.startswith(SUFFIX)}
+    for route in routes if suffixes else ():
+        claim = (number_of(route.id), route.account)
+        for name in _suffixes_over(route.hostname):
+            if name in suffixes:
+                owners[name] = min(owners.get(name, claim), claim)
+    return owners
+
+
+def _suffixes_over(hostname: str) -> Iterator[str]:
+    """`**.` hostnames that share hosts with this one: it itself, and those over it."""
+    labels = domain_of(hostname).split(".")
+    yield from (f"{SUFFIX}{'.'.join(labels[start:])}" for start in range(not is_wildcard(hostname), len(labels) - 1))
+
+
 def _may_overlap(routes: list[Route]) -> bool:
     """Whether two accounts could meet at one name; answers quickly for the usual case that they do not."""
     accounts: dict[str, str] = {}
     alone = all(accounts.setdefault(route.hostname, route.account) == route.account for route in routes)
-    wildcard = any(name.startswith("*.") for name in accounts)
+    wildcard = any(map(is_wildcard, accounts))
     return not alone or (wildcard and len(set(accounts.values())) > 1)
 
 
@@ -102,7 +123,17 @@ def check_loops(notes: Notes, load_balancer: LoadBalancer) -> None:
 
 
 def _identity(route: Route) -> object:
-    if not route.methods and not route.headers:
-        return (route.hostname, route.path, route.path_kind, route.scheme)
-    headers = frozenset((condition.name.lower(), condition.match, condition.value) for condition in route.headers)
-    return (route.hostname, route.path, route.path_kind, route.scheme, frozenset(route.methods), headers)
+    key = (route.hostname, route.path, route.path_kind, route.scheme)
+    if not is_conditional(route):
+        return key
+    groups = ((_name_of_header, route.headers), (_name_as_it_is, route.query), (_name_as_it_is, route.cookies))
+    said = (frozenset((name(each), each.match, each.value) for each in group) for name, group in groups)
+    return (*key, frozenset(route.methods), *said, frozenset(route.client_networks))
+
+
+def _name_of_header(condition: ValueCondition) -> str:
+    return condition.name.lower()
+
+
+def _name_as_it_is(condition: ValueCondition) -> str:
+    return condition.name

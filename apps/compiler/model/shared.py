@@ -28,10 +28,11 @@ class Protocol(StrEnum):
 
 
 class PathKind(StrEnum):
-    """How a route's path is compared: the whole path, or whole segments from the start."""
+    """How a route's path is compared: the whole path, whole segments from the start, or all of it with a pattern."""
 
     EXACT = "exact"
     PREFIX = "prefix"
+    REGEX = "regex"
 
 
 class ServerState(StrEnum):
@@ -74,20 +75,25 @@ class WhenFull(StrEnum):
     REFUSE = "refuse"
 
 
-class HeaderMatch(StrEnum):
-    """How a route compares a request header."""
+class ValueMatch(StrEnum):
+    """How a route compares a header, a query parameter or a cookie."""
 
     EQUALS = "equals"
+    PREFIX = "prefix"
+    REGEX = "regex"
     PRESENT = "present"
     ABSENT = "absent"
 
 
+COMPARING = frozenset({ValueMatch.EQUALS, ValueMatch.PREFIX, ValueMatch.REGEX})
+
+
 @dataclass(frozen=True, slots=True)
-class HeaderCondition:
-    """One condition on a request header; `value` is empty unless `match` is EQUALS."""
+class ValueCondition:
+    """One condition on a header, a query parameter or a cookie; `value` is empty unless `match` is of COMPARING."""
 
     name: str
-    match: HeaderMatch
+    match: ValueMatch
     value: str = ""
 
 
@@ -138,11 +144,12 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Hostname + path (+ methods, headers) → exactly one of weighted pools, a redirect, a fixed response.
+    """Hostname + path (+ methods, headers …) → exactly one of weighted pools, a redirect, a fixed response.
 
     `hostname` is canonical (lower case, IDNA, no final dot); a leading `*.` makes it a wildcard for exactly
-    one label. `path` starts with `/`; a prefix carries no final `/` except the root. `prefix_rewrite`
-    replaces the matched prefix. `scheme` is http or https for a route of one of them, None for one of both.
+    one label, `**.` for one or more, and `*` alone is any host. `path` starts with `/`; a prefix carries no final `/`
+    except the root, a pattern is one of matching/patterns.py. `prefix_rewrite` replaces the matched prefix. `scheme`
+    is http or https for a route of one of them, None for one of both. `client_networks` are CIDR blocks, none for all.
     `rule_set` names the rules of its load balancer that hold for it, empty for none. `label` is what people call the
     route: for messages, never for files.
     """
@@ -154,7 +161,7 @@ class Route:
     path: str
     path_kind: PathKind
     methods: tuple[str, ...] = ()
-    headers: tuple[HeaderCondition, ...] = ()
+    headers: tuple[ValueCondition, ...] = ()
     pools: tuple[WeightedPool, ...] = ()
     redirect: Redirect | None = None
     fixed_response: FixedResponse | None = None
@@ -162,6 +169,9 @@ class Route:
     assertions: tuple[Assertion, ...] = ()
     scheme: str | None = None
     rule_set: str = ""
+    query: tuple[ValueCondition, ...] = ()
+    cookies: tuple[ValueCondition, ...] = ()
+    client_networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from apps.compiler.matching import hosts
+from apps.compiler.matching.hosts import names_that_cover
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.shared import Assertion, LoadBalancer, Protocol, Route
 from apps.compiler.questions.trace import Question, Trace, trace
@@ -67,12 +69,7 @@ def question_of(assertion: Assertion, route: Route, load_balancer: LoadBalancer)
 
 def host_of(assertion: Assertion, hostname: str) -> str:
     """The host that an assertion of a route of `hostname` speaks of; any name stands for a wildcard."""
-    return assertion.host or hostname.replace("*", "any", 1)
-
-
-def names_that_cover(host: str) -> tuple[str, str]:
-    """The hostnames of routes that may take a host: its own, and the wildcard over it."""
-    return host, "*." + host.partition(".")[2]
+    return assertion.host or hosts.example_of(hostname)
 
 
 def _holds(assertion: Assertion, found: Trace, labels: Mapping[str, str]) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from apps.compiler.model.shared import HeaderMatch, LoadBalancer, Protocol, Redirect, Route
+from apps.compiler.matching import hosts, patterns
+from apps.compiler.matching.conditions import fulfilling
+from apps.compiler.model.shared import LoadBalancer, PathKind, Protocol, Redirect, Route
 from apps.compiler.routing import covers_host, covers_path, covers_scheme, winning_route
 
 # Clients ask again with GET after these, unless they asked with HEAD (RFC 9110, 15.4).
@@ -46,8 +48,9 @@ def _at_risk(route: Route, load_balancer: LoadBalancer) -> Iterator[Protocol]:
 
 
 def _target(route: Route, redirect: Redirect) -> tuple[str, str]:
-    """Host and path to which it leads; any name of a wildcard stands for all."""
-    return redirect.host or route.hostname.replace("*", "any", 1), redirect.path or route.path
+    """Host and path to which it leads; any name of a wildcard, any path of a pattern stands for all."""
+    path = patterns.example_of(route.path) if route.path_kind is PathKind.REGEX else route.path
+    return redirect.host or hosts.example_of(route.hostname), redirect.path or path
 
 
 def _covers_target(route: Route, redirect: Redirect) -> bool:
@@ -60,9 +63,10 @@ def _wins_again(route: Route, load_balancer: LoadBalancer, protocol: Protocol) -
     host, path = _target(route, route.redirect)
     near = (each for each in load_balancer.routes if covers_host(each, host) and covers_path(each, path))
     front = replace(load_balancer, routes=tuple(near))
-    headers = {each.name: each.value or "any" for each in route.headers if each.match is not HeaderMatch.ABSENT}
+    sent = fulfilling(route)
+    query = f"?{sent.query}" if sent.query and route.redirect.keep_query else ""
     return any(
-        winning_route(front, host, path, method, headers, protocol) == route
+        winning_route(front, host, path + query, method, sent.headers, protocol, sent.client) == route
         for method in _methods_of_followers(route, route.redirect)
     )
 

@@ -10,21 +10,25 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from apps.compiler.matching.conditions import Sent, failing
 from apps.compiler.model.fleet import Pool
 from apps.compiler.model.policy import Rules
-from apps.compiler.model.shared import HeaderMatch, Listener, LoadBalancer, PathKind, Protocol, Redirect, Route
+from apps.compiler.model.shared import Listener, LoadBalancer, PathKind, Protocol, Redirect, Route
 from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING, allows, rules_of
-from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, holds, rank, refusal_of
+from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, rank, refusal_of
 
 NO_ROUTE_STATUS = 404
 PREFLIGHT_STATUS = 204
 # Why a route that takes the request as well comes after the winner, in the order of its rank (routing.py).
 LATER = (
-    ("host", "it takes the host by a wildcard, the winner by its name"),
-    ("path_kind", "it takes the path as a prefix, the winner as a whole"),
+    ("host", "its hostname takes more hosts than the winner's"),
+    ("path_kind", "exact paths come first, then prefixes, patterns, and / as a prefix"),
     ("path", "its path is shorter"),
-    ("header", "it has fewer conditions on headers"),
     ("method", "it takes every method, the winner names some"),
+    ("header", "it has fewer conditions on headers"),
+    ("query", "it has fewer conditions on the query"),
+    ("cookie", "it has fewer conditions on cookies"),
+    ("client", "it takes clients of all networks, the winner of some"),
     ("scheme", "it takes http and https, the winner one of them"),
     ("order", "it takes the same requests and is younger"),
 )
@@ -32,13 +36,20 @@ LATER = (
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request as a client sends it; `path` may carry a query."""
+    """A request as a client sends it; `path` may carry a query, `client` is its address where that is known."""
 
     host: str
     path: str = "/"
     method: str = "GET"
     scheme: Protocol = Protocol.HTTPS
     headers: Mapping[str, str] = field(default_factory=dict)
+    client: str = ""
+
+    @property
+    def sent(self) -> Sent:
+        """What conditions look at."""
+        lower = {name.lower(): value for name, value in self.headers.items()}
+        return Sent(lower, self.path.partition("?")[2], self.client)
 
     @property
     def bare_path(self) -> str:
@@ -53,7 +64,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A route of the same host that did not get it; `code` is scheme, path, method, header, or a word of LATER."""
+    """A route of the same host that did not get it; `code` is a word of LATER: what misses, or what came first."""
 
     route: Route
     code: str
@@ -90,9 +101,9 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
     refusal = refusal_of(question.host, question.bare_path, question.method)
     if refusal is not None:
         return Trace(None, (), listener, status=refusal)
-    lower = {name.lower(): value for name, value in question.headers.items()}
+    sent = question.sent
     around = sorted((each for each in load_balancer.routes if covers_host(each, question.bare_host)), key=rank)
-    misses = [(route, _miss(route, question, lower)) for route in around]
+    misses = [(route, _miss(route, question, sent)) for route in around]
     winner = next((route for route, miss in misses if miss is None), None)
     passed = tuple(
         PassedOver(route, *(miss or _later(winner, route)))
@@ -103,26 +114,29 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
     return _outcome(winner, rules, passed, listener, question)
 
 
-def _miss(route: Route, question: Question, headers: Mapping[str, str]) -> tuple[str, str] | None:
+def _miss(route: Route, question: Question, sent: Sent) -> tuple[str, str] | None:
     """Why the route does not take the request, None when it does."""
     if not covers_scheme(route, question.scheme):
         return "scheme", f"it takes {route.scheme} only"
     if not covers_path(route, question.bare_path):
-        what = f"{route.path} alone" if route.path_kind is PathKind.EXACT else f"{route.path} and what is below it"
-        return "path", f"it takes {what}"
+        return "path", f"it takes {_paths_of(route)}"
     if route.methods and question.method not in route.methods:
         return "method", f"it takes {', '.join(sorted(route.methods))} only"
-    for condition in route.headers:
-        if not holds(condition, headers):
-            wanted = f"equals {condition.value}" if condition.match is HeaderMatch.EQUALS else f"is {condition.match}"
-            return "header", f"it takes requests of which {condition.name} {wanted}"
-    return None
+    return failing(route, sent)
+
+
+def _paths_of(route: Route) -> str:
+    if route.path_kind is PathKind.REGEX:
+        return f"paths that match {route.path}"
+    return f"{route.path} alone" if route.path_kind is PathKind.EXACT else f"{route.path} and what is below it"
 
 
 def _later(winner: Route | None, route: Route) -> tuple[str, str]:
     assert winner is not None  # noqa: S101 - a route that takes the request is passed over for another
     pairs = zip(rank(winner), rank(route), strict=True)
-    return next(reason for reason, (first, second) in zip(LATER, pairs, strict=True) if first != second)
+    later = next(reason for reason, (first, second) in zip(LATER, pairs, strict=True) if first != second)
+    # `/` comes after patterns; beside another prefix it is the shorter one.
+    return LATER[2] if later is LATER[1] and winner.path_kind is route.path_kind else later
 
 
 def _listener(load_balancer: LoadBalancer, scheme: Protocol) -> Listener | None:

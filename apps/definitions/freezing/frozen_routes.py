@@ -29,7 +29,11 @@ FIELDS = (
     "account_id",
 )
 # JSON columns as text: most are empty, and decoding them one by one costs more than all the rest.
-TEXTS = ("methods", "headers", "redirect", "fixed_response", "assertions", "rules")
+TEXTS = (
+    *("methods", "headers", "redirect", "fixed_response", "assertions", "rules"),
+    *("query", "cookies", "client_networks"),
+)
+EMPTY = "[]"
 
 T = TypeVar("T")
 # What reading a column of the wrong form raises.
@@ -38,20 +42,20 @@ _PATH_KINDS = {str(kind): kind for kind in model.PathKind}
 
 
 @lru_cache(maxsize=4096)
-def _methods(text: str) -> tuple[str, ...]:
+def _texts(text: str) -> tuple[str, ...]:
     found = json.loads(text)
-    if not isinstance(found, list) or not all(isinstance(method, str) for method in found):
-        raise TypeError("methods are a list of texts")
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise TypeError("this is a list of texts")
     return tuple(found)
 
 
 @lru_cache(maxsize=4096)
-def _headers(text: str) -> tuple[model.HeaderCondition, ...]:
+def _conditions(text: str) -> tuple[model.ValueCondition, ...]:
     found = json.loads(text)
     if not isinstance(found, list):
-        raise TypeError("headers are a list")
+        raise TypeError("conditions are a list")
     return tuple(
-        model.HeaderCondition(entry["name"], model.HeaderMatch(entry["match"]), entry["value"]) for entry in found
+        model.ValueCondition(entry["name"], model.ValueMatch(entry["match"]), entry["value"]) for entry in found
     )
 
 
@@ -121,6 +125,10 @@ def _served(routes: list[model.Route], policies: Policies) -> RoutesServed:
 def _route(row: _Row, shares: tuple[model.WeightedPool, ...], policies: Policies) -> model.Route:
     values = row.values
     account, assertions = values["account__name"], values["assertions"]
+
+    def assertions_of(text: str) -> tuple[model.Assertion, ...]:
+        return frozen_assertions(json.loads(text), account)
+
     return model.Route(
         f"route-{values['id']}",
         f"{account}/{values['name']}",
@@ -128,15 +136,18 @@ def _route(row: _Row, shares: tuple[model.WeightedPool, ...], policies: Policies
         values["hostname__name"],
         values["path"],
         row.read("path_kind", _PATH_KINDS.__getitem__),
-        row.read("methods", _methods),
-        row.read("headers", _headers),
+        row.read("methods", _texts),
+        row.read("headers", _conditions),
         shares,
         row.read("redirect", _redirect) if values["redirect"] else None,
         row.read("fixed_response", _fixed_response) if values["fixed_response"] else None,
         values["prefix_rewrite"],
-        () if assertions == "[]" else row.read("assertions", lambda text: frozen_assertions(json.loads(text), account)),
+        () if assertions == EMPTY else row.read("assertions", assertions_of),
         values["scheme"] or None,
         row.read("rules", lambda rules: _rule_set(values, rules, policies)),
+        () if values["query"] == EMPTY else row.read("query", _conditions),
+        () if values["cookies"] == EMPTY else row.read("cookies", _conditions),
+        () if values["client_networks"] == EMPTY else row.read("client_networks", _texts),
     )
 
 

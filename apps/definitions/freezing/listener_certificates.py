@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 
 from apps.accounts.hostnames.claims import wildcards_over
 from apps.accounts.models import Account, Hostname
+from apps.compiler.matching.hosts import is_wildcard
 from apps.compiler.model.shared import Certificate as Frozen
 from apps.compiler.model.shared import Protocol
 from apps.core.secrets.sealing import unseal
@@ -162,7 +163,7 @@ def _verifiable(hostnames: Iterable[str], verified: set[str]) -> set[str]:
         if name in verified or not verified.isdisjoint(wildcards_over(name)):
             names.add(name)
         elif name.startswith("*."):
-            names |= {each for each in verified if each.partition(".")[2] == name[2:] and not each.startswith("*.")}
+            names |= {each for each in verified if each.partition(".")[2] == name[2:] and not is_wildcard(each)}
     return names
 
 

@@ -1,7 +1,8 @@
 """While somebody writes a route: which other routes match the same requests, and who wins then.
 
-The rules are those of the compiler: an exact host before a wildcard, in one host an exact path before a prefix, a
-longer prefix before a shorter one, on one path more header conditions first, then methods, then the older route.
+The rules are those of the compiler (compiler/routing.py): an exact host before wildcards, in one host an exact path
+before a prefix, a longer prefix before a shorter one, then patterns, then `/`; on one path methods, then more
+conditions first, then the older route.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from apps.accounts.actors import Actor
 from apps.accounts.hostnames.claims import HostnameTaken, is_kept_by_others
 from apps.accounts.models import Account, Hostname
 from apps.compiler import grammar
+from apps.compiler.matching import names
+from apps.compiler.matching.hosts import ANY, ending_of, example_of, is_wildcard, names_that_cover, position_of
 from apps.compiler.model.shared import PathKind
 from apps.definitions.models import Route
+from apps.definitions.shapes.traffic.route import MATCH
 
 SHOWN = 20
 
@@ -50,7 +54,7 @@ def route_conflicts(
     """
     host, path = spec.get("hostname"), spec.get("path") or "/"
     try:
-        grammar.hostname(host)
+        names.hostname_of_route(host)
         grammar.path(path)
     except grammar.GrammarError:
         return []
@@ -58,19 +62,16 @@ def route_conflicts(
     rows = _same_hosts(actor, str(host)).exclude(pk=exclude_id or 0)
     if balancer := spec.get("load_balancer"):
         rows = rows.filter(load_balancer__name=balancer)
-    candidates = rows.only(
-        "name", "path", "path_kind", "methods", "headers", "scheme", "hostname__name", "account__name"
-    )
+    candidates = rows.only("name", "path", "path_kind", *MATCH, "hostname__name", "account__name")
     found = [conflict for row in candidates[:500] if (conflict := _compare(spec, str(host), str(path), row))]
     return [*_taken(actor, owner, str(host)), *found][:SHOWN]
 
 
 def _same_hosts(actor: Actor, host: str) -> QuerySet[Route]:
     hosts = Q(hostname__name=host)
-    if host.startswith("*."):
-        hosts |= Q(hostname__name__endswith=host[1:])
-    else:
-        hosts |= Q(hostname__name=f"*.{host.partition('.')[2]}")
+    if is_wildcard(host) and host != ANY:
+        hosts |= Q(hostname__name__endswith=ending_of(host))
+    hosts |= Q(hostname__name__in=names_that_cover(example_of(host)))
     rows = Route.objects.filter(hosts).select_related("hostname", "account")
     return actor.visible(rows).order_by("hostname__name", "path", "id")
 
@@ -82,17 +83,24 @@ def _taken(actor: Actor, owner: Account, host: str) -> list[RouteConflict]:
     return [RouteConflict("taken", str(HostnameTaken(host)))]
 
 
-def _conditions(methods: Any, headers: Any, scheme: Any) -> tuple[Any, ...]:
-    entries = [entry for entry in headers or () if isinstance(entry, Mapping)]
-    named = ((str(e.get("name", "")).lower(), str(e.get("match", "equals")), str(e.get("value", ""))) for e in entries)
-    return tuple(sorted(map(str, methods or ()))), tuple(sorted(named)), str(scheme or "")
+def _conditions(found: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The same as `match_of` of a stored route, of what may still be half-written."""
+    headers = [(name.lower(), match, value) for name, match, value in _entries(found.get("headers"))]
+    others = (tuple(sorted(_entries(found.get(field)))) for field in ("query", "cookies"))
+    plain = (tuple(sorted(map(str, found.get(field) or ()))) for field in ("methods", "client_networks"))
+    return *plain, tuple(sorted(headers)), *others, str(found.get("scheme") or "")
+
+
+def _entries(conditions: Any) -> list[tuple[str, str, str]]:
+    entries = [entry for entry in conditions or () if isinstance(entry, Mapping)]
+    return [(str(e.get("name", "")), str(e.get("match", "equals")), str(e.get("value") or "")) for e in entries]
 
 
 def _compare(spec: Mapping[str, Any], host: str, path: str, row: Route) -> RouteConflict | None:
     label = f"{row.account.name}/{row.name}"
     where = f"{row.hostname.name}{row.path}"
     if row.hostname.name != host:
-        wide, narrow = sorted((host, row.hostname.name), key=lambda name: not name.startswith("*."))
+        wide, narrow = sorted((host, row.hostname.name), key=position_of, reverse=True)
         sentence = f"{label} ({where}): {narrow} has its own routes, which take precedence over those of {wide}."
         return RouteConflict("wildcard", sentence, row.pk, label)
     kind = str(spec.get("path_kind") or PathKind.PREFIX)
@@ -107,11 +115,16 @@ def _on_one_host(spec: Mapping[str, Any], path: str, kind: str, row: Route) -> t
     if row.scheme and spec.get("scheme") and row.scheme != spec["scheme"]:
         return None  # they never meet
     if row.path == path and row.path_kind == kind:
-        mine = _conditions(spec.get("methods"), spec.get("headers"), spec.get("scheme"))
-        other = _conditions(row.methods, row.headers, row.scheme)
-        if mine == other:
+        if _conditions(spec) == _conditions({field: getattr(row, field) for field in MATCH}):
             return "identical", "matches exactly the same requests; change the path or the conditions."
         return "same_path", "has the same path; the route with more conditions takes precedence."
+    if PathKind.REGEX in (kind, row.path_kind):
+        return _beside_pattern(path, kind, row)
+    return _beside_path(path, kind, row)
+
+
+def _beside_path(path: str, kind: str, row: Route) -> tuple[str, str] | None:
+    """Of an exact path and a prefix, or of two prefixes, the longer one takes its part."""
     if row.path == path:
         if row.path_kind == PathKind.EXACT:
             return "loses_part", f"takes the requests for exactly {path}."
@@ -121,6 +134,17 @@ def _on_one_host(spec: Mapping[str, Any], path: str, kind: str, row: Route) -> t
     if row.path_kind == PathKind.PREFIX and _below(path, row.path):
         return "takes_part", f"no longer gets the requests for {path}; this route takes them."
     return None
+
+
+def _beside_pattern(path: str, kind: str, row: Route) -> tuple[str, str] | None:
+    """Patterns come after prefixes and before `/`, whatever they match; of two the older is asked first."""
+    if kind == row.path_kind:
+        return "same_path", "has a pattern too; with as many conditions the older route takes precedence."
+    if (row.path, row.path_kind) != ("/", PathKind.PREFIX) and (path, kind) != ("/", PathKind.PREFIX):
+        return None
+    if kind == PathKind.REGEX:
+        return "takes_part", "no longer gets the requests that match the pattern; this route takes them."
+    return "loses_part", "takes the requests that match its pattern."
 
 
 def _below(path: str, prefix: str) -> bool:

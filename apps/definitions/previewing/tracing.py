@@ -15,8 +15,9 @@ from django.db.models import Count, Q
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.compiler import grammar
+from apps.compiler.matching.hosts import names_that_cover
 from apps.compiler.model import shared as model
-from apps.compiler.questions.assertions import happens, names_that_cover
+from apps.compiler.questions.assertions import happens
 from apps.compiler.questions.trace import Question, Trace, trace
 from apps.compiler.routing import number_of
 from apps.core.errors import FieldError, Invalid
@@ -60,7 +61,7 @@ class Traced:
 
 
 def read_question(data: object) -> tuple[Question, str | None]:
-    """`{host, path?, method?, scheme?, headers?, load_balancer?}`. Raises Invalid with every error."""
+    """`{host, path?, method?, scheme?, headers?, client?, load_balancer?}`. Raises Invalid with every error."""
     field_errors: list[FieldError] = []
     reader = Reader(data, "", field_errors)
     host = reader.required("host", grammar.redirect_host)
@@ -69,18 +70,23 @@ def read_question(data: object) -> tuple[Question, str | None]:
     scheme = reader.optional("scheme", word(model.Protocol).read, model.Protocol.HTTPS)
     balancer = reader.optional("load_balancer", grammar.name, None)
     headers = reader.optional("headers", _headers, {})
+    client = reader.optional("client", _address, "")
     if scheme is model.Protocol.TCP:
         reader.add_error("scheme", "choice", "Use http or https; TCP connections have no routes.")
     reader.close()
     if field_errors:
         raise Invalid(field_errors)
-    return Question(host, path, method, scheme, headers), balancer
+    return Question(host, path, method, scheme, headers, client), balancer
 
 
 def _path(value: object) -> str:
     if not isinstance(value, str) or not _PATH.fullmatch(value):
         raise grammar.GrammarError("path", "Write the path as it is sent: / and up to 2047 visible ASCII characters.")
     return value
+
+
+def _address(value: object) -> str:
+    return grammar.listen_address(value)
 
 
 def _headers(value: object) -> dict[str, str]:
@@ -106,7 +112,7 @@ def trace_request(actor: Actor, question: Question, load_balancer: str | None = 
     return [_told(actor, question, front, routes[front.pk]) for front in fronts]
 
 
-def _is_own(actor: Actor, names: tuple[str, str]) -> bool:
+def _is_own(actor: Actor, names: tuple[str, ...]) -> bool:
     own = Hostname.objects.filter(account=actor.account, name__in=names, released_at=None)
     return own.exclude(verification="").exists()
 

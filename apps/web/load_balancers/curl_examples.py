@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Listener, LoadBalancer, Route
+from apps.definitions.previewing.example_requests import example_request
 from apps.definitions.selectors import load_balancers
 from apps.fleet.models import Node
 from apps.fleet.selectors import nodes
@@ -66,16 +67,16 @@ def ways_to_try(actor: Actor, route: Route) -> list[Way]:
 
 def command_for(route: Route, endpoint: Endpoint) -> str:
     """A curl that this route answers at this endpoint; a wildcard is tried with one name below it."""
-    host = route.hostname.name.replace("*", "any", 1)
+    example = example_request(route)
+    host, target = example.host, example.target
     parts = ["curl", "-i"]
     if route.methods and "GET" not in route.methods:
         parts += ["-I"] if route.methods[0] == "HEAD" else ["-X", route.methods[0]]
-    for header in route.headers:
-        if header["match"] != "absent":
-            parts += ["-H", f"{header['name']}: {header['value'] or '1'}"]
+    for name, value in example.headers.items():
+        parts += ["-H", f"{name}: {value}"]
     if endpoint.listener.protocol == "https":
         address = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
-        parts += ["--resolve", f"{host}:{endpoint.port}:{address}", f"https://{host}:{endpoint.port}{route.path}"]
+        parts += ["--resolve", f"{host}:{endpoint.port}:{address}", f"https://{host}:{endpoint.port}{target}"]
     else:
-        parts += ["-H", f"Host: {host}", f"{endpoint.url}{route.path}"]
+        parts += ["-H", f"Host: {host}", f"{endpoint.url}{target}"]
     return shlex.join(parts)

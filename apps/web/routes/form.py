@@ -16,19 +16,22 @@ from apps.definitions.models import Route
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import load_balancers
 from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.traffic.route import (
     CODES,
     KINDS,
     MATCHES,
     Action,
+    CookieCondition,
     FixedResponse,
     HeaderCondition,
+    QueryCondition,
     Redirect,
     RouteSpec,
     Share,
 )
 from apps.web.kit.edit_conflicts import remember
-from apps.web.kit.shape_fields import words
+from apps.web.kit.shape_fields import LINES, words
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ACTIONS = [(field.name, field.about.label) for field in fields_of(Action)]
@@ -43,6 +46,7 @@ FIELDS = {
     "/spec/path": "path",
     "/spec/path_kind": "path_kind",
     "/spec/methods": "methods",
+    "/spec/client_networks": "client_networks",
     "/spec/scheme": "scheme",
     "/spec/prefix_rewrite": "prefix_rewrite",
     "/spec/policies": "policies",
@@ -56,7 +60,7 @@ FIELDS = {
     "/spec/action/fixed_response/content_type": "fixed_content_type",
     "/spec/action/fixed_response/body": "fixed_body",
 }
-ROW = re.compile(r"/spec/(?:action/)?(pools|headers)(?:/(\d+)(?:/(pool|weight|name|match|value))?)?")
+ROW = re.compile(r"/spec/(?:action/)?(pools|headers|query|cookies)(?:/(\d+)(?:/(pool|weight|name|match|value))?)?")
 
 
 def _needed(said: dict[str, Any], **attrs: str) -> forms.CharField:
@@ -100,6 +104,7 @@ class RouteForm(forms.Form):
         **words(RouteSpec, "scheme"),
         choices=(("", "http and https"), ("https", "https only"), ("http", "http only")),
     )
+    client_networks = forms.CharField(**words(RouteSpec, "client_networks"), widget=forms.Textarea(attrs=LINES))
     action = forms.ChoiceField(label="Action", choices=ACTIONS, widget=forms.RadioSelect)
     prefix_rewrite = _text(words(RouteSpec, "prefix_rewrite"), placeholder="/")
     policies = forms.CharField(
@@ -144,6 +149,14 @@ def _choices(field: forms.Field, choices: list[tuple[str, str]]) -> None:
         field.choices = choices
 
 
+# What rows of conditions look at.
+CONDITIONS: dict[str, dict[str, Any]] = {
+    "headers": {"shape": HeaderCondition, "placeholder": "X-Version"},
+    "query": {"shape": QueryCondition, "placeholder": "version"},
+    "cookies": {"shape": CookieCondition, "placeholder": "beta"},
+}
+
+
 class PoolForm(forms.Form):
     """One weighted pool."""
 
@@ -151,14 +164,19 @@ class PoolForm(forms.Form):
     weight = forms.IntegerField(**words(Share, "weight") | {"required": True}, initial=100)
 
 
-class HeaderForm(forms.Form):
-    """One condition on a request header."""
+class ConditionForm(forms.Form):
+    """One condition on a header, a query parameter or a cookie; the label of its name says on which."""
 
     name = _needed(words(HeaderCondition, "name"), placeholder="X-Version")
     match = forms.ChoiceField(
         **words(HeaderCondition, "match") | {"required": True}, initial="equals", choices=list(MATCHES.items())
     )
     value = _text(words(HeaderCondition, "value"), placeholder="beta")
+
+    def __init__(self, *args: Any, shape: type[Shape], placeholder: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].label = words(shape, "name")["label"]
+        self.fields["name"].widget.attrs["placeholder"] = placeholder
 
 
 class _Rows(forms.BaseFormSet):  # type: ignore[type-arg] # not subscriptable when it runs
@@ -168,13 +186,13 @@ class _Rows(forms.BaseFormSet):  # type: ignore[type-arg] # not subscriptable wh
 PoolRows: Any = forms.formset_factory(
     PoolForm, formset=_Rows, extra=0, can_delete=True, max_num=MOST_ROWS, absolute_max=MOST_ROWS
 )
-HeaderRows: Any = forms.formset_factory(
-    HeaderForm, formset=_Rows, extra=0, can_delete=True, max_num=MOST_ROWS, absolute_max=MOST_ROWS
+ConditionRows: Any = forms.formset_factory(
+    ConditionForm, formset=_Rows, extra=0, can_delete=True, max_num=MOST_ROWS, absolute_max=MOST_ROWS
 )
 
 
 class RouteEntry:
-    """The whole form: head, pools and headers; `row` is the route that is edited, None for a new one."""
+    """The whole form: head, pools and conditions; `row` is the route that is edited, None for a new one."""
 
     def __init__(
         self,
@@ -190,14 +208,17 @@ class RouteEntry:
         first = initial_of(spec or self.stored, row) if row else blank(actor, start)
         self.head = RouteForm(actor, row, data=data, initial=first["head"])
         # Rows that were sent stand for themselves: one that equals what is stored must not count as left blank.
-        rows = first if data is None else {"pools": None, "headers": None}
-        self.pools = PoolRows(data=data, prefix="pools", initial=rows["pools"])
-        self.headers = HeaderRows(data=data, prefix="headers", initial=rows["headers"])
+        rows = first if data is None else {}
+        self.pools = PoolRows(data=data, prefix="pools", initial=rows.get("pools"))
+        self.conditions = {
+            name: ConditionRows(data=data, prefix=name, initial=rows.get(name), form_kwargs=words)
+            for name, words in CONDITIONS.items()
+        }
 
     def is_valid(self) -> bool:
         """Whether every field could be read at all; what the values mean is checked when the route is saved."""
-        parts = [self.head.is_valid(), self.headers.is_valid(), self.pools.is_valid() or self._without_pools()]
-        return all(parts)
+        conditions = [rows.is_valid() for rows in self.conditions.values()]
+        return all([self.head.is_valid(), *conditions, self.pools.is_valid() or self._without_pools()])
 
     def _without_pools(self) -> bool:
         return self.head.cleaned_data.get("action") in ("redirect", "fixed_response")
@@ -214,9 +235,11 @@ class RouteEntry:
             "methods": got.get("methods") or [],
             "policies": (got.get("policies") or "").split(),
             "scheme": got.get("scheme") or None,
-            "headers": [_header(form.cleaned_data) for form in self._kept(self.headers, "name")],
+            "client_networks": got.get("client_networks", "").split(),
             "action": {action: self._action(action, got)},
         }
+        for name, rows in self.conditions.items():
+            spec[name] = [_condition(form.cleaned_data) for form in self._kept(rows, "name")]
         spec["prefix_rewrite"] = (got.get("prefix_rewrite") or None) if action == "pools" else None
         # What this form does not show stays as it is stored.
         return {name: value for name, value in self.stored.items() if name not in spec} | spec
@@ -249,21 +272,23 @@ class RouteEntry:
                 form.add_error(field, field_error.detail)
 
     def _form_field(self, pointer: str) -> tuple[forms.Form, str | None]:
-        if (name := pointer.removeprefix("/spec/").partition("/")[0]) in ("methods", "policies"):
+        name = pointer.removeprefix("/spec/").partition("/")[0]
+        if name in ("methods", "policies", "client_networks"):
             return self.head, name
         found = ROW.fullmatch(pointer)
         if found is None:
             return self.head, FIELDS.get(pointer)
-        rows, first = (self.pools, "pool") if found[1] == "pools" else (self.headers, "name")
+        rows, first = (self.pools, "pool") if found[1] == "pools" else (self.conditions[found[1]], "name")
         kept = self._kept(rows, first) if found[2] else [row for row in rows.forms if not row["DELETE"].value()]
         index = int(found[2] or 0)
         return (kept[index], found[3] or first) if index < len(kept) else (self.head, None)
 
 
-def _header(got: Mapping[str, Any]) -> dict[str, Any]:
+def _condition(got: Mapping[str, Any]) -> dict[str, Any]:
     match = got.get("match") or "equals"
     # A value that was typed before the condition was changed says nothing any more.
-    return {"name": got["name"], "match": match} | ({"value": got.get("value") or None} if match == "equals" else {})
+    compares = match not in ("present", "absent")
+    return {"name": got["name"], "match": match} | ({"value": got.get("value") or None} if compares else {})
 
 
 def blank(actor: Actor, start: Mapping[str, str]) -> dict[str, Any]:
@@ -279,7 +304,7 @@ def blank(actor: Actor, start: Mapping[str, str]) -> dict[str, Any]:
     head |= {"redirect_code": 301, "redirect_keep_query": True, "fixed_status": 200}
     head |= {"fixed_content_type": "text/plain; charset=utf-8"}
     head |= {name: start[name][:255] for name in plain if start.get(name)}
-    return {"head": head, "pools": [{"pool": start.get("pool", "")[:127], "weight": 100}], "headers": []}
+    return {"head": head, "pools": [{"pool": start.get("pool", "")[:127], "weight": 100}]}
 
 
 def initial_of(spec: Mapping[str, Any], row: Route) -> dict[str, Any]:
@@ -297,4 +322,5 @@ def initial_of(spec: Mapping[str, Any], row: Route) -> dict[str, Any]:
     head |= {f"redirect_{name}": value for name, value in redirect.items()}
     head |= {f"fixed_{name}": value for name, value in fixed.items()}
     pools = action.get("pools") or [{"pool": "", "weight": 100}]
-    return {"head": head, "pools": pools, "headers": spec["headers"]}
+    head["client_networks"] = "\n".join(spec["client_networks"])
+    return {"head": head, "pools": pools} | {name: spec[name] for name in CONDITIONS}

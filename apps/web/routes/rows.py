@@ -18,6 +18,15 @@ SYNC_ORDER = ("refused", "held", "behind", "in_sync")
 HEALTH_ORDER = ("down", "degraded", "unknown", "healthy")
 
 
+SIGNS = {
+    "equals": "{name}: {value}",
+    "prefix": "{name}: {value}…",
+    "regex": "{name} ~ {value}",
+    "present": "has {name}",
+    "absent": "without {name}",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """One pool of a route; `percent` is its part of the traffic, `health` its verdict."""
@@ -45,6 +54,11 @@ class RouteRow:
     sync: str
     figures: Figures
     waiting: bool
+
+    @property
+    def said(self) -> tuple[tuple[str, str], ...]:
+        """Its conditions, for the page of the route."""
+        return said_of(self.route)
 
 
 def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
@@ -98,16 +112,23 @@ def _shares(route: Route, pools: dict[int, Any]) -> tuple[Share, ...]:
 
 
 def where_of(route: Route) -> str:
-    """What is matched in one line: an exact path as it is, a prefix with a star for what may follow."""
-    return route.hostname.name + (route.path if route.path_kind == "exact" else f"{route.path.rstrip('/')}/*")
+    """What is matched in one line: an exact path as it is, a prefix with a star for what may follow, `~` a pattern."""
+    signs = {"exact": route.path, "regex": f" ~ {route.path}"}
+    return route.hostname.name + signs.get(route.path_kind, f"{route.path.rstrip('/')}/*")
 
 
 def conditions_of(route: Route) -> tuple[str, ...]:
-    """Scheme, methods and header conditions as short words."""
-    signs = {"equals": "{name}: {value}", "present": "has {name}", "absent": "without {name}"}
-    headers = [signs[entry["match"]].format(**entry) for entry in route.headers]
+    """Scheme, methods and conditions as short words."""
     scheme = [f"{route.scheme} only"] if route.scheme else []
-    return (*scheme, *([", ".join(route.methods)] if route.methods else []), *headers)
+    said = [f"{what} {condition}" if what != "Header" else condition for what, condition in said_of(route)]
+    networks = [f"from {network}" for network in route.client_networks]
+    return (*scheme, *([", ".join(route.methods)] if route.methods else []), *said, *networks)
+
+
+def said_of(route: Route) -> tuple[tuple[str, str], ...]:
+    """What each condition looks at, and what it asks, in short."""
+    kinds = (("Header", route.headers), ("Query", route.query), ("Cookie", route.cookies))
+    return tuple((what, SIGNS[entry["match"]].format(**entry)) for what, entries in kinds for entry in entries)
 
 
 def action_of(route: Route) -> str:

@@ -24,12 +24,19 @@ class TraceForm(forms.Form):
     path = forms.CharField(required=False, widget=forms.TextInput({"placeholder": "/", "class": "mono"}))
     headers = forms.CharField(required=False, widget=forms.Textarea(HEADERS), help_text="One per line.")
 
+    client = forms.CharField(
+        required=False,
+        widget=forms.TextInput({"placeholder": "192.0.2.7", "class": "mono"}),
+        help_text="The address of the client, for routes that ask for its network.",
+    )
+
     def question(self) -> dict[str, Any]:
         """The request as the API takes it."""
         got = self.cleaned_data
         lines = [line.partition(":") for line in got["headers"].splitlines() if line.strip()]
         headers = {name.strip(): value.strip() for name, _, value in lines}
         found = {"host": got["host"], "path": got["path"] or "/", "method": got["method"] or "GET", "headers": headers}
+        found |= {"client": got["client"].strip()} if got["client"].strip() else {}
         return found | {"scheme": got["scheme"] or "https"}
 
     def attach_errors(self, error: Invalid) -> None:

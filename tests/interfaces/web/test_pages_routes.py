@@ -33,6 +33,10 @@ def typed(**changes: str) -> dict[str, str]:
         "pools-0-pool": "shop",
         "pools-0-weight": "100",
         "headers-TOTAL_FORMS": "0",
+        "query-TOTAL_FORMS": "0",
+        "query-INITIAL_FORMS": "0",
+        "cookies-TOTAL_FORMS": "0",
+        "cookies-INITIAL_FORMS": "0",
         "headers-INITIAL_FORMS": "0",
     }
     return plain | {name.replace("__", "-"): value for name, value in changes.items()}

@@ -45,7 +45,7 @@ class Ask(APIView):
     scope, scope_noun = "read", "routes"
 
     def post(self, request: Request) -> Response:
-        """`{host, path?, method?, scheme?, headers?: {name: value}, load_balancer?}`; https and GET / by default.
+        """`{host, path?, method?, scheme?, headers?: {name: value}, client?, load_balancer?}`; else https, GET, /.
 
         Customers ask about hosts of their own; `answers` is empty for every other, whether it is there or not.
         """

@@ -31,6 +31,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     trace.add_argument("method", metavar="METHOD")
     trace.add_argument("target", metavar="URL")
     trace.add_argument("-H", "--header", action="append", default=[], metavar="NAME:VALUE")
+    trace.add_argument("--client", metavar="ADDRESS", help="for routes that ask for the client's network")
     trace.add_argument("--load-balancer", metavar="NAME")
     trace.set_defaults(run=trace_request)
 
@@ -98,6 +99,8 @@ def trace_request(api: Api, asked: argparse.Namespace) -> Done:
     path = (url.path or "/") + (f"?{url.query}" if url.query else "")
     body: dict[str, Any] = {"scheme": url.scheme, "method": asked.method.upper(), "host": url.hostname, "path": path}
     body["headers"] = dict(_header(text) for text in asked.header)
+    if asked.client:
+        body["client"] = asked.client
     if asked.load_balancer:
         body["load_balancer"] = asked.load_balancer
     found = api("POST", "trace", body=body)

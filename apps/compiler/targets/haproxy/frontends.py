@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from apps.compiler.bundle import bind_variable
 from apps.compiler.model.fleet import Region, Snapshot
-from apps.compiler.model.shared import HeaderCondition, HeaderMatch, Listener, LoadBalancer, Protocol, Route
+from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
 from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
 from apps.compiler.targets.haproxy.listeners.client_address import (
@@ -22,12 +22,11 @@ from apps.compiler.targets.haproxy.listeners.client_address import (
 )
 from apps.compiler.targets.haproxy.listeners.options import add_options
 from apps.compiler.targets.haproxy.listeners.tls import tls_words
+from apps.compiler.targets.haproxy.lookup import add_lookup
 from apps.compiler.targets.haproxy.maps import (
-    GROUP,
     MAX_POOLS,
     REDIRECT,
     SPLIT,
-    Group,
     RouteMaps,
     map_path,
     rewrite_length,
@@ -39,10 +38,7 @@ from apps.compiler.targets.haproxy.overflow.remote_traffic import tcp_marker
 from apps.compiler.targets.haproxy.policies.attach import add_policies
 from apps.compiler.targets.haproxy.refusals import add_circle_guard, add_loop_guard, add_request_refusals
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
-from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
-
-_FOUND = ("{", "var(txn.route)", "-m", "found", "}")
-_NOT_FOUND = ("if", "!", *_FOUND)
+from apps.compiler.targets.haproxy.writer import Document, Expanded, Section, Value
 
 
 def add_listener(
@@ -103,7 +99,7 @@ def _add_http_rules(
     if own is not None:
         add_recognition(section)
     _add_client_facts(section, listener)
-    _add_lookup(section, load_balancer, maps)
+    add_lookup(section, load_balancer.id, maps)
     _add_counters(section)
     _add_action(section, load_balancer, maps)
     if not listener.default_pool_id:
@@ -154,60 +150,6 @@ def _add_client_facts(section: Section, listener: Listener) -> None:
     section.add("http-request", "set-header", "X-Request-Id", "%[unique-id]")
     add_address_headers(section, listener)
     section.add("http-request", "set-header", "X-Forwarded-Host", "%[req.fhdr(host)]")
-
-
-def _add_lookup(section: Section, load_balancer: LoadBalancer, maps: RouteMaps) -> None:
-    """`txn.route`: exact host first, then the host with its first label replaced by `*`."""
-    section.add("http-request", "set-var(txn.host)", "req.fhdr(host),host_only,lower")
-    section.add("http-request", "set-var(txn.path)", "path")
-    section.add("http-request", "set-var(txn.key)", "var(txn.host),concat(,txn.path)")
-    _add_lookup_of_key(section, load_balancer, first=True)
-    _add_groups(section, [group for group in maps.groups if not group.wildcard])
-    wildcard_key = "*.%[var(txn.host),field(2,.,0)]%[var(txn.path)]"
-    section.add("http-request", "set-var-fmt(txn.key)", wildcard_key, *_NOT_FOUND)
-    _add_lookup_of_key(section, load_balancer, first=False)
-    _add_groups(section, [group for group in maps.groups if group.wildcard])
-
-
-def _add_lookup_of_key(section: Section, load_balancer: LoadBalancer, *, first: bool) -> None:
-    exact = f"var(txn.key),map_str({map_path(load_balancer.id, 'exact')})"
-    prefix = f"var(txn.key),concat(/),map_beg({map_path(load_balancer.id, 'prefix')})"
-    section.add("http-request", "set-var(txn.route)", exact, *(() if first else _NOT_FOUND))
-    section.add("http-request", "set-var(txn.route)", prefix, *_NOT_FOUND)
-
-
-def _add_groups(section: Section, groups: list[Group]) -> None:
-    """The candidates of each group in order; the first that holds replaces the group, so that no later one does."""
-    for group in groups:
-        is_group = ("{", "var(txn.route)", "-m", "str", group.id, "}")
-        for route in group.candidates:
-            chosen = f"str({route.id})"
-            section.add(
-                "http-request", "set-var(txn.route)", chosen, "if", *is_group, *_conditions(route), owner=route.id
-            )
-    if groups:
-        section.add("http-request", "unset-var(txn.route)", "if", "{", "var(txn.route)", "-m", "beg", GROUP, "}")
-
-
-def _conditions(route: Route) -> list[Argument]:
-    words: list[Argument] = []
-    if route.methods:
-        words += ["{", "method", *map(Value, sorted(route.methods)), "}"]
-    for condition in sorted(route.headers, key=lambda condition: (condition.name.lower(), condition.match)):
-        words += _header_condition(condition)
-    return words
-
-
-def _header_condition(condition: HeaderCondition) -> list[Argument]:
-    """Whole header lines are compared; `--` ends the flags, so that a value can never be one."""
-    header = Call(("req.fhdr(", Value(condition.name), ")"))
-    match condition.match:
-        case HeaderMatch.PRESENT:
-            return ["{", header, "-m", "found", "}"]
-        case HeaderMatch.ABSENT:
-            return ["!", "{", header, "-m", "found", "}"]
-        case HeaderMatch.EQUALS:
-            return ["{", header, "-m", "str", "--", Value(condition.value), "}"]
 
 
 def _add_counters(section: Section) -> None:

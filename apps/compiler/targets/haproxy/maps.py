@@ -13,6 +13,8 @@ the listeners of http and for those of https (`maps/lb-1-https-exact.map`):
 
 A group (`group-9`, named after its best route) stands for the ordered candidates of one key of which the best has
 conditions: routes of the same host only, because the wildcard is looked up after the exact host has given up.
+
+A path that is a pattern is no key: it is a condition of a candidate at the root of its host, behind the prefixes there.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import accumulate
 
+from apps.compiler.matching.hosts import ANY
 from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
 from apps.compiler.routing import is_conditional, number_of, rank
 from apps.compiler.targets.haproxy.policies.attach import rules_map
@@ -39,13 +42,16 @@ class Group:
     """Candidates of one key, best first; the last one may be unconditional."""
 
     id: str
-    wildcard: bool
+    hostname: str
     candidates: tuple[Route, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RouteMaps:
-    """The entries of one load balancer's maps, and the groups that its frontends must spell out."""
+    """The entries of one load balancer's maps, and what its frontends must spell out.
+
+    These are groups, how many labels behind `**.` hostnames have (most first), and whether any is `*`.
+    """
 
     exact: Entries
     prefix: Entries
@@ -53,6 +59,8 @@ class RouteMaps:
     rewrite: Entries
     rules: Entries
     groups: tuple[Group, ...]
+    suffix_labels: tuple[int, ...] = ()
+    any_host: bool = False
 
     def by_path(self, load_balancer_id: str) -> dict[str, Entries]:
         """Entries by the path of their file."""
@@ -78,6 +86,7 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         kind = "exact" if route.path_kind is PathKind.EXACT else "prefix"
         by_key[kind][key_of(route)].append(route)
     groups: list[Group] = []
+    hostnames = {route.hostname for route in load_balancer.routes if route.hostname.startswith("**")}
     exact = {key: _target(key, routes, by_key["prefix"], groups) for key, routes in by_key["exact"].items()}
     prefix = {key: _target(key, routes, by_key["prefix"], groups) for key, routes in by_key["prefix"].items()}
     return RouteMaps(
@@ -87,11 +96,15 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         {route.id: rewrite_of(route) for route in load_balancer.routes if route.prefix_rewrite is not None},
         rules_map(load_balancer),
         tuple(sorted(groups, key=lambda group: number_of(group.id))),
+        tuple(sorted({name.count(".") for name in hostnames}, reverse=True)),
+        any(route.hostname == ANY for route in load_balancer.routes),
     )
 
 
 def key_of(route: Route) -> str:
     """The map key of a route: host and path, a prefix closed with `/` so that it ends at a segment."""
+    if route.path_kind is PathKind.REGEX:
+        return f"{route.hostname}/"
     if route.path_kind is PathKind.EXACT or route.path == "/":
         return route.hostname + route.path
     return f"{route.hostname}{route.path}/"
@@ -102,7 +115,7 @@ def _target(key: str, routes: list[Route], prefixes: dict[str, list[Route]], gro
     best = routes[0] if len(routes) == 1 else min(routes, key=rank)
     if not is_conditional(best):
         return best.id
-    group = Group(f"{GROUP}{number_of(best.id)}", key.startswith("*."), _candidates(key, routes, prefixes))
+    group = Group(f"{GROUP}{number_of(best.id)}", best.hostname, _candidates(key, routes, prefixes))
     groups.append(group)
     return group.id
 

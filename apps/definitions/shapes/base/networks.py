@@ -8,24 +8,12 @@ from typing import Annotated
 from apps.compiler import grammar
 from apps.compiler.addresses import refusal_of_address
 from apps.compiler.grammar import GrammarError
+from apps.compiler.matching.names import network_block
 from apps.definitions.shapes.base.words import text
 
 CIDR = r"^[0-9a-f.:]{2,39}/[0-9]{1,3}$"
 # The largest block of a pool: beyond it somebody has mistyped the length.
 WIDEST = {4: 8, 6: 32}
-
-
-def network_block(value: object) -> str:
-    """A network in CIDR, in its canonical form: no bits behind the length, no address without a length."""
-    if not isinstance(value, str) or len(value) > 43 or not value.isascii() or "/" not in value:
-        raise GrammarError("network", "Write a network as address/length, such as 192.0.2.0/24 or 2001:db8::/48.")
-    try:
-        found = ipaddress.ip_network(value, strict=False)
-    except ValueError:
-        raise GrammarError("network", "Write a network as address/length, such as 192.0.2.0/24.") from None
-    if str(found) != value:
-        raise GrammarError("network_spelling", f"Write the network in its canonical form: {found}.")
-    return value
 
 
 def block_of_pool(value: object) -> str:

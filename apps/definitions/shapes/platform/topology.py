@@ -11,8 +11,9 @@ from typing import Annotated
 from apps.compiler import grammar
 from apps.compiler.addresses import ALL_PRIVATE, PRIVATE_NETWORKS, overlap
 from apps.compiler.grammar import GrammarError
+from apps.compiler.matching.names import network_block
 from apps.core.errors import FieldError
-from apps.definitions.shapes.base.networks import CIDR, network_block
+from apps.definitions.shapes.base.networks import CIDR
 from apps.definitions.shapes.base.shape import ALWAYS, SORTED, About, Check, Data, Distinct, Shape
 from apps.definitions.shapes.base.words import (
     LISTED,

@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
+from apps.compiler.matching.names import network_block
 from apps.compiler.model import policy as model
 from apps.core.errors import FieldError
-from apps.definitions.shapes.base.networks import CIDR, network_block
+from apps.definitions.shapes.base.networks import CIDR
 from apps.definitions.shapes.base.reading import escaped
 from apps.definitions.shapes.base.shape import SORTED, UNORDERED, About, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (

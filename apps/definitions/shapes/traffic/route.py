@@ -11,20 +11,23 @@ from pydantic import AfterValidator
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.compiler.matching import names, patterns
+from apps.compiler.matching.hosts import covers
 from apps.compiler.model import shared as model
-from apps.compiler.model.shared import HeaderMatch, PathKind
+from apps.compiler.model.shared import PathKind, ValueMatch
 from apps.core.errors import FieldError
+from apps.definitions.shapes.base.networks import NetworkBlock
 from apps.definitions.shapes.base.shape import ALWAYS, SORTED, About, Check, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (
     LISTED,
     PATH,
     Boolean,
     Host,
-    Hostname,
     Method,
     Name,
     Path,
     Reference,
+    RouteHostname,
     at_most,
     text,
     whole,
@@ -32,8 +35,23 @@ from apps.definitions.shapes.base.words import (
 )
 from apps.definitions.shapes.traffic.policy import Rules
 
-KINDS = {PathKind.PREFIX: "Prefix: this path and everything below it", PathKind.EXACT: "Exact: only this path"}
-MATCHES = {HeaderMatch.EQUALS: "equals", HeaderMatch.PRESENT: "is present", HeaderMatch.ABSENT: "is absent"}
+# What besides hostname and path decides whether a request matches.
+MATCH = ("methods", "headers", "query", "cookies", "client_networks", "scheme")
+KINDS = {
+    PathKind.PREFIX: "Prefix: this path and everything below it",
+    PathKind.EXACT: "Exact: only this path",
+    PathKind.REGEX: "Pattern: paths that a regular expression matches as a whole",
+}
+PATHS = {PathKind.PREFIX: grammar.prefix_path, PathKind.EXACT: grammar.path, PathKind.REGEX: patterns.pattern}
+MATCHES = {
+    ValueMatch.EQUALS: "equals",
+    ValueMatch.PREFIX: "begins with",
+    ValueMatch.REGEX: "matches",
+    ValueMatch.PRESENT: "is present",
+    ValueMatch.ABSENT: "is absent",
+}
+MOST_CONDITIONS = 16
+MOST_NETWORKS = 100
 CODES = {
     "301": "301 permanent",
     "302": "302 found",
@@ -43,6 +61,7 @@ CODES = {
 }
 # A location is only compared with ours, so it is as wide as those can be.
 _LOCATION = re.compile(r"https?://[A-Za-z0-9.:-]{1,260}/[A-Za-z0-9._~+=:@&!%?/-]{0,2048}")
+BY_PARAMETER = AfterValidator(lambda found: tuple(sorted(found, key=lambda each: (each.name, each.value))))
 BY_NAME = AfterValidator(lambda headers: tuple(sorted(headers, key=lambda each: (each.name.lower(), each.value))))
 PREFIX = text(grammar.prefix_path, "a path without a slash at its end", grammar.MAX_PATH, PATH)
 HeaderName = Annotated[str, text(grammar.header_name, "a header name", 64, r"^[A-Za-z][A-Za-z0-9-]*$")]
@@ -53,29 +72,60 @@ Scheme = Annotated[
 ]
 
 
+def _text(value: object) -> str:
+    return grammar.printable(value, patterns.LONGEST)
+
+
 def _compared(value: str, data: Data) -> None:
     match = data.get("match")
-    if match is HeaderMatch.EQUALS and not value:
+    if match in model.COMPARING and not value:
         raise GrammarError("missing", "Fill in value.")
-    if match in (HeaderMatch.PRESENT, HeaderMatch.ABSENT) and value:
-        raise GrammarError("header_value", "Only a header condition of match equals has a value; leave it out.")
+    if match in (ValueMatch.PRESENT, ValueMatch.ABSENT) and value:
+        raise GrammarError("header_value", "Only a condition that compares has a value; leave it out.")
+    if value:
+        (patterns.pattern if match is ValueMatch.REGEX else grammar.header_value)(value)
+
+
+Match = Annotated[
+    ValueMatch,
+    word(ValueMatch, MATCHES),
+    About("How it is compared; a pattern with the whole value.", "Condition", ""),
+]
+Compared = Annotated[
+    str,
+    text(_text, "text", patterns.LONGEST, blank=True),
+    Check(_compared),
+    ALWAYS,
+    About("What it is compared with, as it is sent.", "Value", "", "yes"),
+]
+ParameterName = Annotated[str, text(names.parameter_name, "a name", 64, r"^[A-Za-z0-9._~-]+$")]
 
 
 @dataclass(frozen=True, slots=True)
-class HeaderCondition(model.HeaderCondition, Shape):
+class HeaderCondition(model.ValueCondition, Shape):
     """A header that a request must have."""
 
     name: Annotated[HeaderName, About("Its name, in any case.", "Header", "", "X-Canary")]
-    match: Annotated[HeaderMatch, word(HeaderMatch, MATCHES), About("How it is compared.", "Condition", "")] = (
-        HeaderMatch.EQUALS
-    )
-    value: Annotated[
-        str,
-        text(grammar.header_value, "text", 256, blank=True),
-        Check(_compared),
-        ALWAYS,
-        About("What it must equal.", "Value", "", "yes"),
-    ] = ""
+    match: Match = ValueMatch.EQUALS
+    value: Compared = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCondition(model.ValueCondition, Shape):
+    """A query parameter that a request must have; where it stands several times, one of them."""
+
+    name: Annotated[ParameterName, About("Its name.", "Query parameter", "", "version")]
+    match: Match = ValueMatch.EQUALS
+    value: Compared = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CookieCondition(model.ValueCondition, Shape):
+    """A cookie that a request must have; one without a value is absent."""
+
+    name: Annotated[ParameterName, About("Its name.", "Cookie", "", "beta")]
+    match: Match = ValueMatch.EQUALS
+    value: Compared = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +269,7 @@ class Assertion(Shape):
 
 def _of_pools(value: str | None, data: Data) -> None:
     action = data.get("action")
-    if value and (data.get("path_kind") is PathKind.EXACT or (action and not action.pools)):
+    if value and (data.get("path_kind") in (PathKind.EXACT, PathKind.REGEX) or (action and not action.pools)):
         raise GrammarError("prefix_rewrite", "Only a prefix route to pools can rewrite its prefix.")
 
 
@@ -228,27 +278,45 @@ def _of_this_host(assertions: tuple[Assertion, ...] | None, data: Data) -> None:
     others = [
         FieldError(f"/{index}/host", "other_host", f"Use a host that this route matches ({taken}), or leave it out.")
         for index, each in enumerate(assertions or ())
-        if taken and each.host and taken not in (each.host, "*." + each.host.partition(".")[2])
+        if taken and each.host and not covers(taken, each.host)
     ]
     if others:
         raise Wrong(*others)
 
 
+def _path(value: object) -> str:
+    return grammar.printable(value, grammar.MAX_PATH)
+
+
+def _is_text(value: str) -> bool:
+    """Whether the field itself found nothing wrong."""
+    try:
+        _path(value)
+    except GrammarError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteSpec(Shape):
-    """Hostname and path (and methods, and headers), and what happens to what matches them."""
+    """Hostname and path (and methods, headers …), and what happens to what matches them."""
 
     load_balancer: Annotated[Name, About("Whose listeners take the requests.", "Load balancer", "", "front")]
     hostname: Annotated[
-        Hostname,
+        RouteHostname,
         About(
             "What clients ask for; the account that uses it first owns it.",
             "Hostname",
-            "One hostname, or *.example.com for any single label.",
+            "One hostname, *.example.com for any single label, **.example.com for one or several; * for any host.",
             "shop.example.com",
+            note="`*` is for the account that owns the load balancer.",
         ),
     ]
-    path: Annotated[Path, About("The longest that fits counts.", "Path", "")] = "/"
+    path: Annotated[
+        str,
+        text(_path, "a path, or a pattern", grammar.MAX_PATH),
+        About("The longest that fits counts; patterns come after prefixes, and before `/`.", "Path", ""),
+    ] = "/"
     path_kind: Annotated[PathKind, word(PathKind, KINDS), About("How the path is compared.", "Path match", "")] = (
         PathKind.PREFIX
     )
@@ -263,7 +331,39 @@ class RouteSpec(Shape):
         Scheme | None,
         About("http or https; null for both.", "Scheme", "", note="For requests of this scheme only; null for both."),
     ] = None
-    headers: Annotated[tuple[HeaderCondition, ...], LISTED, BY_NAME, About("What else a request must have.")] = ()
+    headers: Annotated[
+        tuple[HeaderCondition, ...],
+        LISTED,
+        at_most(MOST_CONDITIONS, "conditions on headers"),
+        BY_NAME,
+        About("What else a request must have."),
+    ] = ()
+    query: Annotated[
+        tuple[QueryCondition, ...],
+        LISTED,
+        at_most(MOST_CONDITIONS, "conditions on the query"),
+        BY_PARAMETER,
+        About("What its query must say."),
+    ] = ()
+    cookies: Annotated[
+        tuple[CookieCondition, ...],
+        LISTED,
+        at_most(MOST_CONDITIONS, "conditions on cookies"),
+        BY_PARAMETER,
+        About("Which cookies it must carry."),
+    ] = ()
+    client_networks: Annotated[
+        tuple[NetworkBlock, ...],
+        LISTED,
+        at_most(MOST_NETWORKS, "client networks in one route"),
+        Distinct(),
+        SORTED,
+        About(
+            "CIDR blocks of which one must hold the client; none: all clients.",
+            "Client networks",
+            "One per line, such as 192.0.2.0/24. None: all clients.",
+        ),
+    ] = ()
     action: Annotated[Action, About("What happens.", missing="Fill in pools, redirect or fixed_response.")]
     prefix_rewrite: Annotated[
         str | None,
@@ -299,10 +399,10 @@ class RouteSpec(Shape):
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
-        """A prefix has no slash at its end."""
-        if sent.get("path_kind") != PathKind.EXACT:
+        """The path is one of its kind."""
+        kind, found = sent.get("path_kind", PathKind.PREFIX), sent.get("path", "/")
+        if kind in PATHS and isinstance(found, str) and _is_text(found):
             try:
-                grammar.prefix_path(sent.get("path", "/"))
+                PATHS[PathKind(kind)](found)
             except GrammarError as error:
-                if error.code == "final_slash":
-                    yield FieldError("/path", error.code, error.message)
+                yield FieldError("/path", error.code, error.message)

@@ -16,6 +16,7 @@ from apps.accounts.actors import Actor, platform_actor
 from apps.accounts.hostnames import claims, verification
 from apps.accounts.models import Hostname
 from apps.compiler import grammar
+from apps.compiler.matching import names
 from apps.core.clock import now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
@@ -49,7 +50,7 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
     """
     actor.may_write(NOUN)
     try:
-        canonical = grammar.hostname(name)
+        canonical = names.hostname_of_claim(name)
     except grammar.GrammarError as error:
         raise Invalid([FieldError("/name", error.code, error.message)]) from error
     with change_set(actor, reason=reason) as changes:

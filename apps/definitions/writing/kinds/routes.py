@@ -8,11 +8,12 @@ from typing import Any
 
 from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname
 from apps.accounts.models import Account, Hostname
+from apps.compiler.matching.hosts import ANY
 from apps.compiler.model.shared import Protocol
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Policy, Pool, Route, RoutePolicy, RoutePool
 from apps.definitions.shapes.base.writing import write
-from apps.definitions.shapes.traffic.route import Assertion, RouteSpec
+from apps.definitions.shapes.traffic.route import MATCH, Assertion, RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.quotas import expect_growth
 
@@ -26,6 +27,8 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
         changes.owned(Policy, owner, reference, f"/spec/policies/{index}")
         for index, reference in enumerate(spec.policies)
     ]
+    if not _takes_any_host(changes, owner, spec.hostname, balancer):
+        raise Invalid(changes.field_errors.drain())
     stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None
     hostname = row.hostname if stays and not _verifies(changes, row.hostname) else _claim(changes, owner, spec.hostname)
     if balancer and hostname:
@@ -69,6 +72,15 @@ def _verifies(changes: ChangeSet, claim: Hostname) -> bool:
     return changes.actor.is_operator and not claim.verification
 
 
+def _takes_any_host(changes: ChangeSet, owner: Account, name: str, balancer: LoadBalancer | None) -> bool:
+    """Whether nothing forbids the hostname: `*` is nobody's in any zone, so it goes with the load balancer."""
+    if name != ANY or balancer is None or balancer.account_id == owner.pk:
+        return True
+    detail = "Only the account that owns the load balancer can take any host; name your hosts."
+    changes.add_error("/spec/hostname", "any_host", detail)
+    return False
+
+
 def _claim(changes: ChangeSet, owner: Account, name: str) -> Hostname | None:
     verification = Hostname.Verification.OPERATOR if changes.actor.is_operator else Hostname.Verification.NONE
 
@@ -87,10 +99,15 @@ def _claim(changes: ChangeSet, owner: Account, name: str) -> Hostname | None:
     return found
 
 
-def match_of(methods: list[str], headers: list[dict[str, Any]], scheme: str | None) -> tuple[Any, ...]:
-    """What besides hostname and path decides whether a request matches, so that two can be compared."""
-    conditions = ((entry["name"].lower(), entry["match"], entry["value"]) for entry in headers)
-    return tuple(sorted(methods)), tuple(sorted(conditions)), scheme or ""
+def match_of(found: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What besides hostname and path decides whether a request matches (MATCH), so that two can be compared."""
+    headers = ((entry["name"].lower(), entry["match"], entry["value"]) for entry in found["headers"])
+    others = (
+        tuple(sorted((entry["name"], entry["match"], entry["value"]) for entry in found[field]))
+        for field in ("query", "cookies")
+    )
+    plain = (tuple(sorted(found[field])) for field in ("methods", "client_networks"))
+    return *plain, tuple(sorted(headers)), *others, found["scheme"] or ""
 
 
 def _reject_identical(
@@ -101,9 +118,9 @@ def _reject_identical(
     same = Route.objects.filter(
         load_balancer=balancer, hostname=hostname, path=spec.path, path_kind=spec.path_kind
     ).exclude(pk=row.pk)
-    wanted = match_of(list(spec.methods), write(RouteSpec, spec)["headers"], spec.scheme)
-    for other in same.only("name", "methods", "headers", "scheme"):
-        if match_of(other.methods, other.headers, other.scheme) == wanted:
+    wanted = match_of(write(RouteSpec, spec))
+    for other in same.only("name", *MATCH):
+        if match_of({field: getattr(other, field) for field in MATCH}) == wanted:
             # The hostname is the owner's, so the other route is one that the actor may see.
             detail = f"Route {other.name} already matches the same requests; change its action or this path."
             changes.add_error("/spec/path", "identical_route", detail)
@@ -112,7 +129,7 @@ def _reject_identical(
 def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:
     document = write(RouteSpec, spec)
     row.account = owner
-    for field in ("path", "path_kind", "methods", "headers", "prefix_rewrite"):
+    for field in ("path", "path_kind", *MATCH, "prefix_rewrite"):
         setattr(row, field, document[field])
     row.scheme, row.rules = spec.scheme or "", document.get("rules")
     row.action = next(iter(document["action"]))

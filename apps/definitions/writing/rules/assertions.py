@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from django.db.models import Q, QuerySet
 
+from apps.compiler.matching import hosts as matching
+from apps.compiler.matching.hosts import names_that_cover
 from apps.compiler.model import shared as model
-from apps.compiler.questions.assertions import Broken, broken_of, host_of, names_that_cover
+from apps.compiler.questions.assertions import Broken, broken_of, host_of
 from apps.compiler.routing import number_of
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import frozen_assertions, frozen_front, frozen_routes
@@ -64,9 +66,9 @@ def _around(hosts: set[str]) -> Q:
     """Routes that share requests with routes of these hostnames: the same, a wildcard over or a name under it."""
     found = Q()
     for host in hosts:
-        found |= Q(hostname__name__in=names_that_cover(host))
-        if host.startswith("*."):
-            found |= Q(hostname__name__endswith=host[1:])
+        found |= Q(hostname__name__in=(host, *names_that_cover(matching.example_of(host))))
+        if matching.is_wildcard(host):
+            found |= Q(hostname__name__endswith=matching.ending_of(host))
     return found
 
 

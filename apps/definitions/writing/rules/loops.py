@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.compiler.questions.assertions import names_that_cover
+from apps.compiler.matching.hosts import example_of, names_that_cover
 from apps.compiler.questions.loops import loop_message, loop_of
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
@@ -29,8 +29,8 @@ def reject_loops(changes: ChangeSet) -> None:
 
 def _loop(row: Route) -> str:
     """What is wrong with the redirect, among the routes around it and around where it leads; empty when nothing is."""
-    target = (row.redirect or {}).get("host") or row.hostname.name
-    names = {*names_that_cover(row.hostname.name), *names_that_cover(target)}
+    target = (row.redirect or {}).get("host") or example_of(row.hostname.name)
+    names = {row.hostname.name, *names_that_cover(example_of(row.hostname.name)), *names_that_cover(target)}
     rows = Route.objects.filter(load_balancer=row.load_balancer_id, hostname__name__in=names)
     near = frozen_routes(rows, RoutePool.objects.none())[row.load_balancer_id]
     front = frozen_front(row.load_balancer, near)

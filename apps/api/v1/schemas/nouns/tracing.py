@@ -7,6 +7,8 @@ from rest_framework import serializers
 from apps.api.v1.schemas import words
 from apps.definitions.shapes.base.words import METHODS
 
+REASONS = ["host", "path_kind", "path", "method", "header", "query", "cookie", "client", "scheme", "order"]
+
 
 class Trace(words.Sent):
     """A request as a client would send it."""
@@ -16,6 +18,7 @@ class Trace(words.Sent):
     method = words.word(METHODS, required=False)
     scheme = words.word(["http", "https"], required=False)
     headers = serializers.DictField(child=words.text(1024), required=False)
+    client = words.text(45, required=False, help_text="Its address, for routes that ask for the network.")
     load_balancer = words.name(required=False)
 
 
@@ -38,7 +41,7 @@ class PassedOver(words.Shown):
     """A route of the same host that does not get it, and why."""
 
     route = words.reference()
-    reason = words.word(["host", "path_kind", "path", "method", "header", "order"])
+    reason = words.word(REASONS)
     message = serializers.CharField()
 
 

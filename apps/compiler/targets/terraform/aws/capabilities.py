@@ -14,15 +14,16 @@ from collections.abc import Iterator
 from functools import partial
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
+from apps.compiler.matching import hosts
 from apps.compiler.model.shared import (
     Balance,
     Certificate,
     FixedResponse,
-    HeaderMatch,
     HealthCheck,
     LimitKind,
     Listener,
     LoadBalancer,
+    PathKind,
     Protocol,
     Redirect,
     Route,
@@ -35,6 +36,7 @@ from apps.compiler.portability.incompatibilities import Incompatibility, Target,
 from apps.compiler.portability.rules import Sentences, unsupported_rules
 from apps.compiler.targets.terraform.aws import limits
 from apps.compiler.targets.terraform.aws.balancers import speaks_http2
+from apps.compiler.targets.terraform.aws.listener_rules.conditions import unsupported_conditions
 from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of, path_patterns
 from apps.compiler.targets.terraform.aws.servers import unsupported_on_the_way
 from apps.compiler.targets.terraform.aws.timeouts import check_times
@@ -83,13 +85,15 @@ RULES: Sentences = {
 
 def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """Host, path, headers, how many conditions there are, what it does."""
-    yield from _of_host(route)
+    yield from _of_host(route, load_balancer)
     yield from _of_path(route)
-    yield from _of_headers(route)
+    yield from unsupported_conditions(route)
+    if route.path_kind is PathKind.REGEX:
+        return
     if not conditions_of(route):
         yield _refused(
             route, "too_many_conditions", "headers",
-            f"A rule of an ALB compares at most {limits.VALUES_PER_RULE} values.", "Name fewer headers in the route.",
+            f"A rule of an ALB compares at most {limits.VALUES_PER_RULE} values.", "Name fewer conditions.",
         )  # fmt: skip
     if route.prefix_rewrite is not None:
         yield _refused(
@@ -103,7 +107,16 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
         yield from _of_fixed_response(route, route.fixed_response)
 
 
-def _of_host(route: Route) -> Iterator[Incompatibility]:
+def _of_host(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
+    beside = _one_label_below(route, load_balancer)
+    if beside:
+        yield _refused(
+            route, "suffix_over_wildcard", "hostname",
+            f"ALB's * stands for any number of labels, so {beside} takes hosts that are for {route.hostname}.",
+            f"Use **. in place of {beside}, or exact hosts.",
+        )  # fmt: skip
+    if route.hostname == hosts.ANY:
+        return
     guarded = "*." if route.hostname.startswith("*.") else ""
     if len(guarded + route.hostname) > limits.CONDITION_TEXT:
         yield _refused(
@@ -117,53 +130,31 @@ def _of_host(route: Route) -> Iterator[Incompatibility]:
         )  # fmt: skip
 
 
+def _one_label_below(route: Route, load_balancer: LoadBalancer) -> str:
+    """A wildcard for one label whose deeper hosts the route would take; its guard sends them away."""
+    if not route.hostname.startswith(hosts.SUFFIX) and route.hostname != hosts.ANY:
+        return ""
+    wildcards = (each.hostname for each in load_balancer.routes if each.hostname.startswith(hosts.ONE_LABEL))
+    return min((each for each in wildcards if each.endswith(hosts.ending_of(route.hostname))), default="")
+
+
 def _of_path(route: Route) -> Iterator[Incompatibility]:
+    if route.path_kind is PathKind.REGEX:
+        yield _refused(
+            route, "path_regex", "path_kind",
+            "The rules that are written for ALB know no regular expressions.", "Use a prefix or exact paths.",
+        )  # fmt: skip
+        return
     patterns = path_patterns(route)
     if any(len(pattern) > limits.CONDITION_TEXT for pattern in patterns):
         yield _refused(
             route, "path_length", "path",
             f"ALB compares paths of at most {limits.CONDITION_TEXT} characters.", "Use a shorter path.",
         )  # fmt: skip
-    if patterns and not _PATTERN_PATH.fullmatch(route.path):
+    if patterns not in ((), ("*",)) and not _PATTERN_PATH.fullmatch(route.path):
         yield _refused(
             route, "path_signs", "path",
             "ALB's path patterns know letters, digits and _ - . $ / ~ @ : + only.", "Use a path without other signs.",
-        )  # fmt: skip
-
-
-def _of_headers(route: Route) -> Iterator[Incompatibility]:
-    for condition in route.headers:
-        if condition.match is HeaderMatch.ABSENT:
-            yield _refused(
-                route, "header_absent", "headers",
-                f"ALB cannot ask whether {condition.name} is absent.",
-                "Put a route for requests that have the header before this one, and leave the condition out.",
-            )  # fmt: skip
-        if len(condition.name) > limits.HEADER_NAME:
-            yield _refused(
-                route, "header_name_length", "headers",
-                f"ALB knows header names of at most {limits.HEADER_NAME} characters.", "Use a shorter header name.",
-            )  # fmt: skip
-        yield from _of_value(route, condition.name, condition.value)
-
-
-def _of_value(route: Route, name: str, value: str) -> Iterator[Incompatibility]:
-    """The API documents an escape of wildcards for query strings alone, so a value with one is refused."""
-    if len(value) > limits.CONDITION_TEXT:
-        yield _refused(
-            route, "header_value_length", "headers",
-            f"ALB compares header values of at most {limits.CONDITION_TEXT} characters.", "Compare a shorter value.",
-        )  # fmt: skip
-    if "*" in value or "?" in value:
-        yield _refused(
-            route, "header_wildcard", "headers",
-            f"ALB reads * and ? in the value of {name} as wildcards.", "Compare with a value without them.",
-        )  # fmt: skip
-    if value.lower() != value.upper():
-        yield _lossy(
-            route, "header_case", "headers",
-            f"ALB compares the value of {name} without regard to case: it takes {value.swapcase()!r} as well.",
-            "Use values that differ by more than case.",
         )  # fmt: skip
 
 

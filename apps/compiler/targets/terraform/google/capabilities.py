@@ -24,6 +24,7 @@ from dataclasses import replace
 from functools import partial
 from ipaddress import AddressValueError, IPv4Address
 
+from apps.compiler.matching.hosts import ONE_LABEL
 from apps.compiler.model.shared import (
     Balance,
     HealthCheck,
@@ -41,6 +42,7 @@ from apps.compiler.model.stack import ON_FLEETS, CloudPool, RecordType, StackSna
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target, lossy, refused
 from apps.compiler.portability.rules import Sentences, unsupported_rules
 from apps.compiler.routing import covers_scheme
+from apps.compiler.targets.terraform.google.conditions import unsupported_conditions
 from apps.compiler.targets.terraform.google.quotas import unsupported_in_certificate, unsupported_in_url_maps
 from apps.compiler.targets.terraform.google.servers import unsupported_on_the_way
 from apps.compiler.targets.terraform.google.services import (
@@ -83,13 +85,14 @@ RULES: Sentences = {
 
 def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """Host, path, what it does."""
-    if route.hostname.startswith("*."):
+    if route.hostname.startswith(ONE_LABEL):
         deeper = route.hostname.replace("*", "x.y", 1)
         yield _lossy(
             route, "wildcard_depth", "hostname",
             f"Google's * stands for any number of labels: the route takes {deeper} as well.",
             "Give deeper hosts routes of their own where they must not reach it.",
         )  # fmt: skip
+    yield from unsupported_conditions(route)
     if route.path_kind is PathKind.PREFIX and len(route.path) >= LONGEST_PATH:
         yield _refused(
             route, "path_length", "path",

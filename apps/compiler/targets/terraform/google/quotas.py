@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from apps.compiler.model.shared import Certificate, LoadBalancer, Route
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, refused
 from apps.compiler.routing import number_of
-from apps.compiler.targets.terraform.google.url_map import predicates_of, routes_by_matcher
+from apps.compiler.targets.terraform.google.url_map import pattern_of, predicates_of, routes_by_matcher
 from apps.compiler.targets.terraform.pem import parts_of
 
 MOST_HOSTS = 1000
@@ -56,7 +56,7 @@ def unsupported_in_url_maps(load_balancer: LoadBalancer) -> Iterator[Incompatibi
     oldest = {host: min(number_of(each.id) for each in own) for host, own in _own(load_balancer).items()}
     late = set(sorted(matchers, key=lambda host: oldest[host])[MOST_HOSTS:])
     for route in load_balancer.routes:
-        if route.hostname in late:
+        if pattern_of(route.hostname) in late:
             yield _refused(
                 route, "too_many_hosts", "hostname",
                 f"A URL map at Google has at most {MOST_HOSTS} hosts; this load balancer has {len(matchers)}.",
@@ -67,14 +67,14 @@ def unsupported_in_url_maps(load_balancer: LoadBalancer) -> Iterator[Incompatibi
         yield _refused(
             route, "too_many_predicates", "hostname",
             f"Google compares at most {MOST_PREDICATES} paths and headers for one host; a prefix counts two, and each "
-            "method and header again.", "Join routes of the host, or leave methods and headers to the servers.",
+            "method, header and query parameter again.", "Join routes of the host, or leave conditions to the servers.",
         )  # fmt: skip
 
 
 def _own(load_balancer: LoadBalancer) -> dict[str, list[Route]]:
     found: dict[str, list[Route]] = {}
     for route in load_balancer.routes:
-        found.setdefault(route.hostname, []).append(route)
+        found.setdefault(pattern_of(route.hostname), []).append(route)
     return found
 
 

@@ -2,7 +2,8 @@
 
 Google looks for the host first and never comes back: a request belongs to the path matcher of its exact host, else of
 the longest wildcard, and what no rule there takes goes to that matcher's default. Our routes fall through to the
-wildcard, so the matcher of an exact host ends with the rules of the wildcard over it.
+wildcards, so the matcher of a host ends with the rules of the wildcards over it. `**.` is Google's `*.`; our `*.` is
+one label alone and becomes the same.
 
 1. One path matcher for each host, named after a digest of it, since host names are no names of RFC 1035.
 2. Its route rules in our precedence (routing.py), numbered from 1; the first one that matches wins.
@@ -26,15 +27,16 @@ from collections.abc import Iterator, Sequence
 from itertools import count, groupby
 from typing import Any
 
+from apps.compiler.matching import hosts
 from apps.compiler.model.shared import (
-    HeaderCondition,
-    HeaderMatch,
     Listener,
     LoadBalancer,
     PathKind,
     Protocol,
     Redirect,
     Route,
+    ValueCondition,
+    ValueMatch,
 )
 from apps.compiler.questions.trace import NO_ROUTE_STATUS
 from apps.compiler.routing import as_served_by, is_conditional, ordered
@@ -86,23 +88,31 @@ def _answer(status: int) -> Block:
 
 
 def routes_by_matcher(load_balancer: LoadBalancer) -> dict[str, list[Route]]:
-    """The routes whose rules the path matcher of each host holds, its own and those of the wildcard over it."""
+    """The routes whose rules the path matcher of each host holds, its own and those of the wildcards over it."""
     by_host: dict[str, list[Route]] = defaultdict(list)
     for route in load_balancer.routes:
         by_host[route.hostname].append(route)
-    return {host: _routes_of(host, by_host) for host in sorted(by_host)}
+    return {host: _routes_of(host, by_host) for host in sorted(map(pattern_of, by_host))}
+
+
+def pattern_of(hostname: str) -> str:
+    """The hostname as Google writes it."""
+    return hostname.removeprefix("*") if hostname.startswith(hosts.SUFFIX) else hostname
 
 
 def predicates_of(route: Route) -> int:
     """What of a path matcher the route takes up: each alternative counts its path and its headers."""
     rules = route_rules(route, Protocol.HTTP)
-    return sum(1 + len(match.get("header_matches", ())) for rule in rules for match in rule["match_rules"])
+    words = ("header_matches", "query_parameter_matches")
+    return sum(1 + sum(len(match.get(word, ())) for word in words) for rule in rules for match in rule["match_rules"])
 
 
 def _routes_of(host: str, by_host: dict[str, list[Route]]) -> list[Route]:
-    own = ordered(by_host[host])
-    inherited = () if host.startswith("*.") else ordered(by_host.get("*." + host.partition(".")[2], ()))
-    return [*own, *_reachable(own, inherited)]
+    found: list[Route] = []
+    for name in (host,) if host == hosts.ANY else hosts.names_that_cover(hosts.example_of(host)):
+        if name in by_host:
+            found += _reachable(found, ordered(by_host[name]))
+    return found
 
 
 def _path_matcher(host: str, routes: list[Route], listener: Listener) -> Block:
@@ -112,7 +122,7 @@ def _path_matcher(host: str, routes: list[Route], listener: Listener) -> Block:
 
 
 def _reachable(own: Sequence[Route], inherited: Sequence[Route]) -> Iterator[Route]:
-    """The wildcard's routes without those that a route of the host itself always takes first."""
+    """A wildcard's routes without those that a route before it always takes first."""
     closed = {route.path for route in own if route.path_kind is PathKind.PREFIX and not is_conditional(route)}
     for route in inherited:
         if closed.isdisjoint(_prefixes(route.path)):
@@ -131,7 +141,9 @@ def route_rules(route: Route, protocol: Protocol) -> Iterator[Block]:
     for rewrite, paths in groupby(_paths(route), key=lambda pair: pair[1]):
         yield {
             "match_rules": [
-                {**path, **_headers(route, method)} for path, _ in paths for method in sorted(route.methods) or (None,)
+                {**path, **_headers(route, method), **_query(route)}
+                for path, _ in paths
+                for method in sorted(route.methods) or (None,)
             ],
             **_action(route, protocol, rewrite),
         }
@@ -155,14 +167,29 @@ def _headers(route: Route, method: str | None) -> Block:
     return {"header_matches": conditions} if conditions else {}
 
 
-def _header_match(condition: HeaderCondition) -> Block:
+def _header_match(condition: ValueCondition) -> Block:
     match condition.match:
-        case HeaderMatch.EQUALS:
+        case ValueMatch.EQUALS:
             return {"header_name": condition.name, "exact_match": literal(condition.value)}
-        case HeaderMatch.PRESENT:
+        case ValueMatch.PREFIX:
+            return {"header_name": condition.name, "prefix_match": literal(condition.value)}
+        case ValueMatch.REGEX:
+            return {"header_name": condition.name, "regex_match": literal(condition.value)}
+        case ValueMatch.PRESENT:
             return {"header_name": condition.name, "present_match": True}
-        case HeaderMatch.ABSENT:
+        case ValueMatch.ABSENT:
             return {"header_name": condition.name, "present_match": True, "invert_match": True}
+
+
+def _query(route: Route) -> Block:
+    """Only what capabilities.py lets through: values as a whole, and presence."""
+    conditions = [
+        {"name": each.name, "present_match": True}
+        if each.match is ValueMatch.PRESENT
+        else {"name": each.name, "exact_match": literal(each.value)}
+        for each in route.query
+    ]
+    return {"query_parameter_matches": conditions} if conditions else {}
 
 
 def _action(route: Route, protocol: Protocol, rewrite: str | None) -> Block:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from apps.compiler.model.shared import HeaderCondition, HeaderMatch, PathKind, Route
+from apps.compiler.matching import hosts
+from apps.compiler.model.shared import PathKind, Route, ValueCondition, ValueMatch
 from apps.compiler.targets.terraform.aws.limits import VALUES_PER_CONDITION, VALUES_PER_RULE
 
 Condition = dict[str, list[dict[str, Any]]]
@@ -21,18 +22,27 @@ def path_patterns(route: Route) -> tuple[str, ...]:
     """Patterns that take together exactly the paths of the route: `/a` as a prefix is `/a` and `/a/*`, `/` is all."""
     if route.path_kind is PathKind.EXACT:
         return (route.path,)
-    return () if route.path == "/" else (route.path, f"{route.path}/*")
+    if route.path == "/":
+        return () if _host_patterns(route.hostname) else (_ANY,)
+    return (route.path, f"{route.path}/*")
 
 
 def conditions_of(route: Route) -> list[list[Condition]]:
     """The conditions of each rule that the route needs; empty when it does not fit into any number of rules.
 
-    A host and every header take one value each. What is left of the five is shared by paths and methods, in the way
-    that makes the fewest rules.
+    A host, every header, query parameter and client network take one value each. What is left of the five is shared by
+    paths and methods, in the way that makes the fewest rules.
     """
     paths, methods = path_patterns(route), sorted(route.methods)
-    left = VALUES_PER_RULE - 1 - len(route.headers)
-    fixed = [_host(route.hostname), *map(_header, _sorted(route.headers))]
+    fixed = [
+        *map(_host, _host_patterns(route.hostname)),
+        *map(_header, _sorted(route.headers)),
+        *map(_query, _sorted(route.query)),
+        *_clients(route.client_networks),
+    ]
+    if len(route.client_networks) > VALUES_PER_CONDITION:
+        return []
+    left = VALUES_PER_RULE - len(fixed) - max(0, len(route.client_networks) - 1)
     if len(methods) <= VALUES_PER_CONDITION and len(paths) + len(methods) <= left:
         return [[*fixed, *_path(paths), *_method(methods)]]
     ways = [way for size in (2, 1) if (way := _split(paths, methods, size, left)) is not None]
@@ -60,7 +70,7 @@ def _chunks(values: Sequence[str], size: int) -> list[Sequence[str]]:
     return [values[start : start + size] for start in range(0, len(values), max(1, size))] or [()]
 
 
-def _sorted(headers: Sequence[HeaderCondition]) -> list[HeaderCondition]:
+def _sorted(headers: Sequence[ValueCondition]) -> list[ValueCondition]:
     return sorted(headers, key=lambda each: (each.name.lower(), each.match, each.value))
 
 
@@ -68,9 +78,30 @@ def _host(pattern: str) -> Condition:
     return {"host_header": [{"values": [pattern]}]}
 
 
-def _header(condition: HeaderCondition) -> Condition:
-    value = _ANY if condition.match is HeaderMatch.PRESENT else condition.value
-    return {"http_header": [{"http_header_name": condition.name, "values": [value]}]}
+def _host_patterns(hostname: str) -> tuple[str, ...]:
+    """`**.` is what ALB says with `*.`; any host needs no condition."""
+    if hostname == hosts.ANY:
+        return ()
+    return (hostname.removeprefix("*") if hostname.startswith(hosts.SUFFIX) else hostname,)
+
+
+def _header(condition: ValueCondition) -> Condition:
+    return {"http_header": [{"http_header_name": condition.name, "values": [_value(condition)]}]}
+
+
+def _query(condition: ValueCondition) -> Condition:
+    return {"query_string": [{"key": condition.name, "value": _value(condition)}]}
+
+
+def _value(condition: ValueCondition) -> str:
+    """The pattern of a value; capabilities.py lets none through that ALB would read as one itself."""
+    if condition.match is ValueMatch.PRESENT:
+        return _ANY
+    return condition.value + (_ANY if condition.match is ValueMatch.PREFIX else "")
+
+
+def _clients(networks: Sequence[str]) -> list[Condition]:
+    return [{"source_ip": [{"values": sorted(networks)}]}] if networks else []
 
 
 def _path(patterns: Sequence[str]) -> list[Condition]:

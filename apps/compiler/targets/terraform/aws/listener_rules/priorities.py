@@ -8,10 +8,10 @@ has it and the younger one the next; only where that is taken too does a rule th
 
 | cut by | first |
 |---|---|
-| host | exact ones, then wildcards, those of more labels first |
+| host | exact ones, then wildcards, those of more labels first, then suffixes in the same way, then any host |
 | guard | the names that ALB's `*` would add to a wildcard, before the wildcard's own routes |
 | path | exact ones, then prefixes, those of more segments first |
-| conditions | more headers first, then those that name methods |
+| conditions | those that name methods first, then more headers, then more query parameters, then client networks |
 | scheme | at one host and path, a route of one scheme before one of both |
 | age | the older route, then the next rule of the same route |
 """
@@ -22,6 +22,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apps.compiler.matching import hosts
 from apps.compiler.model.shared import PathKind, Route
 from apps.compiler.routing import number_of
 from apps.compiler.targets.terraform.aws.limits import MAX_PRIORITY
@@ -30,6 +31,8 @@ _WHOLE = 1 << 60
 # Parts of the rest, in thousandths, that the last, the last but one … of a descending order get.
 _WILDCARDS, _SEGMENTS, _HEADERS = 500, 300, 700
 _EXACT_HOSTS, _EXACT_PATHS, _NAME_METHODS, _GUARDS = 600, 250, 300, 100
+# Suffixes and further conditions were added later: they share bands, so that no other rule moved for them.
+_SUFFIXES, _ANY_HOST, _FURTHER = 970, 990, 10
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,11 +50,13 @@ def position_of(route: Route, rule: int = 0) -> Position:
     """The position of a route's first, second … rule."""
     segments = route.path.rstrip("/").count("/")
     is_prefix = route.path_kind is PathKind.PREFIX
-    rank = (is_prefix, -segments if is_prefix else 0, -len(route.headers), not route.methods)
+    conditions = (not route.methods, -len(route.headers), -len(route.query), not route.client_networks)
+    rank = (is_prefix, -segments if is_prefix else 0, *conditions)
     band = _rules_of(route.hostname)
     band = _from_the_end(_after(band, _EXACT_PATHS), segments, _SEGMENTS) if is_prefix else _before(band, _EXACT_PATHS)
-    band = _from_the_end(band, len(route.headers), _HEADERS)
     band = _before(band, _NAME_METHODS) if route.methods else _after(band, _NAME_METHODS)
+    band = _from_the_end(band, len(route.headers), _HEADERS)
+    band = _before(band, _FURTHER) if route.query or route.client_networks else band
     wanted = _somewhere(band, f"{route.hostname} {route.path}")
     return Position((*_host_rank(route.hostname), 1, *rank), wanted, route.scheme is None, number_of(route.id), rule)
 
@@ -77,7 +82,8 @@ _Band = tuple[int, int]
 
 
 def _host_rank(hostname: str) -> tuple[int, int]:
-    return (1, -hostname.count(".")) if hostname.startswith("*.") else (0, 0)
+    kind, _ = hosts.position_of(hostname)
+    return kind, -hostname.count(".") if hosts.is_wildcard(hostname) else 0
 
 
 def _rules_of(hostname: str) -> _Band:
@@ -88,8 +94,12 @@ def _rules_of(hostname: str) -> _Band:
 
 def _host_band(hostname: str) -> _Band:
     whole = (0, _WHOLE)
-    if not hostname.startswith("*."):
+    if not hosts.is_wildcard(hostname):
         return _before(whole, _EXACT_HOSTS)
+    if hostname == hosts.ANY:
+        return _after(whole, _ANY_HOST)
+    if hostname.startswith(hosts.SUFFIX):
+        return _after(_before(whole, _ANY_HOST), _SUFFIXES)
     return _from_the_end(_after(whole, _EXACT_HOSTS), hostname.count(".") - 2, _WILDCARDS)
 
 

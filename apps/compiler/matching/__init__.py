@@ -1,0 +1,1 @@
+"""COMPILE, what routes look at: patterns, values of requests and hosts, the same on every target."""

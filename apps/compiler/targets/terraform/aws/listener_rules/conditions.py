@@ -1,0 +1,75 @@
+"""What ALB cannot compare of a request: patterns, what is absent, cookies, and values that it reads as wildcards.
+
+Sources as in capabilities.py (HttpHeaderConditionConfig, QueryStringConditionConfig, SourceIpConditionConfig). Regular
+expressions and cookies need conditions of newer providers, which are not written yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from apps.compiler.model.shared import Route, ValueCondition, ValueMatch
+from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
+from apps.compiler.targets.terraform.aws import limits
+
+_refused = partial(refused, Target.AWS)
+_lossy = partial(lossy, Target.AWS)
+
+
+def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
+    """Headers, query and cookies; client networks can be asked."""
+    for condition in route.headers:
+        yield from _of_condition(route, "header", condition)
+        if len(condition.name) > limits.HEADER_NAME:
+            yield _refused(
+                route, "header_name_length", "headers",
+                f"ALB knows header names of at most {limits.HEADER_NAME} characters.", "Use a shorter header name.",
+            )  # fmt: skip
+    for condition in route.query:
+        yield from (replace(found, field="query") for found in _of_condition(route, "query", condition))
+    if route.cookies:
+        yield _refused(
+            route, "cookies", "cookies",
+            "ALB looks at the Cookie header as a whole, and at no cookie in it.",
+            "Let clients send a header of its own, and compare that.",
+        )  # fmt: skip
+
+
+def _of_condition(route: Route, word: str, condition: ValueCondition) -> Iterator[Incompatibility]:
+    """The same for a header and, with another field, for a query parameter."""
+    if condition.match is ValueMatch.ABSENT:
+        yield _refused(
+            route, f"{word}_absent", "headers",
+            f"ALB cannot ask whether {condition.name} is absent.",
+            f"Put a route for requests that have the {word} before this one, and leave the condition out.",
+        )  # fmt: skip
+    if condition.match is ValueMatch.REGEX:
+        yield _refused(
+            route, f"{word}_regex", "headers",
+            "The rules that are written for ALB know no regular expressions.", "Compare the whole value, or its start.",
+        )  # fmt: skip
+        return
+    yield from _of_value(route, word, condition)
+
+
+def _of_value(route: Route, word: str, condition: ValueCondition) -> Iterator[Incompatibility]:
+    """The API documents an escape of wildcards for query strings alone, so a value with one is refused."""
+    name, value = condition.name, condition.value
+    if len(value) + (condition.match is ValueMatch.PREFIX) > limits.CONDITION_TEXT:
+        yield _refused(
+            route, f"{word}_value_length", "headers",
+            f"ALB compares values of at most {limits.CONDITION_TEXT} characters.", "Compare a shorter value.",
+        )  # fmt: skip
+    if "*" in value or "?" in value:
+        yield _refused(
+            route, f"{word}_wildcard", "headers",
+            f"ALB reads * and ? in the value of {name} as wildcards.", "Compare with a value without them.",
+        )  # fmt: skip
+    if value.lower() != value.upper():
+        yield _lossy(
+            route, f"{word}_case", "headers",
+            f"ALB compares the value of {name} without regard to case: it takes {value.swapcase()!r} as well.",
+            "Use values that differ by more than case.",
+        )  # fmt: skip
