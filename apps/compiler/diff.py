@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle
 from apps.compiler.model.fleet import BypassToken, Pool, RegionShare, Snapshot
-from apps.compiler.model.listener_options import ClientAddress, Compression, Connections, ListenerTls
+from apps.compiler.model.listener_options import ClientAddress, Compression, Connections, ListenerTls, SniRoute
 from apps.compiler.model.shared import (
     AnyPool,
     Assertion,
@@ -128,6 +128,8 @@ def _parts(name: str, before: Any, after: Any, names: Names) -> list[tuple[str, 
     """What of a field changed, as (words, before, after): lists whose members have names are told member by member."""
     if name == "pools":
         return _share_changes(before, after, names)
+    if name == "sni_routes":
+        return _sni_changes(before, after, names)
     if name == "elsewhere":
         return _elsewhere_changes(before, after, names)
     return [(WORDS.get(name, name.replace("_", " ")), _say(before, names, name), _say(after, names, name))]
@@ -148,6 +150,17 @@ def _share_changes(
     return [
         (f"pool {_named(key, names)} weight", old.get(key, "none"), new.get(key, "none"))
         for key in dict.fromkeys((*old, *new))
+        if old.get(key) != new.get(key)
+    ]
+
+
+def _sni_changes(before: tuple[SniRoute, ...], after: tuple[SniRoute, ...], names: Names) -> list[tuple[str, str, str]]:
+    """One part per hostname: `connections for db.example.com`, the pool before and after."""
+    old = {each.hostname: _named(each.pool_id, names) for each in before}
+    new = {each.hostname: _named(each.pool_id, names) for each in after}
+    return [
+        (f"connections for {key}", old.get(key, "none"), new.get(key, "none"))
+        for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
     ]
 

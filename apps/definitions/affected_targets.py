@@ -66,7 +66,9 @@ def _stacks_of(row: object) -> QuerySet[Stack]:  # noqa: C901, PLR0911 - an answ
 
 
 def _fronts_of_pool(pool: int) -> QuerySet[LoadBalancer]:
-    return LoadBalancer.objects.filter(Q(routes__pools__pool=pool) | Q(listeners__default_pool=pool))
+    return LoadBalancer.objects.filter(
+        Q(routes__pools__pool=pool) | Q(listeners__default_pool=pool) | Q(listeners__sni_routes__pool=pool)
+    )
 
 
 def load_balancers_of_policy(row: Policy) -> list[int]:

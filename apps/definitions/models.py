@@ -218,6 +218,21 @@ class Listener(models.Model):
         return f"{self.name} ({self.protocol} :{self.port})"
 
 
+class SniRoute(models.Model):
+    """Connections of TLS to a tcp listener that ask for a hostname, and the pool that gets them."""
+
+    listener = models.ForeignKey(Listener, on_delete=models.CASCADE, related_name="sni_routes")
+    hostname = models.CharField(max_length=253)
+    pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="sni_routes")
+
+    class Meta:
+        ordering = ("hostname",)
+        constraints = (models.UniqueConstraint(fields=("listener", "hostname"), name="sni_route_of_listener"),)
+
+    def __str__(self) -> str:
+        return f"{self.hostname} → {self.pool}"
+
+
 class Policy(Definition):
     """Settings that many routes share: `rules` is their document (shapes/traffic/policy.py), by block.
 

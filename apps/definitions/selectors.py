@@ -37,6 +37,7 @@ from apps.definitions.models import (
     RoutePool,
     Schedule,
     Server,
+    SniRoute,
     StoredPlan,
     Zone,
 )
@@ -160,6 +161,7 @@ def load_balancers(_actor: Actor) -> QuerySet[LoadBalancer]:
     """The fronts: the operator's own, which every account may name in a route."""
     # Nothing to hide: what belongs to others in a listener is left out when it is shown to customers.
     listeners = Listener.objects.select_related("static_ip", "default_pool__account", "default_certificate__account")
+    listeners = listeners.prefetch_related(Prefetch("sni_routes", SniRoute.objects.select_related("pool__account")))
     listeners = listeners.prefetch_related(Prefetch("certificates", Certificate.objects.select_related("account")))
     rows = LoadBalancer.objects.select_related("account")
     return rows.prefetch_related("fleets", "stacks", Prefetch("listeners", listeners)).order_by("name")
@@ -194,7 +196,8 @@ def fleets_of_load_balancers(ids: QuerySet[LoadBalancer] | list[int]) -> QuerySe
 
 def fleets_of_pools(pool_ids: list[int]) -> QuerySet[Fleet]:
     """Fleets that run any of the pools: those of its regions, and those that a route or a listener leads to it."""
-    fronts = LoadBalancer.objects.filter(Q(routes__pools__pool__in=pool_ids) | Q(listeners__default_pool__in=pool_ids))
+    listeners = Q(listeners__default_pool__in=pool_ids) | Q(listeners__sni_routes__pool__in=pool_ids)
+    fronts = LoadBalancer.objects.filter(Q(routes__pools__pool__in=pool_ids) | listeners)
     led = Q(load_balancers__in=fronts)
     return Fleet.objects.filter(led | Q(region__backends__pool__in=pool_ids)).distinct()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from apps.definitions.models import Listener, LoadBalancer, RoutePool
+from apps.definitions.models import Listener, LoadBalancer, RoutePool, SniRoute
 
 
 def clouds_alone() -> frozenset[int]:
@@ -16,6 +16,8 @@ def clouds_alone() -> frozenset[int]:
     for pool, balancer in defaults.values_list("default_pool_id", "load_balancer_id"):
         if pool is not None:
             balancers[pool].add(balancer)
+    for pool, balancer in SniRoute.objects.order_by().values_list("pool_id", "listener__load_balancer_id"):
+        balancers[pool].add(balancer)
     clouds = set(LoadBalancer.objects.filter(fleets=None).exclude(stacks=None).values_list("pk", flat=True))
     return frozenset(pool for pool, used in balancers.items() if used <= clouds)
 
@@ -24,4 +26,5 @@ def in_use() -> frozenset[int]:
     """Pools that a route or a listener leads to."""
     routed = RoutePool.objects.order_by().values_list("pool_id", flat=True).distinct()
     defaults = Listener.objects.exclude(default_pool=None).order_by().values_list("default_pool_id", flat=True)
-    return frozenset(pk for pk in (*routed, *defaults) if pk is not None)
+    passed_on = SniRoute.objects.order_by().values_list("pool_id", flat=True).distinct()
+    return frozenset(pk for pk in (*routed, *defaults, *passed_on) if pk is not None)

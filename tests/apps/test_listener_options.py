@@ -13,6 +13,7 @@ from apps.compiler.model.listener_options import (
     Connections,
     KeepAlive,
     ListenerTls,
+    SniRoute,
     TlsPreset,
     TlsVersion,
 )
@@ -25,6 +26,7 @@ from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import load_balancers
 from apps.definitions.services import delete_object, save_object
 from apps.fleet.models import Fleet
+from apps.web.load_balancers.listener_settings import settings_of
 from tests.apps.test_definitions_services import pem_pair
 
 PLAIN = {"name": "http", "protocol": "http", "port": 8080}
@@ -177,3 +179,50 @@ def test_node_settings_of_a_fleet_are_kept_described_and_frozen(tutorial_env: Ac
 def test_customers_say_nothing_of_nodes(tutorial_env: Actor, acme: Actor) -> None:
     with pytest.raises(SpillwayError):
         save_object(actor=acme, kind="Fleet", name="us-central1", spec=describe(Fleet.objects.get(name="us-central1")))
+
+
+DATABASE = {"protocol": "tcp", "backends": [{"region": "us-central1", "servers": []}]}
+BY_NAME = {
+    "name": "tls", "protocol": "tcp", "port": 5432,
+    "sni_routes": [
+        {"hostname": "*.db.example", "pool": "acme/database"}, {"hostname": "db.example", "pool": "acme/database"},
+    ],
+}  # fmt: skip
+
+
+def test_names_of_tls_lead_to_pools_that_stay_while_they_do(tutorial_env: Actor, acme: Actor) -> None:
+    pool = save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
+    save(tutorial_env, PLAIN, BY_NAME)
+    assert described(tutorial_env)["tls"]["sni_routes"] == BY_NAME["sni_routes"]
+    key = f"pool-{pool.pk}"
+    assert frozen()["tls"].sni_routes == (SniRoute("*.db.example", key), SniRoute("db.example", key))
+    assert key in {each.id for each in snapshot_of(Fleet.objects.get(name="europe-west1")).pools}
+    with pytest.raises(Conflict) as caught:
+        delete_object(actor=acme, kind="Pool", name="database")
+    assert "in use by 1 more" in str(caught.value)
+    shown = settings_of(load_balancers(tutorial_env).get(name="front").listeners.get(name="tls"))
+    assert shown == (("SNI routes: *.db.example", "acme/database"), ("SNI routes: db.example", "acme/database"))
+    version = LoadBalancer.objects.get(name="front").version
+    save(tutorial_env, PLAIN, BY_NAME)
+    assert LoadBalancer.objects.get(name="front").version == version
+    save(tutorial_env, PLAIN)
+    delete_object(actor=acme, kind="Pool", name="database")
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer", "code"),
+    [
+        ({"sni_routes": [{"hostname": "db.example", "pool": "acme/shop"}]}, "/sni_routes/0/pool", "protocol"),
+        ({"sni_routes": [{"hostname": "db.example", "pool": "acme/nobody"}]}, "/sni_routes/0/pool", "unknown"),
+        ({"sni_routes": [{"hostname": "db", "pool": "acme/shop"}]}, "/sni_routes/0/hostname", "too_few_labels"),
+        ({"sni_routes": []}, "/default_pool", "missing"),
+        ({"protocol": "http"}, "/sni_routes", "protocol"),
+    ],
+)
+def test_a_wrong_route_by_name_is_said_where_it_stands(
+    tutorial_env: Actor, acme: Actor, change: dict[str, Any], pointer: str, code: str
+) -> None:
+    save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
+    with pytest.raises(Invalid) as caught:
+        save(tutorial_env, BY_NAME | change)
+    assert (f"/spec/listeners/0{pointer}", code) in [(each.pointer, each.code) for each in caught.value.field_errors]

@@ -226,6 +226,18 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             ],
         },
     ),
+    "listener_of_tcp": (
+        "LoadBalancer",
+        {
+            "fleets": ["us-central1"],
+            "listeners": [
+                {
+                    "name": "t", "protocol": "tcp", "port": 5432,
+                    "sni_routes": [{"hostname": "db.acme.example", "pool": "acme/database"}],
+                }
+            ],
+        },
+    ),
     "route": ("Route", ROUTE),
     "capacity_test": (
         "CapacityTest",

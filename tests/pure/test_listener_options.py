@@ -15,6 +15,7 @@ from apps.compiler.model.listener_options import (
     Connections,
     ListenerOptions,
     ListenerTls,
+    SniRoute,
     TlsPreset,
     TlsVersion,
 )
@@ -35,6 +36,7 @@ LOST: list[tuple[dict[str, Any], str, Severity]] = [
     ({"monitor_path": "/up"}, "monitor_path", Severity.LOSSY),
     ({"client_address": FROM_CDN}, "forwarded_from", Severity.LOSSY),
     ({"client_address": FROM_PROXY}, "proxy_protocol", Severity.REFUSED),
+    ({"sni_routes": (SniRoute("db.example", "pool-1"),)}, "sni_routes", Severity.REFUSED),
 ]
 
 

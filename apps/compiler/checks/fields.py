@@ -126,6 +126,8 @@ def _check_options(notes: Notes, listener: Listener) -> None:
         notes.ask(listener, "compression.types", grammar.some, listener.compression.types)
         for each in listener.compression.types:
             notes.ask(listener, "compression.types", grammar.media_type, each)
+    for route in listener.sni_routes:
+        notes.ask(listener, "sni_routes.hostname", grammar.hostname, route.hostname)
     if listener.monitor_path is not None:
         notes.ask(listener, "monitor_path", grammar.path, listener.monitor_path)
 

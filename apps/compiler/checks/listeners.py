@@ -31,12 +31,26 @@ def check_listener_use(notes: Notes, listener: Listener, pools: Mapping[str, Any
     is_tcp = listener.protocol is Protocol.TCP
     pool = pools.get(listener.default_pool_id or "")
     if pool is None or notes.is_out(pool.id):
-        if is_tcp or listener.default_pool_id:
+        if (is_tcp and not listener.sni_routes) or listener.default_pool_id:
             message = "Choose a default pool that is there; it is missing or left out."
             notes.quarantine(listener, "unknown_pool", message, "default_pool_id")
     elif is_tcp != (pool.protocol is Protocol.TCP):
         message = f"Choose a default pool of the listener's own protocol; {pool.label} speaks {pool.protocol}."
         notes.quarantine(listener, "pool_protocol", message, "default_pool_id")
+
+
+def with_known_pools(notes: Notes, listener: Listener, pools: Mapping[str, AnyPool]) -> Listener:
+    """The listener without routes by SNI to pools that are missing, left out or not of tcp."""
+    known = tuple(each for each in listener.sni_routes if _passes_on(notes, pools.get(each.pool_id)))
+    if len(known) < len(listener.sni_routes):
+        names = ", ".join(each.hostname for each in listener.sni_routes if each not in known)
+        message = f"Choose other pools for {names}: missing, left out or not of tcp."
+        notes.warn(listener, "unknown_pool", message, "sni_routes")
+    return replace(listener, sni_routes=known)
+
+
+def _passes_on(notes: Notes, pool: AnyPool | None) -> bool:
+    return pool is not None and not notes.is_out(pool.id) and pool.protocol is Protocol.TCP
 
 
 def with_known_certificates(notes: Notes, listener: Listener, certificates: Mapping[str, Certificate]) -> Listener:

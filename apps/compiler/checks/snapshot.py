@@ -29,7 +29,7 @@ from apps.compiler.checks.fields import (
     check_route,
     check_server,
 )
-from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
+from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates, with_known_pools
 from apps.compiler.checks.policies import check_rules
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
 from apps.compiler.checks.servers import check_client_certificate
@@ -114,10 +114,11 @@ def _accepted_fronts(
     fronts = []
     for front in snapshot.load_balancers:
         check_load_balancer(notes, front)
-        for listener in front.listeners:
+        listeners = tuple(with_known_pools(notes, each, pools) for each in front.listeners)
+        for listener in listeners:
             check_listener(notes, listener)
             check_listener_use(notes, listener, pools)
-        listeners = tuple(with_known_certificates(notes, listener, certificates) for listener in front.listeners)
+        listeners = tuple(with_known_certificates(notes, listener, certificates) for listener in listeners)
         fronts.append(replace(front, listeners=listeners))
     check_ports(
         notes, snapshot.load_balancers, lambda _front, each: each.address or "each node's own address", named=True

@@ -78,6 +78,14 @@ class Compression:
     types: tuple[str, ...] = TEXT_TYPES
 
 
+@dataclass(frozen=True, slots=True)
+class SniRoute:
+    """Connections of TLS whose client asks for the hostname (`*.` for one label) go to the pool as they are."""
+
+    hostname: str
+    pool_id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerOptions:
     """What a listener has of it."""
@@ -88,3 +96,4 @@ class ListenerOptions:
     compression: Compression | None = None
     monitor_path: str | None = None
     default_certificate_id: str | None = None
+    sni_routes: tuple[SniRoute, ...] = ()

@@ -13,7 +13,7 @@ from apps.compiler.model.servers import CheckKind
 from apps.definitions.freezing.frozen_routes import UNREADABLE, frozen_routes
 from apps.definitions.freezing.frozen_servers import options_of_row
 from apps.definitions.freezing.listener_certificates import Presented
-from apps.definitions.freezing.listener_options import COLUMNS, OBJECTS, frozen_options
+from apps.definitions.freezing.listener_options import COLUMNS, OBJECTS, frozen_options, sni_routes_of
 from apps.definitions.models import Backend, HealthCheck, Listener, LoadBalancer, Pool, Route, RoutePool, Server
 from apps.fleet.models import Fleet, Stack
 
@@ -44,6 +44,7 @@ def frozen_listeners(
 ) -> dict[int, list[model.Listener]]:
     """Load balancer → its listeners."""
     found: dict[int, list[model.Listener]] = defaultdict(list)
+    passed_on = sni_routes_of(rows)
     fields = ("id", "load_balancer_id", "name", "protocol", "port", "default_pool_id", *COLUMNS, *_STATIC_IP)
     for row in rows.order_by("id").values_list(*fields, named=True):
         try:
@@ -60,6 +61,7 @@ def frozen_listeners(
                 address=address_of(row),
                 certificate_ids=tuple(f"crt-{key}" for key in presented.by_listener.get(row.id, ())),
                 default_pool_id=f"pool-{row.default_pool_id}" if row.default_pool_id else None,
+                sni_routes=tuple(passed_on[row.id]),
                 **options,
             )
         )

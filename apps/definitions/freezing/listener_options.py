@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import fields
 from typing import Any, TypeVar, cast
 
+from django.db.models import QuerySet
+
 from apps.compiler.model import listener_options as model
 from apps.core.errors import FieldError
+from apps.definitions.models import Listener, SniRoute
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.traffic import listener_options as shapes
@@ -26,6 +30,15 @@ def frozen_options(row: Any) -> dict[str, Any]:
     found: dict[str, Any] = {name: frozen_object(*of, getattr(row, name)) for name, of in OBJECTS.items()}
     default = row.default_certificate_id
     return found | {"monitor_path": row.monitor_path, "default_certificate_id": f"crt-{default}" if default else None}
+
+
+def sni_routes_of(listeners: QuerySet[Listener]) -> dict[int, list[model.SniRoute]]:
+    """Listener → its routes by SNI."""
+    found: dict[int, list[model.SniRoute]] = defaultdict(list)
+    rows = SniRoute.objects.filter(listener__in=listeners.order_by().values("pk")).order_by("listener_id", "hostname")
+    for listener, hostname, pool in rows.values_list("listener_id", "hostname", "pool_id"):
+        found[listener].append(model.SniRoute(hostname, f"pool-{pool}"))
+    return found
 
 
 def frozen_object(shape: type[Shape], kind: type[T], document: object) -> T | None:

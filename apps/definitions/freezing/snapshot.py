@@ -33,7 +33,7 @@ from apps.definitions.freezing.frozen_traffic import (
 )
 from apps.definitions.freezing.listener_certificates import certificates_of, frozen_certificates
 from apps.definitions.freezing.listener_options import frozen_object
-from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server
+from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server, SniRoute
 from apps.definitions.ports import PORTS
 from apps.definitions.shapes.platform.node_settings import NodeSettingsSpec
 from apps.fleet import distances
@@ -189,9 +189,10 @@ def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
     """
     by_routes = RoutePool.objects.filter(route__load_balancer__fleets=fleet).values("pool_id")
     by_listeners = Listener.objects.filter(load_balancer__fleets=fleet, default_pool__isnull=False)
+    by_sni = SniRoute.objects.filter(listener__load_balancer__fleets=fleet).values("pool_id")
     in_region = Backend.objects.filter(region_id=fleet.region_id).values("pool_id")
     return Pool.objects.filter(
-        Q(pk__in=by_routes) | Q(pk__in=by_listeners.values("default_pool_id")) | Q(pk__in=in_region)
+        Q(pk__in=by_routes) | Q(pk__in=by_sni) | Q(pk__in=by_listeners.values("default_pool_id")) | Q(pk__in=in_region)
     )
 
 

@@ -19,7 +19,10 @@ def settings_of(listener: Listener) -> tuple[tuple[str, str], ...]:
 
 
 def _said(field: Field, value: Any) -> Iterator[tuple[str, str]]:
-    if field.child:
+    if field.many:
+        for each in value:
+            yield f"{field.about.label}: {each['hostname']}", each["pool"]
+    elif field.child:
         for each in fields_of(field.child):
             if value[each.name] not in (None, []):
                 yield f"{field.about.label}: {each.about.label}", _text(each, value[each.name])

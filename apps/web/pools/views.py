@@ -93,7 +93,10 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         context |= {
             "routes": [(route, _share(route, pk)) for route in found[:SHOWN_ROUTES]],
             "more_routes": len(found) > SHOWN_ROUTES,
-            "listeners": Listener.objects.filter(default_pool=pk).select_related("load_balancer").order_by("name"),
+            "listeners": Listener.objects.filter(Q(default_pool=pk) | Q(sni_routes__pool=pk))
+            .distinct()
+            .select_related("load_balancer")
+            .order_by("name"),
             "yaml": yaml.safe_dump({"objects": [envelope(pool)]}, sort_keys=False, allow_unicode=True),
         }
     return show(request, "pages/pools/detail.html", context)

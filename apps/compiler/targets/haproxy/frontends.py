@@ -21,6 +21,7 @@ from apps.compiler.targets.haproxy.listeners.client_address import (
     has_proxies,
 )
 from apps.compiler.targets.haproxy.listeners.options import add_options
+from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
 from apps.compiler.targets.haproxy.listeners.tls import tls_words
 from apps.compiler.targets.haproxy.lookup import add_lookup
 from apps.compiler.targets.haproxy.maps import (
@@ -62,15 +63,23 @@ def add_listener(
     if listener.protocol is not Protocol.TCP:
         served = as_served_by(load_balancer, listener.protocol)
         _add_http_rules(section, snapshot, served, listener, maps[served.id])
-    elif own is not None and listener.default_pool_id:
-        if other_regions(snapshot):  # HAProxy opens a map that only this line names from where it was started
-            section.add("unique-id-format", tcp_marker(own.id))
-        rules = Rules(section, is_http=False, **needs_of(snapshot))
-        rules.let("action", f"str({listener.default_pool_id})")
-        add_home_rules(rules, snapshot, own)
-        section.add("use_backend", "%[var(txn.action)]")
+    else:
+        add_sni_rules(section, listener)
+        if own is not None:
+            _add_tcp_overflow(section, snapshot, own, listener)
+        if own is not None or listener.sni_routes:
+            section.add("use_backend", "%[var(txn.action)]")
     if listener.default_pool_id:
         section.add("default_backend", listener.default_pool_id)
+
+
+def _add_tcp_overflow(section: Section, snapshot: Snapshot, own: Region, listener: Listener) -> None:
+    if other_regions(snapshot):  # HAProxy opens a map that only this line names from where it was started
+        section.add("unique-id-format", tcp_marker(own.id))
+    rules = Rules(section, is_http=False, **needs_of(snapshot))
+    if not listener.sni_routes:
+        rules.let("action", f"str({listener.default_pool_id})")
+    add_home_rules(rules, snapshot, own)
 
 
 def _add_binds(section: Section, snapshot: Snapshot, listener: Listener) -> None:

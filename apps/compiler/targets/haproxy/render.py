@@ -17,6 +17,7 @@ from apps.compiler.targets.haproxy.frontends import (
     add_probe,
 )
 from apps.compiler.targets.haproxy.listeners.client_address import address_maps
+from apps.compiler.targets.haproxy.listeners.sni import sni_maps
 from apps.compiler.targets.haproxy.listeners.tls import certificate_list_path
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
 from apps.compiler.targets.haproxy.names import refused_map
@@ -178,7 +179,7 @@ def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, E
     for served, entries in of_routes.items():
         maps |= entries.by_path(served)
     for front in snapshot.load_balancers:
-        maps |= address_maps(front)
+        maps |= address_maps(front) | sni_maps(front)
     return maps
 
 

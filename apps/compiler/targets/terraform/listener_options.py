@@ -34,6 +34,12 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
         )  # fmt: skip
     if listener.client_address is not None:
         yield from _of_client_address(target, listener)
+    if listener.sni_routes:
+        yield refused(
+            target, listener, "sni_routes", "sni_routes",
+            f"{cloud} passes connections of TLS on to one pool, whatever name the client asks for.",
+            "Give each name a listener of its own, or put the load balancer on a fleet.",
+        )  # fmt: skip
     if listener.compression is not None:
         yield lossy(
             target, listener, "compression", "compression",

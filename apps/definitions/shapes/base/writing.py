@@ -18,7 +18,8 @@ def write(shape: type[Shape], source: object, owner: int | None = None) -> Docum
     """The document; `owner` is the id of the account in whose words other objects are named."""
     found: Document = {}
     for field in fields_of(shape):
-        value = getattr(source, field.name, None)
+        value: Any = getattr(source, field.name, None)
+        value = list(value.all()) if hasattr(value, "all") else value
         left_out = value is None and (field.sparse or field.about.stays is not None)
         holds_nothing = field.about.absent_when_empty and value in (None, "", (), [])  # 0 says something
         if not (left_out or field.about.secret or holds_nothing):
@@ -29,7 +30,7 @@ def write(shape: type[Shape], source: object, owner: int | None = None) -> Docum
 def _written(field: Field, value: Any, owner: int | None) -> Any:
     if not field.many:  # a column says nothing with an empty text
         return None if value is None or (value == "" and field.null) else _one(field, value, owner)
-    entries = [_one(field, each, owner) for each in (value.all() if hasattr(value, "all") else value)]
+    entries = [_one(field, each, owner) for each in value]
     if field.distinct is None or not field.distinct.keys:
         return sorted(entries) if field.sorted else entries
     key = field.distinct.keys[0][0]

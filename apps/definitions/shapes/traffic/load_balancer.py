@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.shared import Protocol
 from apps.definitions.shapes.base.shape import ALWAYS, UNORDERED, About, Check, Data, Distinct, Shape
-from apps.definitions.shapes.base.words import LISTED, ByName, Name, Path, Port, Reference, word
+from apps.definitions.shapes.base.words import LISTED, ByName, Hostname, Name, Path, Port, Reference, word
 from apps.definitions.shapes.traffic.listener_options import (
     ClientAddressSpec,
     CompressionSpec,
@@ -26,8 +26,8 @@ def _of_https(certificates: tuple[str, ...], data: Data) -> None:
 
 
 def _of_tcp(pool: str | None, data: Data) -> None:
-    if data.get("protocol") is Protocol.TCP and pool is None:
-        raise GrammarError("missing", "A tcp listener needs a default_pool; it has no routes.")
+    if data.get("protocol") is Protocol.TCP and pool is None and not data.get("sni_routes", True):
+        raise GrammarError("missing", "A tcp listener needs a default_pool or sni_routes; it has no routes.")
 
 
 def _one_of_them(certificate: str | None, data: Data) -> None:
@@ -58,6 +58,21 @@ def _without_tls(value: object, data: Data) -> None:
         raise GrammarError("protocol", "Only an https listener has this; leave it out.")
 
 
+def _only_of_tcp(routes: tuple[object, ...], data: Data) -> None:
+    if routes and data.get("protocol") in (Protocol.HTTP, Protocol.HTTPS):
+        raise GrammarError("protocol", "Only a tcp listener passes TLS on; http and https have routes.")
+
+
+@dataclass(frozen=True, slots=True)
+class SniRouteSpec(Shape):
+    """A name that clients of TLS ask for, and the pool that gets their connections as they are."""
+
+    component: ClassVar[str] = "SniRoute"
+
+    hostname: Annotated[Hostname, About("`*.` for one label below a domain.", "Hostname")]
+    pool: Annotated[Reference, About("A pool of tcp.", "Pool")]
+
+
 @dataclass(frozen=True, slots=True)
 class ListenerSpec(Shape):
     """Where clients connect; certificates and pools of others are not shown to customers."""
@@ -76,6 +91,18 @@ class ListenerSpec(Shape):
         Check(_of_https),
         ALWAYS,
         About("The chains that are shown, by the name that is asked for; https alone has some.", "Certificates"),
+    ] = ()
+    sni_routes: Annotated[
+        tuple[SniRouteSpec, ...],
+        LISTED,
+        Distinct(("hostname",)),
+        Check(_only_of_tcp),
+        About(
+            "Of a tcp listener: pools by the name that clients of TLS ask for, without ending TLS. The rest goes to "
+            "the default pool, or is closed where there is none.",
+            "SNI routes",
+            absent_when_empty=True,
+        ),
     ] = ()
     default_pool: Annotated[
         Reference | None, Check(_of_tcp), ALWAYS, About("What no route takes; tcp has no routes.", "Default pool")

@@ -8,7 +8,7 @@ from apps.accounts.models import Account
 from apps.compiler.model.shared import Protocol
 from apps.compiler.model.stack import ON_FLEETS, Cloud
 from apps.core.errors import FieldError, Invalid
-from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool
+from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool, SniRoute
 from apps.definitions.shapes.base.writing import copy_objects
 from apps.definitions.shapes.clouds.stack import network_of
 from apps.definitions.shapes.platform.topology import FLEET_PORTS
@@ -66,7 +66,7 @@ def missing_network(stack: Stack) -> str:
     return ""
 
 
-Parts = tuple[StaticIP | None, list[Certificate], Pool | None, Certificate | None]
+Parts = tuple[StaticIP | None, list[Certificate], Pool | None, Certificate | None, dict[str, Pool]]
 
 
 def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -> Parts:
@@ -84,7 +84,20 @@ def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -
             f"{pointer}/default_pool", "protocol", f"A {spec.protocol} listener cannot use a {pool.protocol} pool."
         )
     default = changes.owned(Certificate, owner, spec.default_certificate, f"{pointer}/default_certificate")
-    return address, certificates, pool, default
+    return address, certificates, pool, default, _passed_on(changes, owner, spec, pointer)
+
+
+def _passed_on(changes: ChangeSet, owner: Account, spec: ListenerSpec, pointer: str) -> dict[str, Pool]:
+    """Hostname → the pool that connections for it go to."""
+    found = {}
+    for position, each in enumerate(spec.sni_routes):
+        named = f"{pointer}/sni_routes/{position}/pool"
+        pool = changes.owned(Pool, owner, each.pool, named)
+        if pool and pool.protocol != Protocol.TCP:
+            changes.add_error(named, "protocol", f"TLS is passed on to a tcp pool, not {pool.protocol}.")
+        elif pool:
+            found[each.hostname] = pool
+    return found
 
 
 def _reject_taken_ports(
@@ -161,8 +174,10 @@ def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) ->
     row = Listener.objects.filter(load_balancer=balancer, name=spec.name).first()
     row = row or Listener(load_balancer=balancer, name=spec.name)
     row.account, row.protocol, row.port = balancer.account, spec.protocol, spec.port
-    row.static_ip, certificates, row.default_pool, row.default_certificate = parts
+    row.static_ip, certificates, row.default_pool, row.default_certificate, passed_on = parts
     row.monitor_path = spec.monitor_path
     copy_objects(spec, row, "tls", "client_address", "connections", "compression")
     row.save()
     row.certificates.set(certificates)
+    row.sni_routes.all().delete()
+    SniRoute.objects.bulk_create(SniRoute(listener=row, hostname=name, pool=pool) for name, pool in passed_on.items())

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading.describing import Document
@@ -96,7 +98,8 @@ def _of_objects(changes: ChangeSet) -> Iterator[Loss]:
 
 def _users(pool: Pool) -> list[str]:
     routes = RoutePool.objects.filter(pool=pool).values_list("route__account__name", "route__name")
-    listeners = Listener.objects.filter(default_pool=pool).values_list("load_balancer__name", "name")
+    leading = Listener.objects.filter(Q(default_pool=pool) | Q(sni_routes__pool=pool)).distinct()
+    listeners = leading.values_list("load_balancer__name", "name")
     found = [f"route {account}/{name}" for account, name in routes.order_by("route__name")]
     return found + [f"listener {front}/{name}" for front, name in listeners.order_by("name")]
 

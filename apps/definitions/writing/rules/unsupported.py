@@ -37,6 +37,7 @@ def reject_unsupported(changes: ChangeSet) -> None:
 def _fronts_in_stacks(saved: Saved) -> list[LoadBalancer]:
     """Load balancers in stacks that any of the saved objects is part of."""
     led = Q(routes__pools__pool__in=saved["Pool"]) | Q(listeners__default_pool__in=saved["Pool"])
+    led |= Q(listeners__sni_routes__pool__in=saved["Pool"])
     wanted = Q(pk__in=saved["LoadBalancer"])
     if saved["Route"]:
         fronts = Route.objects.filter(pk__in=list(saved["Route"])).values("load_balancer")

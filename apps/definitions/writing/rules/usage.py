@@ -41,7 +41,7 @@ Users = list[tuple[str, int]]
 
 def _of_pool(row: Pool) -> Users:
     routes = Route.objects.filter(pools__pool=row).order_by("name")
-    used = _named("route", routes) + _listeners(Q(default_pool=row))
+    used = _named("route", routes) + _listeners(Q(default_pool=row) | Q(sni_routes__pool=row))
     return used + _named("capacity test", row.capacity_tests.order_by("name"))
 
 
@@ -117,6 +117,6 @@ def _schedules(target_kind: str, **which: Any) -> Users:
 
 
 def _listeners(condition: Q) -> Users:
-    rows = Listener.objects.filter(condition).order_by("id")
+    rows = Listener.objects.filter(condition).distinct().order_by("id")
     fields = rows.values_list("name", "load_balancer__name", "account_id")
     return [(f"listener {name} of {balancer}", account) for name, balancer, account in fields]
