@@ -22,6 +22,7 @@ from typing import Any
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import AccountShare, OverflowPorts, Pool, Region, RegionNode, RegionShare, Snapshot
+from apps.compiler.model.policy import Rules
 from apps.compiler.model.shared import (
     HealthCheck,
     Limit,
@@ -35,6 +36,7 @@ from apps.compiler.model.shared import (
     WeightedPool,
     WhenFull,
 )
+from apps.compiler.policies import NOTHING, rule_set
 from apps.compiler.targets.haproxy.overflow.limits import LIMITS_MAP
 from tests.e2e.region_servers import HOST, Gate, slow_server, stop
 from tests.ports import spare_port
@@ -196,6 +198,7 @@ class OverflowEnv:
     real_windows: bool = False
     connections: tuple[int, ...] = ()
     rps: tuple[int, ...] = ()
+    rules: Rules = NOTHING
     nodes: list[list[Node]] = field(default_factory=list)
     servers: list[list[int]] = field(default_factory=list)
     stop_servers: list[Callable[[], None]] = field(default_factory=list)
@@ -235,7 +238,10 @@ class OverflowEnv:
         )
         pool = replace(pool, **self.pool_changes)
         shares = (WeightedPool(POOL, 100),)
-        route = Route("route-1", "acme/shop", "acme", HOST, "/", PathKind.PREFIX, pools=shares)
+        rules = rule_set(self.rules)
+        rule_sets = {rules.id: rules} if self.rules != NOTHING else {}
+        held = next(iter(rule_sets), "")
+        route = Route("route-1", "acme/shop", "acme", HOST, "/", PathKind.PREFIX, pools=shares, rule_set=held)
         listener = Listener("lst-1", "web", Protocol.HTTP, 80)
         if pool.protocol is Protocol.TCP:
             listener = Listener("lst-1", "db", Protocol.TCP, 80, default_pool_id=POOL)
@@ -243,7 +249,7 @@ class OverflowEnv:
         return Snapshot(
             fleet=f"fleet-{index + 1}",
             region=f"region-{index + 1}",
-            load_balancers=(LoadBalancer("lb-1", "front", "acme", (listener,), routes),),
+            load_balancers=(LoadBalancer("lb-1", "front", "acme", (listener,), routes, tuple(rule_sets.values())),),
             pools=(pool,),
             local_development=True,
             region_id=f"rgn-{index + 1}",
@@ -396,17 +402,19 @@ def regions(
     real_windows: bool = False,
     connections: tuple[int, ...] = (),
     rps: tuple[int, ...] = (),
+    rules: Rules = NOTHING,
     **pool_changes: Any,
 ) -> Iterator[OverflowEnv]:
     """Start everything, wait until it is ready, stop it at the end; `without` takes a safeguard away.
 
     `connections` are those that a node of each region can have, and then an account gets a quarter of them; `rps` are
     the requests or connections per second that an account has on a node of each region.
+    `rules` are those of the route.
     Without `real_windows` limits are those of `in_ten_seconds`, for machines that are busy.
     """
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
-        env = OverflowEnv(list(setups), when_full, root, pool_changes, without, real_windows, connections, rps)
+        env = OverflowEnv(list(setups), when_full, root, pool_changes, without, real_windows, connections, rps, rules)
         env.servers = _start_servers(stack, env, setups)
         number = 0
         for setup in setups:

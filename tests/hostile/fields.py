@@ -107,6 +107,11 @@ POLICY_RULES: Document = {
         "enabled": True, "status": 503, "content_type": "text/plain", "body": "x", "retry_after_s": 1,
         "allow": ["192.0.2.0/24"],
     },
+    "client_limit": {
+        "requests": 10, "per": "second", "burst": 20, "key": "header", "key_name": "X-Key", "ipv4_prefix": 32,
+        "ipv6_prefix": 64, "counted_for": "account", "action": "reject", "log_only": False, "exempt": ["192.0.2.0/24"],
+        "clients": 1000, "ban_after": 5, "ban_within_s": 60, "ban_for_s": 600,
+    },
 }  # fmt: skip
 # The same for what only a pool of tcp, or of gRPC, may say.
 POOL_OF_TCP: Document = {"protocol": "tcp", "health_check": {"kind": "tcp", "send": "PING", "expect": "+PONG"}}
@@ -285,6 +290,13 @@ RULES: dict[str, Legal] = {
     "origins": text(300, r"\*|https?://(\*\.)?[a-z0-9.-]+(:[0-9]+)?"), "cors/credentials": boolean,
     "max_age_s": whole(0, 86_400), "rewrite/host": one_host, "rewrite/path": is_path, "drop_query": boolean,
     "enabled": boolean, "retry_after_s": whole(1, 86_400), "allow": is_network,
+    "client_limit/requests": whole(1, 10**6), "client_limit/per": one_of("second", "minute"),
+    "client_limit/burst": whole(1, 10**6), "client_limit/key": one_of("address", "header", "cookie"),
+    "client_limit/key_name": text(64, r"[A-Za-z][A-Za-z0-9_-]*"), "ipv4_prefix": whole(8, 32),
+    "ipv6_prefix": whole(16, 128), "counted_for": one_of("account", "hostname", "route"),
+    "client_limit/action": one_of("reject", "tarpit", "silent_drop"), "log_only": boolean, "exempt": is_network,
+    "client_limit/clients": whole(100, 2_000_000), "ban_after": whole(1, 10**6), "ban_within_s": whole(10, 3600),
+    "ban_for_s": whole(10, 86_400),
     "kind": one_of("operator", "customer", "none", "rate", "connections"),
     "account": NAME, "suspended": boolean, **{f"quotas/{name}": whole(0, 10**9) for name in DEFAULTS},
     "latitude": real(-90, 90), "longitude": real(-180, 180), "drained": boolean, "latency/to": NAME,

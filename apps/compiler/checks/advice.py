@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from apps.compiler.checks.examination import Notes
+from apps.compiler.client_limits import clients_of, is_limit, memory_bytes
 from apps.compiler.model.fleet import Pool, Snapshot
+from apps.compiler.model.policy import ClientLimit
 from apps.compiler.model.servers import Verify
-from apps.compiler.model.shared import ServerState
+from apps.compiler.model.shared import LoadBalancer, ServerState
 
 # Idle connections are closed before servers that wait at least so long do it (targets/haproxy/pools.py).
 LEAST_KEEPALIVE_MS = 160
+# More than what the default takes in a region of four nodes.
+MUCH_MEMORY = 100_000_000
 
 
 def advise(notes: Notes, snapshot: Snapshot) -> None:
     """Look at the accepted snapshot as a whole."""
     for pool in snapshot.pools:
         _advise_on_pool(notes, pool)
+    nodes = next((len(region.nodes) for region in snapshot.regions if region.id == snapshot.region_id), 1)
     for front in snapshot.load_balancers:
         if not front.listeners:
             notes.warn(front, "no_listener", "Add a listener; nobody can reach this load balancer.")
+        _advise_on_limits(notes, front, nodes)
+
+
+def _advise_on_limits(notes: Notes, front: LoadBalancer, nodes: int) -> None:
+    """Each different limit has room for its clients, whoever follows it; the first route of each is told."""
+    sets = {each.id: each.rules.client_limit for each in front.rule_sets}
+    told: set[ClientLimit] = set()
+    for route in front.routes:
+        said = sets.get(route.rule_set)
+        if said is None or not is_limit(said) or said in told:
+            continue
+        told.add(said)
+        if (memory := memory_bytes(said, nodes)) > MUCH_MEMORY:
+            message = (
+                f"Lower the clients that are counted at once: {clients_of(said)} over {nodes} nodes may take "
+                f"{memory // 1_000_000} MB on each node."
+            )
+            notes.warn(route, "limit_memory", message, "rules.client_limit.clients")
 
 
 def _advise_on_pool(notes: Notes, pool: Pool) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import ip_network
 
-from apps.compiler import grammar, header_text
+from apps.compiler import client_limits, grammar, header_text
 from apps.compiler.checks.examination import Notes
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model.policy import Cors, HeaderChanges, Rules
+from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules
 from apps.compiler.model.shared import LoadBalancer
 
 Asked = tuple[str, Callable[[object], object], object]
@@ -64,6 +64,24 @@ def _asked(rules: Rules) -> Iterator[Asked]:
         yield "maintenance.retry_after_s", _seconds, rules.maintenance.retry_after_s
         for network in rules.maintenance.allow or ():
             yield "maintenance.allow", _network, network
+    yield from _of_client_limit(rules.client_limit)
+
+
+def _of_client_limit(said: ClientLimit | None) -> Iterator[Asked]:
+    if said is None:
+        return
+    numbers = {
+        "requests": (1, client_limits.MOST_REQUESTS), "burst": (1, client_limits.MOST_REQUESTS), "ipv4_prefix": (8, 32),
+        "ipv6_prefix": (16, 128), "clients": (100, client_limits.MOST_CLIENTS),
+        "ban_after": (1, client_limits.MOST_REQUESTS), "ban_within_s": (10, 3600), "ban_for_s": (10, 86_400),
+    }  # fmt: skip
+    for name, (lowest, highest) in numbers.items():
+        yield f"client_limit.{name}", partial(grammar.integer, lowest=lowest, highest=highest), getattr(said, name)
+    for name, words in client_limits.WORDS.items():
+        yield f"client_limit.{name}", _one_of(words), getattr(said, name)
+    yield "client_limit.key_name", client_limits.key_name, said.key_name
+    for network in said.exempt or ():
+        yield "client_limit.exempt", _network, network
 
 
 def _of_headers(block: str, changes: HeaderChanges | None, name: Callable[[object], str]) -> Iterator[Asked]:

@@ -65,6 +65,31 @@ class Maintenance:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientLimit:
+    """How much one client may ask for, counted over all nodes of the region; without `requests` nothing is limited.
+
+    `key` says what a client is: its address cut to a prefix, or the header or cookie `key_name`. Whoever is over the
+    limit `ban_after` times within `ban_within_s` gets nothing for `ban_for_s`.
+    """
+
+    requests: int | None = None
+    per: str | None = None
+    burst: int | None = None
+    key: str | None = None
+    key_name: str | None = None
+    ipv4_prefix: int | None = None
+    ipv6_prefix: int | None = None
+    counted_for: str | None = None
+    action: str | None = None
+    log_only: bool | None = None
+    exempt: tuple[str, ...] | None = None
+    clients: int | None = None
+    ban_after: int | None = None
+    ban_within_s: int | None = None
+    ban_for_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """The blocks; None for one of which nothing is said."""
 
@@ -74,6 +99,7 @@ class Rules:
     cors: Cors | None = None
     rewrite: Rewrite | None = None
     maintenance: Maintenance | None = None
+    client_limit: ClientLimit | None = None
 
 
 @dataclass(frozen=True, slots=True)

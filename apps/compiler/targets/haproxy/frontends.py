@@ -8,6 +8,7 @@ them grows with the number of routes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from apps.compiler.bundle import bind_variable
 from apps.compiler.model.fleet import Region, Snapshot
@@ -116,7 +117,7 @@ def _add_http_rules(
         plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
         section.add("http-request", "return", "status", "404", *plain, *no_action)
     _add_rewrites(section, load_balancer)
-    add_policies(section, load_balancer, listener, map_path(load_balancer.id, "rules"))
+    add_policies(section, own, load_balancer, listener, partial(map_path, load_balancer.id))
     if own is not None:
         _add_overflow(section, snapshot, own, listener)
     section.add("use_backend", REDIRECT_BACKEND, "if", "{", "var(txn.action)", "-m", "beg", REDIRECT, "}")

@@ -1,6 +1,6 @@
 """Routes as map entries, so that their number costs nothing and a change needs no reload.
 
-Up to five maps per load balancer, each `key value` per line, sorted by key; where a route is of one scheme, as many for
+Up to six maps per load balancer, each `key value` per line, sorted by key; where a route is of one scheme, as many for
 the listeners of http and for those of https (`maps/lb-1-https-exact.map`):
 
 | map | key | value |
@@ -10,6 +10,7 @@ the listeners of http and for those of https (`maps/lb-1-https-exact.map`):
 | `maps/lb-1-action.map` | route | `pool-17`, `split…`, `redirect…`, or `route-9` for its own fixed response |
 | `maps/lb-1-rewrite.map` | route with a prefix rewrite | `<length of the prefix>|<new prefix>` |
 | `maps/lb-1-rules.map` | route with policies | the codes of the blocks that hold (policies/attach.py) |
+| `maps/lb-1-limits.map` | route with a limit per client | its terms (policies/client_limit.py) |
 
 A group (`group-9`, named after its best route) stands for the ordered candidates of one key of which the best has
 conditions: routes of the same host only, because the wildcard is looked up after the exact host has given up.
@@ -27,6 +28,7 @@ from apps.compiler.matching.hosts import ANY
 from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
 from apps.compiler.routing import is_conditional, number_of, rank
 from apps.compiler.targets.haproxy.policies.attach import rules_map
+from apps.compiler.targets.haproxy.policies.client_limit import limits_map
 
 SPLIT = "split|"
 REDIRECT = "redirect|"
@@ -58,6 +60,7 @@ class RouteMaps:
     action: Entries
     rewrite: Entries
     rules: Entries
+    limits: Entries
     groups: tuple[Group, ...]
     suffix_labels: tuple[int, ...] = ()
     any_host: bool = False
@@ -67,6 +70,8 @@ class RouteMaps:
         names = {"exact": self.exact, "prefix": self.prefix, "action": self.action, "rewrite": self.rewrite}
         if self.rules:  # without policies nobody asks for it
             names |= {"rules": self.rules}
+        if self.limits:
+            names |= {"limits": self.limits}
         return {map_path(load_balancer_id, name): entries for name, entries in names.items()}
 
 
@@ -95,6 +100,7 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         {route.id: action_of(route) for route in load_balancer.routes},
         {route.id: rewrite_of(route) for route in load_balancer.routes if route.prefix_rewrite is not None},
         rules_map(load_balancer),
+        limits_map(load_balancer),
         tuple(sorted(groups, key=lambda group: number_of(group.id))),
         tuple(sorted({name.count(".") for name in hostnames}, reverse=True)),
         any(route.hostname == ANY for route in load_balancer.routes),

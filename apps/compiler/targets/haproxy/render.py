@@ -39,6 +39,7 @@ from apps.compiler.targets.haproxy.overflow.remote_traffic import (
     add_http_remote_traffic,
     add_tcp_remote_traffic,
 )
+from apps.compiler.targets.haproxy.policies import client_tables
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
 from apps.compiler.targets.haproxy.servers.own_region import OwnRegion
 from apps.compiler.targets.haproxy.servers.tls import (
@@ -132,6 +133,7 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
     own = own_region(snapshot)
     if own is not None:
         _add_overflow(document, snapshot, own)
+    client_tables.add_tables(document, snapshot)
     for front in fronts:
         for listener in sorted(front.listeners, key=lambda listener: number_of(listener.id)):
             add_listener(document, snapshot, front, listener, maps)

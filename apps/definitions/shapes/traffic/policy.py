@@ -29,6 +29,7 @@ from apps.definitions.shapes.base.words import (
     text,
     whole,
 )
+from apps.definitions.shapes.traffic.client_limit import ClientLimit
 
 MOST_HEADERS = 30
 MOST_ORIGINS = 20
@@ -254,6 +255,7 @@ class Rules(model.Rules, Shape):
     cors: Annotated[Cors | None, About("Who may read responses across origins.", "CORS")] = None
     rewrite: Annotated[Rewrite | None, About("What servers get instead.", "Rewrite")] = None
     maintenance: Annotated[Maintenance | None, About("A page instead of the service.", "Maintenance page")] = None
+    client_limit: Annotated[ClientLimit | None, About("How much one client may ask for.", "Limit per client")] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apps.compiler.model.fleet import Region
 from apps.compiler.model.policy import Rules
 from apps.compiler.model.shared import Listener, LoadBalancer
-from apps.compiler.targets.haproxy.policies import cors, headers, maintenance, rewrite
+from apps.compiler.targets.haproxy.policies import client_limit, cors, headers, maintenance, rewrite
 from apps.compiler.targets.haproxy.writer import Section
 
 Add = Callable[[Section, Listener, tuple[str, ...], Any], None]
@@ -23,16 +24,18 @@ Add = Callable[[Section, Listener, tuple[str, ...], Any], None]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of `Rules`: the letters of its codes, and what writes its rules."""
+    """A block of `Rules`: the letters of its codes, what writes its rules, and what of it is written there."""
 
     name: str
     letters: str
     add: Add
+    written: Callable[[Any], object] = repr
 
 
 # In the order in which a request meets them.
 BLOCKS = (
     Block("cors", "co", cors.add),
+    Block("client_limit", client_limit.LETTERS, client_limit.add, client_limit.what_a_client_is),
     Block("maintenance", "ma", maintenance.add),
     Block("security_headers", "se", headers.add_security),
     Block("request_headers", "rq", headers.add_to_request),
@@ -54,18 +57,22 @@ def _codes(rules: Rules) -> str:
 
 
 def _code(block: Block, said: Any) -> str:
-    return block.letters + hashlib.sha256(repr(said).encode()).hexdigest()[:10]
+    return block.letters + hashlib.sha256(str(block.written(said)).encode()).hexdigest()[:10]
 
 
-def add_policies(section: Section, load_balancer: LoadBalancer, listener: Listener, path: str) -> None:
-    """Look up what holds for the route, then write every block that holds for any; `path` is that of the map."""
+def add_policies(
+    section: Section, own: Region | None, load_balancer: LoadBalancer, listener: Listener, path: Callable[[str], str]
+) -> None:
+    """Look up what holds for the route, then write every block that holds for any; `path` is that of a map."""
     used = _used(load_balancer)
     if not used:
         return
-    section.add("http-request", "set-var(txn.rules)", f"var(txn.route),map_str({path})")
+    section.add("http-request", "set-var(txn.rules)", f"var(txn.route),map_str({path('rules')})")
     for block, said in _by_block(used):
         for code, value in sorted(said.items()):
             block.add(section, listener, ("{", "var(txn.rules)", "-m", "sub", f"|{code}|", "}"), value)
+        if block.name == "client_limit":
+            client_limit.add_verdict(section, own, load_balancer, path("limits"))
 
 
 def _used(load_balancer: LoadBalancer) -> list[Rules]:

@@ -80,6 +80,7 @@ RULES: Sentences = {
         "ALB: maintenance pages are not rendered there.",
         "Give the route a fixed response for that time.",
     ),
+    "client_limit": ("ALB: limits per client need AWS WAF, which is not rendered.", "Serve the route from a fleet."),
 }
 
 

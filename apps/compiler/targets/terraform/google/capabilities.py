@@ -80,6 +80,10 @@ RULES: Sentences = {
     "cors": ("Google: CORS policies were not tried.", "Let the servers answer preflight requests."),
     "rewrite": ("Google: rewrites by policy were not tried.", "Use the route's prefix rewrite."),
     "maintenance": ("Google answers with short texts of its own.", "Let a server show the page."),
+    "client_limit": (
+        "Google: limits per client need Cloud Armor, which is not rendered.",
+        "Serve the route from a fleet.",
+    ),
 }
 
 

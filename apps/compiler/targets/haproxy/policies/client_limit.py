@@ -1,0 +1,225 @@
+"""How much one client may ask for, counted by all nodes of the region together.
+
+A map says what holds for a route, so that numbers change without a reload and the rules are as many for one limit as
+for a hundred:
+
+    maps/lb-1-limits.map: route-9 second|<scope>|<in 10 s>|<in 1 s>|reject|<retry after>|<ban>|<refusals before it>
+
+What a client is (`txn.client`) becomes six groups of an IPv6 address by SHA-1, the node's number the last two. So each
+node counts under a key of its own, and whoever asks adds the keys of all nodes up, as for limits of pools (ADR 0010).
+
+HAProxy has three counters for a stream, and routes, latencies and pools have them. `src_inc_gpc0` needs none: it counts
+for the client's address. The rules put the key in the place of the address, count, and put the address back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+from apps.compiler.client_limits import (
+    ACCOUNT,
+    COOKIE,
+    HEADER,
+    HOSTNAME,
+    IPV4_PREFIX,
+    IPV6_PREFIX,
+    REJECT,
+    ban_of,
+    is_limit,
+    numbers_of,
+    per_of,
+)
+from apps.compiler.model.fleet import Region
+from apps.compiler.model.policy import ClientLimit
+from apps.compiler.model.shared import Listener, LoadBalancer, Route
+from apps.compiler.routing import number_of
+from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
+
+LETTERS = "cl"
+LOG = "log"
+HEADER_FOR_SERVERS = "X-Client-Limit"
+TOO_MANY = "Too many requests. Try again later.\n"
+# What a connection is kept for before it gets the answer.
+TARPIT_FOR = "5s"
+_NETWORKS_PER_LINE = 40
+_GROUPS = 6  # of an IPv6 address are the client's; two say who counts
+_SHARED = ":0:0"
+NODE = "proc.node_groups"
+HALF = 10_000  # a group is four digits
+_ANY = ("{", "var(txn.limit)", "-m", "found", "}")
+_OVER = ("{", "var(txn.over)", "-m", "found", "}")
+_NOT_OVER = ("!", *_OVER)
+_CLIENT = ("{", "var(txn.client)", "-m", "found", "}")
+_PASSES = ("{", "var(txn.passes_limit)", "-m", "found", "}")
+Ban = tuple[int, int]
+"""Within how many seconds refusals are counted, for how many a client is banned."""
+
+
+def what_a_client_is(said: ClientLimit) -> tuple[object, ...]:
+    """All that is written into rules; the rest stands in the map."""
+    return said.key, said.key_name, said.ipv4_prefix, said.ipv6_prefix, said.exempt
+
+
+def add(section: Section, listener: Listener, when: tuple[str, ...], said: ClientLimit) -> None:
+    """`txn.client` is the client, `txn.passes_limit` says that it may ask for any number.
+
+    Who sends no such header or cookie is counted by address; the first letter keeps the two apart.
+    """
+    del listener
+    exempt = said.exempt or ()
+    for start in range(0, len(exempt), _NETWORKS_PER_LINE):
+        networks = map(Value, exempt[start : start + _NETWORKS_PER_LINE])
+        section.add("http-request", "set-var(txn.passes_limit)", "bool(true)", "if", *when, "{", "src", *networks, "}")
+    if said.key in (HEADER, COOKIE) and said.key_name:
+        fetch = "req.fhdr(" if said.key == HEADER else "req.cook("
+        value = Call((fetch, Value(said.key_name), ")"))
+        section.add("http-request", "set-var(txn.client)", value, "if", *when)
+        section.add("http-request", "set-var-fmt(txn.client)", "k%[var(txn.client)]", "if", *when, *_CLIENT)
+    masks = (said.ipv4_prefix or IPV4_PREFIX, said.ipv6_prefix or IPV6_PREFIX)
+    masked = f"a%[src,ipmask({masks[0]},{masks[1]})]"
+    section.add("http-request", "set-var-fmt(txn.client)", masked, "if", *when, "!", *_CLIENT)
+
+
+def used_limits(load_balancer: LoadBalancer) -> Iterator[tuple[Route, ClientLimit]]:
+    """Routes that have a limit, each with it."""
+    sets = {each.id: each.rules.client_limit for each in load_balancer.rule_sets}
+    for route in load_balancer.routes:
+        said = sets.get(route.rule_set)
+        if said is not None and is_limit(said):
+            yield route, said
+
+
+def limits_map(load_balancer: LoadBalancer) -> dict[str, str]:
+    """Route → the terms of its limit."""
+    return {route.id: _terms(route, said) for route, said in used_limits(load_balancer)}
+
+
+def _terms(route: Route, said: ClientLimit) -> str:
+    numbers, ban = numbers_of(said), ban_of(said)
+    words = (
+        per_of(said), _scope(route, said), str(numbers.long), str(numbers.short),
+        LOG if said.log_only else said.action or REJECT, str(numbers.retry_after_s),
+        "-".join(map(str, ban)) if ban else "", str(said.ban_after) if ban else "",
+    )  # fmt: skip
+    return "|".join(words)
+
+
+def _scope(route: Route, said: ClientLimit) -> str:
+    """One word for all routes that count together: those of the account, hostname or route with an equal limit."""
+    holder = {ACCOUNT: "", HOSTNAME: route.hostname}.get(said.counted_for or ACCOUNT, route.id)
+    return hashlib.sha256(repr((route.account, holder, said)).encode()).hexdigest()[:12]
+
+
+def add_verdict(section: Section, own: Region | None, load_balancer: LoadBalancer, path: str) -> None:
+    """Look the terms up, add up what all nodes counted, count the request or refuse it; `path` is that of the map."""
+    limits = [said for _, said in used_limits(load_balancer)]
+    if not limits:
+        return
+    limited = ("{", "var(txn.rules)", "-m", "sub", f"|{LETTERS}", "}")
+    _add(section, "set-var(txn.limit)", f"var(txn.route),map_str({path})", (*limited, "!", *_PASSES))
+    _add_key(section)
+    if any(said.log_only for said in limits):  # clients cannot say it of themselves
+        section.add("http-request", "del-header", HEADER_FOR_SERVERS, "if", *_ANY)
+    keys = _keys(own)
+    bans = sorted({ban for said in limits if (ban := ban_of(said))})
+    for ban in bans:
+        banned = f"var(txn.client),concat({_SHARED}),in_table({banned_table(ban)})"
+        section.add("http-request", "set-var(txn.over)", "str(ban)", "if", *_has_ban(ban), "{", banned, "}")
+    periods = sorted({per_of(said) for said in limits})
+    for per in periods:
+        _add_windows(section, per, keys)
+    _add_counts(section, periods, bans, keys)
+    _add_answers(section, {LOG if said.log_only else said.action or REJECT for said in limits})
+
+
+def _add(section: Section, action: str, expression: Argument, given: Iterable[Argument]) -> None:
+    section.add("http-request", action, expression, "if", *given)
+
+
+def _add_key(section: Section) -> None:
+    """`txn.client` becomes `0657:91DD:ABBA:39B5:6441:F7E3`, different for each scope."""
+    _add(section, "set-var-fmt(txn.client)", "%[var(txn.limit),field(2,|)]%[var(txn.client)]", _ANY)
+    _add(section, "set-var(txn.client)", "var(txn.client),sha1,hex", _ANY)
+    groups = ":".join(f"%[var(txn.client),bytes({4 * index},4)]" for index in range(_GROUPS))
+    _add(section, "set-var-fmt(txn.client)", groups, _ANY)
+
+
+def _keys(own: Region | None) -> list[str]:
+    numbers = [number_of(node.id) for node in own.nodes] if own else []
+    return [f":{number // HALF}:{number % HALF}" for number in numbers] or [_SHARED]
+
+
+def _has_ban(ban: Ban) -> tuple[Argument, ...]:
+    return ("{", "var(txn.limit),field(7,|)", "-m", "str", "-".join(map(str, ban)), "}")
+
+
+def table(per: str) -> str:
+    """Where requests are counted."""
+    return f"st_clients_{per}"
+
+
+def over_table(ban: Ban) -> str:
+    """Where refusals are counted before a ban."""
+    return f"st_over_{ban[0]}"
+
+
+def banned_table(ban: Ban) -> str:
+    """Who is banned; the entry's end is that of the ban."""
+    return f"st_banned_{ban[1]}"
+
+
+def _is(per: str) -> tuple[Argument, ...]:
+    return ("{", "var(txn.limit)", "-m", "beg", f"{per}|", "}")
+
+
+def _add_windows(section: Section, per: str, keys: list[str]) -> None:
+    for position, question in ((3, "table_gpc0_rate"), (4, "table_gpc1_rate")):
+        _add_up(section, question, table(per), keys, _is(per))
+        above = ("{", f"var(txn.limit),field({position},|),sub(txn.counted)", "-m", "int", "le", "0", "}")
+        _add(section, "set-var(txn.over)", "str(rate)", (*_is(per), *_NOT_OVER, *above))
+
+
+def _add_up(section: Section, question: str, table: str, keys: list[str], given: tuple[Argument, ...]) -> None:
+    """`txn.counted` is the sum of all nodes."""
+    for index, key in enumerate(keys):
+        so_far = ",add(txn.counted)" if index else ""
+        _add(section, "set-var(txn.counted)", f"var(txn.client),concat({key}),{question}({table}){so_far}", given)
+
+
+def _add_counts(section: Section, periods: list[str], bans: list[Ban], keys: list[str]) -> None:
+    """Count what is admitted, and of who can be banned the refusals; the client's address is put back at the end."""
+    _add(section, "set-var(txn.address)", "src", _ANY)
+    _add(section, "set-src", f"var(txn.client),concat(:,{NODE})", _ANY)
+    for per in periods:
+        for counter in ("gpc0", "gpc1"):
+            _add(section, "set-var(txn.counted)", f"src_inc_{counter}({table(per)})", (*_is(per), *_NOT_OVER))
+    for ban in bans:
+        refused = ("{", "var(txn.over)", "-m", "str", "rate", "}", *_has_ban(ban))
+        _add(section, "set-var(txn.counted)", f"src_inc_gpc0({over_table(ban)})", refused)
+        _add_up(section, "table_gpc0_rate", over_table(ban), keys, refused)
+        often = ("{", "var(txn.limit),field(8,|),sub(txn.counted)", "-m", "int", "le", "0", "}")
+        _add(section, "set-src", f"var(txn.client),concat({_SHARED})", (*refused, *often))
+        _add(section, "set-var(txn.counted)", f"src_inc_gpc0({banned_table(ban)})", (*refused, *often))
+    _add(section, "set-src", "var(txn.address)", ("{", "var(txn.address)", "-m", "found", "}"))
+
+
+def _add_answers(section: Section, actions: set[str]) -> None:
+    def does(action: str) -> tuple[Argument, ...]:
+        return (*_OVER, "{", "var(txn.limit),field(5,|)", "-m", "str", action, "}")
+
+    if LOG in actions:
+        _add_header(section, does(LOG))
+    if "silent_drop" in actions:
+        section.add("http-request", "silent-drop", "if", *does("silent_drop"))
+    if "tarpit" in actions:
+        section.add("timeout", "tarpit", TARPIT_FOR)
+        section.add("http-request", "tarpit", "status", "429", "if", *does("tarpit"))
+    if REJECT in actions:
+        again = ("hdr", "retry-after", "%[var(txn.limit),field(6,|)]")
+        plain = ("content-type", "text/plain; charset=utf-8", "string", TOO_MANY)
+        section.add("http-request", "return", "status", "429", *plain, *again, "if", *does(REJECT))
+
+
+def _add_header(section: Section, given: tuple[Argument, ...]) -> None:
+    section.add("http-request", "set-header", HEADER_FOR_SERVERS, "exceeded", "if", *given)

@@ -1,0 +1,56 @@
+"""A limit per client over four nodes that get 6:3:1:1 of twice its traffic: how many requests are admitted?
+
+python -m tests.bench.client_limits
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.compiler.model.policy import ClientLimit, Rules
+from tests.e2e.client_load import load
+from tests.e2e.overflow_env import RegionSetup, regions
+
+LIMIT = 100
+PARTS = (6, 3, 1, 1)
+OFFERED = 2.2
+# The first two windows of ten seconds admit what they have room for after a quiet time.
+WARM_UP_S = 22.0
+MEASURED_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Admitted and refused per second, and how far the first is from the limit."""
+
+    admitted: float
+    refused: float
+    error: float
+
+
+def measure(rules: Rules, *, limit: int = LIMIT, without: str = "", headers: dict[str, str] | None = None) -> Result:
+    """Four real nodes with peers; `without` takes lines away from their configuration."""
+    with regions(RegionSetup(nodes=4), real_windows=True, without=without, rules=rules) as env:
+        ports = [node.port for node in env.nodes[0]]
+        seconds = WARM_UP_S + MEASURED_S
+        found = load(ports, PARTS, OFFERED * limit, seconds, headers=headers, skip_s=WARM_UP_S)
+    admitted = found[200] / MEASURED_S
+    return Result(admitted, found[429] / MEASURED_S, admitted / limit - 1)
+
+
+def main() -> None:
+    """The table."""
+    print("| limit | key | admitted/s | refused/s | error |\n| --- | --- | --- | --- | --- |")
+    for limit in (20, 100, 200):
+        for key in ("address", "header"):
+            said = ClientLimit(requests=limit, key=key, key_name="X-Key")
+            found = measure(Rules(client_limit=said), limit=limit, headers={"X-Key": "one"})
+            print(f"| {limit} | {key} | {found.admitted:.2f} | {found.refused:.2f} | {found.error:+.2%} |", flush=True)
+    alone = measure(Rules(client_limit=ClientLimit(requests=LIMIT)), without=",add(txn.counted)")
+    print(
+        f"| {LIMIT} | address, each node for itself | {alone.admitted:.2f} | {alone.refused:.2f} | {alone.error:+.2%} |"
+    )
+
+
+if __name__ == "__main__":
+    main()
