@@ -90,9 +90,8 @@ def ordered(routes: Iterable[Route]) -> list[Route]:
 
 def is_conditional(route: Route) -> bool:
     """Whether the route may step aside after the maps found its host and path; a pattern is no key of a map."""
-    if route.methods or route.headers or route.path_kind is PathKind.REGEX:
-        return True
-    return bool(route.query or route.cookies or route.client_networks)
+    named = route.methods or route.headers or route.query or route.cookies or route.client_networks
+    return bool(named) or route.path_kind is PathKind.REGEX
 
 
 def covers_scheme(route: Route, protocol: Protocol) -> bool:

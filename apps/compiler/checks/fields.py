@@ -159,7 +159,8 @@ def check_route(notes: Notes, route: Route) -> None:
     notes.ask(route, "path", _PATH_GRAMMARS[route.path_kind], route.path)
     for method in route.methods:
         notes.ask(route, "methods", grammar.method, method)
-    _check_conditions(notes, route)
+    if route.headers or route.query or route.cookies:
+        _check_conditions(notes, route)
     for network in route.client_networks:
         notes.ask(route, "client_networks", names.network_block, network)
     if route.scheme is not None:

@@ -19,6 +19,8 @@ def hostname_of_claim(value: object) -> str:
 
 def hostname_of_route(value: object) -> str:
     """What a route is for: what may be claimed, or `*` for any host; who may say that is for services to know."""
+    if isinstance(value, str) and value[:1] != "*":
+        return hostname(value)
     return "*" if value == "*" else hostname_of_claim(value)
 
 

@@ -24,7 +24,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import accumulate
 
-from apps.compiler.matching.hosts import ANY
+from apps.compiler.matching.hosts import ANY, SUFFIX
 from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
 from apps.compiler.routing import is_conditional, number_of, rank
 from apps.compiler.targets.haproxy.policies.attach import rules_map
@@ -91,7 +91,7 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         kind = "exact" if route.path_kind is PathKind.EXACT else "prefix"
         by_key[kind][key_of(route)].append(route)
     groups: list[Group] = []
-    hostnames = {route.hostname for route in load_balancer.routes if route.hostname.startswith("**")}
+    wildcards = {route.hostname for route in load_balancer.routes if route.hostname[0] == "*"}
     exact = {key: _target(key, routes, by_key["prefix"], groups) for key, routes in by_key["exact"].items()}
     prefix = {key: _target(key, routes, by_key["prefix"], groups) for key, routes in by_key["prefix"].items()}
     return RouteMaps(
@@ -102,8 +102,8 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         rules_map(load_balancer),
         limits_map(load_balancer),
         tuple(sorted(groups, key=lambda group: number_of(group.id))),
-        tuple(sorted({name.count(".") for name in hostnames}, reverse=True)),
-        any(route.hostname == ANY for route in load_balancer.routes),
+        tuple(sorted({name.count(".") for name in wildcards if name.startswith(SUFFIX)}, reverse=True)),
+        ANY in wildcards,
     )
 
 
