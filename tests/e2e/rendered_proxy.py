@@ -10,7 +10,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -68,11 +68,20 @@ class RenderedProxy:
         rows = [row.split(",") for row in self.command("show stat -1 4 -1").splitlines() if row]
         return {row[1]: row[rows[0].index("status")] for row in rows[1:]}
 
+    def last_checks(self) -> dict[str, str]:
+        """Each server with what its last check found: `srv-1` → `L7OK`."""
+        rows = [row.split(",") for row in self.command("show stat -1 4 -1").splitlines() if row]
+        return {row[1]: row[rows[0].index("check_status")].removeprefix("* ") for row in rows[1:]}
+
     def until_checked(self, server: str, state: str) -> None:
         """Wait until a server has that state."""
+        self.until(lambda: self.states().get(server, "").startswith(state), f"{server} is {state}")
+
+    def until(self, true: Callable[[], bool], what: str) -> None:
+        """Wait for something."""
         until = time.monotonic() + PATIENCE_S
-        while not self.states().get(server, "").startswith(state):
-            assert time.monotonic() < until, f"{server} is {self.states()}"
+        while not true():
+            assert time.monotonic() < until, f"waited in vain until {what}: {self.states()}"
             time.sleep(0.05)
 
     def ask(

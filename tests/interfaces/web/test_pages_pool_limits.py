@@ -110,3 +110,32 @@ def test_saving_the_form_keeps_who_measured_a_limit(shop: Pool, tutorial_env: Ac
     assert f"14 requests/s for all servers together, set by {tutorial_env.name} on " in page
     assert client.post(url, form_data(client, url) | {"/spec/balance": "random"}).status_code == 302
     assert backend(shop).limit_measured_by == "run-7"
+
+
+def test_the_form_stores_what_a_pool_says_of_its_servers_and_takes_it_away(shop: Pool, tutorial_env: Actor) -> None:
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
+    data = form_data(client, url) | {
+        "/spec/server_tls": "on",
+        "/spec/server_tls/server_name": "shop.internal.example",
+        "/spec/persistence": "on",
+        "/spec/persistence/cookie": "SRV",
+        "/spec/persistence/secure": "on",
+        "/spec/host_header": "shop.internal.example",
+    }
+    assert client.post(url, data).status_code == 302
+    stored = Pool.objects.get(pk=shop.pk)
+    assert stored.server_tls is not None
+    assert stored.server_tls["server_name"] == "shop.internal.example"
+    assert stored.persistence is not None
+    assert (stored.persistence["cookie"], stored.persistence["secure"]) == (
+        "SRV",
+        True,
+    )
+    shown = form_data(client, url)
+    assert (shown["/spec/persistence/cookie"], shown["/spec/server_tls"]) == ("SRV", "on")
+    page = client.get(reverse("web:pool", args=[shop.pk])).content.decode()
+    assert "TLS to servers" in page
+    assert "server name: shop.internal.example" in page
+    del shown["/spec/persistence"]
+    assert client.post(url, shown).status_code == 302
+    assert Pool.objects.get(pk=shop.pk).persistence is None
