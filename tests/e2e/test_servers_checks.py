@@ -20,7 +20,7 @@ from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
 Talk = Callable[[Any], None]
-TIMES = {"interval_ms": 100, "timeout_ms": 2000, "rise": 1, "fall": 1}
+TIMES: dict[str, Any] = {"interval_ms": 100, "timeout_ms": 2000, "rise": 1, "fall": 1}
 MYSQL_HELLO = (
     b"\x0a5.7.0\0" + bytes((1, 0, 0, 0)) + b"12345678\0\xff\xf7\x08\x02\0\x0f\x80\x15" + bytes(10) + b"1" * 12 + b"\0"
 )
@@ -142,7 +142,7 @@ PLAIN = {
 def test_a_check_of_a_protocol_tells_a_server_that_is_well_from_one_that_answers_otherwise(
     tmp_path: Path, kind: CheckKind
 ) -> None:
-    words = {"send": "PING\n", "expect": "+PONG"} if kind is CheckKind.TCP else {}
+    words: dict[str, Any] = {"send": "PING\n", "expect": "+PONG"} if kind is CheckKind.TCP else {}
     words |= {"user": "spillway"} if kind in (CheckKind.POSTGRESQL, CheckKind.MYSQL) else {}
     check = HealthCheck(kind=kind, **words, **TIMES)
     for talk, state in zip(PLAIN[kind], ("UP", "DOWN"), strict=True):

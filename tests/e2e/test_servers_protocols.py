@@ -124,10 +124,13 @@ def test_the_host_header_is_the_pools_where_it_says_one(tmp_path: Path) -> None:
 
 def test_a_backup_serves_only_while_nobody_else_is_up(tmp_path: Path) -> None:
     with echo_servers(2) as (first, backup), proxied(tmp_path, fleet_of(first, backup, backups=(backup,))) as proxy:
-        ask = lambda: {proxy.ask("lst-1", HOST, "/").headers["x-echo-port"] for _ in range(6)}  # noqa: E731
-        assert ask() == {str(first)}
+        assert _ports(proxy) == {str(first)}
         proxy.command("set server pool-1/srv-1 state maint")
-        assert ask() == {str(backup)}
+        assert _ports(proxy) == {str(backup)}
+
+
+def _ports(proxy: RenderedProxy) -> set[str]:
+    return {proxy.ask("lst-1", HOST, "/").headers["x-echo-port"] for _ in range(6)}
 
 
 @pytest.mark.parametrize(("bounds", "most"), [(Connections(2, max_queue=50), 2), (None, 8)])
