@@ -5,6 +5,7 @@ from __future__ import annotations
 DEFAULTS = {
     "routes": 1000,
     "policies": 50,
+    "network_lists": 20,
     "pools": 200,
     "hostnames": 200,
     "certificates": 100,

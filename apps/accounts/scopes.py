@@ -21,6 +21,7 @@ NOUNS = (
     "listeners",
     "load-balancers",
     "memberships",
+    "network-lists",
     "nodes",
     "overflow",
     "plans",

@@ -73,6 +73,7 @@ def _objects(snapshot: Snapshot) -> Objects:
         found["load balancer", front.id] = front
         found |= {("listener", listener.id): listener for listener in front.listeners}
         found |= {("route", route.id): route for route in front.routes}
+        found |= {("network list", each.id): each for each in front.network_lists}
     for pool in snapshot.pools:
         found["pool", pool.id] = pool
         found |= {("server", server.id): server for server in pool.servers}
@@ -132,13 +133,15 @@ def _parts(name: str, before: Any, after: Any, names: Names) -> list[tuple[str, 
         return _sni_changes(before, after, names)
     if name == "elsewhere":
         return _elsewhere_changes(before, after, names)
+    if name == "networks":  # there may be thousands
+        return [("networks", str(len(before)), str(len(after)))]
     return [(WORDS.get(name, name.replace("_", " ")), _say(before, names, name), _say(after, names, name))]
 
 
 def _own_fields(thing: Any) -> list[str]:
     """Fields that are said about the object itself; children are objects of their own."""
-    children = {LoadBalancer: {"listeners", "routes", "rule_sets"}, Pool: {"servers"}}.get(type(thing), set())
-    return [each.name for each in fields(thing) if each.name not in children]
+    children = {LoadBalancer: {"listeners", "routes", "rule_sets", "network_lists"}, Pool: {"servers"}}
+    return [each.name for each in fields(thing) if each.name not in children.get(type(thing), set())]
 
 
 def _share_changes(

@@ -16,6 +16,10 @@ NOTHING = Rules()
 MAINTENANCE_STATUS = 503
 MAINTENANCE_TYPE = "text/plain; charset=utf-8"
 MAINTENANCE_BODY = "This service is under maintenance. Try again later.\n"
+# And where the network that they come from may not ask.
+REFUSED_STATUS = 403
+REFUSED_TYPE = "text/plain; charset=utf-8"
+REFUSED_BODY = "You may not use this service from here.\n"
 
 
 @dataclass(frozen=True, slots=True)

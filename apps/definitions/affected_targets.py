@@ -6,12 +6,25 @@ zone serves its records, some of which follow static IPs and load balancers.
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet
+from typing import Any
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from apps.accounts.models import Hostname
 from apps.compiler.matching.hosts import ANY, ending_of, is_wildcard
 from apps.compiler.model.shared import Protocol
-from apps.definitions.models import Certificate, LoadBalancer, Policy, Pool, Record, Route, Server, Zone
+from apps.definitions.models import (
+    Certificate,
+    LoadBalancer,
+    NetworkList,
+    Policy,
+    Pool,
+    Record,
+    Route,
+    Server,
+    Zone,
+)
 from apps.fleet.models import CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 
@@ -76,6 +89,33 @@ def load_balancers_of_policy(row: Policy) -> list[int]:
     of_account = Q(routes__account=row.account_id) if row.whole_account or row.hostnames else Q(pk=None)
     held = of_account | Q(routes__policy_links__policy=row.pk) | Q(policies=row.pk)
     return list(LoadBalancer.objects.filter(held).values_list("pk", flat=True).distinct())
+
+
+def users_of_list(row: NetworkList) -> tuple[list[Policy], list[Route]]:
+    """Policies and routes of its account that name a list of networks."""
+    policies = [each for each in _naming(Policy, row) if _names(each.rules, row.name)]
+    return policies, [each for each in _naming(Route, row) if _names(each.rules or {}, row.name)]
+
+
+def _naming(model: type[Any], row: NetworkList) -> QuerySet[Any]:
+    """Rows whose rules have the name anywhere; few enough to look at each."""
+    rows = model._default_manager.filter(account=row.account_id).annotate(text=Cast("rules", TextField()))
+    found: QuerySet[Any] = rows.filter(text__contains=f'"{row.name}"').order_by("name")
+    return found
+
+
+def _names(rules: dict[str, Any], name: str) -> bool:
+    access = rules.get("access") or {}
+    return name in (access.get("allow") or ()) or name in (access.get("deny") or ())
+
+
+def load_balancers_following(row: Policy | NetworkList) -> list[int]:
+    """Load balancers (ids) with routes that follow the policy, or the list by their rules."""
+    if isinstance(row, Policy):
+        return load_balancers_of_policy(row)
+    policies, routes = users_of_list(row)
+    found = {route.load_balancer_id for route in routes}
+    return sorted(found.union(*(load_balancers_of_policy(each) for each in policies)))
 
 
 def zones_of(row: object) -> list[Zone]:

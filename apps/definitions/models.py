@@ -233,6 +233,16 @@ class SniRoute(models.Model):
         return f"{self.hostname} → {self.pool}"
 
 
+class NetworkList(Definition):
+    """Networks that policies let in or keep out: `[{network, expires_at?, reason?}]` (shapes/traffic/access.py).
+
+    `next_expiry` is when the next of them leaves, so that nodes are told then.
+    """
+
+    entries = models.JSONField(default=list)
+    next_expiry = models.DateTimeField(null=True, db_index=True)
+
+
 class Policy(Definition):
     """Settings that many routes share: `rules` is their document (shapes/traffic/policy.py), by block.
 

@@ -20,7 +20,7 @@ from apps.accounts.models import Account, Grant, Hostname
 from apps.compiler.matching.hosts import ANY, ending_of, is_wildcard
 from apps.compiler.model.shared import Protocol
 from apps.core.errors import FieldError, Invalid, NotFound
-from apps.definitions.affected_targets import load_balancers_of_policy
+from apps.definitions.affected_targets import load_balancers_following
 from apps.definitions.filters import filter_routes
 from apps.definitions.listing import ListedRoute, listed
 from apps.definitions.models import (
@@ -29,6 +29,7 @@ from apps.definitions.models import (
     Certificate,
     Listener,
     LoadBalancer,
+    NetworkList,
     Policy,
     Pool,
     Record,
@@ -63,6 +64,7 @@ __all__ = [
     "listeners",
     "load_balancers",
     "make_cursor",
+    "network_lists",
     "only",
     "page_of_plans",
     "page_of_routes",
@@ -109,6 +111,11 @@ def pools(actor: Actor) -> QuerySet[Pool]:
     backends = Backend.objects.select_related("region").prefetch_related("servers")
     rows = Pool.objects.select_related("account", "health_check").prefetch_related(Prefetch("backends", backends))
     return seen_pools(actor, rows).order_by("account__name", "name")
+
+
+def network_lists(actor: Actor) -> QuerySet[NetworkList]:
+    """Networks that policies let in or keep out."""
+    return actor.visible(NetworkList.objects.select_related("account")).order_by("account__name", "name")
 
 
 def policies(actor: Actor) -> QuerySet[Policy]:
@@ -219,8 +226,8 @@ def fleets_of(row: object) -> list[Fleet]:
             found = fleets_of_load_balancers([row.load_balancer_id])
         case LoadBalancer():
             found = fleets_of_load_balancers([row.pk])
-        case Policy():
-            found = fleets_of_load_balancers(load_balancers_of_policy(row))
+        case Policy() | NetworkList():
+            found = fleets_of_load_balancers(load_balancers_following(row))
         case Pool():
             found = fleets_of_pools([row.pk])
         case Server():

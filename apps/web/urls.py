@@ -36,6 +36,7 @@ from apps.web.load_balancers import views as load_balancers
 from apps.web.overflow import views as overflow
 from apps.web.overview import search
 from apps.web.overview import views as overview
+from apps.web.policies import lists as network_lists
 from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
 from apps.web.pools import views as pools
@@ -214,6 +215,11 @@ urlpatterns = [
     path("zones/<int:pk>/records/new", zone_forms.new_record, name="record-new"),
     path("records/<int:pk>/edit", zone_forms.edit_record, name="record-edit"),
     path("records/<int:pk>/delete", zones.delete_record, name="record-delete"),
+    path("network-lists", network_lists.index, name="network-lists"),
+    path("network-lists/new", network_lists.new, name="network-list-new"),
+    path("network-lists/<int:pk>", network_lists.detail, name="network-list"),
+    path("network-lists/<int:pk>/edit", network_lists.edit, name="network-list-edit"),
+    path("network-lists/<int:pk>/delete", network_lists.delete, name="network-list-delete"),
     path("policies", policies.index, name="policies"),
     path("policies/new", policies.new, name="policy-new"),
     path("policies/<int:pk>", policies.detail, name="policy"),

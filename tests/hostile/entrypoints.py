@@ -32,7 +32,7 @@ PLATFORM = {
 }  # fmt: skip
 NOUNS = PLATFORM | {
     "Certificate": "certificates", "Pool": "pools", "LoadBalancer": "load-balancers", "Route": "routes",
-    "Policy": "policies",
+    "NetworkList": "network-lists", "Policy": "policies",
     "Zone": "zones", "Record": "records", "Schedule": "schedules", "CapacityTest": "capacity-tests",
 }  # fmt: skip
 

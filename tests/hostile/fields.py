@@ -55,6 +55,7 @@ from tests.hostile.legal import (
     text,
     title,
     whole,
+    why,
 )
 
 Document = dict[str, Any]
@@ -93,6 +94,7 @@ POOL: Document = {
     ],
 }  # fmt: skip
 POLICY_RULES: Document = {
+    "access": {"allow": ["offices"], "deny": ["offices"], "status": 403},
     "request_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
     "response_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
     "security_headers": {
@@ -199,6 +201,10 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             }
         },
     ),
+    "network_list": (
+        "NetworkList",
+        {"entries": [{"network": "192.0.2.0/24", "expires_at": "2027-01-31T00:00:00Z", "reason": "scans"}]},
+    ),
     "policy": (
         "Policy",
         {
@@ -289,6 +295,8 @@ RULES: dict[str, Legal] = {
     "referrer": one_of("no-referrer", "same-origin", "strict-origin", "strict-origin-when-cross-origin"),
     "origins": text(300, r"\*|https?://(\*\.)?[a-z0-9.-]+(:[0-9]+)?"), "cors/credentials": boolean,
     "max_age_s": whole(0, 86_400), "rewrite/host": one_host, "rewrite/path": is_path, "drop_query": boolean,
+    "access/allow": NAME, "access/deny": NAME, "access/status": whole(400, 599),
+    "entries/network": is_network, "entries/expires_at": instant, "entries/reason": why,
     "enabled": boolean, "retry_after_s": whole(1, 86_400), "allow": is_network,
     "client_limit/requests": whole(1, 10**6), "client_limit/per": one_of("second", "minute"),
     "client_limit/burst": whole(1, 10**6), "client_limit/key": one_of("address", "header", "cookie"),

@@ -127,6 +127,11 @@ def title(value: Any) -> bool:
     return plain and not re.search(r"[<>\"`{}$%\\;|=@]", value)
 
 
+def why(value: Any) -> bool:
+    """What people write of an entry: up to 120 printable characters without spaces at the ends."""
+    return isinstance(value, str) and len(value) <= 120 and value.isprintable() and value == value.strip()
+
+
 def body(value: Any) -> bool:
     """Printable text, tabs and line feeds; at most 8 192 bytes."""
     if not isinstance(value, str) or re.search(r"[\ud800-\udfff]", value):

@@ -26,6 +26,7 @@ from apps.definitions.models import (
     Certificate,
     Listener,
     LoadBalancer,
+    NetworkList,
     Policy,
     Pool,
     Record,
@@ -71,6 +72,7 @@ OWNERS = {
     "definitions.Server": "account",
     "definitions.Route": "account",
     "definitions.RoutePool": "route__account",
+    "definitions.NetworkList": "account",
     "definitions.Policy": "account",
     "definitions.RoutePolicy": "route__account",
     "definitions.StoredPlan": "account",
@@ -150,7 +152,8 @@ def _more_of(actor: Actor) -> None:
     chain, key = pem_pair(f"shop.{actor.account.name}.example", days=40)
     pool: dict[str, Any] = {"kind": "Pool", "name": "spare", "spec": {"protocol": "http", "backends": []}}
     policy = {"kind": "Policy", "name": "web", "spec": {"rules": {"security_headers": {"no_sniff": True}}}}
-    objects = [pool, policy, {"kind": "Certificate", "name": "shop", "spec": {"chain": chain, "key": key}}]
+    networks = {"kind": "NetworkList", "name": "offices", "spec": {"entries": [{"network": "192.0.2.0/24"}]}}
+    objects = [pool, networks, policy, {"kind": "Certificate", "name": "shop", "spec": {"chain": chain, "key": key}}]
     if actor.is_operator:
         objects.append({"kind": "StaticIP", "name": "front", "spec": {"region": "us-central1", "address": "192.0.2.7"}})
     apply_document(actor=actor, objects=objects)
@@ -218,7 +221,8 @@ def _plan(env: Env) -> None:
 
 def _objects(env: Env) -> Iterator[tuple[str, Any]]:
     own, operator = env.accounts["own"], env.accounts["operators"]
-    for model in (Route, Policy, Pool, Backend, Server, Certificate, Hostname, Invitation, StoredPlan, Entry):
+    owned = (Route, NetworkList, Policy, Pool, Backend, Server, Certificate, Hostname, Invitation, StoredPlan, Entry)
+    for model in owned:
         yield model.__name__.lower(), model._default_manager.filter(account=own).earliest("pk")
     yield "webhook", Webhook.objects.get(account=own)
     yield "blackout", Blackout.objects.get()

@@ -75,6 +75,7 @@ ROUTE = {
     "path": "/",
     "action": {"fixed_response": {"status": 200, "body": "x"}},
 }
+NETWORK_LIST = {"entries": [{"network": "192.0.2.0/24"}]}
 POLICY = {"rules": {"security_headers": {"no_sniff": True}}}
 POOL = {"protocol": "http", "backends": []}
 CAPACITY_TEST = {"target": {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}}
@@ -92,6 +93,7 @@ def acme(name: str) -> dict[str, str]:
 
 KINDS = (
     Kind("routes", "route", acme("shop"), ROUTE, **OWNED),
+    Kind("network-lists", "networklist", acme("offices"), NETWORK_LIST, **OWNED),
     Kind("policies", "policy", acme("web"), POLICY, **OWNED),
     Kind("pools", "spare", acme("spare"), POOL, **OWNED),
     Kind("schedules", "schedule", acme("nightly"), SCHEDULE, **OWNED),

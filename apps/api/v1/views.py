@@ -49,6 +49,7 @@ NOUNS: dict[str, Noun] = {
     "static-ips": Noun(topology.static_ips_in_use, shapes.definition, NAME | {"region": "region__name"}),
     "zones": Noun(selectors.zones, shapes.definition, NAME | ACCOUNT),
     "records": Noun(selectors.records, shapes.definition, NAME | ACCOUNT | {"zone": "zone__name"}),
+    "network-lists": Noun(selectors.network_lists, shapes.definition, NAME | ACCOUNT),
     "policies": Noun(selectors.policies, shapes.definition, NAME | ACCOUNT),
     "certificates": Noun(selectors.certificates, shapes.definition, NAME | ACCOUNT),
     "grants": Noun(selectors.grants, shapes.definition, NAME),

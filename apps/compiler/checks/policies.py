@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from ipaddress import ip_network
 
 from apps.compiler import client_limits, grammar, header_text
+from apps.compiler.checks.access import errors_of_access, refusing_status
 from apps.compiler.checks.examination import Notes
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules
@@ -26,7 +27,9 @@ def check_rules(notes: Notes, load_balancer: LoadBalancer) -> None:
         if route.rule_set not in sets:
             notes.quarantine(route, "unknown_rules", "Save the route again; its rules are missing.", "rules")
             continue
-        for field, code, message in errors_of(sets[route.rule_set]):
+        rules = sets[route.rule_set]
+        of_lists = errors_of_access(rules.access, load_balancer) if rules.access else ()
+        for field, code, message in (*errors_of(rules), *of_lists):
             notes.quarantine(route, code, message, field)
 
 
@@ -57,6 +60,8 @@ def _asked(rules: Rules) -> Iterator[Asked]:
     if rules.rewrite:
         yield "rewrite.host", grammar.redirect_host, rules.rewrite.host
         yield "rewrite.path", grammar.path, rules.rewrite.path
+    if rules.access:
+        yield "access.status", refusing_status, rules.access.status
     if rules.maintenance:
         yield "maintenance.status", grammar.fixed_status, rules.maintenance.status
         yield "maintenance.content_type", grammar.content_type, rules.maintenance.content_type

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apps.compiler.model.access import Access
+
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -93,6 +95,7 @@ class ClientLimit:
 class Rules:
     """The blocks; None for one of which nothing is said."""
 
+    access: Access | None = None
     request_headers: HeaderChanges | None = None
     response_headers: HeaderChanges | None = None
     security_headers: SecurityHeaders | None = None

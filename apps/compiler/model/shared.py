@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from apps.compiler.model.access import NetworkList
 from apps.compiler.model.listener_options import ListenerOptions
 from apps.compiler.model.policy import RuleSet
 from apps.compiler.model.servers import CheckKind, ServerOptions
@@ -288,6 +289,7 @@ class LoadBalancer:
     listeners: tuple[Listener, ...] = ()
     routes: tuple[Route, ...] = ()
     rule_sets: tuple[RuleSet, ...] = ()
+    network_lists: tuple[NetworkList, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from apps.compiler.model.access import NetworkList
 from apps.compiler.model.fleet import Pool, Snapshot
 from apps.compiler.model.policy import RuleSet
 from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Route, Server
@@ -99,15 +100,14 @@ def withhold(snapshot: Snapshot, out: Collection[str], good: Snapshot | None) ->
         snapshot,
         certificates=certificates,
         pools=tuple(pool for each in snapshot.pools if (pool := _pool(each, out, old))),
-        load_balancers=tuple(
-            _front(each, out, old, present, _rule_sets(each.id, good)) for each in snapshot.load_balancers
-        ),
+        load_balancers=tuple(_front(each, out, old, present, _then(each.id, good)) for each in snapshot.load_balancers),
     )
 
 
-def _rule_sets(front_id: str, good: Snapshot | None) -> tuple[RuleSet, ...]:
-    """The rules that routes of the load balancer had then."""
-    return next((each.rule_sets for each in good.load_balancers if each.id == front_id), ()) if good else ()
+def _then(front_id: str, good: Snapshot | None) -> tuple[tuple[RuleSet, ...], tuple[NetworkList, ...]]:
+    """The rules that routes of the load balancer had then, and the lists that those name."""
+    found = (each for each in good.load_balancers if each.id == front_id) if good else iter(())
+    return next(((each.rule_sets, each.network_lists) for each in found), ((), ()))
 
 
 def _certificate(new: Certificate, out: Collection[str], old: Mapping[str, Thing]) -> Certificate | None:
@@ -143,14 +143,19 @@ def _front(
     out: Collection[str],
     old: Mapping[str, Thing],
     present: Collection[str],
-    rule_sets: tuple[RuleSet, ...],
+    then: tuple[tuple[RuleSet, ...], tuple[NetworkList, ...]],
 ) -> LoadBalancer:
     routes = tuple(kept for each in new.routes if (kept := _route(each, out, old)))
     listeners = tuple(_listener(each, out, present) for each in new.listeners)
-    known = {each.id: each for each in (*rule_sets, *new.rule_sets)}
+    known = {each.id: each for each in (*then[0], *new.rule_sets)}
     used = {route.rule_set for route in routes}
     return replace(
-        new, routes=routes, listeners=listeners, rule_sets=tuple(known[key] for key in sorted(known) if key in used)
+        new,
+        routes=routes,
+        listeners=listeners,
+        rule_sets=tuple(known[key] for key in sorted(known) if key in used),
+        # A list is as it is now: who was denied meanwhile stays denied.
+        network_lists=tuple({each.id: each for each in (*then[1], *new.network_lists)}.values()),
     )
 
 

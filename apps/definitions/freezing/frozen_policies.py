@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 from apps.compiler.model import policy as model
 from apps.compiler.policies import NOTHING, Layer, effective, rule_set
 from apps.core.errors import FieldError
+from apps.definitions.freezing.frozen_lists import NetworkLists
 from apps.definitions.models import Policy, Route, RoutePolicy
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.traffic.policy import Rules
@@ -49,6 +50,7 @@ class Policies:
     def __init__(self, routes: QuerySet[Route]) -> None:
         self.links: dict[int, tuple[int, ...]] = defaultdict(tuple)
         self.rule_sets: dict[str, model.RuleSet] = {}
+        self.lists = NetworkLists()
         self._by_id: dict[int, Policy] = {}
         self._of_account: dict[int, list[Policy]] = defaultdict(list)
         self._of_front: dict[int, list[Policy]] = defaultdict(list)
@@ -79,14 +81,20 @@ class Policies:
 
         Of several defaults of the same reach the oldest is nearest.
         """
-        own = [Layer(OWN, frozen_rules(holder.rules))] if holder.rules not in ("", "null") else []
+        own = []
+        if holder.rules not in ("", "null"):
+            own = [Layer(OWN, self.lists.resolved(frozen_rules(holder.rules), holder.account))]
         of_account = self._of_account.get(holder.account, [])
         of_hostname = [row for row in of_account if holder.hostname in row.hostnames]
         of_all = [row for row in of_account if row.whole_account]
         of_front = self._of_front.get(holder.load_balancer, [])
         named = [self._by_id[pk] for pk in holder.policies]
         rows = dict.fromkeys([*named, *of_hostname, *of_all, *of_front])
-        return [*own, *(_layer(row) for row in rows)]
+        return [*own, *(self._layer(row) for row in rows)]
+
+    def _layer(self, row: Policy) -> Layer:
+        rules = frozen_rules(json.dumps(row.rules, sort_keys=True))
+        return Layer(row.name, self.lists.resolved(rules, row.account_id))
 
 
 def _links(routes: QuerySet[Route]) -> Iterable[tuple[int, int]]:
@@ -101,7 +109,3 @@ def _policies(routes: QuerySet[Route]) -> QuerySet[Policy]:
     named = Q(pk__in=RoutePolicy.objects.filter(route__in=routes.order_by()).values("policy"))
     of_fronts = Q(load_balancers__in=routes.order_by().values("load_balancer"))
     return Policy.objects.filter(own | named | of_fronts).distinct().prefetch_related("load_balancers").order_by("id")
-
-
-def _layer(row: Policy) -> Layer:
-    return Layer(row.name, frozen_rules(json.dumps(row.rules, sort_keys=True)))

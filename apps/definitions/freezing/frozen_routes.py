@@ -12,7 +12,9 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from apps.compiler.model import shared as model
+from apps.compiler.model.access import NetworkList
 from apps.compiler.model.policy import RuleSet
+from apps.definitions.freezing.frozen_lists import frozen_lists
 from apps.definitions.freezing.frozen_policies import Holder, Policies
 from apps.definitions.models import Listener, LoadBalancer, Route, RoutePool
 
@@ -72,10 +74,11 @@ def _fixed_response(text: str) -> model.FixedResponse | None:
 
 
 class RoutesServed(NamedTuple):
-    """The routes of a load balancer, and the rules that hold for any of them."""
+    """The routes of a load balancer, the rules that hold for any of them, and the lists that those name."""
 
     routes: tuple[model.Route, ...] = ()
     rule_sets: tuple[RuleSet, ...] = ()
+    network_lists: tuple[NetworkList, ...] = ()
 
 
 class _Row:
@@ -119,7 +122,8 @@ def frozen_routes(
 
 def _served(routes: list[model.Route], policies: Policies) -> RoutesServed:
     used = sorted({route.rule_set for route in routes if route.rule_set})
-    return RoutesServed(tuple(routes), tuple(policies.rule_sets[each] for each in used))
+    sets = tuple(policies.rule_sets[each] for each in used)
+    return RoutesServed(tuple(routes), sets, frozen_lists(each.rules for each in sets))
 
 
 def _route(row: _Row, shares: tuple[model.WeightedPool, ...], policies: Policies) -> model.Route:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from apps.compiler.policies import effective, sources
@@ -37,10 +37,13 @@ def settings_of_route(row: Route) -> list[Setting]:
     holder = Holder(row.load_balancer_id, row.account_id, row.hostname.name, policies.links[row.pk], text)
     layers = policies.layers(holder)
     said = sources(layers)
-    return _settings(effective(layers), lambda block, field: said[block, field])
+    names = policies.lists.names if effective(layers).access else {}
+    return _settings(effective(layers), lambda block, field: said[block, field], names)
 
 
-def _settings(rules: object, source: Callable[[str, str], str]) -> list[Setting]:
+def _settings(
+    rules: object, source: Callable[[str, str], str], names: Mapping[str, str] | None = None
+) -> list[Setting]:
     found = []
     for block in fields_of(Rules):
         values = getattr(rules, block.name)
@@ -51,6 +54,8 @@ def _settings(rules: object, source: Callable[[str, str], str]) -> list[Setting]
             value = getattr(values, field.name)
             if value is not None:
                 labels = (field.grammar.labels or {}) if field.grammar else {}
+                if block.name == "access" and isinstance(value, tuple):
+                    value = tuple((names or {}).get(each, each) for each in value)
                 text = _text(labels.get(value, value) if isinstance(value, str) else value)
                 found.append(Setting(block.about.label, field.about.label, text, source(block.name, field.name)))
     return found

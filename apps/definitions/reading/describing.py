@@ -18,6 +18,7 @@ from apps.definitions.models import (
     CapacityTest,
     Certificate,
     LoadBalancer,
+    NetworkList,
     Policy,
     Pool,
     Record,
@@ -38,7 +39,19 @@ from apps.definitions.shapes.traffic.route import Action, RouteSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 Document = dict[str, Any]
-Owned = Certificate | Pool | LoadBalancer | Policy | Route | ListedRoute | Zone | Record | CapacityTest | Schedule
+Owned = (
+    Certificate
+    | Pool
+    | LoadBalancer
+    | NetworkList
+    | Policy
+    | Route
+    | ListedRoute
+    | Zone
+    | Record
+    | CapacityTest
+    | Schedule
+)
 Row = Account | Region | Fleet | Node | CloudAccount | Stack | AddressPool | StaticIP | Grant | Owned
 S = TypeVar("S")
 
@@ -55,6 +68,7 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     Certificate: "Certificate",
     Pool: "Pool",
     LoadBalancer: "LoadBalancer",
+    NetworkList: "NetworkList",
     Policy: "Policy",
     Route: "Route",
     ListedRoute: "Route",

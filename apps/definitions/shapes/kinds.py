@@ -13,6 +13,7 @@ from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.definitions.shapes.operations.schedule import ScheduleSpec
 from apps.definitions.shapes.platform.account import AccountSpec
 from apps.definitions.shapes.platform.topology import FleetSpec, GrantSpec, NodeSpec, RegionSpec
+from apps.definitions.shapes.traffic.access import NetworkListSpec
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.definitions.shapes.traffic.load_balancer import LoadBalancerSpec
 from apps.definitions.shapes.traffic.policy import PolicySpec
@@ -34,6 +35,7 @@ SHAPES: dict[str, type[Shape]] = {
     "Certificate": CertificateSpec,
     "Pool": PoolSpec,
     "LoadBalancer": LoadBalancerSpec,
+    "NetworkList": NetworkListSpec,
     "Policy": PolicySpec,
     "Route": RouteSpec,
     "Zone": ZoneSpec,

@@ -13,7 +13,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname, Membership
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.affected_targets import stacks_of, stacks_of_hostname, stacks_of_load_balancers, zones_of
-from apps.definitions.models import Certificate, LoadBalancer, Policy, Pool, Zone
+from apps.definitions.models import Certificate, LoadBalancer, NetworkList, Policy, Pool, Zone
 from apps.definitions.selectors import fleets_of, fleets_of_hostname, fleets_of_load_balancers
 from apps.definitions.sharing import lock_shared, usable_pools, usable_zones
 from apps.definitions.writing.intent import request_zone_push
@@ -292,6 +292,7 @@ WORDS: dict[type[Model], str] = {
     AddressPool: "pool of addresses",
     StaticIP: "static IP",
     LoadBalancer: "load balancer",
+    NetworkList: "network list",
     Policy: "policy",
     Pool: "pool",
     Certificate: "certificate",

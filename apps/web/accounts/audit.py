@@ -22,6 +22,7 @@ from apps.web.kit.pages import PageRequest, page, show
 PER_PAGE = 50
 PAGES = {
     "Route": "web:route",
+    "NetworkList": "web:network-list",
     "Pool": "web:pool",
     "LoadBalancer": "web:load-balancer",
     "Node": "web:node",

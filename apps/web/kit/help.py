@@ -30,6 +30,7 @@ PAGES = {
     "own-account": "operate/accounts",
     "people": "operate/accounts",
     "person": "operate/accounts",
+    "network-list": "use/policies#access-by-network",
     "polic": "use/policies",
     "pool": "use/traffic#pools-and-health-checks",
     "portability": "use/clouds",

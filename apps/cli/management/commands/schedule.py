@@ -22,7 +22,7 @@ from apps.capacity.use.ageing import evaluate_measurements
 from apps.core.clock import now
 from apps.core.queue import enqueue
 from apps.core.secrets import keys
-from apps.definitions.writing.kinds import hostnames
+from apps.definitions.writing.kinds import hostnames, policies
 from apps.dns import services as dns
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.observe import services as observe
@@ -41,6 +41,7 @@ LINK_SECONDS = 1.0
 # Changes of a stack wait for each other some seconds; whoever waits should not wait for the sweep as well.
 STACKS_SECONDS = 2.0
 CLOUDS_SECONDS = 15.0
+EXPIRY_SECONDS = 5.0
 HEAD_SECONDS = 3600.0
 Work = Callable[[], float | None]
 
@@ -68,6 +69,7 @@ class Command(BaseCommand):
             (STACKS_SECONDS, sweep_stacks),
             (CLOUDS_SECONDS, look_at_clouds),
             (every, verify),
+            (EXPIRY_SECONDS, expire_networks),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
@@ -123,6 +125,11 @@ def link() -> None:
 def verify() -> None:
     """Verify the hostnames that are due."""
     hostnames.sweep(now())
+
+
+def expire_networks() -> None:
+    """Tell nodes of networks that have left their lists."""
+    policies.push_expired(now())
 
 
 def ask_resolvers() -> None:

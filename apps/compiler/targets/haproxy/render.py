@@ -40,6 +40,7 @@ from apps.compiler.targets.haproxy.overflow.remote_traffic import (
     add_tcp_remote_traffic,
 )
 from apps.compiler.targets.haproxy.policies import client_tables
+from apps.compiler.targets.haproxy.policies.access import network_maps
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
 from apps.compiler.targets.haproxy.servers.own_region import OwnRegion
 from apps.compiler.targets.haproxy.servers.tls import (
@@ -182,6 +183,8 @@ def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, E
         maps |= entries.by_path(served)
     for front in snapshot.load_balancers:
         maps |= address_maps(front) | sni_maps(front)
+        for each in _served(front):
+            maps |= network_maps(each)
     return maps
 
 

@@ -29,6 +29,7 @@ from apps.definitions.shapes.base.words import (
     text,
     whole,
 )
+from apps.definitions.shapes.traffic.access import Access
 from apps.definitions.shapes.traffic.client_limit import ClientLimit
 
 MOST_HEADERS = 30
@@ -247,6 +248,7 @@ class Rules(model.Rules, Shape):
 
     sparse: ClassVar = True
 
+    access: Annotated[Access | None, About("Which networks may ask.", "Access by network")] = None
     request_headers: Annotated[RequestHeaders | None, About("Headers that servers get.", "Request headers")] = None
     response_headers: Annotated[ResponseHeaders | None, About("Headers that clients get.", "Response headers")] = None
     security_headers: Annotated[

@@ -1,12 +1,22 @@
-"""Writes of policies: whose routes they hold for without being named."""
+"""Writes of policies, whose routes they hold for without being named, and of the lists that they name."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
 from apps.accounts.models import Account
-from apps.definitions.models import LoadBalancer, Policy
+from apps.core.clock import now
+from apps.definitions.models import LoadBalancer, NetworkList, Policy
+from apps.definitions.selectors import fleets_of
+from apps.definitions.shapes.base.words import read_instant
 from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.traffic.access import NetworkListSpec
 from apps.definitions.shapes.traffic.policy import PolicySpec, Rules
 from apps.definitions.writing.change_set import ChangeSet
+from apps.fleet.services import request_push
 
 
 def store_policy(changes: ChangeSet, owner: Account, row: Policy, spec: PolicySpec) -> None:
@@ -19,6 +29,7 @@ def store_policy(changes: ChangeSet, owner: Account, row: Policy, spec: PolicySp
             changes.add_error(
                 pointer, "not_yours", f"Load balancer {front.name} belongs to another account; leave it out."
             )
+    expect_lists(changes, owner, spec.rules)
     changes.field_errors.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)  # routes that it leaves lose it
@@ -28,3 +39,37 @@ def store_policy(changes: ChangeSet, owner: Account, row: Policy, spec: PolicySp
     row.load_balancers.set([front for front in fronts if front])
     changes.lookups.remember(row, "Policy", owner.name, row.name)
     changes.mark_affected(row)
+
+
+def expect_lists(changes: ChangeSet, owner: Account, rules: Rules | None) -> None:
+    """Every list that the rules name is one of the owner's."""
+    access = rules.access if rules else None
+    if access:
+        for field, names in (("allow", access.allow), ("deny", access.deny)):
+            for index, name in enumerate(names or ()):
+                changes.owned(NetworkList, owner, name, f"/spec/rules/access/{field}/{index}")
+
+
+def store_network_list(changes: ChangeSet, owner: Account, row: NetworkList, spec: NetworkListSpec) -> None:
+    """The networks, and when the next of them leaves."""
+    row.account, row.entries = owner, write(NetworkListSpec, spec)["entries"]
+    row.next_expiry = _next_expiry((each.expires_at for each in spec.entries), now())
+    row.save()
+    changes.lookups.remember(row, "NetworkList", owner.name, row.name)
+    changes.mark_affected(row)
+
+
+def _next_expiry(moments: Iterable[datetime | None], after: datetime) -> datetime | None:
+    return min((each for each in moments if each and each > after), default=None)
+
+
+def push_expired(moment: datetime) -> None:
+    """Tell nodes of networks that have left their lists, once for each moment at which one does."""
+    for pk in NetworkList.objects.filter(next_expiry__lte=moment).values_list("pk", flat=True):
+        with transaction.atomic():
+            row = NetworkList.objects.select_for_update(of=("self",)).filter(pk=pk, next_expiry__lte=moment).first()
+            if row is not None:
+                moments = [read_instant(each["expires_at"]) for each in row.entries if each.get("expires_at")]
+                row.next_expiry = _next_expiry(moments, moment)
+                row.save(update_fields=["next_expiry"])
+                request_push(fleets_of(row))

@@ -7,7 +7,18 @@ from django.db.models import QuerySet
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant
 from apps.definitions import selectors
-from apps.definitions.models import CapacityTest, Certificate, LoadBalancer, Policy, Pool, Record, Route, Schedule, Zone
+from apps.definitions.models import (
+    CapacityTest,
+    Certificate,
+    LoadBalancer,
+    NetworkList,
+    Policy,
+    Pool,
+    Record,
+    Route,
+    Schedule,
+    Zone,
+)
 from apps.definitions.writing.kinds import (
     capacity_tests,
     clouds,
@@ -76,6 +87,7 @@ KINDS: dict[str, Kind] = {
         for_operators=True,
         after_save=emptying.note_listeners,
     ),
+    "NetworkList": Kind(NetworkList, selectors.network_lists, policies.store_network_list, "network-lists"),
     "Policy": Kind(Policy, selectors.policies, policies.store_policy, "policies"),
     "Route": Kind(Route, selectors.routes, routes.store_route, "routes", before_delete=routes.leave_hostname),
     "Zone": Kind(Zone, selectors.zones, zones.store_zone, "zones", for_operators=True),

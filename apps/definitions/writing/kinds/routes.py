@@ -15,6 +15,7 @@ from apps.definitions.models import LoadBalancer, Policy, Pool, Route, RoutePoli
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.traffic.route import MATCH, Assertion, RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.policies import expect_lists
 from apps.definitions.writing.rules.quotas import expect_growth
 
 
@@ -27,6 +28,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
         changes.owned(Policy, owner, reference, f"/spec/policies/{index}")
         for index, reference in enumerate(spec.policies)
     ]
+    expect_lists(changes, owner, spec.rules)
     if not _takes_any_host(changes, owner, spec.hostname, balancer):
         raise Invalid(changes.field_errors.drain())
     stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None

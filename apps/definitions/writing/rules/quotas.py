@@ -10,13 +10,14 @@ from django.db.models import Count, Model, QuerySet
 from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import error_over, lock_quotas
 from apps.core.errors import Invalid
-from apps.definitions.models import CapacityTest, Certificate, Policy, Pool, Record, Route, Schedule
+from apps.definitions.models import CapacityTest, Certificate, NetworkList, Policy, Pool, Record, Route, Schedule
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import StaticIP
 
 # Which quota an object of a kind counts against, and where they are counted.
 _COUNTED: dict[str, tuple[str, type[Model]]] = {
     "Route": ("routes", Route),
+    "NetworkList": ("network_lists", NetworkList),
     "Policy": ("policies", Policy),
     "Pool": ("pools", Pool),
     "Certificate": ("certificates", Certificate),

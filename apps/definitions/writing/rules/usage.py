@@ -10,12 +10,14 @@ from django.db.models.functions import Cast
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
+from apps.definitions.affected_targets import users_of_list
 from apps.definitions.models import (
     Backend,
     CapacityTest,
     Certificate,
     Listener,
     LoadBalancer,
+    NetworkList,
     Policy,
     Pool,
     Route,
@@ -80,6 +82,12 @@ def _of_region(row: Region) -> Users:
     return used + pools + _named("capacity test", row.capacity_tests.order_by("name"))
 
 
+def _of_network_list(row: NetworkList) -> Users:
+    policies, routes = users_of_list(row)
+    used = [(f"policy {each.name}", each.account_id) for each in policies]
+    return used + [(f"route {each.name}", each.account_id) for each in routes]
+
+
 # Kinds that are not here are used by nobody.
 _USERS: dict[type[Any], Callable[[Any], Users]] = {
     # Its history stays, so it stays; and nobody else could own its objects.
@@ -93,6 +101,7 @@ _USERS: dict[type[Any], Callable[[Any], Users]] = {
     Certificate: lambda row: _listeners(Q(certificates=row)) + _named("pool", row.pools.order_by("name")),
     Pool: _of_pool,
     LoadBalancer: _of_load_balancer,
+    NetworkList: _of_network_list,
     Policy: lambda row: _named("route", Route.objects.filter(policy_links__policy=row).order_by("name")),
     Zone: lambda row: _named("record", row.records.order_by("name")),
     CapacityTest: lambda row: _schedules("capacity_test", target__name=row.name, account=row.account_id),

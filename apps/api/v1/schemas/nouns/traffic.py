@@ -10,6 +10,7 @@ from apps.api.v1.schemas import words
 from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Conditioned, Definition, Envelope
 from apps.definitions.models import Listener as ListenerRow
+from apps.definitions.shapes.traffic.access import NetworkListSpec
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.definitions.shapes.traffic.load_balancer import LoadBalancerSpec
 from apps.definitions.shapes.traffic.policy import PolicySpec
@@ -35,6 +36,21 @@ class Route(Conditioned):
     spec = serializer_of(RouteSpec)()
     serving = serializers.BooleanField(help_text="False while the hostname waits for verification.")
     hostname_id = words.ident()
+
+
+class NetworkList(Definition):
+    """Networks that policies let in or keep out."""
+
+    kind = words.word(["NetworkList"])
+    spec = serializer_of(NetworkListSpec)()
+
+
+class NetworkListEnvelope(Envelope):
+    """A new list of networks."""
+
+    kind = words.word(["NetworkList"], required=False)
+    name = words.name()
+    spec = serializer_of(NetworkListSpec)()
 
 
 class Policy(Definition):

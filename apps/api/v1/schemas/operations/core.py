@@ -47,6 +47,7 @@ from apps.api.v1.schemas.operations.schedules import OPERATIONS as OF_SCHEDULES
 ROUTE = noun(traffic.Route, traffic.RouteEnvelope, "a route", "routes")
 POOL = noun(pools.Pool, pools.PoolEnvelope, "a pool", "pools")
 CAPACITY_TEST = noun(capacity.CapacityTest, capacity.CapacityTestEnvelope, "a capacity test", "capacity tests")
+NETWORK_LIST = noun(traffic.NetworkList, traffic.NetworkListEnvelope, "a network list", "network lists")
 POLICY = noun(traffic.Policy, traffic.PolicyEnvelope, "a policy", "policies")
 CERTIFICATE = noun(traffic.Certificate, traffic.CertificateEnvelope, "a certificate", "certificates")
 BALANCER = noun(traffic.LoadBalancer, traffic.LoadBalancerEnvelope, "a load balancer", "load balancers")
@@ -79,6 +80,7 @@ OPERATIONS: Table = {
     **OF_ADOPTING,
     **OF_CLOUDS,
     **written("grants", noun(platform.Grant, platform.GrantEnvelope, "a grant", "grants"), "name"),
+    **written("network-lists", NETWORK_LIST, *BY_NAME),
     **written("policies", POLICY, *BY_NAME),
     **written("certificates", CERTIFICATE, *BY_NAME),
     **written("capacity-tests", CAPACITY_TEST, "name", "account", "pool", "region"),

@@ -15,7 +15,7 @@ from typing import Any
 from apps.compiler.model.fleet import Region
 from apps.compiler.model.policy import Rules
 from apps.compiler.model.shared import Listener, LoadBalancer
-from apps.compiler.targets.haproxy.policies import client_limit, cors, headers, maintenance, rewrite
+from apps.compiler.targets.haproxy.policies import access, client_limit, cors, headers, maintenance, rewrite
 from apps.compiler.targets.haproxy.writer import Section
 
 Add = Callable[[Section, Listener, tuple[str, ...], Any], None]
@@ -34,6 +34,7 @@ class Block:
 
 # In the order in which a request meets them.
 BLOCKS = (
+    Block("access", "ac", access.add),
     Block("cors", "co", cors.add),
     Block("client_limit", client_limit.LETTERS, client_limit.add, client_limit.what_a_client_is),
     Block("maintenance", "ma", maintenance.add),

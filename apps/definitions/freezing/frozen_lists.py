@@ -1,0 +1,64 @@
+"""Lists of networks as the compiler reads them: names become ids, and what has expired is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
+
+from apps.compiler.model import access as model
+from apps.compiler.model.policy import Rules
+from apps.core.clock import now
+from apps.definitions.models import NetworkList
+from apps.definitions.shapes.base.words import read_instant
+
+
+class NetworkLists:
+    """The lists of all accounts, looked up once and only where any rule names one."""
+
+    @cached_property
+    def _ids(self) -> dict[tuple[int, str], str]:
+        rows = NetworkList.objects.values_list("account_id", "name", "pk")
+        return {(account, name): f"net-{pk}" for account, name, pk in rows}
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Id → name."""
+        return {found: name for (_, name), found in self._ids.items()}
+
+    def resolved(self, rules: Rules, account: int) -> Rules:
+        """The rules with ids of the account's lists. Raises KeyError for one that is gone."""
+        access = rules.access
+        if access is None:
+            return rules
+        allow, deny = (
+            None if names is None else tuple(self._ids[account, name] for name in names)
+            for names in (access.allow, access.deny)
+        )
+        return replace(rules, access=model.Access(allow, deny, access.status))
+
+
+def frozen_lists(rules: Iterable[Rules]) -> tuple[model.NetworkList, ...]:
+    """Every list that any of the rules names, oldest first."""
+    wanted = {
+        int(each.removeprefix("net-"))
+        for one in rules
+        if one.access
+        for each in (*(one.access.allow or ()), *(one.access.deny or ()))
+    }
+    if not wanted:
+        return ()
+    rows = (
+        NetworkList.objects.filter(pk__in=wanted).order_by("pk").values_list("pk", "account__name", "name", "entries")
+    )
+    return tuple(
+        model.NetworkList(f"net-{pk}", f"{account}/{name}", networks_of(entries)) for pk, account, name, entries in rows
+    )
+
+
+def networks_of(entries: Iterable[dict[str, str]]) -> tuple[str, ...]:
+    """The networks that have not expired."""
+    moment = now()
+    return tuple(
+        each["network"] for each in entries if "expires_at" not in each or read_instant(each["expires_at"]) > moment
+    )

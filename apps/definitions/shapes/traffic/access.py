@@ -1,0 +1,94 @@
+"""The shapes of a NetworkList, and of the block of a policy that names such lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator
+
+from apps.compiler.checks.access import MAX_NETWORKS
+from apps.compiler.grammar import GrammarError
+from apps.compiler.model import access as model
+from apps.core.errors import FieldError
+from apps.definitions.shapes.base.networks import NetworkBlock
+from apps.definitions.shapes.base.shape import UNORDERED, About, Check, Data, Distinct, Shape, Wrong
+from apps.definitions.shapes.base.words import ByName, Instant, at_most, text, whole
+
+MAX_REASON = 120
+MOST_LISTS = 8
+
+
+def _reason(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_REASON or value != value.strip():
+        raise GrammarError("reason", f"Use at most {MAX_REASON} printable characters, without spaces at the ends.")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkEntry(Shape):
+    """One network of a list."""
+
+    network: Annotated[NetworkBlock, About("The network in CIDR.", "Network", example="192.0.2.0/24")]
+    expires_at: Annotated[
+        Instant | None,
+        About("When it leaves the list (UTC); never where it is left out.", "Until", absent_when_empty=True),
+    ] = None
+    reason: Annotated[
+        Annotated[str, text(_reason, "text", MAX_REASON, blank=True)],
+        About("Why it is in the list, for people.", "Reason", absent_when_empty=True),
+    ] = ""
+
+
+def _each_once(entries: Sequence[NetworkEntry], _data: Data) -> None:
+    seen: set[str] = set()
+    twins = []
+    for index, entry in enumerate(entries):
+        if entry.network in seen:
+            twins.append(FieldError(f"/{index}/network", "twice", "Another entry of the list has the same network."))
+        seen.add(entry.network)
+    if twins:
+        raise Wrong(*twins)
+
+
+def _by_network(entries: Sequence[NetworkEntry]) -> tuple[NetworkEntry, ...]:
+    return tuple(sorted(entries, key=lambda entry: entry.network))
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkListSpec(Shape):
+    """Networks under one name that policies of the account let in or keep out; a change of it takes no reload."""
+
+    entries: Annotated[
+        tuple[NetworkEntry, ...],
+        at_most(MAX_NETWORKS, "networks in one list"),
+        Check(_each_once),
+        AfterValidator(_by_network),
+        About("The networks, each once.", most=MAX_NETWORKS),
+    ] = ()
+
+
+_LISTS: Any = (at_most(MOST_LISTS, "lists"), Distinct(), UNORDERED)
+
+
+@dataclass(frozen=True, slots=True)
+class Access(model.Access, Shape):
+    """Which networks may ask."""
+
+    sparse: ClassVar = True
+
+    allow: Annotated[
+        tuple[ByName, ...] | None,
+        *_LISTS,
+        About("Lists of networks: others are refused. Empty lets everybody in.", "Let in only", example="offices"),
+    ] = None
+    deny: Annotated[
+        tuple[ByName, ...] | None,
+        *_LISTS,
+        About("Lists of networks that are refused, whatever allow says.", "Keep out"),
+    ] = None
+    status: Annotated[
+        Annotated[int, whole(400, 599)] | None,
+        About("The status of the refusal; 403 where nothing is said.", "Status"),
+    ] = None

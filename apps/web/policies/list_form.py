@@ -1,0 +1,59 @@
+"""The form of a list of networks: an entry on each line, `192.0.2.0/24 2027-01-31T00:00:00Z why`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from apps.accounts.actors import Actor
+from apps.definitions.models import NetworkList
+from apps.web.kit.shape_fields import NAME_HINT
+
+ENTRIES = "/spec/entries"
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z")
+
+
+class NetworkListForm(forms.Form):
+    """The name of a new list, and the entries of any."""
+
+    use_required_attribute = False
+
+    def __init__(self, data: QueryDict | None, *, stored: NetworkList | None, actor: Actor) -> None:
+        super().__init__(data, initial={ENTRIES: written(stored.entries)} if stored else None)
+        if stored is None:
+            self.fields["/name"] = forms.CharField(label="Name", max_length=63, help_text=NAME_HINT)
+            if actor.is_operator:
+                hint = "The account that owns the list. Default: the operator's account."
+                self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
+        self.fields[ENTRIES] = forms.CharField(
+            label="Networks",
+            required=False,
+            help_text="One per line: the network, then until when (UTC) and why, if you like: "
+            "192.0.2.0/24 2027-01-31T00:00:00Z scans our login",
+            widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "mono"}),
+        )
+
+    def spec(self) -> dict[str, Any]:
+        """The document of what was typed."""
+        lines = (line.strip() for line in self.cleaned_data[ENTRIES].splitlines())
+        return {"entries": [entry_of(line) for line in lines if line]}
+
+
+def entry_of(line: str) -> dict[str, str]:
+    """One line as an entry."""
+    network, _, rest = line.partition(" ")
+    until, _, reason = rest.strip().partition(" ")
+    if not _INSTANT.fullmatch(until):
+        until, reason = "", rest
+    fields = {"network": network, "expires_at": until, "reason": reason.strip()}
+    return {name: value for name, value in fields.items() if value}
+
+
+def written(entries: list[dict[str, str]]) -> str:
+    """Stored entries as lines."""
+    return "\n".join(
+        " ".join(each[name] for name in ("network", "expires_at", "reason") if name in each) for each in entries
+    )

@@ -1,0 +1,104 @@
+"""Lists of networks: all of them, one with its entries and users, its form, its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.audit.selectors import entries_of
+from apps.core.clock import now
+from apps.definitions.affected_targets import users_of_list
+from apps.definitions.models import NetworkList
+from apps.definitions.selectors import network_lists, only
+from apps.definitions.shapes.base.words import read_instant
+from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import Typed, deleted, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.policies.list_form import ENTRIES, NetworkListForm
+
+SHOWN = 200
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Every list that the actor sees, and how many networks it has."""
+    rows = list(network_lists(request.actor)[: SHOWN + 1])
+    context = {"rows": rows[:SHOWN], "more": len(rows) > SHOWN, "shown": SHOWN}
+    return show(request, "pages/network_lists/list.html", context)
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One list: its networks, who uses it."""
+    row = only(network_lists(request.actor), pk)
+    policies, routes = users_of_list(row)
+    moment = now()
+    networks = [
+        {**each, "until": until, "expired": until is not None and until <= moment}
+        for each in row.entries[:SHOWN]
+        for until in [read_instant(each["expires_at"]) if "expires_at" in each else None]
+    ]
+    context = {
+        "network_list": row,
+        "networks": networks,
+        "count": len(row.entries),
+        "shown": SHOWN,
+        "policies": policies,
+        "routes": routes,
+        "entries": entries_of(request.actor, "NetworkList", pk, limit=8),
+    }
+    return show(request, "pages/network_lists/detail.html", context)
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """A list of the actor's account, or of one that an operator names."""
+    return _form(request, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """Change its networks."""
+    return _form(request, only(network_lists(request.actor), pk))
+
+
+def _form(request: PageRequest, stored: NetworkList | None) -> HttpResponse:
+    request.actor.may_write()
+    form = NetworkListForm(request.POST or None, stored=stored, actor=request.actor)
+    if form.is_bound and form.is_valid():
+        typed = Typed(
+            kind="NetworkList",
+            row=stored,
+            name=form.cleaned_data.get("/name", ""),
+            account=form.cleaned_data.get("/account") or None,
+            spec=form.spec(),
+            version=version_sent(request) if stored else None,
+        )
+        saved = save_or_attach_errors(request, typed, lambda invalid: attach_errors(form, invalid))
+        if saved is not None:
+            tell(request, typed, saved, f"List {saved.name} is saved. Nodes follow it moments later, without a reload.")
+            return redirect("web:network-list", saved.pk)
+    context: dict[str, Any] = {
+        "form": form,
+        "entries_field": form[ENTRIES],
+        "stored": stored,
+        "version": version_shown(request, stored),
+    }
+    return show(request, "pages/network_lists/form.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a list that no policy and no route names any more, once its name was typed."""
+    request.actor.may_write()
+    row = only(network_lists(request.actor), pk)
+    if request.POST.get("confirm") != row.name:
+        messages.error(request, f"Type {row.name} to delete it.")
+        return redirect("web:network-list", pk)
+    gone = deleted(request, "NetworkList", row, f"List {row.name} is deleted.")
+    return redirect("web:network-lists") if gone else redirect("web:network-list", pk)

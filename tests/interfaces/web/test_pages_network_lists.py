@@ -1,0 +1,78 @@
+"""The pages of lists of networks: lines become entries and lines again, and who uses a list is shown."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from apps.accounts.actors import Actor
+from apps.definitions.models import NetworkList
+from apps.definitions.services import save_object
+from apps.web.policies.list_form import entry_of, written
+from tests.interfaces.people import client_of
+
+LINES = {
+    "192.0.2.0/24": {"network": "192.0.2.0/24"},
+    "192.0.2.0/24 our offices": {"network": "192.0.2.0/24", "reason": "our offices"},
+    "192.0.2.0/24 2027-01-31T00:00:00Z": {"network": "192.0.2.0/24", "expires_at": "2027-01-31T00:00:00Z"},
+    "2001:db8::/48 2027-01-31T00:00:00Z scans us": {
+        "network": "2001:db8::/48",
+        "expires_at": "2027-01-31T00:00:00Z",
+        "reason": "scans us",
+    },
+}
+
+
+@pytest.fixture
+def stored(tutorial_env: Actor, acme: Actor) -> NetworkList:
+    entries = [{"network": "192.0.2.0/24", "expires_at": "2020-01-31T00:00:00Z", "reason": "scans us"}]
+    row: NetworkList = save_object(actor=acme, kind="NetworkList", name="bad", spec={"entries": entries})
+    return row
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_is_an_entry_and_a_line_again(line: str) -> None:
+    assert entry_of(line) == LINES[line]
+    assert written([LINES[line]]) == line
+
+
+def test_lines_become_a_list(tutorial_env: Actor, acme: Actor) -> None:
+    sent = {"/name": "bad", "/spec/entries": "192.0.2.0/24 scans us\r\n\r\n 198.51.100.0/24 2027-01-31T00:00:00Z \r\n"}
+    client_of(acme).post(reverse("web:network-list-new"), sent)
+    assert NetworkList.objects.get().entries == [
+        {"network": "192.0.2.0/24", "reason": "scans us"},
+        {"network": "198.51.100.0/24", "expires_at": "2027-01-31T00:00:00Z"},
+    ]
+
+
+def test_a_wrong_line_is_said_beside_the_field(tutorial_env: Actor, acme: Actor) -> None:
+    sent = {"/name": "bad", "/spec/entries": "192.0.2.1/24"}
+    answer = client_of(acme).post(reverse("web:network-list-new"), sent)
+    assert answer.status_code == 422
+    assert "canonical form: 192.0.2.0/24" in " ".join(answer.context["form"].errors["/spec/entries"])
+
+
+def test_the_form_saves_what_it_shows_unchanged(stored: NetworkList, acme: Actor) -> None:
+    url, client = reverse("web:network-list-edit", args=[stored.pk]), client_of(acme)
+    shown = client.get(url).context["form"]["/spec/entries"].value()
+    client.post(url, {"/spec/entries": shown, "version": "1"})
+    stored.refresh_from_db()
+    assert stored.version == 1
+
+
+def test_the_page_names_networks_and_users(stored: NetworkList, acme: Actor) -> None:
+    spec = {"rules": {"access": {"deny": ["bad"]}}}
+    save_object(actor=acme, kind="Policy", name="who", spec=spec)
+    page = client_of(acme).get(reverse("web:network-list", args=[stored.pk])).content.decode()
+    for words in ("192.0.2.0/24", "scans us", "expired", "who"):
+        assert words in page
+    client_of(acme).post(reverse("web:network-list-delete", args=[stored.pk]), {"confirm": "bad"})
+    assert NetworkList.objects.exists()
+
+
+def test_a_list_that_nobody_uses_is_deleted_by_its_name(stored: NetworkList, acme: Actor) -> None:
+    url = reverse("web:network-list-delete", args=[stored.pk])
+    client_of(acme).post(url, {"confirm": "other"})
+    assert NetworkList.objects.exists()
+    client_of(acme).post(url, {"confirm": "bad"})
+    assert not NetworkList.objects.exists()
