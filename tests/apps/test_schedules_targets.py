@@ -255,3 +255,17 @@ def test_what_is_sent_holds_what_the_caller_of_a_trigger_sent(acme: Actor, recei
     run = ScheduleRun.objects.select_related("schedule__account").get(pk=made.pk)
     run.body = '{"ref": "main"}'
     assert json.loads(webhook.body_of(run))["data"]["sent"] == '{"ref": "main"}'
+
+
+def test_a_policy_is_closed_and_opened_again(acme: Actor) -> None:
+    def closed(enabled: bool) -> dict[str, Any]:
+        return {"rules": {"maintenance": {"enabled": enabled}}}
+
+    policy = save_object(actor=acme, kind="Policy", name="closed", spec=closed(False))
+    target = {"object": {"kind": "Policy", "name": "closed", "spec": closed(True)}, "restore_after_s": 60}
+    assert executed(acme, {"change": target}).state == "done"
+    policy.refresh_from_db()
+    assert policy.rules == closed(True)["rules"]
+    assert due_now().state == "done"
+    policy.refresh_from_db()
+    assert policy.rules == closed(False)["rules"]

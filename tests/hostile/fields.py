@@ -114,6 +114,14 @@ POLICY_RULES: Document = {
         "ipv6_prefix": 64, "counted_for": "account", "action": "reject", "log_only": False, "exempt": ["192.0.2.0/24"],
         "clients": 1000, "ban_after": 5, "ban_within_s": 60, "ban_for_s": 600,
     },
+    "error_pages": {"statuses": [503], "content_type": "text/html", "body": "x", "intercept": True},
+    "body": {"max_bytes": 1, "buffered": True},
+    "timeouts": {"response_ms": 1, "tunnel_ms": 1},
+    "retries": {"after_sending": False},
+    "split": {
+        "stick_by": "cookie", "header": "X-A", "cookie": "a", "max_age_s": 1, "secure": True, "http_only": True,
+        "same_site": "lax",
+    },
 }  # fmt: skip
 # The same for what only a pool of tcp, or of gRPC, may say.
 POOL_OF_TCP: Document = {"protocol": "tcp", "health_check": {"kind": "tcp", "send": "PING", "expect": "+PONG"}}
@@ -305,6 +313,10 @@ RULES: dict[str, Legal] = {
     "client_limit/action": one_of("reject", "tarpit", "silent_drop"), "log_only": boolean, "exempt": is_network,
     "client_limit/clients": whole(100, 2_000_000), "ban_after": whole(1, 10**6), "ban_within_s": whole(10, 3600),
     "ban_for_s": whole(10, 86_400),
+    "statuses": whole(400, 599), "intercept": boolean, "max_bytes": whole(0, 10**12), "buffered": boolean,
+    "response_ms": MS, "tunnel_ms": MS, "after_sending": boolean, "stick_by": one_of("cookie", "address", "header"),
+    "split/header": header_name, "split/cookie": text(64, r"[A-Za-z][A-Za-z0-9_-]*"),
+    "split/max_age_s": whole(1, 31_536_000),
     "kind": one_of("operator", "customer", "none", "rate", "connections"),
     "account": NAME, "suspended": boolean, **{f"quotas/{name}": whole(0, 10**9) for name in DEFAULTS},
     "latitude": real(-90, 90), "longitude": real(-180, 180), "drained": boolean, "latency/to": NAME,

@@ -10,7 +10,9 @@ from apps.compiler import client_limits, grammar, header_text
 from apps.compiler.checks.access import errors_of_access, refusing_status
 from apps.compiler.checks.examination import Notes
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules
+from apps.compiler.grammars import cookies
+from apps.compiler.grammars.servers import cookie_name
+from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules, Split
 from apps.compiler.model.shared import LoadBalancer
 
 Asked = tuple[str, Callable[[object], object], object]
@@ -70,6 +72,8 @@ def _asked(rules: Rules) -> Iterator[Asked]:
         for network in rules.maintenance.allow or ():
             yield "maintenance.allow", _network, network
     yield from _of_client_limit(rules.client_limit)
+    yield from _of_answers(rules)
+    yield from _of_split(rules.split)
 
 
 def _of_client_limit(said: ClientLimit | None) -> Iterator[Asked]:
@@ -87,6 +91,29 @@ def _of_client_limit(said: ClientLimit | None) -> Iterator[Asked]:
     yield "client_limit.key_name", client_limits.key_name, said.key_name
     for network in said.exempt or ():
         yield "client_limit.exempt", _network, network
+
+
+def _of_answers(rules: Rules) -> Iterator[Asked]:
+    if rules.error_pages:
+        for status in rules.error_pages.statuses or ():
+            yield "error_pages.statuses", _error_status, status
+        yield "error_pages.content_type", grammar.content_type, rules.error_pages.content_type
+        yield "error_pages.body", grammar.body, rules.error_pages.body
+    if rules.body:
+        yield "body.max_bytes", _bytes, rules.body.max_bytes
+    if rules.timeouts:
+        yield "timeouts.response_ms", _time_ms, rules.timeouts.response_ms
+        yield "timeouts.tunnel_ms", _time_ms, rules.timeouts.tunnel_ms
+
+
+def _of_split(split: Split | None) -> Iterator[Asked]:
+    if split is None:
+        return
+    yield "split.stick_by", cookies.stick_by, split.stick_by
+    yield "split.header", grammar.header_name, split.header
+    yield "split.cookie", cookie_name, split.cookie
+    yield "split.max_age_s", _seconds, split.max_age_s
+    yield "split.same_site", cookies.same_site, split.same_site
 
 
 def _of_headers(block: str, changes: HeaderChanges | None, name: Callable[[object], str]) -> Iterator[Asked]:
@@ -118,6 +145,18 @@ def _one_of(words: frozenset[str]) -> Callable[[object], object]:
         return value
 
     return ask
+
+
+def _error_status(value: object) -> int:
+    return grammar.integer(value, 400, 599)
+
+
+def _bytes(value: object) -> int:
+    return grammar.integer(value, 0, 1_000_000_000_000)
+
+
+def _time_ms(value: object) -> int:
+    return grammar.integer(value, 1, grammar.MAX_TIME_MS)
 
 
 def _seconds(value: object) -> int:

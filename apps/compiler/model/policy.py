@@ -92,6 +92,52 @@ class ClientLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorPages:
+    """The page that clients get with some statuses: of HAProxy's own errors, with `intercept` of servers' as well."""
+
+    statuses: tuple[int, ...] | None = None
+    content_type: str | None = None
+    body: str | None = None
+    intercept: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long a server may take to answer, and how long an upgraded connection may be silent, instead of the pool."""
+
+    response_ms: int | None = None
+    tunnel_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """How large the body of a request may be, and whether it is waited for before a server is chosen."""
+
+    max_bytes: int | None = None
+    buffered: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Whether a request that a server may have got already is sent again (only methods that may be repeated are)."""
+
+    after_sending: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """By what a client of a split stays on its side: `cookie`, `address` or `header`."""
+
+    stick_by: str | None = None
+    header: str | None = None
+    cookie: str | None = None
+    max_age_s: int | None = None
+    secure: bool | None = None
+    http_only: bool | None = None
+    same_site: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """The blocks; None for one of which nothing is said."""
 
@@ -103,6 +149,11 @@ class Rules:
     rewrite: Rewrite | None = None
     maintenance: Maintenance | None = None
     client_limit: ClientLimit | None = None
+    error_pages: ErrorPages | None = None
+    body: Body | None = None
+    timeouts: Timeouts | None = None
+    retries: Retries | None = None
+    split: Split | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,5 +66,5 @@ def _text(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, tuple):
         pairs = value and isinstance(value[0], tuple)
-        return ", ".join(as_texts(dict(value)) if pairs else value) or "none"
+        return ", ".join(as_texts(dict(value)) if pairs else map(str, value)) or "none"
     return str(value)

@@ -24,6 +24,7 @@ class Text(forms.CharField):
     """
 
     type = "string"
+    has_numbers = False
 
     def validate(self, value: object) -> None:
         """Nothing here."""
@@ -65,6 +66,7 @@ def form_field(field: Field, widget: forms.Widget | None = None) -> forms.Field:
         widget=widget,
     )
     made.type = type_of
+    made.has_numbers = field.many and schema.get("type") == "integer"
     return made
 
 
@@ -74,11 +76,18 @@ def typed(field: forms.Field, text: Any) -> Any:
         return text
     if field.type in LISTS:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if field.has_numbers:
+            return [_number(line) for line in lines] or None
         return (pairs(lines) if field.type == "object" else lines) or None
     text = text.strip().replace("\r\n", "\n")
     if field.type == "boolean":
         return {"true": True, "false": False}.get(text)
-    return int(text) if field.type == "integer" and re.fullmatch(r"[0-9]{1,12}", text) else text or None
+    return _number(text) if field.type == "integer" and text else text or None
+
+
+def _number(text: str) -> int | str:
+    """The number where one was typed, else the text, for the document to refuse."""
+    return int(text) if re.fullmatch(r"[0-9]{1,12}", text) else text
 
 
 def pairs(entries: list[str]) -> dict[str, str] | list[str]:
@@ -94,7 +103,7 @@ def written(value: object) -> str:
     if isinstance(value, dict):
         value = as_texts(value)
     if isinstance(value, list | tuple):
-        return "\n".join(value)
+        return "\n".join(map(str, value))
     if isinstance(value, float):
         return f"{value:g}"
     return "" if value is None else str(value)

@@ -7,7 +7,7 @@ them grows with the number of routes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from apps.compiler.bundle import bind_variable
@@ -37,7 +37,13 @@ from apps.compiler.targets.haproxy.overflow.admission import Rules, add_release,
 from apps.compiler.targets.haproxy.overflow.ceilings import add_idle_rule, add_source_rules
 from apps.compiler.targets.haproxy.overflow.local_traffic import add_home_rules, other_regions, own_region
 from apps.compiler.targets.haproxy.overflow.remote_traffic import tcp_marker
-from apps.compiler.targets.haproxy.policies.attach import add_policies
+from apps.compiler.targets.haproxy.policies.attach import (
+    add_lookup_of_rules,
+    add_pages,
+    add_policies,
+    add_sides,
+    used_rules,
+)
 from apps.compiler.targets.haproxy.refusals import add_circle_guard, add_loop_guard, add_request_refusals
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Document, Expanded, Section, Value
@@ -111,15 +117,18 @@ def _add_http_rules(
     _add_client_facts(section, listener)
     add_lookup(section, load_balancer.id, maps)
     _add_counters(section)
-    _add_action(section, load_balancer, maps)
+    used = used_rules(load_balancer)
+    add_lookup_of_rules(section, used, map_path(load_balancer.id, "rules"))
+    _add_action(section, load_balancer, maps, lambda is_split: add_sides(section, used, listener, is_split))
     if not listener.default_pool_id:
         no_action = ("if", "!", "{", "var(txn.action)", "-m", "found", "}")
         plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
         section.add("http-request", "return", "status", "404", *plain, *no_action)
     _add_rewrites(section, load_balancer)
-    add_policies(section, own, load_balancer, listener, partial(map_path, load_balancer.id))
+    add_policies(section, used, own, load_balancer, listener, partial(map_path, load_balancer.id))
     if own is not None:
         _add_overflow(section, snapshot, own, listener)
+    add_pages(section, used, map_path(load_balancer.id, "pages"))
     section.add("use_backend", REDIRECT_BACKEND, "if", "{", "var(txn.action)", "-m", "beg", REDIRECT, "}")
     found = ("if", "{", "var(txn.action)", "-m", "found", "}")
     section.add("use_backend", "%[var(txn.action)]", *found)
@@ -179,12 +188,15 @@ def add_latency(section: Section) -> None:
     section.add("http-response", "sc-inc-gpc0(1)", *here)
 
 
-def _add_action(section: Section, load_balancer: LoadBalancer, maps: RouteMaps) -> None:
+def _add_action(
+    section: Section, load_balancer: LoadBalancer, maps: RouteMaps, add_sides: Callable[[tuple[str, ...]], None]
+) -> None:
     """`txn.action` from the map; of a split, the pool whose threshold is the first above a drawn number."""
     action = f"var(txn.route),map_str({map_path(load_balancer.id, 'action')})"
     section.add("http-request", "set-var(txn.action)", action)
-    is_split = ("if", "{", "var(txn.action)", "-m", "beg", SPLIT, "}")
-    section.add("http-request", "set-var(txn.drawn)", "rand(1000)", *is_split)
+    is_split = ("{", "var(txn.action)", "-m", "beg", SPLIT, "}")
+    section.add("http-request", "set-var(txn.drawn)", "rand(1000)", "if", *is_split)
+    add_sides(is_split)
     for position in range(1, _positions(maps) + 1):
         above = ("{", f"var(txn.action),field({2 * position},|),sub(txn.drawn)", "-m", "int", "gt", "0", "}")
         drawn = ("if", "{", "var(txn.drawn)", "-m", "found", "}")

@@ -11,6 +11,7 @@ the listeners of http and for those of https (`maps/lb-1-https-exact.map`):
 | `maps/lb-1-rewrite.map` | route with a prefix rewrite | `<length of the prefix>|<new prefix>` |
 | `maps/lb-1-rules.map` | route with policies | the codes of the blocks that hold (policies/attach.py) |
 | `maps/lb-1-limits.map` | route with a limit per client | its terms (policies/client_limit.py) |
+| `maps/lb-1-pages.map` | a line of an error page | its text (policies/error_pages.py) |
 
 A group (`group-9`, named after its best route) stands for the ordered candidates of one key of which the best has
 conditions: routes of the same host only, because the wildcard is looked up after the exact host has given up.
@@ -27,7 +28,7 @@ from itertools import accumulate
 from apps.compiler.matching.hosts import ANY, SUFFIX
 from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
 from apps.compiler.routing import is_conditional, number_of, rank
-from apps.compiler.targets.haproxy.policies.attach import rules_map
+from apps.compiler.targets.haproxy.policies.attach import pages_map, rules_map
 from apps.compiler.targets.haproxy.policies.client_limit import limits_map
 
 SPLIT = "split|"
@@ -61,6 +62,7 @@ class RouteMaps:
     rewrite: Entries
     rules: Entries
     limits: Entries
+    pages: Entries
     groups: tuple[Group, ...]
     suffix_labels: tuple[int, ...] = ()
     any_host: bool = False
@@ -72,6 +74,8 @@ class RouteMaps:
             names |= {"rules": self.rules}
         if self.limits:
             names |= {"limits": self.limits}
+        if self.pages:
+            names |= {"pages": self.pages}
         return {map_path(load_balancer_id, name): entries for name, entries in names.items()}
 
 
@@ -101,6 +105,7 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         {route.id: rewrite_of(route) for route in load_balancer.routes if route.prefix_rewrite is not None},
         rules_map(load_balancer),
         limits_map(load_balancer),
+        pages_map(load_balancer),
         tuple(sorted(groups, key=lambda group: number_of(group.id))),
         tuple(sorted({name.count(".") for name in wildcards if name.startswith(SUFFIX)}, reverse=True)),
         ANY in wildcards,

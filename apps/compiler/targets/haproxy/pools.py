@@ -22,7 +22,7 @@ _ALGORITHMS = {
 }
 
 
-def add_pool(document: Document, pool: Pool, defaults: str, region: OwnRegion) -> None:
+def add_pool(document: Document, pool: Pool, defaults: str, region: OwnRegion) -> Section:
     """One backend; without servers HAProxy answers 503 for it."""
     section = document.section("backend", pool.id, "from", defaults, owner=pool.id)
     section.add("balance", _ALGORITHMS[pool.balance])
@@ -34,6 +34,7 @@ def add_pool(document: Document, pool: Pool, defaults: str, region: OwnRegion) -
     add_bounds(section, pool, region)
     for server in _in_order(pool):
         section.add("server", *_server(server), *cookie_of(pool, server, region), owner=server.id)
+    return section
 
 
 def _add_way(section: Section, pool: Pool) -> None:
@@ -64,7 +65,7 @@ def _server(server: Server) -> tuple[Argument, ...]:
     return (server.id, address, "weight", Value(str(weight)), *disabled, *backup)
 
 
-def add_queue(document: Document, pool: Pool, defaults: str, region: OwnRegion) -> None:
+def add_queue(document: Document, pool: Pool, defaults: str, region: OwnRegion) -> Section:
     """The pool's twin in which requests wait when every region is full: each server takes a few, the rest queue."""
     section = document.section("backend", pool.id.replace("pool-", "queue-"), "from", defaults, owner=pool.id)
     section.add("balance", _ALGORITHMS[Balance.LEASTCONN])
@@ -79,6 +80,7 @@ def add_queue(document: Document, pool: Pool, defaults: str, region: OwnRegion) 
         tracked = ("track", f"{pool.id}/{server.id}") if tracks else ()
         cookie = cookie_of(pool, server, region)
         section.add("server", *_server(server), "maxconn", str(slots), *tracked, *cookie, owner=server.id)
+    return section
 
 
 def add_fixed_response(document: Document, route: Route, response: FixedResponse) -> None:

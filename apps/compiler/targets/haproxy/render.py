@@ -41,6 +41,7 @@ from apps.compiler.targets.haproxy.overflow.remote_traffic import (
 )
 from apps.compiler.targets.haproxy.policies import client_tables
 from apps.compiler.targets.haproxy.policies.access import network_maps
+from apps.compiler.targets.haproxy.policies.forwarding import add_timeouts_of_pool, timed_pools
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
 from apps.compiler.targets.haproxy.servers.own_region import OwnRegion
 from apps.compiler.targets.haproxy.servers.tls import (
@@ -140,11 +141,14 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
             add_listener(document, snapshot, front, listener, maps)
     add_certificates_shown(document, snapshot.pools)
     region = OwnRegion(snapshot.region_id, len(own.nodes) if own is not None else 0)
+    timed = timed_pools(snapshot.load_balancers)
     for pool in sorted(snapshot.pools, key=lambda pool: number_of(pool.id)):
         defaults = defaults_of(pool, snapshot)
-        add_pool(document, pool, defaults, region)
+        sections = [add_pool(document, pool, defaults, region)]
         if own is not None and needs_queue(pool):
-            add_queue(document, pool, defaults, region)
+            sections.append(add_queue(document, pool, defaults, region))
+        for section in sections if pool.id in timed else ():
+            add_timeouts_of_pool(section)
     for front in fronts:
         for route in sorted(front.routes, key=lambda route: route.id):
             if route.fixed_response is not None:

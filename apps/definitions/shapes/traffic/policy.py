@@ -31,6 +31,8 @@ from apps.definitions.shapes.base.words import (
 )
 from apps.definitions.shapes.traffic.access import Access
 from apps.definitions.shapes.traffic.client_limit import ClientLimit
+from apps.definitions.shapes.traffic.policy_answers import Body, ErrorPages
+from apps.definitions.shapes.traffic.policy_forwarding import Retries, Split, Timeouts
 
 MOST_HEADERS = 30
 MOST_ORIGINS = 20
@@ -258,6 +260,11 @@ class Rules(model.Rules, Shape):
     rewrite: Annotated[Rewrite | None, About("What servers get instead.", "Rewrite")] = None
     maintenance: Annotated[Maintenance | None, About("A page instead of the service.", "Maintenance page")] = None
     client_limit: Annotated[ClientLimit | None, About("How much one client may ask for.", "Limit per client")] = None
+    error_pages: Annotated[ErrorPages | None, About("Your own page with some statuses.", "Error pages")] = None
+    body: Annotated[Body | None, About("What bodies of requests may be.", "Request body")] = None
+    timeouts: Annotated[Timeouts | None, About("Times instead of those of the pool.", "Timeouts")] = None
+    retries: Annotated[Retries | None, About("Which requests are sent once more.", "Retries")] = None
+    split: Annotated[Split | None, About("Clients stay on their side of a split.", "Canary that stays")] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:

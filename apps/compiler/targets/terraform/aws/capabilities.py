@@ -82,6 +82,11 @@ RULES: Sentences = {
         "Give the route a fixed response for that time.",
     ),
     "client_limit": ("ALB: limits per client need AWS WAF, which is not rendered.", "Serve the route from a fleet."),
+    "error_pages": ("ALB: errors have its own short pages.", "Let the servers answer with a page."),
+    "body": ("ALB: bodies are bounded by nothing but its own limits.", "Let the servers refuse long bodies."),
+    "timeouts": ("ALB: the idle timeout is that of the whole load balancer.", "Set the timeout of the pool."),
+    "retries": ("ALB: it repeats nothing, and nothing can be said of it.", "Leave retries out."),
+    "split": ("ALB: clients that stay on their side of a split were not tried.", "Let the servers set a cookie."),
 }
 
 

@@ -85,6 +85,11 @@ RULES: Sentences = {
         "Google: limits per client need Cloud Armor, which is not rendered.",
         "Serve the route from a fleet.",
     ),
+    "error_pages": ("Google: pages for errors were not tried.", "Let the servers answer with a page."),
+    "body": ("Google: bodies cannot be bounded.", "Let the servers refuse long bodies."),
+    "timeouts": ("Google: the timeout is that of a whole backend service.", "Set the timeout of the pool."),
+    "retries": ("Google: retries of some routes were not tried.", "Leave retries out."),
+    "split": ("Google: clients that stay on their side of a split were not tried.", "Let the servers set a cookie."),
 }
 
 
