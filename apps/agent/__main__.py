@@ -33,10 +33,10 @@ TICK = 0.2
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="spillway-agent", description="Owns the HAProxy of one node.")
+    parser = argparse.ArgumentParser(prog="spillway-agent", description="Run the HAProxy of one node.")
     parser.add_argument("--name", required=True, help="the node's name, for logs and certificates")
     parser.add_argument("--state-dir", required=True, type=Path, help="private directory for releases, sockets, state")
-    parser.add_argument("--address", default="127.0.0.1", help="address of listeners without a static one")
+    parser.add_argument("--address", default="127.0.0.1", help="address of listeners without a static IP")
     parser.add_argument("--port-offset", default=0, type=int, help="added to the ports of such listeners")
     parser.add_argument("--unix", type=Path, help="listen on this Unix socket")
     parser.add_argument("--listen", help="listen on HOST:PORT with mutual TLS")
@@ -47,43 +47,45 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--user",
         default=default_user(),
-        help="when started as root: the user that haproxy becomes, haproxy where there is one; empty for root",
+        help="when started as root: the user that haproxy switches to; default: haproxy, if it exists; empty for root",
     )
     parser.add_argument("--soak", default=30.0, type=float, help="seconds until a release is the last known good")
-    parser.add_argument("--reload-gap", default=2.0, type=float, help="least seconds between two reloads")
+    parser.add_argument("--reload-gap", default=2.0, type=float, help="minimum seconds between two reloads")
     parser.add_argument(
         "--check-timeout",
         default=15.0,
         type=float,
-        help="least seconds that haproxy -c and the trial start may take; a large bundle is given more",
+        help="minimum time limit, in seconds, of haproxy -c and the trial start; larger bundles get more",
     )
     parser.add_argument(
         "--confirm-timeout",
         default=15.0,
         type=float,
-        help="least seconds that a new worker has to answer; a large bundle is given more",
+        help="minimum seconds that a new worker has to answer; larger bundles get more",
     )
-    parser.add_argument("--drift-every", default=10.0, type=float, help="seconds between two looks for drift")
-    parser.add_argument("--leave-running", action="store_true", help="do not end haproxy when the agent ends")
+    parser.add_argument("--drift-every", default=10.0, type=float, help="seconds between two drift checks")
+    parser.add_argument("--leave-running", action="store_true", help="keep haproxy running when the agent stops")
     parser.add_argument(
         "--resolver",
         default=[],
         type=name_server,
         action="append",
         metavar="ADDRESS[:PORT]",
-        help="a name server for servers' names, may be given again; else those of /etc/resolv.conf",
+        help="a name server for servers' names; repeat for more; default: those of /etc/resolv.conf",
     )
-    parser.add_argument("--interface", default="", help="where static IPs of VRRP are put; else the one of --address")
+    parser.add_argument(
+        "--interface", default="", help="interface for static IPs of VRRP; default: the one of --address"
+    )
     parser.add_argument("--bgp-as", default=0, type=int, help="AS number by which this node announces static IPs")
     parser.add_argument(
-        "--bgp-neighbour", default=[], type=neighbour, action="append", metavar="AS@ADDRESS", help="a router to tell"
+        "--bgp-neighbour", default=[], type=neighbour, action="append", metavar="AS@ADDRESS", help="a BGP router"
     )
     parser.add_argument("--bgp-password-file", type=Path, help="password of the sessions with the routers (TCP MD5)")
     parser.add_argument("--keepalived", default="keepalived", help="the binary")
     parser.add_argument("--bird", default="bird", help="the binary")
-    parser.add_argument("--drain", action="store_true", help="give the static IPs away, keep serving, and leave")
-    parser.add_argument("--undrain", action="store_true", help="take part in holding static IPs again, and leave")
-    parser.add_argument("--stop", action="store_true", help="end every haproxy of this state directory and leave")
+    parser.add_argument("--drain", action="store_true", help="hand over the static IPs, keep serving, and exit")
+    parser.add_argument("--undrain", action="store_true", help="hold static IPs again, and exit")
+    parser.add_argument("--stop", action="store_true", help="stop every haproxy of this state directory, and exit")
     return parser.parse_args(words)
 
 
@@ -95,7 +97,7 @@ def neighbour(word: str) -> tuple[int, str]:
     try:
         return int(number), str(ipaddress.ip_address(address))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{address!r} is no IP address") from None
+        raise argparse.ArgumentTypeError(f"{address!r} is not an IP address") from None
 
 
 def name_server(word: str) -> tuple[str, int]:
@@ -106,7 +108,9 @@ def name_server(word: str) -> tuple[str, int]:
     try:
         return str(ipaddress.ip_address(address)), int(port)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{word!r} is no address of a name server, such as 192.0.2.53:53") from None
+        raise argparse.ArgumentTypeError(
+            f"{word!r} is not an address of a name server, such as 192.0.2.53:53"
+        ) from None
 
 
 def interface_of(address: str) -> str:

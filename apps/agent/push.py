@@ -97,7 +97,7 @@ class Push:
     def _fence(self, generation: int) -> None:
         self._guards.fence(generation, self.node.confirmed.generation)
         if self.node.stopping:
-            raise Unavailable("This agent is being stopped.", "switch")
+            raise Unavailable("This agent is stopping.", "switch")
 
     def _check_words(self, body: BundleBody) -> None:
         """What programs with more rights than haproxy would read."""
@@ -136,7 +136,7 @@ class Push:
         except Crashed as crash:
             if (live := self._releases.live()) is not None:
                 attempt(live, self._releases.manifest(live), self.node.confirmed.generation)
-            raise Refusal(f"{crash.message} It does so each time, and only on these files.", crash.stage) from crash
+            raise Refusal(f"{crash.message} It crashes each time, and only on these files.", crash.stage) from crash
 
     def _write_node_cfg(self, draft: Path, manifest: Manifest, generation: int) -> None:
         text = self.node.node_cfg(manifest, generation)

@@ -127,11 +127,11 @@ class Settings:
         """The same for what addresses that move need."""
         found = []
         if self.interface and not INTERFACE.fullmatch(self.interface):
-            found.append(f"{self.interface!r} is no name of an interface.")
+            found.append(f"{self.interface!r} is not the name of an interface.")
         if not 0 <= self.bgp_as <= LARGEST_AS or not all(0 < number <= LARGEST_AS for number, _ in self.bgp_neighbours):
             found.append(f"An AS number lies between 1 and {LARGEST_AS}.")
         if bool(self.bgp_as) != bool(self.bgp_neighbours):
-            found.append("--bgp-as and --bgp-neighbour need each other.")
+            found.append("Give --bgp-as and --bgp-neighbour together.")
         if self.bgp_password_file is not None and not PASSWORD.fullmatch(text_of(self.bgp_password_file)):
             found.append(
                 f"{self.bgp_password_file} must hold one password of at most 80 signs, without quotes and spaces."

@@ -1,4 +1,4 @@
-"""The topology: regions are known to everybody, fleets, nodes, clouds and pools of addresses to operators.
+"""The topology: regions are known to everybody, fleets, nodes, clouds and address pools to operators.
 
 A static IP is known to operators and to the account that it was given to.
 """

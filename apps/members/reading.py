@@ -111,4 +111,4 @@ def _list(field: str, values: object, most: int, field_errors: list[FieldError])
 def check_version(version: int, expected: int | None) -> None:
     """Raise Stale unless nobody expected another version."""
     if expected is not None and version != expected:
-        raise Stale("This has changed since you read it; read it again and decide again.")
+        raise Stale("This has changed since you read it; read it again before you change it.")

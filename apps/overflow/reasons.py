@@ -23,6 +23,14 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
+def _rps(value: float) -> str:
+    return f"{number(value)} request{'' if number(value) == '1' else 's'}/s"
+
+
+def _be(value: float) -> str:
+    return "is" if number(value) == "1" else "are"
+
+
 def clock(since: datetime | None, now: datetime) -> str:
     """` since 08:22`, with the day where that was not within a day; empty where nobody knows."""
     if since is None:
@@ -161,13 +169,13 @@ def _misfits(after: Sequence[RegionUse], pool: str) -> list[str]:
     refused, queued = (sum(getattr(use, name) for use in after) for name in ("rejected_rps", "queued_rps"))
     found = []
     if refused > NEARLY:
-        found.append(f"{number(refused)} requests/s{of_pool} are rejected: no region has capacity for them.")
+        found.append(f"{_rps(refused)}{of_pool} {_be(refused)} rejected: no region has capacity.")
     if queued > NEARLY:
-        found.append(f"{number(queued)} requests/s{of_pool} wait for a free slot: no region has capacity for them.")
+        found.append(f"{_rps(queued)}{of_pool} {_be(queued)} waiting for a free slot: no region has capacity.")
     for use in after:
         if _excess(use) > NEARLY:
             limit = f"its limit for {pool}" if pool else "its limit"
-            found.append(f"{use.name} is {number(_excess(use))} requests/s over {limit}, because every region is full.")
+            found.append(f"{use.name} is {_rps(_excess(use))} over {limit}, because every region is full.")
         if use.usable and use.capacity_rps is None and use.flight_limit is not None and use.served_rps > NEARLY:
             room = f"{use.name} has capacity" + (f" for {pool}" if pool else "")
             found.append(f"It is unknown whether {room}: the duration of its requests is unknown.")

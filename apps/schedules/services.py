@@ -112,7 +112,7 @@ def _taken(actor: Actor, schedule_id: int, expected_version: int | None = None) 
     if schedule is None:
         raise NotFound(NO_SCHEDULE)
     if expected_version is not None and schedule.version != expected_version:
-        raise Stale("The schedule has changed since you read it; read it again and decide again.", schedule.version)
+        raise Stale("The schedule has changed since you read it; read it again before you change it.", schedule.version)
     return schedule
 
 

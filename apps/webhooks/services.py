@@ -163,7 +163,7 @@ def _locked(actor: Actor, webhook_id: int, expected_version: int | None) -> Webh
     selectors.webhook(actor, webhook_id)
     row = Webhook.objects.select_for_update(of=("self",)).select_related("account").get(pk=webhook_id)
     if expected_version is not None and row.version != expected_version:
-        raise Stale(f"Webhook {row.name} has changed since you read it; read it again and decide again.")
+        raise Stale(f"Webhook {row.name} has changed since you read it; read it again before you change it.")
     return row
 
 

@@ -196,7 +196,7 @@ def test_runs_are_those_of_one_schedule_or_of_all(server: Server, capsys: pytest
     assert server.asked[-1][:2] == ("GET schedule-runs", {"limit": "5", "state": "dead"})
     assert "41" in capsys.readouterr().out
     assert main(["schedule", "runs", "7"]) == 0
-    assert capsys.readouterr().out == "Nothing was run yet.\n"
+    assert capsys.readouterr().out == "No runs yet.\n"
     server.put("POST schedule-runs/41/retry", (409, {"detail": "It is not dead."}))
     assert main(["schedule", "retry", "41"]) == 1
 

@@ -63,13 +63,13 @@ def test_everything_is_sealed_anew_and_then_needs_no_fallback(operator: Actor, s
     factor = Authenticator.objects.create(user=person, type="totp", data={"secret": seal(b"totp").decode(), "since": 1})
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OLD]
     assert keys.said() == keys.FALLBACK
-    assert "webhooks.Webhook.secret: 5 of 5, 5 sealed anew" in rotate()
+    assert "webhooks.Webhook.secret: 5 of 5, 5 sealed again" in rotate()
     settings.SECRET_KEY_FALLBACKS = []
     assert keys.said() == "ok"
     assert [unseal(Webhook.objects.get(pk=row.pk).secret) for row in rows] == [f"word {n}".encode() for n in range(5)]
     factor.refresh_from_db()
     assert (unseal(factor.data["secret"].encode()), factor.data["since"]) == (b"totp", 1)
-    assert rotate().endswith("0 sealed anew. Nothing here needs a fallback any more.\n")
+    assert rotate().endswith("0 sealed again. Nothing here needs a fallback anymore.\n")
 
 
 def test_a_rotation_that_was_stopped_goes_on_where_it_was(
@@ -85,7 +85,7 @@ def test_a_rotation_that_was_stopped_goes_on_where_it_was(
             break
     assert (progress.looked_at, progress.rows) == (2, 5)
     assert keys.said() == keys.FALLBACK, "the check comes last: the fallback is still needed"
-    assert "webhooks.Webhook.secret: 5 of 5, 3 sealed anew" in rotate()
+    assert "webhooks.Webhook.secret: 5 of 5, 3 sealed again" in rotate()
 
 
 def test_a_row_that_no_key_opens_is_counted_and_keeps_its_bytes(operator: Actor, settings: Settings) -> None:

@@ -123,9 +123,9 @@ def test_what_the_cloud_cannot_change_where_it_stands_is_told_as_made_anew_with_
     (found,) = dry_run(cloud, change).stacks
     assert f"load balancer cloud: {NOTICED['aws_lb']}" in found.changes
     assert "load balancer cloud: internal: False → True" in found.changes
-    assert "route acme/cart: made anew (aws_lb_listener_rule)" in found.changes
+    assert "route acme/cart: replaced (aws_lb_listener_rule)" in found.changes
     assert (found.to_replace, found.decision) == (3, "person"), "the balancer, its listener, the listener's rule"
-    assert found.reason == "A person must approve it: 3 resources would be made anew."
+    assert found.reason == "A person must approve it: 3 resources would be replaced."
 
 
 def test_another_vpc_makes_anew_what_stands_in_it(cloud: Actor) -> None:
@@ -133,7 +133,7 @@ def test_another_vpc_makes_anew_what_stands_in_it(cloud: Actor) -> None:
     change = partial(save_object, actor=cloud, kind="Stack", name="aws-eu", spec=STACK | {"network": network})
     (found,) = dry_run(cloud, change).stacks
     assert f"load balancer cloud: {NOTICED['aws_lb']}" in found.changes
-    assert "backend acme/shop in europe-west1: made anew (aws_lb_target_group)" in found.changes
+    assert "backend acme/shop in europe-west1: replaced (aws_lb_target_group)" in found.changes
     assert (found.to_add, found.to_delete) == (0, 0)
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def own_addresses(tutorial_env: Actor) -> None:
-    """A node and its agent, a static IP of each kind, and a pool of addresses."""
+    """A node and its agent, a static IP of each kind, and an address pool."""
     owner = Account.objects.get(kind="operator")
     node = Node.objects.order_by("id")[0]
     Node.objects.filter(pk=node.pk).update(address="10.9.0.5", url="https://agent-5.example:8443")

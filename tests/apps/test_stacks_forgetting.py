@@ -81,7 +81,7 @@ def test_a_stack_goes_by_the_api_too(env: Env) -> None:
 def test_a_stack_whose_plan_waits_stays_until_somebody_says_no(env: Env) -> None:
     env.want("a")
     env.reconcile()
-    stays(env, f"Run {env.run().pk} is planned: wait for its end, or discard or cancel it")
+    stays(env, f"Run {env.run().pk} is planned: wait until it ends, or discard or cancel it")
     services.discard(actor=env.actor, run_id=env.run().pk)
     goes(env)
 
@@ -96,7 +96,7 @@ def test_a_stack_stays_while_nobody_heard_the_end_of_an_apply(env: Env) -> None:
     services.cancel(actor=env.actor, run_id=env.run().pk)
     env.reconcile()
     assert env.run().state == "discarded"
-    stays(env, "Nobody heard the end of its last apply")
+    stays(env, "The result of its last apply is unknown")
 
 
 def test_a_stack_stays_while_its_cloud_has_what_its_state_does_not_know(env: Env) -> None:
@@ -106,7 +106,7 @@ def test_a_stack_stays_while_its_cloud_has_what_its_state_does_not_know(env: Env
     services.plan_now(actor=env.actor, stack_id=env.stack.pk)
     env.reconcile()
     assert (env.run().state, StackSync.objects.get().doubted) == ("unchanged", None)
-    stays(env, "Its state does not know what it made: a. Delete that in the cloud, then plan")
+    stays(env, "Its state does not contain a. Delete this in the cloud, then plan the stack")
     env.answers.made.clear()
     services.plan_now(actor=env.actor, stack_id=env.stack.pk)
     env.reconcile()

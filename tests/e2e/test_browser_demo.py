@@ -155,4 +155,4 @@ def test_a_server_is_drained_and_made_ready_by_hand(demo: RunningDemo, page: Pag
     for button, word in (("Drain", "drain"), ("Ready", "ready")):
         server.get_by_role("checkbox").check()
         buttons.get_by_role("button", name=button).click()
-        expect(server.locator("[data-label=State]")).to_contain_text(word, ignore_case=True)
+        expect(server.locator("[data-label='Admin state']")).to_contain_text(word, ignore_case=True)

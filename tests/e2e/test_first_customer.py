@@ -156,7 +156,7 @@ def invited(env: ConsoleEnv) -> str:
     page.get_by_role("link", name="Invite").click()
     page.get_by_label("Email address").fill("bill@initech.example")
     page.get_by_label("Role").select_option("owner")
-    page.get_by_role("button", name="Invite").click()
+    page.get_by_role("button", name="Create invitation").click()
     link = page.get_by_role("region", name="Invitation link").inner_text().strip()
     page.context.close()
     return link

@@ -34,7 +34,7 @@ EVENTS: Document = {
     "/api/v1/events": {
         "get": {
             "operationId": "events.get",
-            "summary": "Listen to what moves: server-sent events",
+            "summary": "Follow changes as server-sent events",
             "tags": ["events"],
             "parameters": [
                 {"$ref": "#/components/parameters/query-topics"},
@@ -43,7 +43,7 @@ EVENTS: Document = {
             "security": [{"bearer": []}],
             "responses": {
                 "200": {
-                    "description": "A stream that goes on until the token ends; a comment at least every 15 s.",
+                    "description": "A stream that lasts until the token expires, with a comment at least every 15 s.",
                     "content": {"text/event-stream": {"schema": {"type": "string"}}},
                 },
                 **{
@@ -120,7 +120,7 @@ def _parameters(path: str, operation: Operation) -> list[Document]:
     ]
 
 
-DESCRIPTIONS = {200: "Done.", 201: "Created.", 202: "Begun.", 204: "Deleted.", 304: "You have this version."}
+DESCRIPTIONS = {200: "Done.", 201: "Created.", 202: "Begun.", 204: "Deleted.", 304: "You already have this version."}
 
 
 def _reference(section: str, name: str) -> Document:

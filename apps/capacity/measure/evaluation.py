@@ -21,6 +21,7 @@ from math import ceil, log, sqrt
 from statistics import fmean, median
 
 from apps.capacity.measure.measuring import Tally, latencies_of, tally, tally_all
+from apps.capacity.measure.results import requests_per_second
 from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
 from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Second
@@ -131,7 +132,7 @@ def _generator_limited(seconds: Sequence[Second]) -> bool:
 
 def _void(second: Second, step: StepPlan) -> Verdict:
     late = f", the latest left {second.late_ms:.0f} ms late" if second.late_ms > 10 else ""
-    asked = f"{step.rate:g} requests/s" if step.rate else f"{step.users} users"
+    asked = requests_per_second(f"{step.rate:g}") if step.rate else f"{step.users} users"
     return Verdict(
         Status.VOID,
         f"The generator sent {second.sent} of {second.offered} at {asked}{late}: the load generator is the limit.",

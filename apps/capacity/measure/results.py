@@ -7,6 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 
+def requests_per_second(number: str) -> str:
+    """`1 request/s`, `12.5 requests/s`."""
+    return f"{number} request/s" if number == "1" else f"{number} requests/s"
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One point of the curve; rates in requests/s, latencies in ms, share of errors 0–1, status good or bad."""

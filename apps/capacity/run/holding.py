@@ -7,7 +7,7 @@ from math import floor
 
 from apps.capacity.measure.evaluation import RAMP_SECONDS, evaluate_step, overloaded
 from apps.capacity.measure.measuring import measure
-from apps.capacity.measure.results import Point, Result
+from apps.capacity.measure.results import Point, Result, requests_per_second
 from apps.capacity.measure.summing import curve_of, objective_sentence, point_of
 from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
@@ -19,7 +19,7 @@ SOAK_WINDOW_S = 60.0
 
 def held_steps(*, rate: float = 0.0, users: int = 0, seconds: float, window_s: float) -> list[StepPlan]:
     """A warm-up at a tenth, then the rate (requests/s) or users for `seconds`, in windows that are judged each."""
-    load = f"{rate:g} requests/s" if rate else f"{users} users"
+    load = requests_per_second(f"{rate:g}") if rate else f"{users} users"
     warm = StepPlan(
         Purpose.WARM_UP, WARM_UP_S, WARM_UP_S, rate / 10, max(1, users // 10) if users else 0, f"Warms up to {load}."
     )
@@ -41,7 +41,9 @@ def ramp_steps(*, rate: float, to_rate: float, step: float, seconds: float, max_
         rates.append(rate)
         rate += step
     rates.append(min(to_rate, max_rate))
-    return [StepPlan(Purpose.RAMP, seconds, seconds, each, note=f"{each:g} requests/s.") for each in rates]
+    return [
+        StepPlan(Purpose.RAMP, seconds, seconds, each, note=f"{requests_per_second(f'{each:g}')}.") for each in rates
+    ]
 
 
 class StepSchedule:
@@ -118,7 +120,7 @@ class StepSchedule:
     def _sentence(self, knee: Point | None, *, met: bool | None) -> str:
         if knee is None:
             return "The run ended before it measured anything."
-        load = f"{knee.users} users" if knee.users else f"{knee.rate:.4g} requests/s"
+        load = f"{knee.users} users" if knee.users else requests_per_second(f"{knee.rate:.4g}")
         p95 = (
             "there were no responses"
             if knee.p95_ms is None
@@ -133,6 +135,5 @@ class StepSchedule:
         if self.kind == "ramp":
             broke = "the objective was met up to there" if met else f"above it, {asked} was not met"
             return f"The last good step was {load} ({p95}); {broke}."
-        return (
-            f"At {load} it answered {knee.answered:.4g} requests/s, {p95}, {knee.error_rate:.1%} failed. {word[met]}."
-        )
+        answered = requests_per_second(f"{knee.answered:.4g}")
+        return f"At {load} it answered {answered}, {p95}, {knee.error_rate:.1%} failed. {word[met]}."

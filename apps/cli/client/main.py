@@ -64,7 +64,7 @@ def main(words: Sequence[str] | None = None) -> int:
         # Whoever read has seen enough; nothing more is written, also not while Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        print("spillway: stopped; a change that was sent may have been made.", file=sys.stderr)
+        print("spillway: stopped; a change that was already sent may have taken effect.", file=sys.stderr)
     return ERROR
 
 
@@ -83,7 +83,7 @@ def _token(asked: argparse.Namespace) -> str:
         try:
             return str(asked.token_file.read_text(encoding="ascii")).strip()
         except (OSError, ValueError) as error:
-            raise Failure(f"The file of the token cannot be read: {error}") from None
+            raise Failure(f"The token file cannot be read: {error}") from None
     return (asked.token or os.environ.get("SPILLWAY_TOKEN", "")).strip()
 
 

@@ -7,7 +7,7 @@ import argparse
 
 def add_managed(words: argparse.ArgumentParser) -> None:
     """Whose objects these are, or that they are changed all the same."""
-    words.add_argument("--manager", default="", metavar="NAME", help="the pipeline that keeps these objects")
+    words.add_argument("--manager", default="", metavar="NAME", help="the pipeline that manages these objects")
     add_glass(words)
 
 
@@ -25,7 +25,7 @@ def add_take_over(words: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ACCOUNT/POOL/REGION",
-        help="a limit to set although a capacity run set it; again for more",
+        help="a limit to set even though a capacity run set it; repeat for more",
     )
 
 

@@ -31,7 +31,7 @@ def check_listeners_of_addresses(notes: Notes, snapshot: Snapshot) -> None:
     for listener in (listener for front in snapshot.load_balancers for listener in front.listeners):
         address = out.get(listener.address or "")
         if address is not None:
-            message = f"Mend the static IP {address.label} first: it was left out."
+            message = f"Fix the static IP {address.label} first: it was left out."
             notes.quarantine(listener, "address_left_out", message, "static_ip")
 
 
@@ -48,7 +48,7 @@ def _check_router_id(notes: Notes, address: FleetAddress, names: dict[int, Fleet
 def _check_nodes(notes: Notes, address: FleetAddress, nodes: Mapping[str, RegionNode]) -> None:
     known = [nodes[name] for name in address.nodes if name in nodes]
     if not known or len(known) < len(address.nodes):
-        notes.quarantine(address, "no_nodes", "Add nodes to the fleet: nobody could hold this address.", "nodes")
+        notes.quarantine(address, "no_nodes", "Add nodes to the fleet: none could hold this address.", "nodes")
     elif len(known) > MOST_NODES:
         notes.quarantine(address, "many_nodes", f"A vip moves among at most {MOST_NODES} nodes.", "nodes")
     elif any((":" in node.address) != (":" in address.address) for node in known):

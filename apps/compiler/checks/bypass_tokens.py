@@ -27,5 +27,5 @@ def _check_pool(notes: Notes, bypass_token: BypassToken, pool: Pool | None) -> N
     if pool is None:
         notes.quarantine(bypass_token, "pool_missing", "Its pool is not served here: stop the test.", "pool_id")
     elif pool.protocol is Protocol.TCP:
-        message = "Connections of tcp carry no token: test a pool of http, or a server directly."
+        message = "TCP connections carry no token: test an http pool, or a server directly."
         notes.quarantine(bypass_token, "pool_tcp", message, "pool_id")

@@ -32,7 +32,7 @@ def check_listener_use(notes: Notes, listener: Listener, pools: Mapping[str, Any
     pool = pools.get(listener.default_pool_id or "")
     if pool is None or notes.is_out(pool.id):
         if (is_tcp and not listener.sni_routes) or listener.default_pool_id:
-            message = "Choose a default pool that is there; it is missing or left out."
+            message = "Choose an existing default pool; this one is missing or left out."
             notes.quarantine(listener, "unknown_pool", message, "default_pool_id")
     elif is_tcp != (pool.protocol is Protocol.TCP):
         message = f"Choose a default pool of the listener's own protocol; {pool.label} speaks {pool.protocol}."

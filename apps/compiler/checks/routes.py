@@ -33,9 +33,7 @@ def check_action(notes: Notes, route: Route, pools: Mapping[str, AnyPool]) -> No
 def _check_pool(notes: Notes, route: Route, pool_id: str, pool: AnyPool | None) -> None:
     if pool is None or notes.is_out(pool_id):
         label = pool.label if pool else "one of the route's"
-        notes.quarantine(
-            route, "unknown_pool", f"Choose a pool that is there; {label} is missing or left out.", "pools"
-        )
+        notes.quarantine(route, "unknown_pool", f"Choose an existing pool; {label} is missing or left out.", "pools")
     elif pool.protocol is Protocol.TCP:
         notes.quarantine(route, "pool_protocol", f"Choose an http pool; {pool.label} speaks tcp.", "pools")
 

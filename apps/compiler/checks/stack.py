@@ -165,7 +165,7 @@ class _Examiner:
         for front in kept.load_balancers:
             for listener in front.listeners:
                 if listener.address is not None and listener.address not in addresses:
-                    self._once(listener, "unknown_address", "Choose a static IP that is there, or none.", "static_ip")
+                    self._once(listener, "unknown_address", "Choose an existing static IP, or none.", "static_ip")
         fronts = tuple(map(self.notes.kept_of, self.notes.kept(kept.load_balancers)))
         for front in fronts:
             if not front.listeners:

@@ -50,7 +50,7 @@ def complaint_of_openssl(pem: str) -> Complaint | None:
             context.load_cert_chain(path, password="")
         except ssl.SSLError as error:
             said = (error.reason or "no reason given").replace("_", " ").lower()
-            return "openssl", f"OpenSSL does not load the chain with its key ({said}); ask the authority for a new one."
+            return "openssl", f"OpenSSL cannot load the chain with its key ({said}); ask the authority for a new one."
     return None
 
 
@@ -65,7 +65,7 @@ def _key(certificate: x509.Certificate, index: int) -> Complaint | None:
     try:
         key = certificate.public_key()
     except (ValueError, UnsupportedAlgorithm):
-        return "key_kind", f"{_name(index)} has a key that nodes do not take; {wanted}"
+        return "key_kind", f"{_name(index)} has a key that nodes do not support; {wanted}"
     if isinstance(key, rsa.RSAPublicKey):
         if not least <= key.key_size <= most:
             return "key_size", f"{_name(index)} has an RSA key of {key.key_size} bits; {wanted}"
@@ -73,7 +73,7 @@ def _key(certificate: x509.Certificate, index: int) -> Complaint | None:
         if key.curve.name not in CURVES:
             return "key_curve", f"{_name(index)} has a key on the curve {key.curve.name}; {wanted}"
     elif not isinstance(key, ed25519.Ed25519PublicKey):
-        return "key_kind", f"{_name(index)} has a key that nodes do not take; {wanted}"
+        return "key_kind", f"{_name(index)} has a key that nodes do not support; {wanted}"
     if key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) not in certificate.tbs_certificate_bytes:
         return "key_form", f"{_name(index)} writes its key in an unusual form; {wanted}"
     return None

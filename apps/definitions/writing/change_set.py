@@ -289,7 +289,7 @@ WORDS: dict[type[Model], str] = {
     Fleet: "fleet",
     CloudAccount: "cloud account",
     Stack: "stack",
-    AddressPool: "pool of addresses",
+    AddressPool: "address pool",
     StaticIP: "static IP",
     LoadBalancer: "load balancer",
     NetworkList: "network list",

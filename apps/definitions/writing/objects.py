@@ -95,7 +95,7 @@ def _check_version(row: Any, wanted: Object, *, expected_version: int | None, cr
 def _expect_version(kind: str, name: str, row: Any, expected: int | None) -> None:
     """Raise Stale where the row is not in the version that the sender saw, if one was sent."""
     if expected is not None and (row is None or row.version != expected):
-        detail = f"{kind} {name} has changed since you read it; read it again and decide again."
+        detail = f"{kind} {name} has changed since you read it; read it again before you change it."
         raise Stale(detail, row.version if row else None)
 
 
@@ -103,7 +103,7 @@ def _take_version(row: Any) -> None:
     """Raise the version in the database if it is still the one that was read: of two writers one gets it."""
     taken = type(row)._default_manager.filter(pk=row.pk, version=row.version).update(version=row.version + 1)
     if not taken:
-        raise Stale("Someone changed this object at the same time; read it again and decide again.")
+        raise Stale("Someone changed this object at the same time; read it again before you change it.")
     row.version += 1
 
 

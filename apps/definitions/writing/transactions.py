@@ -42,7 +42,7 @@ def change_set(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator
             changes.affected.request_push()
     except IntegrityError as error:
         raise Conflict(
-            "Someone changed the same objects at the same time; read them again and decide again."
+            "Someone changed the same objects at the same time; read them again before you change them."
         ) from error
 
 

@@ -74,7 +74,7 @@ class AwsReader:
             for each in self._pages("describe_load_balancers", "LoadBalancers"):
                 if each["LoadBalancerArn"] == found_id:
                     return aws_describing.describe(self._balancing, machines, each)
-        raise CloudError("AWS has no such load balancer in this region any more.")
+        raise CloudError("AWS no longer has this load balancer in the region.")
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
         """By tags, and by what it belongs to; services are asked only where a kind of theirs is wanted."""

@@ -85,7 +85,7 @@ def describe_classic(balancing: Any, machines: Any, found_id: str) -> FoundLoadB
     name = found_id.removeprefix(CLASSIC)
     found = balancing.describe_load_balancers(LoadBalancerNames=[name])["LoadBalancerDescriptions"]
     if not found:
-        raise CloudError("AWS has no such load balancer in this region any more.")
+        raise CloudError("AWS no longer has this load balancer in the region.")
     attributes = balancing.describe_load_balancer_attributes(LoadBalancerName=name)["LoadBalancerAttributes"]
     ids = [each["InstanceId"] for each in found[0].get("Instances", ())]
     described = {"loadBalancer": found[0], "attributes": attributes, "instances": _addresses(machines, ids)}

@@ -80,6 +80,6 @@ def in_words() -> Iterator[None]:
         said = error.response.get("Error", {})
         raise CloudError(f"AWS says {said.get('Code', 'no')}: {str(said.get('Message', ''))[:300]}") from None
     except ResponseParserError:
-        raise CloudError("What answered is not AWS: it cannot be read.") from None
+        raise CloudError("The response cannot be read; it is not from AWS.") from None
     except BotoCoreError as error:
         raise CloudError(f"AWS did not answer ({type(error).__name__}): {str(error)[:300]}") from None

@@ -79,7 +79,7 @@ class GoogleReader:
         """A URL map or a proxy of TCP with all that stands before and behind it; keys of certificates are no part."""
         collection, _, name = found_id.partition("/")
         if collection not in ("urlMaps", "targetTcpProxies") or not _NAME.fullmatch(name):
-            raise CloudError(f"{found_id!r} is no load balancer; write urlMaps/NAME or targetTcpProxies/NAME.")
+            raise CloudError(f"{found_id!r} is not a load balancer; write urlMaps/NAME or targetTcpProxies/NAME.")
         with in_words(self._access):
             described = self._url_map(name) if collection == "urlMaps" else self._tcp_proxy(name)
         kind = "URL map" if collection == "urlMaps" else "TCP proxy"

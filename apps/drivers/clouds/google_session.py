@@ -29,7 +29,7 @@ class GoogleSession:
 
     def __init__(self, access: CloudAccess) -> None:
         if not access.project:
-            raise CloudError("Say which project of Google the cloud account is for.")
+            raise CloudError("Set the Google project of the cloud account.")
         self.access = access
         self._clients: dict[str, Any] = {}
 
@@ -99,7 +99,7 @@ def _of_key(text: str) -> Any:
         return account.from_service_account_file(text, scopes=SCOPES)
     except (ValueError, OSError, KeyError):
         # What went wrong may quote the key.
-        raise CloudError("What the cloud account's credentials refer to is no key of a service account.") from None
+        raise CloudError("The credentials of the cloud account are not a service account key.") from None
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def in_words(access: CloudAccess) -> Iterator[None]:
         raise CloudError(f"Google answered {error.code}: {str(error.message)[:300]}") from error
     except GoogleAuthError as error:
         kind = access.credentials.partition(":")[0] or "own"
-        raise CloudError(f"Google takes no credentials of kind {kind} here, or they have run out.") from error
+        raise CloudError(f"Google rejects credentials of kind {kind} here, or they have expired.") from error
     except (ValueError, json_format.Error) as error:
         raise CloudError(f"What {host} answered cannot be read.") from error
     except (requests.RequestException, RetryError) as error:

@@ -69,7 +69,7 @@ class MemoryReader:
         for each in self._asked().balancers:
             if each.id == found_id:
                 return each
-        raise CloudError("The cloud has no such load balancer in this region any more.")
+        raise CloudError("The cloud no longer has this load balancer in the region.")
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:  # noqa: ARG002 - all is of one stack
         """What was made there, of these kinds."""

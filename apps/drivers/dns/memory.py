@@ -74,7 +74,7 @@ class MemoryDriver:
             after = dict(self._server.records)
             for edit in edits:
                 if self._server.records.get((edit.name, edit.type)) != edit.before:
-                    raise Refused(f"{edit.name} {edit.type} is not what it was any more.")
+                    raise Refused(f"{edit.name} {edit.type} has changed since it was read.")
                 after.pop((edit.name, edit.type), None)
             for edit in edits:
                 if edit.after is not None:

@@ -45,7 +45,7 @@ class PowerDnsDriver:
         served = {(each.name, each.type): each for each in self.read(()).records}
         for edit in edits:
             if served.get((edit.name, edit.type)) != edit.before:
-                raise Refused(f"{edit.name} {edit.type} is not what it was any more: look again.")
+                raise Refused(f"{edit.name} {edit.type} has changed since it was read.")
         self._call("PATCH", {"rrsets": [_rrset(edit) for edit in sorted(edits, key=_removals_first)]})
 
     def _record_set(self, rrset: dict[str, Any]) -> RecordSet | None:
@@ -87,10 +87,10 @@ class PowerDnsDriver:
 
     def _why(self, status: int, data: bytes) -> str:
         if status == 401:
-            return f"The API of PowerDNS at {self._target.server} does not accept the key: look at the reference."
+            return f"The API of PowerDNS at {self._target.server} rejects the key: check the reference."
         if 300 <= status < 400:
             return (
-                f"PowerDNS at {self._target.server} sends us elsewhere ({status}), where its key does not go: "
+                f"PowerDNS at {self._target.server} redirects ({status}), and its key is not sent there: "
                 "write the URL of the API itself."
             )
         if status == 404:
@@ -99,7 +99,7 @@ class PowerDnsDriver:
             said = str(json.loads(data)["error"])
         except (ValueError, KeyError, TypeError):
             said = f"HTTP {status}"
-        return f"PowerDNS refuses the change: {said[:400]}"
+        return f"PowerDNS rejects the change: {said[:400]}"
 
 
 def _removals_first(edit: Edit) -> bool:

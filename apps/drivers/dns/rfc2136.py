@@ -34,13 +34,13 @@ from apps.drivers.dns.records import canonical_text, manageable
 
 SECONDS = 10.0
 WORDS = {
-    dns.rcode.REFUSED: "refuses the update of {domain}: this key may not, or an MX or NS has a name without address",
+    dns.rcode.REFUSED: "rejects the update of {domain}: the key may not, or an MX or NS names a host without address",
     dns.rcode.NOTAUTH: "does not serve {domain}, or does not know the key",
     dns.rcode.NOTZONE: "found a name that is not in {domain}",
-    dns.rcode.NXRRSET: "serves something else now than was seen before",
-    dns.rcode.YXRRSET: "serves something else now than was seen before",
+    dns.rcode.NXRRSET: "has changed since it was read",
+    dns.rcode.YXRRSET: "has changed since it was read",
     dns.rcode.FORMERR: "did not understand the update",
-    dns.rcode.NOTIMP: "takes no updates",
+    dns.rcode.NOTIMP: "does not accept updates",
 }
 WRONG_KEY = (dns.tsig.PeerError, dns.tsig.BadSignature, dns.tsig.BadKey)
 
@@ -169,7 +169,7 @@ class Rfc2136Driver:
         try:
             keyring = dns.tsigkeyring.from_text({self._target.key_name: self._target.secret})
         except (binascii.Error, ValueError, dns.exception.DNSException):
-            raise Refused(f"The key {self._target.key_name} is not base64: look at the reference.") from None
+            raise Refused(f"The key {self._target.key_name} is not base64: check the reference.") from None
         return {
             "keyring": keyring,
             "keyname": dns.name.from_text(self._target.key_name),

@@ -154,7 +154,7 @@ def _sentence(said: Mapping[str, Any]) -> str:
 
 def _last_words(words: str) -> str:
     lines = [line.strip("│╷╵ \t") for line in words.splitlines()]
-    return " ".join(line for line in lines if line) or "Terraform failed without a word."
+    return " ".join(line for line in lines if line) or "Terraform failed without a message."
 
 
 def without(text: str, secrets: Collection[str]) -> str:

@@ -49,7 +49,7 @@ def check_version(binary: str) -> str:
         ).stdout
         version = str(json.loads(said)["terraform_version"])
     except (OSError, subprocess.SubprocessError, ValueError, KeyError):
-        raise InfraError(f"There is no {binary} here: install it, or name another in TERRAFORM_BIN.") from None
+        raise InfraError(f"{binary} is not installed: install it, or set TERRAFORM_BIN.") from None
     if tuple(int(part) for part in version.split("-", maxsplit=1)[0].split(".")[:2]) < OLDEST:
         raise InfraError(f"{binary} is {version}; use {'.'.join(map(str, OLDEST))} or later.")
     return version

@@ -61,7 +61,7 @@ async def carry_out() -> None:
     if engine is None:
         return
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, engine.stop, "It was told to end by a signal.")
+        loop.add_signal_handler(number, engine.stop, "It was stopped by a signal.")
     watching = [loop.create_task(_obey(orders, engine)), loop.create_task(_watch(parent, outlet, engine))]
     await engine.over.wait()
     for task in watching:
@@ -98,7 +98,7 @@ async def _obey(orders: asyncio.StreamReader, engine: Engine) -> None:
     while line := await orders.readline():
         with suppress(LoadError, ValueError, KeyError):  # the asking process has checked it: this is the second wall
             _obey_one(*read_line(line), engine)
-    engine.abandon("Whoever asked for it is gone.")
+    engine.abandon("The process that started it is gone.")
 
 
 def _obey_one(word: str, values: dict[str, Any], engine: Engine) -> None:
@@ -117,7 +117,7 @@ async def _watch(parent: int, outlet: Outlet, engine: Engine) -> None:
     while True:
         await asyncio.sleep(LOOK_S)
         if os.getppid() != parent or outlet.lost or outlet.full:
-            engine.abandon("Whoever asked for it is gone.")
+            engine.abandon("The process that started it is gone.")
 
 
 async def _written(outlet: Outlet) -> None:

@@ -59,11 +59,11 @@ def _of_target(plan: Plan) -> Iterator[str]:
         yield f"A plan has 1 to {MOST_ENDPOINTS} endpoints."
     for each in plan.endpoints:
         if not _is_address(each.host):
-            yield f"{each.host} is no IP address; names are not looked up."
+            yield f"{each.host} is not an IP address; names are not resolved."
         if not 1 <= each.port <= 65535:
-            yield f"{each.port} is no port."
+            yield f"{each.port} is not a port."
     if plan.tls is not None and not _HOST.fullmatch(plan.tls.server_name):
-        yield "The name that TLS asks for is no hostname."
+        yield "The TLS server name is not a hostname."
 
 
 def _of_size(plan: Plan) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _of_size(plan: Plan) -> Iterator[str]:
 
 def _of_request(request: Request) -> Iterator[str]:
     if not _HOST.fullmatch(request.host):
-        yield "The host is no hostname."
+        yield "The host is not a hostname."
     if request.method not in METHODS:
         yield f"The method must be one of {', '.join(METHODS)}."
     if not _PATH.fullmatch(request.path):

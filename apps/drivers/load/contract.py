@@ -26,12 +26,12 @@ MOST_HELD_UP = 0.01
 
 
 ERRORS = {
-    "connect": "no connection came about",
+    "connect": "no connection was established",
     "tls": "the TLS handshake failed",
-    "timeout": "no whole answer in time",
-    "reset": "the connection ended before the answer did",
-    "protocol": "what came back was not HTTP",
-    "too_big": "the answer was longer than the plan allows",
+    "timeout": "no complete response in time",
+    "reset": "the connection closed before the response was complete",
+    "protocol": "the response was not HTTP",
+    "too_big": "the response was larger than the plan allows",
     "refused": "all connections of the plan were busy",
     "generator": "the generator ran out of ports or files",
 }

@@ -128,7 +128,7 @@ class ProcessGenerator:
             line = await self._process.stdout.readline()
             return read_line(line) if line else ("lost", {})
         except ValueError:
-            return "lost", {"message": "The generator spoke nonsense."}
+            return "lost", {"message": "The generator sent an unreadable message."}
 
     async def _end(self) -> None:
         """Wait for the end of the process, and insist on it."""

@@ -230,8 +230,12 @@ def evaluate_pool(pool_id: int, servers: Sequence[ServerFacts]) -> Verdict:
         message = f"{len(down)} of {len(wanted)} servers {'is' if len(down) == 1 else 'are'} down: {_list(down)}"
         status, reason = False, Reason.SOME_SERVERS_DOWN
     else:
-        status, reason, message = True, Reason.ALL_SERVERS_UP, f"All {len(wanted)} servers are up."
+        status, reason, message = True, Reason.ALL_SERVERS_UP, _all_up(len(wanted))
     return Verdict("pool", pool_id, Type.HEALTHY, status, reason, message.strip())
+
+
+def _all_up(count: int) -> str:
+    return {1: "The only server is up.", 2: "Both servers are up."}.get(count, f"All {count} servers are up.")
 
 
 def _no_server(down: Sequence[tuple[ServerFacts, Verdict]]) -> str:

@@ -31,5 +31,5 @@ def act(schedule_run: ScheduleRun, _now: datetime) -> Outcome:
     except (Forbidden, Invalid, NotFound) as error:
         raise TargetFailed(error.detail, final=True) from error
     if run.state == Run.State.REFUSED:
-        raise TargetFailed(f"Run {run.pk} was refused: {run.message}", final=True)
+        raise TargetFailed(f"Run {run.pk} was rejected: {run.message}", final=True)
     return Outcome(f"Run {run.pk} of {name} was requested.", {"run": run.pk})

@@ -44,9 +44,9 @@ def _evaluated(pool_id: int, targets: list[CloudTarget]) -> Verdict:
         reason, message = Reason.NO_SERVER_UP, f"No server is healthy in its clouds: {_list(sick)}"
     elif sick:
         reason = Reason.SOME_SERVERS_DOWN
-        message = f"{len(sick)} of {len(known)} servers are not healthy in its clouds: {_list(sick)}"
+        message = f"{len(sick)} of {len(known)} servers in clouds are not healthy: {_list(sick)}"
     else:
-        reason, message = Reason.ALL_SERVERS_UP, f"All {len(known)} servers are healthy in its clouds."
+        reason, message = Reason.ALL_SERVERS_UP, f"All servers in clouds are healthy ({len(known)})."
     return Verdict("pool", pool_id, Type.HEALTHY, status, reason, message)
 
 

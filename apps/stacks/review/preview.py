@@ -46,7 +46,7 @@ KINDS = {
 }
 # Resources that hold all routes of a listener, and where: what changes there is told route by route.
 MAPS = {"google_compute_url_map": ("host_rule", "path_matcher")}
-DONE = {"create": "added", "delete": "deleted", REPLACE: "made anew"}
+DONE = {"create": "added", "delete": "deleted", REPLACE: "replaced"}
 # Another resource's attribute, as documents name it: ${aws_lb_target_group.bkd_4.arn}; `$${` is a literal.
 _REFERENCE = re.compile(r"(?<!\$)\$\{([a-z0-9_]+\.[A-Za-z0-9_-]+)[A-Za-z0-9_.\[\]]*\}")
 

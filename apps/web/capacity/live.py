@@ -133,6 +133,8 @@ def _known(steps: Sequence[Step]) -> str:
     bad = min((step.rate for step in steps if step.status == "bad"), default=None)
     if good is not None and bad is not None and good < bad:
         return f" {short(good)} met the objective and {short(bad)} did not. The capacity is in between."
+    if good is not None and bad is not None:
+        return f" {short(good)} met the objective, although one step at {short(bad)} did not. More steps decide."
     if good is not None:
         return f" {short(good)} met the objective. No rate has failed yet."
     return f" {short(bad)} did not meet the objective." if bad is not None else ""

@@ -125,7 +125,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 @page
 def delete_pool(request: PageRequest, pk: int) -> HttpResponse:
-    """Delete a pool of addresses from which no static IP comes."""
+    """Delete an address pool from which no static IP comes."""
     operators_only(request.actor, "address pools")
     request.actor.may_write()
     row = only(topology.address_pools(request.actor), pk)

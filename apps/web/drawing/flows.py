@@ -252,7 +252,7 @@ def _bands(
         key = f"refused-{row.use.region_id}"
         y, thick = starts[key]
         if thick:
-            title = f"{rate(row.use.rejected_rps)}/s of {row.use.name} are refused"
+            title = f"{rate(row.use.rejected_rps)}/s of {row.use.name} are rejected"
             path = _straight(sheet.left + BAR, y, _stub(sheet), thick)
             found.append(Band(f"{prefix}-{key}", path, "refused", title))
     return found

@@ -132,9 +132,7 @@ def misshapen(operation: Operation, query: Mapping[str, str]) -> list[FieldError
         if value is not None and len(value) > schema.get("maxLength", len(value)):
             found.append(FieldError(f"/{word}", "too_long", f"Use at most {schema['maxLength']} characters."))
         if value == "" and schema.get("format") == "date-time":
-            found.append(
-                FieldError(f"/{word}", "empty", "Give a moment such as 2026-01-31T12:00:00Z, or leave this out.")
-            )
+            found.append(FieldError(f"/{word}", "empty", "Use a time such as 2026-01-31T12:00:00Z, or leave this out."))
     return found
 
 

@@ -68,7 +68,9 @@ def reason(request: Request) -> str:
     """`X-Change-Reason`, for the audit log. Raises Invalid."""
     text = _as_utf8(request.headers.get("X-Change-Reason", ""))
     if len(text) > 400 or not text.isprintable():
-        raise Invalid([FieldError("/X-Change-Reason", "reason", "Give a reason of at most 400 printable characters.")])
+        raise Invalid(
+            [FieldError("/X-Change-Reason", "reason", "Use at most 400 printable characters for the reason.")]
+        )
     return text
 
 
@@ -101,7 +103,7 @@ def origin(request: Request) -> ChangeOrigin:
     field_errors = []
     if commit is not None and not _COMMIT.fullmatch(commit):
         field_errors.append(
-            FieldError("/X-Change-Commit", "commit", "Give a commit as 7 to 64 lower-case hexadecimal digits.")
+            FieldError("/X-Change-Commit", "commit", "Use 7 to 64 lowercase hexadecimal digits for the commit.")
         )
     if pipeline is not None and not (_PIPELINE.fullmatch(pipeline) and len(pipeline) <= MAX_PIPELINE):
         detail = f"Give the https URL of the pipeline's run, at most {MAX_PIPELINE} characters, without a user."
@@ -128,7 +130,7 @@ def expected_version(request: Request, *, present: int) -> int:
         return present
     versions = [int(found[1]) for part in text.split(",") if (found := _ETAG.fullmatch(part.strip()))]
     if present not in versions:
-        raise Stale("The object has changed since you read it; read it again and decide again.", present)
+        raise Stale("The object has changed since you read it; read it again before you change it.", present)
     return present
 
 

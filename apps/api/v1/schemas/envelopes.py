@@ -12,10 +12,12 @@ class Definition(words.Shown):
 
     id = words.ident()
     name = words.name()
-    account = words.name(help_text="Whose it is.")
-    version = serializers.IntegerField(min_value=1, help_text="Higher after each change; the ETag is `rev-<version>`.")
-    manager = words.text(63, help_text="Which pipeline manages it, empty for none.")
-    url = serializers.CharField(help_text="Where it is read and changed.")
+    account = words.name(help_text="The account that owns it.")
+    version = serializers.IntegerField(
+        min_value=1, help_text="Increases with each change; the ETag is `rev-<version>`."
+    )
+    manager = words.text(63, help_text="The pipeline that manages it, or empty.")
+    url = serializers.CharField(help_text="The URL of the object.")
 
 
 class Condition(words.Shown):
@@ -24,7 +26,7 @@ class Condition(words.Shown):
     type = words.word(["Accepted"])
     status = serializers.BooleanField()
     reason = words.word(["refused_by_node"])
-    message = words.text(1000, help_text="What HAProxy says.")
+    message = words.text(1000, help_text="The message of HAProxy.")
     since = words.instant()
     fleet = words.name()
     object = words.text(400, help_text="The object itself, or the server of a pool.")
@@ -39,4 +41,6 @@ class Conditioned(Definition):
 class Envelope(words.Sent):
     """What every object that is sent may say about itself beside its spec; where the URL says it, it has to agree."""
 
-    account = words.name(required=False, help_text="Whose it is; operators may name another account than their own.")
+    account = words.name(
+        required=False, help_text="The account that owns it. Default: your own; only operators can name another one."
+    )

@@ -10,7 +10,7 @@ from apps.definitions.services import Decision
 from apps.definitions.shapes.kinds import SHAPES
 
 ACTIONS = ("create", "update", "delete", "unchanged")
-KEPT = "Fields that stay as their owner set them, although the document says otherwise, and what would set them."
+KEPT = "Fields that keep the value of their owner instead of the document's value, and how to overwrite them."
 
 
 class FieldChange(words.Shown):
@@ -61,13 +61,15 @@ class StackDifference(words.Shown):
     to_change = words.count(allow_null=True)
     to_replace = words.count(allow_null=True)
     to_delete = words.count(allow_null=True)
-    changes = serializers.ListField(child=serializers.CharField(), help_text="In sentences; `to_*` count resources.")
-    refused = serializers.ListField(child=serializers.CharField(), help_text="What would be left out there, and why.")
-    warnings = serializers.ListField(child=serializers.CharField(), help_text="What would work otherwise there.")
+    changes = serializers.ListField(child=serializers.CharField(), help_text="As sentences; `to_*` count resources.")
+    refused = serializers.ListField(
+        child=serializers.CharField(), help_text="What the cloud does not support, and why."
+    )
+    warnings = serializers.ListField(child=serializers.CharField(), help_text="What works differently in the cloud.")
     decision = words.word(
         [each.value for each in Decision],
         allow_null=True,
-        help_text="Who lets it be applied: `policy` or `person`; `nothing` to do; `refused`, as `reason` says.",
+        help_text="Who approves it: `policy` or `person`; `nothing` without changes; `refused`, with a `reason`.",
     )
     reason = words.text(2000)
 
@@ -83,7 +85,7 @@ class RecordDifference(words.Shown):
     """What becomes of one set of records."""
 
     action = words.word(ACTIONS[:3])
-    name = serializers.CharField(help_text="The whole name, without the final dot.")
+    name = serializers.CharField(help_text="The full name, without the final dot.")
     type = serializers.CharField()
     before = RecordSide(allow_null=True)
     after = RecordSide(allow_null=True)
@@ -96,7 +98,7 @@ class ZoneDifference(words.Shown):
     zone = words.reference()
     domain = serializers.CharField()
     changes = RecordDifference(many=True)
-    more = words.count(help_text="How many differences there are beyond these.")
+    more = words.count(help_text="The number of further differences.")
     warnings = serializers.ListField(child=serializers.CharField())
 
 
@@ -126,9 +128,9 @@ class Applied(words.Shown):
     zones = ZoneDifference(many=True)
     kept = serializers.ListField(child=serializers.CharField(), help_text=KEPT)
     warnings = serializers.ListField(child=serializers.CharField())
-    live = serializers.BooleanField(help_text="With `wait`: whether the change was live when the answer was sent.")
+    live = serializers.BooleanField(help_text="With `wait`: whether the change was live when the response was sent.")
     waits_for = WaitsFor(many=True)
-    change = serializers.CharField(help_text="What `changes/{change}` shows, and `revert` takes back.")
+    change = serializers.CharField(help_text="The ID for `changes/{change}` and for `revert`.")
     plan_id = serializers.RegexField("^[0-9a-f]{32}$")
     expires_at = words.instant()
 
@@ -142,8 +144,8 @@ class Objects(words.Sent):
 class FieldError(words.Shown):
     """One thing that is wrong with what was sent."""
 
-    pointer = words.text(2000, help_text="Into what was sent; or `/` and the name of a parameter or header.")
-    code = serializers.CharField(help_text="A stable word for programs.")
+    pointer = words.text(2000, help_text="A JSON pointer into the body, or `/` and the name of a parameter or header.")
+    code = serializers.CharField(help_text="A stable code for programs.")
     detail = serializers.CharField(help_text="A sentence that says what to do.")
 
 
@@ -181,7 +183,7 @@ class Problem(words.Shown):
     status = serializers.IntegerField(min_value=400, max_value=599)
     detail = words.text(100_000)
     instance = serializers.CharField()
-    request_id = serializers.CharField(help_text="Stands in the header X-Request-ID and in our log as well.")
+    request_id = serializers.CharField(help_text="Also in the header X-Request-ID and in the server log.")
     errors = FieldError(many=True)  # type: ignore[assignment] # the API's word, not the serializer's errors
 
 

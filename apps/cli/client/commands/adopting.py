@@ -18,17 +18,22 @@ FIELDS = ("verdict", "found", "kind", "name", "reason")
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     """The words of adopt."""
-    adopt = commands.add_parser("adopt", parents=[every], help="read a cloud's load balancer into definitions")
+    adopt = commands.add_parser("adopt", parents=[every], help="import a cloud load balancer as definitions")
     adopt.add_argument("cloud_account", metavar="CLOUD_ACCOUNT")
-    adopt.add_argument("id", metavar="ID", nargs="?", help="of the load balancer; left out: what stands there")
-    adopt.add_argument("--region", required=True, help="the cloud's word for it; global on Google")
-    adopt.add_argument("--name", help="what it shall be called here")
-    adopt.add_argument("--account", help="who owns routes and pools; your own where it is left out")
-    adopt.add_argument("--stack", help="where it shall stand")
+    adopt.add_argument("id", metavar="ID", nargs="?", help="ID of the load balancer; default: list the load balancers")
+    adopt.add_argument("--region", required=True, help="the cloud's name of the region; global on Google")
+    adopt.add_argument("--name", help="name of the load balancer in Spillway")
+    adopt.add_argument("--account", help="account that owns the routes and pools; default: your own")
+    adopt.add_argument("--stack", help="stack of the load balancer")
     for word, theirs in (("regions", "region or zone"), ("certificates", "certificate"), ("addresses", "address")):
         option = {"regions": "--our-region", "certificates": "--certificate", "addresses": "--address"}[word]
         adopt.add_argument(
-            option, dest=word, action="append", default=[], metavar="THEIRS=OURS", help=f"a {theirs}; again for more"
+            option,
+            dest=word,
+            action="append",
+            default=[],
+            metavar="THEIRS=OURS",
+            help=f"map a {theirs}; repeat for more",
         )
     adopt.add_argument("-f", "--file", help="write the definitions to this new file, for plan and apply")
     adopt.set_defaults(run=adopt_one)
@@ -54,7 +59,7 @@ def adopt_one(api: Api, asked: argparse.Namespace) -> Done:
 def _listed(body: Any) -> Done:
     found = body["load_balancers"]
     rows = [(each["kind"], each["name"], each["id"]) for each in found]
-    text = texts.table(rows, ("KIND", "NAME", "ID")) if rows else "No load balancer stands in this region."
+    text = texts.table(rows, ("KIND", "NAME", "ID")) if rows else "There is no load balancer in this region."
     return found, text, 0
 
 

@@ -28,16 +28,16 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
 
     apply = commands.add_parser("apply", parents=[every], help="apply a file, or a plan exactly")
     _file(apply, required=False)
-    apply.add_argument("--plan", metavar="ID", help="do exactly what this plan says, or nothing if its base has moved")
+    apply.add_argument("--plan", metavar="ID", help="apply exactly this plan, or nothing if objects have changed since")
     apply.add_argument(
-        "--refuse-overload", action="store_true", help="change nothing that puts a region over its limit"
+        "--refuse-overload", action="store_true", help="reject a change that puts a region over its limit"
     )
     apply.add_argument(
         "--confirm",
         action="append",
         default=[],
         metavar="ACCOUNT/NAME",
-        help="what this may empty, as the refusal names it",
+        help="object that this may empty, as named in the rejection",
     )
     add_glass(apply)
     add_take_over(apply)
@@ -55,18 +55,18 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
 
 def _file(words: argparse.ArgumentParser, *, required: bool) -> None:
     words.add_argument("-f", "--file", required=required, help="YAML or JSON with {objects: […]}; - for standard input")
-    words.add_argument("--manager", default="", metavar="NAME", help="who keeps these objects; with --prune")
-    words.add_argument("--prune", action="store_true", help="delete what this manager made and the file has no more")
+    words.add_argument("--manager", default="", metavar="NAME", help="manager of these objects; with --prune")
+    words.add_argument("--prune", action="store_true", help="delete objects of this manager that are not in the file")
 
 
 def _wait(words: argparse.ArgumentParser) -> None:
-    words.add_argument("--wait", action="store_true", help="until the change is live on every node")
+    words.add_argument("--wait", action="store_true", help="wait until the change is live on every node")
 
 
 def _origin(words: argparse.ArgumentParser) -> None:
-    words.add_argument("--reason", help="why, for the audit log")
+    words.add_argument("--reason", help="reason, for the audit log")
     words.add_argument("--commit", help="commit that the change comes from")
-    words.add_argument("--pipeline-url", metavar="URL", help="run of the pipeline that makes the change")
+    words.add_argument("--pipeline-url", metavar="URL", help="URL of the pipeline run that makes the change")
 
 
 def plan_file(api: Api, asked: argparse.Namespace) -> Done:

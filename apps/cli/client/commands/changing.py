@@ -17,16 +17,27 @@ POLL_S, WAIT_S = 30, 600
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     """The words of wait and revert."""
-    wait = commands.add_parser("wait", parents=[every], help="until a change of this token is live; exit code 1 if not")
-    wait.add_argument("--for", dest="seconds", type=int, default=WAIT_S, metavar="SECONDS", help="at most; default 600")
+    wait = commands.add_parser(
+        "wait", parents=[every], help="wait until a change of this token is live; exit code 1 if it is not"
+    )
+    wait.add_argument(
+        "--for",
+        dest="seconds",
+        type=int,
+        default=WAIT_S,
+        metavar="SECONDS",
+        help="maximum number of seconds; default 600",
+    )
     wait.set_defaults(run=wait_for)
-    revert = commands.add_parser("revert", parents=[every], help="revert everything that a change of this token did")
-    revert.add_argument("--confirm", action="append", default=[], metavar="ACCOUNT/NAME", help="what this may empty")
-    revert.add_argument("--reason", help="why, for the audit log")
+    revert = commands.add_parser("revert", parents=[every], help="revert a change of this token")
+    revert.add_argument(
+        "--confirm", action="append", default=[], metavar="ACCOUNT/NAME", help="object that this may empty"
+    )
+    revert.add_argument("--reason", help="reason, for the audit log")
     add_managed(revert)
     revert.set_defaults(run=take_back)
     for command in (wait, revert):
-        command.add_argument("change", metavar="CHANGE", help="as apply prints it: the X-Request-ID of the write")
+        command.add_argument("change", metavar="CHANGE", help="ID that apply prints: the X-Request-ID of the write")
 
 
 def wait_for(api: Api, asked: argparse.Namespace) -> Done:

@@ -15,7 +15,7 @@ from ..words import add_managed
 Done = tuple[Any, str, int]
 RUN_FIELDS = ("id", "stack", "revision", "kind", "state", "to_add", "to_change", "to_replace", "to_delete", "message")
 DECISIONS = {
-    "approve": "let exactly the plan of a run be applied",
+    "approve": "approve exactly the plan of a run",
     "discard": "discard a plan that needs approval",
     "cancel": "stop a run; the operation in progress finishes",
     "retry": "retry a failed run",
@@ -27,7 +27,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     _addresses(commands, every)
     _stacks(commands, every)
     _zones(commands, every)
-    portability = commands.add_parser("portability", parents=[every], help="what a target cannot do for one")
+    portability = commands.add_parser("portability", parents=[every], help="show what a target does not support")
     portability.add_argument("load_balancer", metavar="LOAD_BALANCER", help="name or id")
     portability.add_argument("--target", choices=("haproxy", "aws", "google"))
     portability.set_defaults(run=show_portability)
@@ -45,50 +45,50 @@ def _action(actions: Any, every: argparse.ArgumentParser, name: str, run: Callab
 
 
 def _addresses(commands: Any, every: argparse.ArgumentParser) -> None:
-    actions = _actions(commands, "address", "addresses that stay the same whatever they point to")
-    _action(actions, every, "list", list_addresses, "every static IP, and what it serves")
-    move = _action(actions, every, "move", move_address, "let it serve another load balancer, in one change")
+    actions = _actions(commands, "address", "addresses that stay the same")
+    _action(actions, every, "list", list_addresses, "list static IPs and what they serve")
+    move = _action(actions, every, "move", move_address, "move it to another load balancer in one change")
     release = _action(actions, every, "release", release_address, "detach it from the listeners that bind it")
     for action in (move, release):
         action.add_argument("address", metavar="STATIC_IP", help="name of the static IP")
     move.add_argument("load_balancer", metavar="LOAD_BALANCER")
-    move.add_argument("--listener", action="append", metavar="NAME", help="again for more; left out: by its ports")
+    move.add_argument("--listener", action="append", metavar="NAME", help="repeat for more; default: by its ports")
     for action in (move, release):
-        action.add_argument("--reason", help="why, for the audit log")
+        action.add_argument("--reason", help="reason, for the audit log")
         add_managed(action)
 
 
 def _stacks(commands: Any, every: argparse.ArgumentParser) -> None:
-    actions = _actions(commands, "stack", "what runs in clouds, and what is planned there")
+    actions = _actions(commands, "stack", "cloud stacks and their plans")
     _action(actions, every, "list", list_stacks, "every stack")
     runs = _action(actions, every, "runs", list_runs, "runs, newest first")
-    runs.add_argument("stack", metavar="STACK", nargs="?", help="of one stack; all where it is left out")
-    show = _action(actions, every, "run", show_run, "one run, with what its plan does")
+    runs.add_argument("stack", metavar="STACK", nargs="?", help="of one stack; default: all")
+    show = _action(actions, every, "run", show_run, "show one run and its plan")
     show.add_argument("id", metavar="RUN", type=number)
     for name, run, words in (
-        ("plan", plan_stack, "plan what is wanted, now"),
-        ("destroy", destroy_stack, "plan to delete everything that stands there"),
+        ("plan", plan_stack, "plan now"),
+        ("destroy", destroy_stack, "plan the destruction of all resources"),
     ):
         action = _action(actions, every, name, run, words)
         action.add_argument("stack", metavar="STACK")
-        action.add_argument("--reason", required=name == "destroy", help="why, for the audit log")
+        action.add_argument("--reason", required=name == "destroy", help="reason, for the audit log")
     for name, words in DECISIONS.items():
         action = _action(actions, every, name, decide, words)
         action.add_argument("id", metavar="RUN", type=number)
-        action.add_argument("--reason", help="why, for the audit log")
+        action.add_argument("--reason", help="reason, for the audit log")
     unlock = _action(actions, every, "unlock", unlock_stack, "remove the lock of the state")
     unlock.add_argument("stack", metavar="STACK")
-    unlock.add_argument("--reason", required=True, help="why, for the audit log")
+    unlock.add_argument("--reason", required=True, help="reason, for the audit log")
 
 
 def _zones(commands: Any, every: argparse.ArgumentParser) -> None:
-    actions = _actions(commands, "zone", "DNS zones: what is wanted, and what is served")
-    _action(actions, every, "list", list_zones, "every zone that you may keep records in")
-    show = _action(actions, every, "show", show_zone, "one zone with your records as they are served")
-    repair = _action(actions, every, "repair", repair_zone, "write over what somebody changed on the server")
+    actions = _actions(commands, "zone", "DNS zones: what is defined, and what is served")
+    _action(actions, every, "list", list_zones, "list the zones in which you can manage records")
+    show = _action(actions, every, "show", show_zone, "show one zone and your records as they are served")
+    repair = _action(actions, every, "repair", repair_zone, "repair records that were changed on the server")
     for action in (show, repair):
         action.add_argument("zone", metavar="ZONE", help="name, account/name or id")
-    repair.add_argument("--reason", help="why, for the audit log")
+    repair.add_argument("--reason", help="reason, for the audit log")
 
 
 def list_addresses(api: Api, _asked: argparse.Namespace) -> Done:
@@ -224,7 +224,7 @@ def show_portability(api: Api, asked: argparse.Namespace) -> Done:
     fields = ("target", "severity", "object", "message", "remedy")
     rows = [tuple(each[field] for field in fields) for each in body["incompatibilities"]]
     table = texts.table(rows, tuple(field.upper() for field in fields))
-    return body, table if rows else "Every target takes it as it is.", 0
+    return body, table if rows else "Every target supports it fully.", 0
 
 
 def _word(name: str) -> str:

@@ -24,10 +24,10 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
 
     rollout = commands.add_parser("rollout", parents=[every], help="one rollout, node by node")
     rollout.add_argument("id", metavar="ID", type=number)
-    rollout.add_argument("--wait", action="store_true", help="until it has finished")
+    rollout.add_argument("--wait", action="store_true", help="wait until it has finished")
     rollout.set_defaults(run=show_rollout)
 
-    trace = commands.add_parser("trace", parents=[every], help="which route a request would take, and why")
+    trace = commands.add_parser("trace", parents=[every], help="show which route a request matches, and why")
     trace.add_argument("method", metavar="METHOD")
     trace.add_argument("target", metavar="URL")
     trace.add_argument("-H", "--header", action="append", default=[], metavar="NAME:VALUE")
@@ -69,7 +69,7 @@ def _status_of_customer(api: Api) -> Done:
     routes = api("GET", "routes", query={"limit": "500"})["items"]
     waiting = [route for route in routes if route.get("serving") is False]
     rows = [(route["name"], route["spec"]["hostname"], route["spec"]["path"]) for route in waiting]
-    text = f"{len(routes)} routes, {len(waiting)} of them wait until their hostname is verified."
+    text = f"{len(routes)} routes, {len(waiting)} of them waiting for the verification of their hostname."
     if waiting:
         text = f"{texts.table(rows, ('WAITING', 'HOSTNAME', 'PATH'))}\n{text}"
     return {"routes": len(routes), "waiting": waiting}, f"{text}\nFleets and rollouts are the operator's.", 0

@@ -17,15 +17,15 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     token = commands.add_parser("token", help="tokens of your account")
     actions = token.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=type(token))
 
-    listed = actions.add_parser("list", parents=[every], help="every active token")
+    listed = actions.add_parser("list", parents=[every], help="list active tokens")
     listed.set_defaults(run=list_tokens)
 
     create = actions.add_parser("create", parents=[every], help="create a token; it is shown only once")
     create.add_argument("name", metavar="NAME")
     create.add_argument("--role", required=True, help="viewer, editor or owner (operators: viewer, operator, admin)")
-    create.add_argument("--scope", action="append", default=[], help="such as routes:write; again for more")
+    create.add_argument("--scope", action="append", default=[], help="such as routes:write; repeat for more")
     create.add_argument("--network", action="append", default=[], help="CIDR that may use it; repeat for more")
-    create.add_argument("--days", type=int, help="until it expires; default 90")
+    create.add_argument("--days", type=int, help="days until it expires; default 90")
     create.add_argument("--reason")
     create.set_defaults(run=create_token)
 

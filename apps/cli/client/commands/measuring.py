@@ -21,47 +21,47 @@ CURVE = ("rate", "answered", "p50_ms", "p95_ms", "p99_ms", "error_rate", "status
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     """The words of capacity."""
-    capacity = commands.add_parser("capacity", help="capacity tests, their runs and the limits that follow")
+    capacity = commands.add_parser("capacity", help="capacity tests, their runs and the resulting limits")
     actions = capacity.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=type(capacity))
 
-    listed = actions.add_parser("list", parents=[every], help="every capacity test")
-    listed.add_argument("--account", metavar="NAME", help="of this account alone (operators)")
+    listed = actions.add_parser("list", parents=[every], help="list capacity tests")
+    listed.add_argument("--account", metavar="NAME", help="only of this account (operators)")
     listed.set_defaults(run=list_tests)
 
-    show = actions.add_parser("show", parents=[every], help="one test, and whether it could run now")
+    show = actions.add_parser("show", parents=[every], help="show one test and its pre-flight checks")
     show.add_argument("test", metavar="TEST", help="name, account/name or id")
     show.set_defaults(run=show_test)
 
     start = actions.add_parser("start", parents=[every], help="request a run")
     start.add_argument("test", metavar="TEST", help="name, account/name or id")
-    start.add_argument("--approve", action="store_true", help="approve it as well (operators)")
-    start.add_argument("--wait", action="store_true", help="until the run is over; exit code 1 where it found nothing")
-    start.add_argument("--reason", help="why, for the audit log")
+    start.add_argument("--approve", action="store_true", help="also approve it (operators)")
+    start.add_argument("--wait", action="store_true", help="wait until the run ends; exit code 1 if it found nothing")
+    start.add_argument("--reason", help="reason, for the audit log")
     start.set_defaults(run=start_test)
 
     runs = actions.add_parser("runs", parents=[every], help="runs, newest first")
-    runs.add_argument("test", metavar="TEST", nargs="?", help="of one test; all where it is left out")
+    runs.add_argument("test", metavar="TEST", nargs="?", help="of one test; default: all")
     runs.add_argument("--limit", type=number, default=50)
     runs.set_defaults(run=list_runs)
     _add_for_runs(actions, every)
 
 
 def _add_for_runs(actions: Any, every: argparse.ArgumentParser) -> None:
-    run = actions.add_parser("run", parents=[every], help="one run and what it found")
-    run.add_argument("--wait", action="store_true", help="until it is over; exit code 1 where it found nothing")
+    run = actions.add_parser("run", parents=[every], help="show one run and its result")
+    run.add_argument("--wait", action="store_true", help="wait until it ends; exit code 1 if it found nothing")
     run.set_defaults(run=show_run)
     stop = actions.add_parser("stop", parents=[every], help="stop the load within two seconds")
     stop.set_defaults(run=stop_run)
-    approve = actions.add_parser("approve", parents=[every], help="let a run begin that waits for it (operators)")
+    approve = actions.add_parser("approve", parents=[every], help="approve a run that waits for approval (operators)")
     approve.set_defaults(run=approve_run)
-    limit = actions.add_parser("set-limit", parents=[every], help="make what a run measured the limit of its pool")
-    limit.add_argument("--margin", type=_margin, help="share that is taken off first, 0 to 0.9; default: the test's")
+    limit = actions.add_parser("set-limit", parents=[every], help="set the limit of the pool to the measured capacity")
+    limit.add_argument("--margin", type=_margin, help="share to subtract first, 0 to 0.9; default: that of the test")
     add_managed(limit)
     limit.set_defaults(run=set_limit)
     for action in (run, stop, approve, limit):
         action.add_argument("id", metavar="RUN", type=number, help="id of the run")
         if action is not run:
-            action.add_argument("--reason", help="why, for the audit log")
+            action.add_argument("--reason", help="reason, for the audit log")
 
 
 def _margin(text: str) -> float:
@@ -70,7 +70,7 @@ def _margin(text: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 <= found <= 0.9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share from 0 to 0.9")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 0.9")
     return found
 
 

@@ -14,7 +14,7 @@ from ..words import add_managed
 Done = tuple[Any, str, int]
 NOUN = "schedules"
 STATES = ("waiting", "running", "done", "dead", "skipped", "missed")
-NO_RUNS = "Nothing was run yet."
+NO_RUNS = "No runs yet."
 RUN_FIELDS = ("id", "schedule", "scheduled_at", "state", "attempt", "cause", "message")
 
 
@@ -23,33 +23,33 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     schedule = commands.add_parser("schedule", help="recurring, scheduled and triggered actions")
     actions = schedule.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=type(schedule))
 
-    listed = actions.add_parser("list", parents=[every], help="every schedule with its next instant")
-    listed.add_argument("--account", metavar="NAME", help="of this account alone (operators)")
+    listed = actions.add_parser("list", parents=[every], help="list schedules with their next runs")
+    listed.add_argument("--account", metavar="NAME", help="only of this account (operators)")
     listed.set_defaults(run=list_schedules)
 
     for name, run, words in (
-        ("show", show_schedule, "one schedule, its definition and its last runs"),
-        ("run", run_now, "run it now, whatever its time, also when it is paused"),
-        ("pause", pause, "schedule no more runs"),
-        ("resume", resume, "schedule runs again"),
+        ("show", show_schedule, "show one schedule, its definition and its last runs"),
+        ("run", run_now, "run it now, even if it is paused"),
+        ("pause", pause, "pause it: no more runs"),
+        ("resume", resume, "resume it"),
     ):
         action = actions.add_parser(name, parents=[every], help=words)
         action.add_argument("schedule", metavar="SCHEDULE", help="name, account/name or id")
         if name != "show":
-            action.add_argument("--reason", help="why, for the audit log")
+            action.add_argument("--reason", help="reason, for the audit log")
         if run in (pause, resume):
             add_managed(action)
         action.set_defaults(run=run)
 
-    runs = actions.add_parser("runs", parents=[every], help="what was run, newest first")
-    runs.add_argument("schedule", metavar="SCHEDULE", nargs="?", help="of one schedule; all where it is left out")
+    runs = actions.add_parser("runs", parents=[every], help="list runs, newest first")
+    runs.add_argument("schedule", metavar="SCHEDULE", nargs="?", help="of one schedule; default: all")
     runs.add_argument("--state", choices=STATES)
     runs.add_argument("--limit", type=number, default=50)
     runs.set_defaults(run=list_runs)
 
-    retry = actions.add_parser("retry", parents=[every], help="try a dead run again, under the same key")
+    retry = actions.add_parser("retry", parents=[every], help="retry a failed run with the same key")
     retry.add_argument("schedule_run", metavar="RUN", type=number, help="id of the schedule run")
-    retry.add_argument("--reason", help="why, for the audit log")
+    retry.add_argument("--reason", help="reason, for the audit log")
     retry.set_defaults(run=retry_run)
 
 

@@ -21,15 +21,15 @@ class Command(BaseCommand):
     help = __doc__ or ""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", help="YAML, or JSON where its name ends so; - reads YAML from standard input")
+        parser.add_argument("file", help="YAML, or JSON if its name ends in .json; - reads YAML from standard input")
         parser.add_argument("--dry-run", action="store_true")
         parser.add_argument("--prune", action="store_true")
         parser.add_argument("--manager", default="")
         parser.add_argument("--reason", default="")
         parser.add_argument(
-            "--confirm", action="append", default=[], help="what this may empty, as the refusal names it"
+            "--confirm", action="append", default=[], help="object that this may empty, as named in the rejection"
         )
-        parser.add_argument("--take-over", action="append", default=[], help="a limit to set although a run set it")
+        parser.add_argument("--take-over", action="append", default=[], help="a limit to set even though a run set it")
         parser.add_argument("--break-glass", action="store_true", help="change what a pipeline manages")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -27,8 +27,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """The person's name, and whose tokens are wanted; the password comes by standard input, never by argument."""
         parser.add_argument("--username", default="admin")
-        parser.add_argument("--tokens", action="store_true", help="print new tokens as JSON, the only time they show")
-        parser.add_argument("--customer", default="", help="with --tokens: also one for this customer account")
+        parser.add_argument("--tokens", action="store_true", help="print new tokens as JSON; they are shown only once")
+        parser.add_argument("--customer", default="", help="with --tokens: also create one for this customer account")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Found what is asked for, in one transaction with its audit entries."""

@@ -14,7 +14,7 @@ from apps.observe.collect.collector import Collector
 class Command(BaseCommand):
     """The collector process; SIGTERM and SIGINT end it after the present round."""
 
-    help = "Read every agent each two seconds and store what they say, until SIGTERM."
+    help = "Read every agent every two seconds and store the readings, until SIGTERM."
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""

@@ -21,7 +21,7 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 class Command(BaseCommand):
     """`issue_certificates --out DIR --name us-1 --name eu-1`."""
 
-    help = "Writes ca.pem, control-plane.pem and a certificate for each agent; keeps an authority that is there."
+    help = "Write ca.pem, control-plane.pem and a certificate for each agent; keep an existing authority."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Where to, for whom, for how long."""
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         out: Path = options["out"]
         for name in options["name"]:
             if not NAME.fullmatch(name) or name in ("ca", CLIENT):
-                raise CommandError(f"{name!r} is not a node's name: lower-case letters, digits, dots and dashes.")
+                raise CommandError(f"{name!r} is not a node's name: use lowercase letters, digits, dots and dashes.")
         out.mkdir(parents=True, exist_ok=True, mode=0o700)
         now = dt.datetime.now(dt.UTC)
         authority = self._keep_or_write(out, "ca", partial(pki.make_authority, now))
@@ -45,7 +45,7 @@ class Command(BaseCommand):
     def _keep_or_write(self, out: Path, name: str, make: Callable[[], pki.Pair]) -> pki.Pair:
         certificate, key = out / f"{name}.pem", out / f"{name}.key"
         if certificate.exists() and key.exists():
-            self.stdout.write(f"{certificate} is there and stays")
+            self.stdout.write(f"{certificate} exists and is kept")
             return pki.Pair(certificate.read_bytes(), key.read_bytes())
         pair = make()
         for path, content in ((certificate, pair.certificate), (key, pair.key)):

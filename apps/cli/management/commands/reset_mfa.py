@@ -16,12 +16,12 @@ from apps.audit.services import record
 class Command(BaseCommand):
     """The person then signs in with the password, and sets up a new one."""
 
-    help = "Take every second factor and recovery code away from a person; the audit log of their account says so."
+    help = "Remove every second factor and recovery code of a person; the audit log of their account says so."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Who, and why."""
         parser.add_argument("username")
-        parser.add_argument("--reason", default="", help="how you know that it is the person who asks")
+        parser.add_argument("--reason", default="", help="how you verified the person's identity")
 
     @transaction.atomic
     def handle(self, *_: Any, **options: Any) -> None:
@@ -40,4 +40,4 @@ class Command(BaseCommand):
             after={"factor": "all", "count": count},
             reason=options["reason"],
         )
-        self.stdout.write(f"{user.get_username()} signs in with the password alone now ({count} taken away).")
+        self.stdout.write(f"{user.get_username()} signs in with the password alone now ({count} removed).")

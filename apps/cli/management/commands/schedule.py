@@ -49,13 +49,13 @@ Work = Callable[[], float | None]
 class Command(BaseCommand):
     """The scheduler and sweep process; SIGTERM and SIGINT end it after the present turn."""
 
-    help = "Run schedules to the second, and every ten seconds wake workers for what waits, until SIGTERM."
+    help = "Run schedules to the second, and every ten seconds wake workers for pending work, until SIGTERM."
     requires_system_checks = ()  # the sweep goes on where a page does not even import
 
     def add_arguments(self, parser: CommandParser) -> None:
         """`--every` seconds; `--once` for tests and for people."""
         parser.add_argument("--every", type=float, default=10.0, help="seconds between two sweeps")
-        parser.add_argument("--once", action="store_true", help="sweep once and leave")
+        parser.add_argument("--once", action="store_true", help="sweep once and exit")
 
     def handle(self, *args: Any, every: float, once: bool, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""
@@ -161,6 +161,6 @@ def _survive(work: Work) -> float | None:
     try:
         return work()
     except Exception:
-        logger.exception("this sweep failed; the next one begins in a moment")
+        logger.exception("this sweep failed; the next one starts in a moment")
         db.connections.close_all()
         return None

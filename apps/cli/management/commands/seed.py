@@ -31,7 +31,7 @@ class Command(BaseCommand):
         """How much."""
         parser.add_argument("--routes", type=int, default=10_000)
         parser.add_argument("--accounts", type=int, default=100)
-        parser.add_argument("--load-balancer", default="", help="where the routes go; the first one if not given")
+        parser.add_argument("--load-balancer", default="", help="pool of the routes; default: the first one")
         parser.add_argument("--port", type=int, default=9100, help="servers listen on 127.0.0.1 above this port")
 
     def handle(self, *_args: Any, **options: Any) -> None:

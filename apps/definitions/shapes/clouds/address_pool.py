@@ -39,6 +39,6 @@ class AddressPoolSpec(Shape):
         Distinct(),
         Check(_apart),
         SORTED,
-        About("CIDR blocks, apart from each other.", "Networks", None, "203.0.113.0/27", missing=MISSING),
+        About("CIDR blocks that do not overlap.", "Networks", None, "203.0.113.0/27", missing=MISSING),
     ]
     region: Annotated[ByName | None, About("Leave empty for addresses in any region.", "Region")] = None

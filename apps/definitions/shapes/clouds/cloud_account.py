@@ -23,7 +23,7 @@ PROJECT = matching(
 class CloudAccountSpec(Shape):
     """An account at a cloud; `credentials` says where they are kept, never what they are."""
 
-    cloud: Annotated[Cloud, word(Cloud, CLOUDS), About("Whose it is.", "Cloud", "", "aws")]
+    cloud: Annotated[Cloud, word(Cloud, CLOUDS), About("The cloud provider.", "Cloud", "", "aws")]
     credentials: Annotated[
         str,
         text(credentials_reference, "`env:NAME`, `profile:NAME` or `role:ARN`", 2048, blank=True),

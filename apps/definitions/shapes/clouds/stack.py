@@ -92,7 +92,7 @@ class NetworkSpec(Shape):
         LISTED,
         Distinct(),
         SORTED,
-        About("AWS: ids, two at least, in different zones.", "Subnets"),
+        About("AWS: at least two subnet IDs in different zones.", "Subnets"),
     ] = ()
     client_networks: Annotated[
         tuple[NetworkBlock, ...],
@@ -100,7 +100,7 @@ class NetworkSpec(Shape):
         Distinct(),
         Check(_somebody),
         SORTED,
-        About("CIDR blocks that may connect; left out: everybody.", "Clients"),
+        About("CIDR blocks that may connect. Default: everyone.", "Clients"),
     ] = EVERYBODY
     log_bucket: Annotated[
         str,
@@ -112,13 +112,15 @@ class NetworkSpec(Shape):
         LISTED,
         Distinct(),
         SORTED,
-        About("CIDR blocks of the VPC; servers elsewhere are outside.", "Networks of the VPC"),
+        About("CIDR blocks of the VPC. Servers elsewhere count as outside.", "Networks of the VPC"),
     ] = ()
     zones: Annotated[
         Pairs,
         ZONES,
         About(
-            "Google: where the endpoints of each region are registered.", "Zones", note="Our region → Google's zone."
+            "Google: the zone in which the endpoints of each region are registered.",
+            "Zones",
+            note="Our region → Google's zone.",
         ),
     ] = ()
 
@@ -130,12 +132,14 @@ NO_NETWORK = NetworkSpec()
 class StackSpec(Shape):
     """One cloud account in one of its regions, kept as one Terraform state."""
 
-    cloud_account: Annotated[ByName, About("Where it stands; it stays there.", "Cloud account", "", "prod")]
+    cloud_account: Annotated[
+        ByName, About("The cloud account of the stack. Cannot be changed.", "Cloud account", "", "prod")
+    ]
     cloud_region: Annotated[
         str,
         text(region_of_cloud, "the cloud's word", 40),
         About(
-            "eu-central-1; global on Google. It stays.",
+            "Such as eu-central-1; global on Google. Cannot be changed.",
             "The cloud's region",
             example="eu-central-1",
             note="The cloud's word; global on Google.",
@@ -145,7 +149,7 @@ class StackSpec(Shape):
         ByName | None,
         About("The Spillway region. Leave empty if the stack serves all regions.", "Region", None, "frankfurt"),
     ] = None
-    network: Annotated[NetworkSpec, About("Where its load balancers stand.")] = NO_NETWORK
+    network: Annotated[NetworkSpec, About("The cloud settings of the load balancers.")] = NO_NETWORK
     approval: Annotated[
         PlanApproval,
         word(PlanApproval, APPROVALS),

@@ -25,7 +25,7 @@ KINDS = {
 class StaticIPSpec(Shape):
     """An address that stays. On fleets it is given or allotted from a pool, in a stack the cloud chooses it."""
 
-    kind: Annotated[AddressKind, word(AddressKind, KINDS), About("What keeps it where it is.", "Kind", "")] = (
+    kind: Annotated[AddressKind, word(AddressKind, KINDS), About("How the address stays the same.", "Kind", "")] = (
         AddressKind.NODE
     )
     address: Annotated[
@@ -36,11 +36,11 @@ class StaticIPSpec(Shape):
         ),
     ] = None
     region: Annotated[ByName | None, About("Leave empty for an address that is announced everywhere.", "Region")] = None
-    pool: Annotated[ByName | None, About("The pool that it comes from.", "Address pool", "", "front")] = None
+    pool: Annotated[ByName | None, About("The address pool to allocate from.", "Address pool", "", "front")] = None
     stack: Annotated[ByName | None, About("For cloud addresses only.", "Stack")] = None
     owner: Annotated[
         ByName | None,
-        About("The account that it was given to.", "Assigned to", "", note="The account that it was given to."),
+        About("The account that may use it.", "Assigned to", "", note="The account that it was given to."),
     ] = None
     protected: Annotated[
         Boolean | None,
@@ -51,7 +51,7 @@ class StaticIPSpec(Shape):
             stays=False,
         ),
     ] = None
-    router_id: Annotated[int, whole(1, 255), About("Names a vip to VRRP; allotted where it is left out.")] | None = None
+    router_id: Annotated[int, whole(1, 255), About("The VRRP router ID of a VIP. Default: allocated.")] | None = None
 
     @classmethod
     def together(cls, sent: Data) -> list[FieldError]:

@@ -73,27 +73,27 @@ class TargetSpec(Shape):
 
     pool: Annotated[
         Reference,
-        About("Whose servers receive the load.", "Pool", "The servers of this pool receive the load.", "shop"),
+        About("The pool whose servers receive the load.", "Pool", "The servers of this pool receive the load.", "shop"),
     ]
-    region: Annotated[ByName, About("Where those servers are.", "Region", "", "europe-west1")]
+    region: Annotated[ByName, About("The region of the servers.", "Region", "", "europe-west1")]
     hostname: Annotated[
         str,
         text(_plain_hostname, "a host name", 253, HOSTNAME),
         About(
-            "What is asked for.",
+            "The hostname to request.",
             "Hostname",
             "Only verified names that may be load-tested; a route of it has to lead to the pool.",
             "shop.example.com",
         ),
     ]
     path: Annotated[
-        Path, About("What is asked for.", "Path", "Requested repeatedly. Choose a path that changes no data.")
+        Path, About("The path to request.", "Path", "Requested repeatedly. Choose a path that changes no data.")
     ] = "/"
     server: Annotated[
         str,
         text(grammar.name, "a name", 63, blank=True),
         About(
-            "One server alone; empty: through the load balancer.",
+            "Only this server receives the load. Default: load through the load balancer.",
             "One server only",
             "Server name. Leave empty to send the load through the load balancer. A customer's run "
             "against a public server needs an operator's approval.",
@@ -122,13 +122,13 @@ class LoadSpec(Shape):
     rate: Annotated[
         Rate,
         About(
-            "Requests/s; a search starts below it.",
+            "Requests/s; a search starts below this rate.",
             "Rate, requests/s",
             "A search starts below this rate. Default: the current limit.",
         ),
     ] = 0.0
-    to_rate: Annotated[Rate, About("Where a ramp ends.", "Maximum rate, requests/s", "")] = 0.0
-    step: Annotated[Rate, About("By how much a ramp rises.", "Step size, requests/s", "")] = 0.0
+    to_rate: Annotated[Rate, About("The last rate of a ramp.", "Maximum rate, requests/s", "")] = 0.0
+    step: Annotated[Rate, About("The increase per step of a ramp.", "Step size, requests/s", "")] = 0.0
     users: Annotated[
         int,
         whole(0, MOST_CONNECTIONS),
@@ -141,19 +141,17 @@ class LoadSpec(Shape):
     duration_s: Annotated[
         int,
         whole(1, LONGEST_S),
-        About("How long a rate is held.", "Duration, s", "For a ramp: the duration of each step."),
+        About("How long each rate is held.", "Duration, s", "For a ramp: the duration of each step."),
     ] = 60
-    arrivals: Annotated[str, one_of(labels=ARRIVALS), About("How requests follow each other.", "Arrivals", "")] = (
-        "poisson"
-    )
+    arrivals: Annotated[str, one_of(labels=ARRIVALS), About("How requests are spaced.", "Arrivals", "")] = "poisson"
     protocol: Annotated[
-        str, Grammar(_protocol, {"type": "string", "enum": ["http1"]}), About("What generators speak.")
+        str, Grammar(_protocol, {"type": "string", "enum": ["http1"]}), About("The protocol of the load generator.")
     ] = "http1"
-    tls: Annotated[Boolean, About("Whether requests are encrypted.", "Over TLS", "")] = False
-    keep_alive: Annotated[Boolean, About("Whether a connection takes many requests.", "Keep connections open", "")] = (
-        True
-    )
-    method: Annotated[str, one_of(labels=METHODS), About("How the path is asked for.", "Method", "")] = "GET"
+    tls: Annotated[Boolean, About("Whether requests use TLS.", "Over TLS", "")] = False
+    keep_alive: Annotated[
+        Boolean, About("Whether a connection carries many requests.", "Keep connections open", "")
+    ] = True
+    method: Annotated[str, one_of(labels=METHODS), About("The HTTP method of the requests.", "Method", "")] = "GET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +163,13 @@ class ObjectiveSpec(Shape):
     percentile: Annotated[
         int,
         Grammar(_percentile, {"type": "integer", "enum": [95, 99]}, labels=PERCENTILES),
-        About("Which percentile counts.", "Percentile", ""),
+        About("The percentile that must meet the objective.", "Percentile", ""),
     ] = 95
-    max_latency_ms: Annotated[int, whole(1, 600_000), About("ms at that percentile.", "Max. latency, ms", "")] = 600
+    max_latency_ms: Annotated[
+        int, whole(1, 600_000), About("Maximum latency at the percentile, in ms.", "Max. latency, ms", "")
+    ] = 600
     max_error_rate: Annotated[
-        float, real(0.0001, 1), About("Failed requests out of all.", "Max. error rate, %", "")
+        float, real(0.0001, 1), About("Maximum share of failed requests.", "Max. error rate, %", "")
     ] = 0.01
 
 
@@ -179,16 +179,18 @@ class GuardSpec(Shape):
 
     component: ClassVar[str] = "Guards"
 
-    max_rate: Annotated[int, whole(1, HIGHEST_RATE), About("Requests/s.", "Maximum, requests/s", "")] = 100
+    max_rate: Annotated[int, whole(1, HIGHEST_RATE), About("Maximum requests/s.", "Maximum, requests/s", "")] = 100
     max_connections: Annotated[
-        int, whole(1, MOST_CONNECTIONS), About("Connections at once.", "Maximum, connections", "")
+        int, whole(1, MOST_CONNECTIONS), About("Maximum number of concurrent connections.", "Maximum, connections", "")
     ] = 200
-    max_duration_s: Annotated[int, whole(5, LONGEST_S), About("s from first to last.", "Max. duration, s", "")] = 300
+    max_duration_s: Annotated[
+        int, whole(5, LONGEST_S), About("Maximum duration of a run, in seconds.", "Max. duration, s", "")
+    ] = 300
     headroom: Annotated[
         float,
         real(0, 10),
         About(
-            "How much of the region's present traffic the others must be able to take.",
+            "The share of the region's current traffic that other regions must have capacity for.",
             "Capacity elsewhere, %",
             "Share of the region's current traffic that other regions must have capacity for.",
         ),
@@ -201,17 +203,21 @@ class PolicySpec(Shape):
 
     component: ClassVar[str] = "LimitPolicy"
 
-    apply: Annotated[str, one_of(labels=APPLY), About("Who sets the limit.", "After the run", "")] = "by_hand"
+    apply: Annotated[str, one_of(labels=APPLY), About("Who sets the limit after the run.", "After the run", "")] = (
+        "by_hand"
+    )
     margin: Annotated[
         float,
         real(0, 0.9),
-        About("What is taken off the measured capacity first.", "Margin, %", "Subtracted from the measured capacity."),
+        About(
+            "The share subtracted from the measured capacity.", "Margin, %", "Subtracted from the measured capacity."
+        ),
     ] = 0.1
     max_change: Annotated[
         float,
         real(0, MOST_CHANGE),
         About(
-            "By how much of itself an automatic change moves the limit.",
+            "The largest automatic change, as a share of the current limit.",
             "Max. change, %",
             "Largest automatic change, in percent of the current limit; at most 20.",
         ),
@@ -222,11 +228,13 @@ class PolicySpec(Shape):
 class CapacityTestSpec(Shape):
     """What to load and how."""
 
-    target: Annotated[TargetSpec, About("What is loaded.", missing="Set target to {pool, region, hostname, path}.")]
-    load: Annotated[LoadSpec, About("How load is made.")] = LoadSpec()
-    objective: Annotated[ObjectiveSpec, About("What still counts as good.")] = ObjectiveSpec()
-    guards: Annotated[GuardSpec, About("What no run exceeds.")] = GuardSpec()
-    policy: Annotated[PolicySpec, About("What becomes of the measured capacity.")] = PolicySpec()
+    target: Annotated[
+        TargetSpec, About("What receives the load.", missing="Set target to {pool, region, hostname, path}.")
+    ]
+    load: Annotated[LoadSpec, About("The load profile.")] = LoadSpec()
+    objective: Annotated[ObjectiveSpec, About("The objective that a good step must meet.")] = ObjectiveSpec()
+    guards: Annotated[GuardSpec, About("Bounds that no run exceeds.")] = GuardSpec()
+    policy: Annotated[PolicySpec, About("What happens with the measured capacity.")] = PolicySpec()
 
     def contradictions(self) -> Iterator[FieldError]:
         """What does not fit together; nothing that is sent is ignored silently."""

@@ -76,7 +76,7 @@ class WhenSpec(Shape):
         str,
         text(_line(200), "a cron expression", 200),
         About(
-            "Five fields or six, seconds first.",
+            "Five or six fields; with six, the first one is seconds.",
             "Cron expression",
             "",
             "30 2 * * *",
@@ -88,7 +88,7 @@ class WhenSpec(Shape):
         int | None,
         whole(1, 366 * DAY_S),
         About(
-            "Seconds from one instant to the next.",
+            "Seconds between two runs.",
             "Every",
             "",
             note="Seconds from one instant to the next.",
@@ -99,7 +99,7 @@ class WhenSpec(Shape):
         str,
         text(_line(19), "a local time", 19),
         About(
-            "Once.",
+            "A local time for a single run.",
             "On",
             "Local time in the time zone.",
             note="Once: a local time, 2026-12-01T10:00:00.",
@@ -109,7 +109,7 @@ class WhenSpec(Shape):
     trigger: Annotated[
         bool | None,
         Grammar(_true, {"type": "boolean"}),
-        About("Only its triggers run it.", note="true: only its triggers run it.", absent_when_empty=True),
+        About("Only its triggers start it.", note="true: only its triggers run it.", absent_when_empty=True),
     ] = None
 
     @classmethod
@@ -125,22 +125,24 @@ class TimingSpec(Shape):
 
     component: ClassVar[str] = "Timing"
 
-    when: Annotated[WhenSpec, About("When it falls due.", missing="Fill in cron, every_s or at, or set trigger: true.")]
+    when: Annotated[WhenSpec, About("When it runs.", missing="Fill in cron, every_s or at, or set trigger: true.")]
     zone: Annotated[
         str,
         text(_line(63), "a time zone", 63),
         About(
-            "The time zone of days and hours, such as Europe/Berlin.",
+            "The time zone of the timing, such as Europe/Berlin.",
             "Time zone",
             "The time zone of days and hours.",
             note="Such as Europe/Berlin; UTC if left out.",
         ),
     ] = "UTC"
-    starts_at: Annotated[Instant | None, About("No instant before it.", "Not before (UTC)", "Default: now.")] = None
+    starts_at: Annotated[
+        Instant | None, About("It does not run before this time.", "Not before (UTC)", "Default: now.")
+    ] = None
     ends_at: Annotated[
         Instant | None,
         About(
-            "No instant at it or after it.",
+            "It does not run at or after this time.",
             "End date (UTC)",
             "Leave empty for no end.",
             note="No instant at it or after it.",
@@ -176,10 +178,12 @@ class CatchUpSpec(Shape):
     component: ClassVar[str] = "CatchUp"
 
     policy: Annotated[
-        str, one_of("skip", "once", "all", labels=CATCH_UPS), About("What becomes of them.", "Missed runs", "")
+        str, one_of("skip", "once", "all", labels=CATCH_UPS), About("What happens to missed runs.", "Missed runs", "")
     ] = "once"
     window_s: Annotated[
-        int, whole(0, 7 * DAY_S), About("s; older ones are missed.", "Catch up within", "Older runs count as missed.")
+        int,
+        whole(0, 7 * DAY_S),
+        About("Seconds; older runs count as missed.", "Catch up within", "Older runs count as missed."),
     ] = 300
 
 
@@ -192,10 +196,12 @@ class RetriesSpec(Shape):
     attempts: Annotated[
         int,
         whole(1, 20),
-        About("How often.", "Attempts", "After the last attempt the run fails until someone retries it."),
+        About("The number of attempts.", "Attempts", "After the last attempt the run fails until someone retries it."),
     ] = 3
     backoff_s: Annotated[
-        int, whole(1, 3600), About("s after the first failure.", "First retry delay", "Doubles after each attempt.")
+        int,
+        whole(1, 3600),
+        About("Seconds after the first failure.", "First retry delay", "Doubles after each attempt."),
     ] = 5
 
 
@@ -207,7 +213,7 @@ class WebhookTarget(Shape):
         str,
         text(_url, "a URL", 2048),
         About(
-            "What is called.",
+            "The URL to call.",
             "URL",
             "Receives a signed POST. Private addresses are rejected.",
             "https://jobs.example.com/x",
@@ -217,7 +223,7 @@ class WebhookTarget(Shape):
         str,
         text(grammar.body, "text", grammar.MAX_BODY, blank=True),
         About(
-            "Sent unchanged; empty: a small JSON document.",
+            "Sent unchanged. Default: a small JSON document.",
             "Body",
             "Sent unchanged. Default: a small JSON document with the schedule and the time.",
         ),
@@ -230,12 +236,16 @@ class TopicTarget(Shape):
 
     topic: Annotated[
         Name,
-        About("Its name.", "Topic", "Applications of the account read it with GET /api/v1/topics/<name>/messages."),
+        About(
+            "The name of the topic.",
+            "Topic",
+            "Applications of the account read it with GET /api/v1/topics/<name>/messages.",
+        ),
     ]
     message: Annotated[
         str,
         text(grammar.body, "text", grammar.MAX_BODY, blank=True),
-        About("What is said.", "Message", "Delivered unchanged to every reader."),
+        About("The text of the message.", "Message", "Delivered unchanged to every reader."),
     ] = ""
 
 
@@ -243,14 +253,14 @@ class TopicTarget(Shape):
 class CapacityTestTarget(Shape):
     """A run of a capacity test; a late one is never caught up."""
 
-    name: Annotated[Name, About("Which one.", "Capacity test", "")]
+    name: Annotated[Name, About("The capacity test to run.", "Capacity test", "")]
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutTarget(Shape):
     """Look at every node of a fleet and push what differs; for operators."""
 
-    fleet: Annotated[ByName, About("Which one.", "Fleet", "")]
+    fleet: Annotated[ByName, About("The fleet to push.", "Fleet", "")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +271,7 @@ class ChangeTarget(Shape):
         dict[str, Any],
         Grammar(_object, {"type": "object", "title": "an object as `apply` takes it"}),
         About(
-            "What it becomes.",
+            "The new definition of the object.",
             "Object",
             "JSON with kind, name and spec, as for apply. It is validated now and again at each run.",
         ),
@@ -270,7 +280,7 @@ class ChangeTarget(Shape):
         int | None,
         whole(1, 30 * DAY_S),
         About(
-            "s until the old value comes back; null keeps the change.",
+            "Seconds until the old value is restored; null keeps the change.",
             "Restore the old value after",
             "Leave empty to keep the change. The run does not restore it if someone else has changed the object since.",
         ),
@@ -283,11 +293,13 @@ class TargetSpec(Shape):
 
     component: ClassVar[str] = "ScheduleTarget"
 
-    webhook: Annotated[WebhookTarget | None, About("A URL is called.", absent_when_empty=True)] = None
-    topic: Annotated[TopicTarget | None, About("A message is kept for its readers.", absent_when_empty=True)] = None
-    capacity_test: Annotated[CapacityTestTarget | None, About("A test runs.", absent_when_empty=True)] = None
-    rollout: Annotated[RolloutTarget | None, About("A fleet is pushed to.", absent_when_empty=True)] = None
-    change: Annotated[ChangeTarget | None, About("An object changes.", absent_when_empty=True)] = None
+    webhook: Annotated[WebhookTarget | None, About("Calls a URL.", absent_when_empty=True)] = None
+    topic: Annotated[
+        TopicTarget | None, About("Sends a message to the readers of a topic.", absent_when_empty=True)
+    ] = None
+    capacity_test: Annotated[CapacityTestTarget | None, About("Runs a capacity test.", absent_when_empty=True)] = None
+    rollout: Annotated[RolloutTarget | None, About("Pushes a fleet.", absent_when_empty=True)] = None
+    change: Annotated[ChangeTarget | None, About("Changes an object.", absent_when_empty=True)] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
@@ -309,7 +321,7 @@ class ScheduleSpec(TimingSpec):
         int,
         whole(0, DAY_S),
         About(
-            "It may come so much later, each time the same.",
+            "The run starts within this time, always with the same delay.",
             "Start window",
             "Spreads load: the run starts at any time within this window.",
             note="It may come so much later, each time the same.",
@@ -319,7 +331,7 @@ class ScheduleSpec(TimingSpec):
         int,
         whole(0, DAY_S),
         About(
-            "It may come so much later, each time another.",
+            "The run starts within this time, each time with another delay.",
             "Random delay (jitter)",
             "Maximum delay. It differs for each run.",
             note="It may come so much later, each time another.",
@@ -328,24 +340,29 @@ class ScheduleSpec(TimingSpec):
     overlap: Annotated[
         str,
         one_of(labels=OVERLAPS),
-        About("What becomes of an instant while the run before goes on.", "If the previous run is still active", ""),
+        About(
+            "What happens to a run that is due while the previous one is active.",
+            "If the previous run is still active",
+            "",
+        ),
     ] = "skip"
-    catch_up: Annotated[CatchUpSpec, About("What becomes of missed instants.")] = CatchUpSpec()
-    retries: Annotated[RetriesSpec, About("What becomes of failures.")] = RetriesSpec()
+    catch_up: Annotated[CatchUpSpec, About("What happens to missed runs.")] = CatchUpSpec()
+    retries: Annotated[RetriesSpec, About("What happens after a failure.")] = RetriesSpec()
     timeout_s: Annotated[
         int,
         whole(1, 300),
         About(
-            "How long a webhook may take to answer.",
+            "The time a webhook has to respond.",
             "Timeout per attempt",
             "",
             note="How long a webhook may take to answer.",
         ),
     ] = 30
     paused: Annotated[
-        Boolean | None, About("Whether it waits.", "Paused", "", stays=False, note="Left out, it stays as it is.")
+        Boolean | None,
+        About("Whether the schedule is paused.", "Paused", "", stays=False, note="Left out, it stays as it is."),
     ] = None
-    target: Annotated[TargetSpec, About("What happens.", missing=ONE_TARGET)]
+    target: Annotated[TargetSpec, About("The action of the schedule.", missing=ONE_TARGET)]
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:

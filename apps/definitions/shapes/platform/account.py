@@ -74,9 +74,9 @@ class Quotas(Shape):
 class AccountSpec(Shape):
     """A tenant; `quotas` hold what differs from the defaults."""
 
-    title: Annotated[Title, About("What people call it.", "Title", "The name shown on pages.", "Acme")]
+    title: Annotated[Title, About("The name shown on pages.", "Title", "The name shown on pages.", "Acme")]
     kind: Annotated[str, KIND, About("There is one operator; its account runs the platform.")] = "customer"
-    quotas: Annotated[Quotas | None, About("Left out, they stay as they are.", stays={})] = None
+    quotas: Annotated[Quotas | None, About("Default: unchanged.", stays={})] = None
     suspended: Annotated[
-        Boolean | None, About("Its people and programs may do nothing; its traffic goes on.", stays=False)
+        Boolean | None, About("Its members and tokens have no access; its traffic is not affected.", stays=False)
     ] = None

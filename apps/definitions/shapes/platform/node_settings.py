@@ -23,27 +23,29 @@ class NodeSettingsSpec(model.NodeSettings, Shape):
         int | None,
         whole(*grammar.NODE_CONNECTIONS),
         About(
-            "At once on a node, clients and all ports together; accounts' shares are parts of it. None: as many as "
-            "the node's limit of open files allows.",
+            "Concurrent connections of a node on all ports together; accounts' shares are parts of it. "
+            "Default: as many as the node's limit of open files allows.",
             "Max. connections",
             example=100_000,
         ),
     ] = None
-    threads: Annotated[int | None, whole(*grammar.NODE_THREADS), About("None: one for each processor.", "Threads")] = (
-        None
-    )
+    threads: Annotated[
+        int | None, whole(*grammar.NODE_THREADS), About("Default: one for each processor.", "Threads")
+    ] = None
     buffer_bytes: Annotated[
         int,
         whole(*grammar.NODE_BUFFER),
-        About("The headers of a request or an answer must fit into it. Each connection takes two.", "Buffer"),
+        About("Bytes. The headers of a request or response must fit. Each connection uses two buffers.", "Buffer"),
     ] = 16_384
     http2_streams: Annotated[
-        int, whole(*grammar.NODE_STREAMS), About("Requests at once on one connection of HTTP/2.", "HTTP/2 streams")
+        int, whole(*grammar.NODE_STREAMS), About("Concurrent requests on one HTTP/2 connection.", "HTTP/2 streams")
     ] = 100
     old_worker_timeout_ms: Annotated[
         TimeMs,
-        About("ms. After a reload, connections that are still open are cut after this time.", "Old worker timeout"),
+        About("ms. Connections that are still open this long after a reload are closed.", "Old worker timeout"),
     ] = 30_000
     tls_preset: Annotated[
-        TlsPreset, word(TlsPreset, PRESETS), About("What https listeners offer that say nothing.", "TLS preset")
+        TlsPreset,
+        word(TlsPreset, PRESETS),
+        About("The preset of https listeners without one of their own.", "TLS preset"),
     ] = TlsPreset.INTERMEDIATE

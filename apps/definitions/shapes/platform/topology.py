@@ -44,22 +44,26 @@ class LatencySpec(Shape):
     """The round trip to another region, as somebody set it."""
 
     to: Annotated[ByName, About("The other region.", example="us-central1")]
-    ms: Annotated[float, LATENCY_MS, About("There and back, in ms.", example=98)]
+    ms: Annotated[float, LATENCY_MS, About("The round-trip time in ms.", example=98)]
 
 
 @dataclass(frozen=True, slots=True)
 class RegionSpec(Shape):
     """Where fleets and clients are; degrees. `drained` and `latency` stay as they are where they are left out."""
 
-    title: Annotated[Title, About("What people call it.", "Title", "", "Iowa")]
-    latitude: Annotated[float | None, real(-90, 90), About("For the distance to other regions.", "Latitude")] = None
-    longitude: Annotated[float | None, real(-180, 180), About("For the distance to other regions.", "Longitude")] = None
-    drained: Annotated[Boolean | None, About("Its traffic goes to the other regions.", stays=False)] = None
+    title: Annotated[Title, About("The name shown on pages.", "Title", "", "Iowa")]
+    latitude: Annotated[
+        float | None, real(-90, 90), About("Used to estimate the distance to other regions.", "Latitude")
+    ] = None
+    longitude: Annotated[
+        float | None, real(-180, 180), About("Used to estimate the distance to other regions.", "Longitude")
+    ] = None
+    drained: Annotated[Boolean | None, About("Other regions serve its traffic.", stays=False)] = None
     latency: Annotated[
         tuple[LatencySpec, ...] | None,
         LISTED,
         Distinct(("to",)),
-        About("How far other regions are; nodes measure what is left out.", stays=[]),
+        About("Round-trip times to other regions. Default: measured by the nodes.", stays=[]),
     ] = None
 
 
@@ -80,8 +84,8 @@ def _own(port: int, data: Data) -> None:
 class FleetSpec(Shape):
     """The nodes of a region that run the same."""
 
-    region: Annotated[ByName, About("Where its nodes are.", "Region", "", "europe-west1")]
-    local_development: Annotated[Boolean, About("Allows servers at loopback.", "Local development")] = False
+    region: Annotated[ByName, About("The region of its nodes.", "Region", "", "europe-west1")]
+    local_development: Annotated[Boolean, About("Allows servers on loopback addresses.", "Local development")] = False
     private_networks: Annotated[
         tuple[Annotated[str, text(_private_network, "a private network in CIDR", pattern=CIDR)], ...],
         LISTED,
@@ -89,22 +93,22 @@ class FleetSpec(Shape):
         at_most(MAX_PRIVATE_NETWORKS, "networks"),
         SORTED,
         About(
-            "Private networks that servers may be in; left out: all of them.",
+            "Private networks that may contain servers. Default: all.",
             "Private networks",
             note="private networks in which servers may be, all of them by default; [] for none",
             most=MAX_PRIVATE_NETWORKS,
         ),
     ] = tuple(sorted(ALL_PRIVATE))
-    peer_port: Annotated[Port, About("By which nodes count together.", "Port of peers")] = 9700
-    overflow_port: Annotated[Port, Check(_own), ALWAYS, About("For requests of other regions.", "Port of overflow")] = (
-        9800
-    )
+    peer_port: Annotated[Port, About("The port on which nodes share their counters.", "Port of peers")] = 9700
+    overflow_port: Annotated[
+        Port, Check(_own), ALWAYS, About("The port for requests from other regions.", "Port of overflow")
+    ] = 9800
     overflow_tcp_port: Annotated[
-        Port, Check(_own), ALWAYS, About("For TCP connections of other regions.", "Port of overflow, tcp")
+        Port, Check(_own), ALWAYS, About("The port for TCP connections from other regions.", "Port of overflow, tcp")
     ] = 9900
     node_settings: Annotated[
         NodeSettingsSpec | None,
-        About("The size of each node, and what it offers by default.", "Node settings", absent_when_empty=True),
+        About("The size of each node and its defaults.", "Node settings", absent_when_empty=True),
     ] = None
 
 
@@ -123,36 +127,37 @@ def agent_url(value: object) -> str:
 class NodeSpec(Shape):
     """One HAProxy with its agent."""
 
-    fleet: Annotated[ByName, About("What it runs.", "Fleet", "", "europe-west1")]
+    fleet: Annotated[ByName, About("The fleet whose configuration it runs.", "Fleet", "", "europe-west1")]
     url: Annotated[
         str,
         text(agent_url, "`unix:///path/agent.sock` or `https://host:port`", 320),
         About(
-            "Where its agent listens.",
+            "The URL of its agent.",
             "Agent",
             example="https://10.0.0.1:9440",
             note="unix:///path/agent.sock or https://host:port",
         ),
     ]
     address: Annotated[
-        str, text(grammar.listen_address, "an address", 45), About("Where it is reached without a static IP.")
+        str, text(grammar.listen_address, "an address", 45), About("The address of listeners without a static IP.")
     ] = "127.0.0.1"
-    port_offset: Annotated[int, whole(0, 60_000), About("Added to the ports of nodes at one address.")] = 0
+    port_offset: Annotated[int, whole(0, 60_000), About("Added to the ports of nodes that share one address.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GrantSpec(Shape):
     """What an operator lets an account use: exactly one of a hostname and a tag."""
 
-    account: Annotated[ByName, About("To whom.", "Account", "", "acme")]
+    account: Annotated[ByName, About("The customer who gets the grant.", "Account", "", "acme")]
     hostname: Annotated[
-        Hostname | None, About("`*.` for every name below.", "Hostname", example="*.apps.example.net")
+        Hostname | None,
+        About("The granted hostname; `*.` for all subdomains.", "Hostname", example="*.apps.example.net"),
     ] = None
     tag: Annotated[
-        str | None, text(read_tag, "`key=value`", 127), About("Of pools and zones that are shared.", "Tag")
+        str | None, text(read_tag, "`key=value`", 127), About("The tag of the shared pools and zones.", "Tag")
     ] = None
-    may_load_test: Annotated[Boolean, About("Whether capacity tests may use it.", "Load tests")] = True
-    expires_at: Annotated[Instant | None, About("Until when.", "Expires")] = None
+    may_load_test: Annotated[Boolean, About("Whether capacity tests may use the hostname.", "Load tests")] = True
+    expires_at: Annotated[Instant | None, About("The end of the grant.", "Expires")] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:

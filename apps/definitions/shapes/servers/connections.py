@@ -35,16 +35,24 @@ Count = Annotated[int, whole(1, MAX_CONNECTIONS)]
 class Connections(Shape):
     """What all nodes of a region together give one server at once: requests, for tcp connections. More wait."""
 
-    max_per_server: Annotated[Count, About("At most so many at once.", "At most", "at once for each server", 200)]
+    max_per_server: Annotated[
+        Count,
+        About("The maximum number of concurrent requests for each server.", "At most", "at once for each server", 200),
+    ]
     min_per_server: Annotated[
         Count | None,
-        About("While the pool has little to do at most so many, growing to `max_per_server`.", "At least", ""),
+        About("The maximum under low load; it grows to `max_per_server`.", "At least", ""),
     ] = None
-    full_at: Annotated[Count | None, About("The pool's load at which servers get `max_per_server`.", "Full at", "")] = (
-        None
-    )
+    full_at: Annotated[
+        Count | None, About("The load of the pool at which servers get `max_per_server`.", "Full at", "")
+    ] = None
     max_queue: Annotated[
-        Count | None, About("So many wait for one server; the next goes to another.", "Queue", "for each server")
+        Count | None,
+        About(
+            "The number of requests that may wait for one server; further ones go to another.",
+            "Queue",
+            "for each server",
+        ),
     ] = None
 
 
@@ -57,13 +65,15 @@ class Retries(Shape):
 
     component: ClassVar[str] = "PoolRetries"
 
-    attempts: Annotated[int, whole(0, 10), About("So often after the first time.", "Attempts", "", 2)] = 3
+    attempts: Annotated[
+        int, whole(0, 10), About("The number of retries after the first attempt.", "Attempts", "", 2)
+    ] = 3
     on: Annotated[
         tuple[Annotated[RetryOn, word(RetryOn)], ...],
         LISTED,
         Distinct(),
         About(
-            "`connect`, `no_answer`, `timeout`, `junk` (no HTTP), or statuses of the answer.",
+            "`connect`, `no_answer`, `timeout`, `junk` (not HTTP), or response statuses.",
             "After",
             f"Of {', '.join(RetryOn)}.",
         ),

@@ -74,55 +74,61 @@ class HealthCheckSpec(Shape):
     kind: Annotated[
         CheckKind,
         word(CheckKind, KINDS),
-        About("What is spoken: all but http and grpc are for tcp pools.", "Check by", ""),
+        About("The protocol of the check; all except http and grpc are for tcp pools.", "Check by", ""),
     ] = CheckKind.HTTP
     path: Annotated[
         str,
         text(grammar.check_path, "a path with an optional query", 1024, blank=True),
-        About("What is asked for.", "Path", "Leave empty to check only the TCP connection.", "/up"),
+        About("The path to request.", "Path", "Leave empty to check only the TCP connection.", "/up"),
     ] = ""
-    method: Annotated[str, CHECK_METHOD, About("How it is asked.", "Method", "")] = "GET"
+    method: Annotated[str, CHECK_METHOD, About("The HTTP method of the check.", "Method", "")] = "GET"
     host: Annotated[
         str,
         text(grammar.redirect_host, "a host name without wildcard", 253, blank=True),
-        About("The Host header of the question; for smtp who greets.", "Host header", ""),
+        About("The Host header of the check; for smtp, the name in the greeting.", "Host header", ""),
     ] = ""
-    headers: Annotated[Pairs, HEADERS, About("More headers of the question.", "Headers", "")] = ()
-    body: Annotated[str, _line("a line of text"), About("What a POST or PUT sends.", "Body", "")] = ""
-    expect_status: Annotated[int, whole(200, 599), About("What a well server answers.", "Expected status", "")] = 200
+    headers: Annotated[Pairs, HEADERS, About("Further headers of the check.", "Headers", "")] = ()
+    body: Annotated[str, _line("a line of text"), About("The body of a POST or PUT.", "Body", "")] = ""
+    expect_status: Annotated[int, whole(200, 599), About("The status of a healthy server.", "Expected status", "")] = (
+        200
+    )
     expect_statuses: Annotated[
         tuple[Statuses, ...],
         LISTED,
         at_most(MOST_STATUSES, "statuses"),
         Distinct(),
-        About("Statuses and ranges of them, such as `200-399`, in place of `expect_status`.", "Expected statuses", ""),
+        About("Statuses and ranges, such as `200-399`, instead of `expect_status`.", "Expected statuses", ""),
     ] = ()
     expect_body: Annotated[
-        str, _line("a line of text"), About("What the answer's body contains.", "Expected text", "")
+        str, _line("a line of text"), About("Text that the response body must contain.", "Expected text", "")
     ] = ""
     send: Annotated[
         str,
         text(grammars.plain_lines, "lines of text", grammars.MAX_TEXT, blank=True),
-        About("What a check of tcp sends; lines end with CR and LF.", "Send", ""),
+        About("Text that a tcp check sends; lines end with CR and LF.", "Send", ""),
     ] = ""
-    expect: Annotated[str, _line("a line of text"), About("What the answer contains.", "Expect", "")] = ""
+    expect: Annotated[str, _line("a line of text"), About("Text that the response must contain.", "Expect", "")] = ""
     service: Annotated[
         str,
         text(grammars.grpc_service, "the name of a gRPC service", 255, blank=True),
-        About("The service that gRPC's health protocol asks for; empty for the whole server.", "gRPC service", ""),
+        About("The service to check by gRPC's health protocol. Default: the whole server.", "gRPC service", ""),
     ] = ""
     user: Annotated[
         str,
         text(grammars.check_user, "a user of a database", 32, blank=True),
-        About("Who greets PostgreSQL or MySQL; it needs no password and no rights.", "User", ""),
+        About("The PostgreSQL or MySQL user of the check; it needs no password and no rights.", "User", ""),
     ] = ""
-    interval_ms: Annotated[TimeMs, About("Time between two checks.", "Every", "ms")] = 2000
-    timeout_ms: Annotated[TimeMs, About("Time for an answer.", "Response timeout", "ms")] = 2000
+    interval_ms: Annotated[TimeMs, About("The time between two checks.", "Every", "ms")] = 2000
+    timeout_ms: Annotated[TimeMs, About("The time a server has to respond.", "Response timeout", "ms")] = 2000
     rise: Annotated[
-        int, whole(1, 100), About("A server is up after so many.", "Up after", "consecutive successful checks")
+        int,
+        whole(1, 100),
+        About("A server is up after this many successful checks.", "Up after", "consecutive successful checks"),
     ] = 2
     fall: Annotated[
-        int, whole(1, 100), About("A server is down after so many.", "Down after", "consecutive failed checks")
+        int,
+        whole(1, 100),
+        About("A server is down after this many failed checks.", "Down after", "consecutive failed checks"),
     ] = 3
 
 
@@ -130,8 +136,8 @@ class HealthCheckSpec(Shape):
 class AgentCheck(Shape):
     """A program on each server that answers how much the server takes: `75%`, `drain`, `down`."""
 
-    port: Annotated[Port, About("Where it listens on each server.", "Port", "", 9777)]
-    interval_ms: Annotated[TimeMs, About("Time between two questions.", "Every", "ms")] = 2000
+    port: Annotated[Port, About("The port of the agent on each server.", "Port", "", 9777)]
+    interval_ms: Annotated[TimeMs, About("The time between two questions.", "Every", "ms")] = 2000
     send: Annotated[str, _line("a line of text"), About("A line that is sent first.", "Send", "")] = ""
 
 
@@ -142,7 +148,7 @@ class OutlierEjection(Shape):
     observe: Annotated[
         Observed, word(Observed, OBSERVED), About("What counts as an error.", "Count", "", "responses")
     ] = Observed.RESPONSES
-    errors: Annotated[int, whole(1, 1000), About("So many in a row.", "After", "errors in a row")] = 5
+    errors: Annotated[int, whole(1, 1000), About("The number of consecutive errors.", "After", "errors in a row")] = 5
     return_after_ms: Annotated[
-        TimeMs, About("Time until the first check that may bring it back.", "Check again after", "ms")
+        TimeMs, About("The time until the first check that may bring the server back.", "Check again after", "ms")
     ] = 10_000

@@ -40,7 +40,7 @@ class Persistence(Shape):
     """A client stays with its server, also across reloads and while the server is drained."""
 
     by: Annotated[
-        PersistBy, word(PersistBy, BY), About("By what a client is known again.", "Know clients by", "", "cookie")
+        PersistBy, word(PersistBy, BY), About("How a returning client is recognized.", "Know clients by", "", "cookie")
     ] = PersistBy.COOKIE
     cookie: Annotated[
         str, text(cookie_name, "a name of a cookie", 64), About("The name of the cookie.", "Cookie name", "")
@@ -48,22 +48,22 @@ class Persistence(Shape):
     mode: Annotated[
         CookieMode,
         word(CookieMode, MODES),
-        About("`insert` sets a cookie of its own, `prefix` writes the server before the value of one.", "Cookie", ""),
+        About("`insert` sets a cookie of the load balancer, `prefix` extends a cookie of the servers.", "Cookie", ""),
     ] = CookieMode.INSERT
-    http_only: Annotated[Boolean, About("Scripts of pages do not see the cookie.", "HttpOnly", "")] = True
+    http_only: Annotated[Boolean, About("Scripts on pages cannot read the cookie.", "HttpOnly", "")] = True
     secure: Annotated[
-        Boolean, About("Browsers send the cookie by https alone: for pools behind https listeners.", "Secure", "")
+        Boolean, About("Browsers send the cookie over https only: for pools behind https listeners.", "Secure", "")
     ] = False
     same_site: Annotated[
         SameSite,
         word(SameSite, SAME_SITE),
         Check(_secure_enough),
-        About("With which requests of other sites browsers send the cookie.", "SameSite", ""),
+        About("With which requests from other sites browsers send the cookie.", "SameSite", ""),
     ] = SameSite.LAX
     header: Annotated[
         str,
         text(grammar.header_name, "a header name", 64, blank=True),
-        About("The header whose value stands for a client; its digest alone is kept.", "Header", ""),
+        About("The header that identifies a client; only its digest is stored.", "Header", ""),
     ] = ""
     idle_s: Annotated[
         int | None,

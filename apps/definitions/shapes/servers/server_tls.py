@@ -37,27 +37,27 @@ class ServerTls(Shape):
     verify: Annotated[
         Verify,
         word(Verify, VERIFY),
-        About("By which authorities the certificates of servers are verified; `none` takes any.", "Verify", ""),
+        About("The authorities that must have issued the servers' certificates; `none` accepts any.", "Verify", ""),
     ] = Verify.SYSTEM
     ca: Annotated[
         str,
         text(_authorities, "PEM text", MAX_CA, blank=True),
-        About("The authorities' certificates for `verify: ca`, in PEM.", "Authorities"),
+        About("The certificates of the authorities for `verify: ca`, in PEM.", "Authorities"),
     ] = ""
     server_name: Annotated[
         str,
         text(grammar.redirect_host, "a host name without wildcard", 253, blank=True),
         About(
-            "The name that is sent as SNI and that certificates must have; empty for the host that clients ask for.",
+            "The name that is sent as SNI and that certificates must contain. Default: the host of the request.",
             "Server name",
             "Default: the host that the client asks for.",
             "shop.internal.example",
         ),
     ] = ""
-    min_version: Annotated[TlsVersion, word(TlsVersion, VERSIONS), About("The least version.", "Least version", "")] = (
-        TlsVersion.V1_2
-    )
+    min_version: Annotated[
+        TlsVersion, word(TlsVersion, VERSIONS), About("The oldest accepted version.", "Least version", "")
+    ] = TlsVersion.V1_2
     client_certificate: Annotated[
         ByName | None,
-        About("A certificate of the same account, for servers that ask for one.", "Client certificate"),
+        About("A certificate of the same account, for servers that require one.", "Client certificate"),
     ] = None

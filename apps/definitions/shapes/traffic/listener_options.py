@@ -41,7 +41,10 @@ class ConnectionsSpec(model.Connections, Shape):
     max_connections: Annotated[
         int | None,
         whole(1, grammar.MAX_CLIENTS),
-        About("On each node; more wait until one leaves. None: as many as the node can have.", "Max. connections"),
+        About(
+            "Concurrent connections on each node; further ones wait. Default: the limit of the node.",
+            "Max. connections",
+        ),
     ] = None
     client_timeout_ms: Annotated[
         TimeMs, About("ms. A silent client is disconnected after this time.", "Client timeout", "ms")
@@ -50,10 +53,10 @@ class ConnectionsSpec(model.Connections, Shape):
         TimeMs, About("ms. A request's headers must arrive within this time.", "Request timeout", "ms")
     ] = 10_000
     keepalive_timeout_ms: Annotated[
-        TimeMs, About("ms. A client's connection may idle so long between requests.", "Keep-alive timeout", "ms")
+        TimeMs, About("ms. An idle connection of a client is closed after this time.", "Keep-alive timeout", "ms")
     ] = 60_000
     keep_alive: Annotated[
-        KeepAlive, word(KeepAlive, KEEP_ALIVE), About("Which connections stay open after an answer.", "Keep open")
+        KeepAlive, word(KeepAlive, KEEP_ALIVE), About("Which connections stay open after a response.", "Keep open")
     ] = KeepAlive.BOTH
 
 
@@ -70,7 +73,7 @@ class ClientAddressSpec(model.ClientAddress, Shape):
         at_most(MAX_NETWORKS, "networks"),
         SORTED,
         About(
-            "Networks of balancers that begin each connection with the PROXY protocol (version 1 or 2).",
+            "Networks of load balancers that start each connection with the PROXY protocol (version 1 or 2).",
             "PROXY protocol from",
             most=MAX_NETWORKS,
         ),
@@ -82,7 +85,7 @@ class ClientAddressSpec(model.ClientAddress, Shape):
         at_most(MAX_NETWORKS, "networks"),
         SORTED,
         About(
-            "Networks of proxies, such as a CDN's, whose X-Forwarded-For, -Proto and -Port are believed.",
+            "Networks of proxies, such as a CDN, whose X-Forwarded-For, -Proto and -Port are trusted.",
             "X-Forwarded-For from",
             most=MAX_NETWORKS,
         ),
@@ -109,15 +112,15 @@ class TlsSpec(model.ListenerTls, Shape):
     preset: Annotated[
         TlsPreset | None,
         word(TlsPreset, PRESETS),
-        About("Versions and ciphers, by Mozilla's names; null: what the fleet offers.", "TLS preset"),
+        About("Versions and ciphers, by Mozilla's names. Default: the preset of the fleet.", "TLS preset"),
     ] = None
     minimum_version: Annotated[
         TlsVersion | None,
         word(TlsVersion, VERSIONS),
         Check(_fits_preset),
-        About("The oldest version that is spoken; null: that of the preset.", "Oldest TLS version"),
+        About("The oldest accepted version. Default: that of the preset.", "Oldest TLS version"),
     ] = None
-    http2: Annotated[Boolean, About("Whether clients may speak HTTP/2 (ALPN).", "HTTP/2")] = True
+    http2: Annotated[Boolean, About("Whether clients may use HTTP/2 (ALPN).", "HTTP/2")] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,5 +136,5 @@ class CompressionSpec(model.Compression, Shape):
         at_most(MAX_TYPES, "media types"),
         Check(lambda types, _: grammar.some(types)),
         SORTED,
-        About("Media types that are compressed.", "Media types", "Default: texts.", most=MAX_TYPES),
+        About("The media types that are compressed.", "Media types", "Default: texts.", most=MAX_TYPES),
     ] = TEXT_TYPES

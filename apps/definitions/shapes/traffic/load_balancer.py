@@ -70,7 +70,7 @@ class SniRouteSpec(Shape):
     component: ClassVar[str] = "SniRoute"
 
     hostname: Annotated[Hostname, About("`*.` for one label below a domain.", "Hostname")]
-    pool: Annotated[Reference, About("A pool of tcp.", "Pool")]
+    pool: Annotated[Reference, About("A tcp pool.", "Pool")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class ListenerSpec(Shape):
 
     may_be_absent: ClassVar[tuple[str, ...]] = ("certificates", "default_pool")
 
-    name: Annotated[Name, About("What people call it.", "Name", "", "web")]
-    protocol: Annotated[Protocol, word(Protocol), About("What clients speak.", "Protocol", "", "http")]
-    port: Annotated[Port, About("Of the static IP, or of each node's own address.", "Port", "", 80)]
-    static_ip: Annotated[ByName | None, About("None for each node's own address.", "Static IP")] = None
+    name: Annotated[Name, About("The name of the listener.", "Name", "", "web")]
+    protocol: Annotated[Protocol, word(Protocol), About("The protocol of the clients.", "Protocol", "", "http")]
+    port: Annotated[Port, About("The port on the static IP, or on each node's own address.", "Port", "", 80)]
+    static_ip: Annotated[ByName | None, About("Default: each node's own address.", "Static IP")] = None
     certificates: Annotated[
         tuple[Reference, ...],
         LISTED,
@@ -90,7 +90,7 @@ class ListenerSpec(Shape):
         UNORDERED,
         Check(_of_https),
         ALWAYS,
-        About("The chains that are shown, by the name that is asked for; https alone has some.", "Certificates"),
+        About("The certificates of an https listener, chosen by the name that clients request.", "Certificates"),
     ] = ()
     sni_routes: Annotated[
         tuple[SniRouteSpec, ...],
@@ -98,21 +98,23 @@ class ListenerSpec(Shape):
         Distinct(("hostname",)),
         Check(_only_of_tcp),
         About(
-            "Of a tcp listener: pools by the name that clients of TLS ask for, without ending TLS. The rest goes to "
-            "the default pool, or is closed where there is none.",
+            "Pools of a tcp listener, by the TLS name that clients request; TLS is passed on. The rest goes to "
+            "the default pool, or is closed if there is none.",
             "SNI routes",
             absent_when_empty=True,
         ),
     ] = ()
     default_pool: Annotated[
-        Reference | None, Check(_of_tcp), ALWAYS, About("What no route takes; tcp has no routes.", "Default pool")
+        Reference | None,
+        Check(_of_tcp),
+        ALWAYS,
+        About("The pool for requests that match no route; a tcp listener has no routes.", "Default pool"),
     ] = None
     default_certificate: Annotated[
         Reference | None,
         Check(_one_of_them),
         About(
-            "Shown to clients that ask for a name of none of the certificates, or for none; without it they are "
-            "refused.",
+            "Presented to clients that request no name or an unknown one; without it they are rejected.",
             "Default certificate",
             absent_when_empty=True,
         ),
@@ -120,28 +122,28 @@ class ListenerSpec(Shape):
     tls: Annotated[
         TlsSpec | None,
         Check(_without_tls),
-        About("What is offered to clients of https.", "TLS", absent_when_empty=True),
+        About("The TLS settings of an https listener.", "TLS", absent_when_empty=True),
     ] = None
     client_address: Annotated[
         ClientAddressSpec | None,
         Check(_without_headers),
-        About("Whose word is taken for where a client is.", "Client address", absent_when_empty=True),
+        About("The proxies that are trusted for the client's address.", "Client address", absent_when_empty=True),
     ] = None
     connections: Annotated[
         ConnectionsSpec | None,
         Check(_without_requests),
-        About("How many clients, and how long they may be silent.", "Connections", absent_when_empty=True),
+        About("How many clients may connect, and how long they may be idle.", "Connections", absent_when_empty=True),
     ] = None
     compression: Annotated[
         CompressionSpec | None,
         Check(_without_answers),
-        About("Answers that are compressed for clients.", "Compression", absent_when_empty=True),
+        About("The compression of responses.", "Compression", absent_when_empty=True),
     ] = None
     monitor_path: Annotated[
         Path | None,
         Check(_without_answers),
         About(
-            "Each node answers this path itself with 200, on any host: for a balancer in front.",
+            "Each node responds to this path with 200 on any host, for a load balancer in front.",
             "Monitor path",
             example="/up",
             absent_when_empty=True,
@@ -158,11 +160,14 @@ class LoadBalancerSpec(Shape):
         LISTED,
         Distinct(),
         UNORDERED,
-        About("Those that run it.", "Fleets", example="europe-west1"),
+        About("The fleets that run it.", "Fleets", example="europe-west1"),
     ] = ()
     stacks: Annotated[
-        tuple[ByName, ...], LISTED, Distinct(), UNORDERED, About("Those that it stands in.", "Stacks")
+        tuple[ByName, ...], LISTED, Distinct(), UNORDERED, About("The stacks that it is deployed in.", "Stacks")
     ] = ()
     listeners: Annotated[
-        tuple[ListenerSpec, ...], LISTED, Distinct(("name",), ("port", "static_ip")), About("Its ports.")
+        tuple[ListenerSpec, ...],
+        LISTED,
+        Distinct(("name",), ("port", "static_ip")),
+        About("The ports that clients connect to."),
     ] = ()

@@ -93,13 +93,13 @@ class RequestHeaders(model.HeaderChanges, Shape):
     ] = None
     add: Annotated[
         Annotated[Pairs, _headers(header_text.request_header)] | None,
-        About("Headers that are sent besides those of the request.", "Add"),
+        About("Headers added to the request.", "Add"),
     ] = None
     remove: Annotated[
         tuple[Annotated[str, REQUEST_HEADER], ...] | None,
         at_most(MOST_HEADERS, "headers"),
         Distinct(),
-        About("Headers that servers never get.", "Remove"),
+        About("Headers removed before servers get the request.", "Remove"),
     ] = None
 
 
@@ -115,13 +115,13 @@ class ResponseHeaders(model.HeaderChanges, Shape):
     ] = None
     add: Annotated[
         Annotated[Pairs, _headers(header_text.response_header)] | None,
-        About("Headers that are sent besides those of the response.", "Add"),
+        About("Headers added to the response.", "Add"),
     ] = None
     remove: Annotated[
         tuple[Annotated[str, RESPONSE_HEADER], ...] | None,
         at_most(MOST_HEADERS, "headers"),
         Distinct(),
-        About("Headers that clients never get.", "Remove"),
+        About("Headers removed before clients get the response.", "Remove"),
     ] = None
 
 
@@ -134,22 +134,22 @@ class SecurityHeaders(model.SecurityHeaders, Shape):
     hsts_seconds: Annotated[
         Annotated[int, whole(0, 2 * YEAR_S)] | None,
         About(
-            "How long browsers use https only (Strict-Transport-Security), in seconds; 0 ends it. Sent over https.",
+            "Seconds for which browsers use https only (Strict-Transport-Security); 0 ends it. Sent over https only.",
             "HSTS, seconds",
             example=YEAR_S,
         ),
     ] = None
-    hsts_subdomains: Annotated[
-        Boolean | None, About("Whether this holds for subdomains as well.", "For subdomains")
-    ] = None
-    no_sniff: Annotated[
-        Boolean | None, About("Whether browsers must take the content type as it is said.", "No sniffing")
-    ] = None
-    frames: Annotated[Annotated[str, _choice(FRAMES)] | None, About("Where other pages may frame these.", "Frames")] = (
+    hsts_subdomains: Annotated[Boolean | None, About("Whether this also applies to subdomains.", "For subdomains")] = (
         None
     )
+    no_sniff: Annotated[
+        Boolean | None, About("Whether browsers must use the declared content type.", "No sniffing")
+    ] = None
+    frames: Annotated[
+        Annotated[str, _choice(FRAMES)] | None, About("Where other pages may embed these pages.", "Frames")
+    ] = None
     referrer: Annotated[
-        Annotated[str, _choice(REFERRERS)] | None, About("What browsers tell others of the page.", "Referrer")
+        Annotated[str, _choice(REFERRERS)] | None, About("What browsers tell other sites about the page.", "Referrer")
     ] = None
 
 
@@ -164,32 +164,36 @@ class Cors(model.Cors, Shape):
         at_most(MOST_ORIGINS, "origins"),
         Distinct(),
         About(
-            "Origins that may read responses: whole, https://*.example.com for subdomains, or *.",
+            "Origins that may read responses: full origins, https://*.example.com for subdomains, or *.",
             "Origins",
             example="https://app.example.com",
         ),
     ] = None
     methods: Annotated[
-        tuple[Method, ...] | None, at_most(7, "methods"), Distinct(), About("Methods that they may use.", "Methods")
+        tuple[Method, ...] | None,
+        at_most(7, "methods"),
+        Distinct(),
+        About("Methods that the origins may use.", "Methods"),
     ] = None
     headers: Annotated[
         tuple[Annotated[str, text(grammar.header_shape, "the name of a header", 64, HEADER)], ...] | None,
         at_most(MOST_HEADERS, "headers"),
         Distinct(),
-        About("Request headers that they may send.", "Request headers"),
+        About("Request headers that the origins may send.", "Request headers"),
     ] = None
     exposed_headers: Annotated[
         tuple[Annotated[str, text(grammar.header_shape, "the name of a header", 64, HEADER)], ...] | None,
         at_most(MOST_HEADERS, "headers"),
         Distinct(),
-        About("Response headers that they may read.", "Exposed headers"),
+        About("Response headers that the origins may read.", "Exposed headers"),
     ] = None
     credentials: Annotated[
-        Boolean | None, About("Whether cookies and credentials count; never together with *.", "Allow credentials")
+        Boolean | None,
+        About("Whether cookies and credentials are allowed; cannot be combined with *.", "Allow credentials"),
     ] = None
     max_age_s: Annotated[
         Annotated[int, whole(0, 86_400)] | None,
-        About("How long a browser keeps the answer to a preflight, in seconds.", "Max age, seconds"),
+        About("Seconds for which browsers cache the response to a preflight request.", "Max age, seconds"),
     ] = None
 
     @classmethod
@@ -205,11 +209,11 @@ class Rewrite(model.Rewrite, Shape):
 
     sparse: ClassVar = True
 
-    host: Annotated[Host | None, About("The Host header that servers get.", "Host", example="internal.example.com")] = (
-        None
-    )
-    path: Annotated[Path | None, About("The whole path that servers get.", "Path")] = None
-    drop_query: Annotated[Boolean | None, About("Whether servers get no query.", "Drop the query")] = None
+    host: Annotated[
+        Host | None, About("The Host header that servers receive.", "Host", example="internal.example.com")
+    ] = None
+    path: Annotated[Path | None, About("The full path that servers receive.", "Path")] = None
+    drop_query: Annotated[Boolean | None, About("Whether the query is removed.", "Drop the query")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,27 +224,25 @@ class Maintenance(model.Maintenance, Shape):
 
     enabled: Annotated[Boolean | None, About("Whether the page is shown now.", "Show the page", example=True)] = None
     status: Annotated[
-        Annotated[int, whole(200, 599)] | None, About("The status of the answer; 503 where nothing is said.", "Status")
+        Annotated[int, whole(200, 599)] | None, About("The status of the response. Default: 503.", "Status")
     ] = None
     content_type: Annotated[
         Annotated[str, text(grammar.content_type, "a media type", 128)] | None,
-        About("The media type of the page; plain text where nothing is said.", "Content type"),
+        About("The media type of the page. Default: plain text.", "Content type"),
     ] = None
-    body: Annotated[Annotated[str, text(grammar.body, "text", grammar.MAX_BODY)] | None, About("The page.", "Page")] = (
-        None
-    )
+    body: Annotated[
+        Annotated[str, text(grammar.body, "text", grammar.MAX_BODY)] | None, About("The text of the page.", "Page")
+    ] = None
     retry_after_s: Annotated[
         Annotated[int, whole(1, 86_400)] | None,
-        About("When clients should come back, in seconds (Retry-After).", "Retry after, seconds"),
+        About("When clients should retry, in seconds (Retry-After).", "Retry after, seconds"),
     ] = None
     allow: Annotated[
         tuple[Annotated[str, text(network_block, "a network in CIDR", pattern=CIDR)], ...] | None,
         at_most(200, "networks"),
         Distinct(),
         SORTED,
-        About(
-            "Networks whose clients get the service all the same.", "Let these networks pass", example="192.0.2.0/24"
-        ),
+        About("Networks whose clients still reach the service.", "Let these networks pass", example="192.0.2.0/24"),
     ] = None
 
 
@@ -250,21 +252,27 @@ class Rules(model.Rules, Shape):
 
     sparse: ClassVar = True
 
-    access: Annotated[Access | None, About("Which networks may ask.", "Access by network")] = None
-    request_headers: Annotated[RequestHeaders | None, About("Headers that servers get.", "Request headers")] = None
-    response_headers: Annotated[ResponseHeaders | None, About("Headers that clients get.", "Response headers")] = None
-    security_headers: Annotated[
-        SecurityHeaders | None, About("Headers by which browsers protect people.", "Security headers")
+    access: Annotated[Access | None, About("Which networks have access.", "Access by network")] = None
+    request_headers: Annotated[RequestHeaders | None, About("Headers of requests to servers.", "Request headers")] = (
+        None
+    )
+    response_headers: Annotated[
+        ResponseHeaders | None, About("Headers of responses to clients.", "Response headers")
     ] = None
-    cors: Annotated[Cors | None, About("Who may read responses across origins.", "CORS")] = None
-    rewrite: Annotated[Rewrite | None, About("What servers get instead.", "Rewrite")] = None
+    security_headers: Annotated[
+        SecurityHeaders | None, About("Headers that make browsers protect people.", "Security headers")
+    ] = None
+    cors: Annotated[Cors | None, About("Which other origins may read responses.", "CORS")] = None
+    rewrite: Annotated[Rewrite | None, About("What servers receive instead.", "Rewrite")] = None
     maintenance: Annotated[Maintenance | None, About("A page instead of the service.", "Maintenance page")] = None
-    client_limit: Annotated[ClientLimit | None, About("How much one client may ask for.", "Limit per client")] = None
-    error_pages: Annotated[ErrorPages | None, About("Your own page with some statuses.", "Error pages")] = None
-    body: Annotated[Body | None, About("What bodies of requests may be.", "Request body")] = None
-    timeouts: Annotated[Timeouts | None, About("Times instead of those of the pool.", "Timeouts")] = None
-    retries: Annotated[Retries | None, About("Which requests are sent once more.", "Retries")] = None
-    split: Annotated[Split | None, About("Clients stay on their side of a split.", "Canary that stays")] = None
+    client_limit: Annotated[ClientLimit | None, About("How many requests one client may send.", "Limit per client")] = (
+        None
+    )
+    error_pages: Annotated[ErrorPages | None, About("Your own pages for error statuses.", "Error pages")] = None
+    body: Annotated[Body | None, About("Bounds of request bodies.", "Request body")] = None
+    timeouts: Annotated[Timeouts | None, About("Timeouts instead of those of the pool.", "Timeouts")] = None
+    retries: Annotated[Retries | None, About("Which requests are sent again.", "Retries")] = None
+    split: Annotated[Split | None, About("Each client stays on one side of a split.", "Sticky canary")] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
@@ -300,7 +308,7 @@ class PolicySpec(Shape):
     """Settings that many routes share; where several policies hold for a route, the nearest wins field by field."""
 
     rules: Annotated[Rules, About("The settings.", missing="Fill in rules with at least one block.")]
-    default_for: Annotated[DefaultFor, About("For whom it holds without being named.")] = DefaultFor()
+    default_for: Annotated[DefaultFor, About("The routes that follow it without naming it.")] = DefaultFor()
 
     @classmethod
     def together(cls, sent: Any) -> Iterable[FieldError]:

@@ -68,18 +68,24 @@ PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.TCP: "TCP"}
 class ServerSpec(Shape):
     """One address that answers."""
 
-    name: Annotated[Name, About("What people call it.", "Name", "", "shop-1")]
+    name: Annotated[Name, About("The name of the server.", "Name", "", "shop-1")]
     address: Annotated[
-        ServerAddress, About("IPv4, IPv6 or a name that resolves; never this installation.", "Address", "", "10.0.0.1")
+        ServerAddress,
+        About(
+            "An IPv4 or IPv6 address, or a name that resolves to one; never this installation.",
+            "Address",
+            "",
+            "10.0.0.1",
+        ),
     ]
-    port: Annotated[Port, About("Where it listens.", "Port", "", 8080)]
+    port: Annotated[Port, About("The port of the server.", "Port", "", 8080)]
     weight: Annotated[
-        int, whole(0, 256), About("Its share of the backend, out of the sum of the weights.", "Weight", "")
+        int, whole(0, 256), About("Its share of requests, relative to the sum of all weights.", "Weight", "")
     ] = 100
     state: Annotated[
         ServerState,
         word(ServerState, STATES),
-        About("`drain` finishes what it has and takes nothing new; `maintenance` closes it.", "State", ""),
+        About("`drain` finishes active requests and takes no new ones; `maintenance` takes none.", "State", ""),
     ] = ServerState.READY
     backup: Annotated[
         Boolean, About("It gets requests only while no other server of the region is up.", "Backup", "")
@@ -100,7 +106,7 @@ class LimitSpec(Shape):
 
     component: ClassVar[str] = "Limit"
 
-    kind: Annotated[LimitKind, word(LimitKind, LIMITS), About("What is counted.", "Limit", "", "rate")]
+    kind: Annotated[LimitKind, word(LimitKind, LIMITS), About("What the limit counts.", "Limit", "", "rate")]
     value: Annotated[
         int,
         whole(0, HIGHEST_LIMIT),
@@ -109,12 +115,14 @@ class LimitSpec(Shape):
         About("Requests per second, or requests in flight.", "How much", "", 400),
     ] = 0
     scope: Annotated[
-        LimitScope, word(LimitScope, SCOPES), About("Whether the number is that of each server.", "For", "")
+        LimitScope,
+        word(LimitScope, SCOPES),
+        About("Whether the value applies to each server or to all of them.", "For", ""),
     ] = LimitScope.BACKEND
     measured_by: Annotated[
         str,
         text(grammar.name, "a name", pattern=RUN, blank=True),
-        About("The capacity run that found it; kept as long as the limit is.", absent_when_empty=True),
+        About("The capacity run that measured it; kept as long as the limit.", absent_when_empty=True),
     ] = ""
 
     @property
@@ -142,18 +150,18 @@ NO_LIMIT = LimitSpec(LimitKind.NONE)
 class BackendSpec(Shape):
     """A pool's share in one region."""
 
-    region: Annotated[ByName, About("Whose clients it serves first.", example="europe-west1")]
-    limit: Annotated[LimitSpec, About("What it takes; what is over goes to the next region with room.")] = NO_LIMIT
+    region: Annotated[ByName, About("The region of the servers; its clients come first.", example="europe-west1")]
+    limit: Annotated[LimitSpec, About("The limit; excess goes to the next region with capacity.")] = NO_LIMIT
     capacity_scaler: Annotated[
         float,
         real(0, 1),
-        About("The part of the limit that is in use; 0 drains.", "Traffic share", "0 to 1"),
+        About("The share of the limit in use; 0 drains the backend.", "Traffic share", "0 to 1"),
     ] = 1.0
     servers: Annotated[
         tuple[ServerSpec, ...],
         LISTED,
         Distinct(("name",), ("address", "port")),
-        About("Those of this region."),
+        About("The servers in this region."),
     ] = ()
 
 
@@ -184,7 +192,9 @@ class Overflow(Shape):
         WhenFull,
         word(WhenFull, WHEN_FULL),
         About(
-            "What happens when no region has room.", "When every region is full", "Queueing requires connection limits."
+            "What happens when no region has capacity.",
+            "When every region is full",
+            "Queueing requires connection limits.",
         ),
     ] = WhenFull.SPREAD
     order: Annotated[
@@ -193,7 +203,7 @@ class Overflow(Shape):
         Distinct(),
         Check(_names_regions),
         ALWAYS,
-        About("Regions that are tried first.", "Overflow order", "Region names in order. Default: nearest first."),
+        About("The regions to try first.", "Overflow order", "Region names in order. Default: nearest first."),
     ] = ()
 
 
@@ -219,7 +229,7 @@ class PoolSpec(Shape):
         Protocol,
         word(Protocol, PROTOCOLS, only=PROTOCOLS),
         Check(_spoken_with_servers),
-        About("What is spoken with the servers.", "Protocol", ""),
+        About("The protocol of the servers.", "Protocol", ""),
     ] = Protocol.HTTP
     balance: Annotated[Balance, word(Balance, BALANCE), About("How a server is chosen for a request.", "Balance")] = (
         Balance.LEASTCONN
@@ -287,7 +297,7 @@ class PoolSpec(Shape):
     health_check: Annotated[
         HealthCheckSpec | None,
         fits("health_check", "http_version"),
-        About("How servers are asked whether they are well."),
+        About("The health check of the servers."),
     ] = None
     agent_check: Annotated[
         AgentCheck | None, About("Servers say how much they take, on a port of its own.", "Ask an agent on servers")
@@ -311,15 +321,13 @@ class PoolSpec(Shape):
         About("What is sent again; null: three times after a failed connection or no answer.", "Set retries"),
     ] = None
     backends: Annotated[
-        tuple[BackendSpec, ...], LISTED, Distinct(("region",)), About("The pool's share in each region.")
+        tuple[BackendSpec, ...], LISTED, Distinct(("region",)), About("The backend of the pool in each region.")
     ] = ()
-    overflow: Annotated[Overflow, Check(_can_wait), About("Where traffic goes that a region has no room for.")] = (
-        NO_OVERFLOW
-    )
+    overflow: Annotated[Overflow, Check(_can_wait), About("Where excess traffic of a region goes.")] = NO_OVERFLOW
     tags: Annotated[
         Tags,
         About(
-            "An operator shares pools by their tags.",
+            "Labels. An operator shares pools by their tags.",
             "Tags",
             "For example customer=acme. An operator shares pools by tag.",
             {"customer": "acme"},

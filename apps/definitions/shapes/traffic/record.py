@@ -45,7 +45,7 @@ def _of_type(values: tuple[str, ...], data: Data) -> None:
 class RecordSpec(Shape):
     """One set of DNS records; exactly one of values, static_ip and load_balancer says what is served."""
 
-    zone: Annotated[Reference, About("The zone, `account/zone` for a shared one.", example="example")]
+    zone: Annotated[Reference, About("The zone; `account/zone` for a shared one.", example="example")]
     label: Annotated[
         str,
         text(record_values.label, "labels, or `@`", MAX_NAME),
@@ -54,9 +54,9 @@ class RecordSpec(Shape):
     type: Annotated[
         RecordType,
         word(RecordType, TYPES),
-        About("What the values are.", "Type", "", "A"),
+        About("The record type.", "Type", "", "A"),
     ]
-    ttl: Annotated[int, whole(*TTLS), About("How many seconds resolvers keep it.", "TTL", "Seconds.")] = 300
+    ttl: Annotated[int, whole(*TTLS), About("The number of seconds that resolvers cache it.", "TTL", "Seconds.")] = 300
     values: Annotated[
         tuple[Annotated[str, text(plain_value, "a value as in a zone file", MAX_VALUE)], ...],
         LISTED,
@@ -64,14 +64,14 @@ class RecordSpec(Shape):
         Distinct(),
         Check(_of_type),
         SORTED,
-        About("What is served, as in a zone file.", "Values", None, "192.0.2.1", note="As in a zone file."),
+        About("The values as in a zone file.", "Values", None, "192.0.2.1", note="As in a zone file."),
     ] = ()
-    static_ip: Annotated[ByName | None, About("The address that is served instead.", "Static IP", "")] = None
+    static_ip: Annotated[ByName | None, About("The static IP whose address is served.", "Static IP", "")] = None
     load_balancer: Annotated[
         ByName | None,
-        About("The load balancer whose addresses are served instead; an alias on Route 53.", "Load balancer", ""),
+        About("The load balancer whose addresses are served; an alias on Route 53.", "Load balancer", ""),
     ] = None
-    tags: Annotated[Pairs, LABELS, About("Your own labels.", "Tags")] = ()
+    tags: Annotated[Pairs, LABELS, About("Labels of your own.", "Tags")] = ()
 
     @classmethod
     def together(cls, sent: Data) -> list[FieldError]:

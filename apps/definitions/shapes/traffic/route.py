@@ -89,14 +89,14 @@ def _compared(value: str, data: Data) -> None:
 Match = Annotated[
     ValueMatch,
     word(ValueMatch, MATCHES),
-    About("How it is compared; a pattern with the whole value.", "Condition", ""),
+    About("How it is compared; a pattern must match the whole value.", "Condition", ""),
 ]
 Compared = Annotated[
     str,
     text(_text, "text", patterns.LONGEST, blank=True),
     Check(_compared),
     ALWAYS,
-    About("What it is compared with, as it is sent.", "Value", "", "yes"),
+    About("The value to compare with, as it is sent.", "Value", "", "yes"),
 ]
 ParameterName = Annotated[str, text(names.parameter_name, "a name", 64, r"^[A-Za-z0-9._~-]+$")]
 
@@ -105,7 +105,7 @@ ParameterName = Annotated[str, text(names.parameter_name, "a name", 64, r"^[A-Za
 class HeaderCondition(model.ValueCondition, Shape):
     """A header that a request must have."""
 
-    name: Annotated[HeaderName, About("Its name, in any case.", "Header", "", "X-Canary")]
+    name: Annotated[HeaderName, About("The name of the header; case does not matter.", "Header", "", "X-Canary")]
     match: Match = ValueMatch.EQUALS
     value: Compared = ""
 
@@ -114,7 +114,7 @@ class HeaderCondition(model.ValueCondition, Shape):
 class QueryCondition(model.ValueCondition, Shape):
     """A query parameter that a request must have; where it stands several times, one of them."""
 
-    name: Annotated[ParameterName, About("Its name.", "Query parameter", "", "version")]
+    name: Annotated[ParameterName, About("The name of the parameter.", "Query parameter", "", "version")]
     match: Match = ValueMatch.EQUALS
     value: Compared = ""
 
@@ -123,7 +123,7 @@ class QueryCondition(model.ValueCondition, Shape):
 class CookieCondition(model.ValueCondition, Shape):
     """A cookie that a request must have; one without a value is absent."""
 
-    name: Annotated[ParameterName, About("Its name.", "Cookie", "", "beta")]
+    name: Annotated[ParameterName, About("The name of the cookie.", "Cookie", "", "beta")]
     match: Match = ValueMatch.EQUALS
     value: Compared = ""
 
@@ -132,8 +132,10 @@ class CookieCondition(model.ValueCondition, Shape):
 class Share(Shape):
     """A pool's share of a route: its weight out of the sum of the weights."""
 
-    pool: Annotated[Reference, About("A pool, or `account/pool` of one that is shared.", "Pool", "", "shop")]
-    weight: Annotated[int, whole(0, 1000), About("Its share, out of the sum of the weights.", "Weight", "")] = 100
+    pool: Annotated[Reference, About("A pool; `account/pool` for a shared one.", "Pool", "", "shop")]
+    weight: Annotated[
+        int, whole(0, 1000), About("Its share of requests, relative to the sum of all weights.", "Weight", "")
+    ] = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +145,16 @@ class Redirect(model.Redirect, Shape):
     code: Annotated[
         int,
         Grammar(grammar.redirect_code, {"type": "integer", "enum": sorted(grammar.REDIRECT_CODES)}, labels=CODES),
-        About("The status of the answer.", "Status", ""),
+        About("The status of the response.", "Status", ""),
     ]
-    scheme: Annotated[Scheme | None, About("Null keeps that of the request.", "Scheme", "")] = None
+    scheme: Annotated[Scheme | None, About("Null keeps the scheme of the request.", "Scheme", "")] = None
     host: Annotated[
         Host | None,
-        About("Null keeps that of the request.", "Redirect host", "Leave empty to keep the host of the request."),
+        About("Null keeps the host of the request.", "Redirect host", "Leave empty to keep the host of the request."),
     ] = None
     path: Annotated[
         Path | None,
-        About("Null keeps that of the request.", "Redirect path", "Leave empty to keep the path of the request."),
+        About("Null keeps the path of the request.", "Redirect path", "Leave empty to keep the path of the request."),
     ] = None
     keep_query: Annotated[Boolean, About("Whether the query of the request is kept.", "Keep the query string", "")] = (
         True
@@ -169,11 +171,15 @@ class Redirect(model.Redirect, Shape):
 class FixedResponse(model.FixedResponse, Shape):
     """An answer that no server gives."""
 
-    status: Annotated[int, whole(200, 599), About("The status of the answer; 3xx are redirects.", "Status", "")]
+    status: Annotated[int, whole(200, 599), About("The status of the response; use a redirect for 3xx.", "Status", "")]
     content_type: Annotated[
-        str, text(grammar.content_type, "a media type", 128), About("Its media type.", "Content type", "")
+        str,
+        text(grammar.content_type, "a media type", 128),
+        About("The media type of the response.", "Content type", ""),
     ] = "text/plain; charset=utf-8"
-    body: Annotated[str, text(grammar.body, "text", grammar.MAX_BODY, blank=True), About("Its text.", "Body", "")] = ""
+    body: Annotated[
+        str, text(grammar.body, "text", grammar.MAX_BODY, blank=True), About("The body of the response.", "Body", "")
+    ] = ""
 
 
 def _takes_requests(shares: tuple[Share, ...], _: Data) -> None:
@@ -191,13 +197,12 @@ class Action(Shape):
         at_most(8, "pools in one route"),
         Distinct(("pool",)),
         Check(_takes_requests),
-        About("The pools that answer, each with its share.", "Send to pools", absent_when_empty=True),
+        About("The pools that serve the requests, each with its share.", "Send to pools", absent_when_empty=True),
     ] = ()
-    redirect: Annotated[Redirect | None, About("Clients are sent elsewhere.", "Redirect", absent_when_empty=True)] = (
-        None
-    )
+    redirect: Annotated[Redirect | None, About("Redirects clients.", "Redirect", absent_when_empty=True)] = None
     fixed_response: Annotated[
-        FixedResponse | None, About("The balancer answers.", "Return a fixed response", absent_when_empty=True)
+        FixedResponse | None,
+        About("The load balancer responds itself.", "Return a fixed response", absent_when_empty=True),
     ] = None
 
     @classmethod
@@ -212,8 +217,8 @@ class Action(Shape):
 class AssertedHeader(Shape):
     """A header of the request that is spoken of."""
 
-    name: Annotated[HeaderName, About("Its name.")]
-    value: Annotated[str, Grammar(grammar.header_value, HEADER_VALUE), About("What it says.")]
+    name: Annotated[HeaderName, About("The name of the header.")]
+    value: Annotated[str, Grammar(grammar.header_value, HEADER_VALUE), About("The value of the header.")]
 
 
 def _location(value: object) -> str | bool:
@@ -230,15 +235,15 @@ class Expectation(Shape):
 
     pool: Annotated[
         Reference | None,
-        About("The pool that gets all of the request's traffic.", example="shop", absent_when_empty=True),
+        About("The pool that all of the request's traffic goes to.", example="shop", absent_when_empty=True),
     ] = None
-    route: Annotated[Name | None, About("The route of the same account that takes it.", absent_when_empty=True)] = None
+    route: Annotated[Name | None, About("The route of the same account that matches.", absent_when_empty=True)] = None
     redirect: Annotated[
         str | bool | None,
         Grammar(_location, {"type": "any", "title": "`https://host/path`, or `true` for anywhere"}),
-        About("Where it is sent.", absent_when_empty=True),
+        About("The target of the redirect.", absent_when_empty=True),
     ] = None
-    status: Annotated[int | None, whole(200, 599), About("What it is answered with.", absent_when_empty=True)] = None
+    status: Annotated[int | None, whole(200, 599), About("The status of the response.", absent_when_empty=True)] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
@@ -251,19 +256,19 @@ class Expectation(Shape):
 class Assertion(Shape):
     """A request, and what must happen to it: no revision goes out in which it does not."""
 
-    method: Annotated[Method, About("How it is asked.")] = "GET"
-    host: Annotated[Host | None, About("A host that the route takes; null is the route's own.")] = None
-    path: Annotated[Path, About("What is asked for.", example="/")]
+    method: Annotated[Method, About("The method of the request.")] = "GET"
+    host: Annotated[Host | None, About("A host that the route matches. Default: the route's own.")] = None
+    path: Annotated[Path, About("The path of the request.", example="/")]
     headers: Annotated[
         tuple[AssertedHeader, ...],
         LISTED,
         at_most(10, "headers in one assertion"),
         BY_NAME,
-        About("What it says besides."),
+        About("Further headers of the request."),
     ] = ()
     expect: Annotated[
         Expectation,
-        About("What must happen.", missing="Set expect to exactly one of pool, route, redirect and status."),
+        About("The expected result.", missing="Set expect to exactly one of pool, route, redirect and status."),
     ]
 
 
@@ -301,11 +306,11 @@ def _is_text(value: str) -> bool:
 class RouteSpec(Shape):
     """Hostname and path (and methods, headers …), and what happens to what matches them."""
 
-    load_balancer: Annotated[Name, About("Whose listeners take the requests.", "Load balancer", "", "front")]
+    load_balancer: Annotated[Name, About("The load balancer whose listeners serve it.", "Load balancer", "", "front")]
     hostname: Annotated[
         RouteHostname,
         About(
-            "What clients ask for; the account that uses it first owns it.",
+            "The hostname that clients request; the account that uses it first owns it.",
             "Hostname",
             "One hostname, *.example.com for any single label, **.example.com for one or several; * for any host.",
             "shop.example.com",
@@ -315,7 +320,7 @@ class RouteSpec(Shape):
     path: Annotated[
         str,
         text(_path, "a path, or a pattern", grammar.MAX_PATH),
-        About("The longest that fits counts; patterns come after prefixes, and before `/`.", "Path", ""),
+        About("The longest match wins; patterns come after prefixes, and before `/`.", "Path", ""),
     ] = "/"
     path_kind: Annotated[PathKind, word(PathKind, KINDS), About("How the path is compared.", "Path match", "")] = (
         PathKind.PREFIX
@@ -325,32 +330,32 @@ class RouteSpec(Shape):
         LISTED,
         Distinct(),
         SORTED,
-        About("None: all of them.", "Methods", "None selected means all methods."),
+        About("Default: all methods.", "Methods", "None selected means all methods."),
     ] = ()
     scheme: Annotated[
         Scheme | None,
-        About("http or https; null for both.", "Scheme", "", note="For requests of this scheme only; null for both."),
+        About("http or https. Default: both.", "Scheme", "", note="For requests of this scheme only; null for both."),
     ] = None
     headers: Annotated[
         tuple[HeaderCondition, ...],
         LISTED,
         at_most(MOST_CONDITIONS, "conditions on headers"),
         BY_NAME,
-        About("What else a request must have."),
+        About("Header conditions of the request."),
     ] = ()
     query: Annotated[
         tuple[QueryCondition, ...],
         LISTED,
         at_most(MOST_CONDITIONS, "conditions on the query"),
         BY_PARAMETER,
-        About("What its query must say."),
+        About("Conditions on query parameters."),
     ] = ()
     cookies: Annotated[
         tuple[CookieCondition, ...],
         LISTED,
         at_most(MOST_CONDITIONS, "conditions on cookies"),
         BY_PARAMETER,
-        About("Which cookies it must carry."),
+        About("Conditions on cookies."),
     ] = ()
     client_networks: Annotated[
         tuple[NetworkBlock, ...],
@@ -359,12 +364,14 @@ class RouteSpec(Shape):
         Distinct(),
         SORTED,
         About(
-            "CIDR blocks of which one must hold the client; none: all clients.",
+            "CIDR blocks of the clients. Default: all clients.",
             "Client networks",
             "One per line, such as 192.0.2.0/24. None: all clients.",
         ),
     ] = ()
-    action: Annotated[Action, About("What happens.", missing="Fill in pools, redirect or fixed_response.")]
+    action: Annotated[
+        Action, About("What happens with the requests.", missing="Fill in pools, redirect or fixed_response.")
+    ]
     prefix_rewrite: Annotated[
         str | None,
         PREFIX,
@@ -381,20 +388,25 @@ class RouteSpec(Shape):
         at_most(8, "policies in one route"),
         Distinct(),
         About(
-            "Policies whose rules hold for it, nearest first.",
+            "The policies that apply to it, nearest first.",
             "Policies",
             "Names of policies that this route follows, one per line, nearest first.",
             example="web",
         ),
     ] = ()
     rules: Annotated[
-        Rules | None, About("Settings of its own, nearer than those of policies.", absent_when_empty=True)
+        Rules | None, About("Settings of its own, which take precedence over policies.", absent_when_empty=True)
     ] = None
     assertions: Annotated[
         tuple[Assertion, ...] | None,
         at_most(20, "assertions in one route"),
         Check(_of_this_host),
-        About("What must happen to requests.", stays=[], note="Left out, they stay as they are.", most=20),
+        About(
+            "Requests and their expected results, checked with each change.",
+            stays=[],
+            note="Left out, they stay as they are.",
+            most=20,
+        ),
     ] = None
 
     @classmethod

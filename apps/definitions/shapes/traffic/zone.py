@@ -86,10 +86,14 @@ class ZoneSpec(Shape):
     domain: Annotated[
         str,
         text(record_values.domain, "a domain", record_values.MAX_NAME),
-        About("Whose records it has; it stays.", "Domain", "example.com, without a final dot.", "example.com"),
+        About(
+            "The domain of the zone. Cannot be changed.", "Domain", "example.com, without a final dot.", "example.com"
+        ),
     ]
     driver: Annotated[
-        ZoneDriver, word(ZoneDriver, DRIVERS), About("How it is written; it stays.", "Written by", "", "rfc2136")
+        ZoneDriver,
+        word(ZoneDriver, DRIVERS),
+        About("How Spillway writes the zone. Cannot be changed.", "Written by", "", "rfc2136"),
     ]
     server: Annotated[
         str,
@@ -102,22 +106,24 @@ class ZoneSpec(Shape):
         text(KEY_NAME, "the name of a key", 253, blank=True),
         About("The name of the TSIG key.", "TSIG key", "Its name.", "spillway"),
     ] = ""
-    key_algorithm: Annotated[str, ALGORITHM, About("What the TSIG key signs with.", "TSIG algorithm", "")] = ALGORITHMS[
-        0
-    ]
+    key_algorithm: Annotated[str, ALGORITHM, About("The algorithm of the TSIG key.", "TSIG algorithm", "")] = (
+        ALGORITHMS[0]
+    )
     credentials: Annotated[
         str,
         text(environment_reference, "`env:NAME`", 2048, blank=True),
         About(REFERENCE, "Secret", None, "env:EXAMPLE", note="env:NAME"),
     ] = ""
-    stack: Annotated[ByName | None, About("The stack that keeps a zone of Route 53; it stays.", "Stack", "")] = None
+    stack: Annotated[
+        ByName | None, About("The stack that manages a Route 53 zone. Cannot be changed.", "Stack", "")
+    ] = None
     resolvers: Annotated[
         tuple[Annotated[str, text(resolver, "an address, with a port where that is not 53", 80)], ...],
         LISTED,
         at_most(8, "resolvers"),
         Distinct(),
         SORTED,
-        About("Who is asked what is really served.", "Resolvers"),
+        About("The resolvers that are asked for what is served.", "Resolvers"),
     ] = ()
     tags: Annotated[Pairs, LABELS, About("A grant for a tag lets a customer create records in the zone.", "Tags")] = ()
 

@@ -121,7 +121,7 @@ def _of_lost_zone(domain: str, zone: ZoneSide, old: dict[Key, RecordSide]) -> Zo
     """Nobody speaks to the server of a zone that is no more, so nothing is removed there."""
     if not old:
         return None
-    said = f"{domain} goes in the same change as its records: its server is not told and goes on serving them. "
+    said = f"{domain} is deleted in the same change as its records, so its server keeps serving them. "
     said += "Delete the records first, and the zone when they are gone."
     return ZoneDifference(zone.account, zone.name, domain, (), 0, (said,))
 

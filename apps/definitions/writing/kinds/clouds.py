@@ -115,7 +115,7 @@ def reject_forgetting(_changes: ChangeSet, row: Stack) -> None:
     newest, sync = row.states.order_by("-number").first(), getattr(row, "sync", None)
     reasons = []
     if run:
-        reasons.append(f"Run {run.pk} is {run.state}: wait for its end, or discard or cancel it.")
+        reasons.append(f"Run {run.pk} is {run.state}: wait until it ends, or discard or cancel it.")
     if lock:
         reasons.append(f"{lock.held_by} holds the lock of its state: wait, or force-unlock it once nothing runs.")
     if newest and newest.resources:
@@ -130,10 +130,10 @@ def _doubts(sync: Any) -> list[str]:
     """What its cloud may have that its state does not know; a plan asks the cloud."""
     found = []
     if sync.doubted_id is not None:
-        found.append("Nobody heard the end of its last apply, which may have made more than its state knows: plan it.")
+        found.append("The result of its last apply is unknown: plan the stack to find out what exists.")
     if sync.unknown:
         names = ", ".join(dict.fromkeys(each["label"] for each in sync.unknown[:UNKNOWN_SHOWN]))
         more = len(sync.unknown) - UNKNOWN_SHOWN
         names += f" and {more} more" if more > 0 else ""
-        found.append(f"Its state does not know what it made: {names}. Delete that in the cloud, then plan.")
+        found.append(f"Its state does not contain {names}. Delete this in the cloud, then plan the stack.")
     return found

@@ -220,7 +220,7 @@ def _locked(actor: Actor, hostname_id: int, expected_version: int | None) -> Hos
     claims.lock_hostnames([row.name])
     row = selectors.only(selectors.hostnames(actor).select_for_update(of=("self",)), hostname_id)
     if expected_version is not None and row.version != expected_version:
-        raise Stale(f"{row.name} has changed since you read it; read it again and decide again.")
+        raise Stale(f"{row.name} has changed since you read it; read it again before you change it.")
     return row
 
 

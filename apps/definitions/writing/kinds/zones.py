@@ -59,7 +59,7 @@ def _reject_of_development(changes: ChangeSet, spec: ZoneSpec) -> None:
         changes.add_error("/spec/driver", "choice", "Use rfc2136, powerdns or route53; memory is for development.")
     server = read_url(spec.server, schemes=("https", "http")) if spec.driver is ZoneDriver.POWERDNS else None
     if server and server.scheme == "http" and server.host not in ("127.0.0.1", "::1", "localhost"):
-        detail = "Begin the URL with https://; the key of the API travels with every request."
+        detail = "Start the URL with https://: every request carries the API key."
         changes.add_error("/spec/server", "url", detail)
 
 
@@ -152,7 +152,9 @@ def _reject_unsupported(changes: ChangeSet, row: Record, zone: Zone, spec: Recor
             changes.add_error("/spec/label", "taken", f"{whose} is {name} {spec.type} already; add your values to it.")
         elif RecordType.CNAME in (other.type, spec.type):
             changes.add_error(
-                "/spec/type", "cname", f"{whose} of {name} is of type {other.type}; a CNAME stands alone."
+                "/spec/type",
+                "cname",
+                f"{whose} of {name} is of type {other.type}; a CNAME must be the only record of its name.",
             )
 
 

@@ -78,7 +78,7 @@ def _of_region(row: Region) -> Users:
     ordered = Pool.objects.annotate(text=text).filter(text__contains=f'"{row.name}"')
     pools += _named("overflow order of pool", ordered.order_by("name"))
     used = _named("fleet", row.fleets.all()) + _named("static IP", row.static_ips.all())
-    used += _named("stack", _stacks_in(row)) + _named("pool of addresses", row.address_pools.all())
+    used += _named("stack", _stacks_in(row)) + _named("address pool", row.address_pools.all())
     return used + pools + _named("capacity test", row.capacity_tests.order_by("name"))
 
 

@@ -30,27 +30,29 @@ class CloudRegion(words.Shown):
 class Adopt(words.Sent):
     """Which one to read, and what the cloud cannot know; maps lead from the cloud's words to names of ours."""
 
-    region = serializers.CharField(max_length=40, help_text="The cloud's word; global on Google.")
+    region = serializers.CharField(max_length=40, help_text="The cloud's name of the region; global on Google.")
     id = serializers.CharField(max_length=2048)
-    name = words.name(help_text="Of the load balancer here.")
-    account = words.name(required=False, help_text="Who owns routes and pools; your own where it is left out.")
+    name = words.name(help_text="The name of the load balancer in Spillway.")
+    account = words.name(required=False, help_text="The account that owns the routes and pools. Default: your own.")
     regions = serializers.DictField(
-        child=words.name(), required=False, help_text="The cloud's region or zone → our region."
+        child=words.name(), required=False, help_text="The cloud's region or zone → Spillway region."
     )
     certificates = serializers.DictField(
-        child=words.name(), required=False, help_text="ARN or name → our certificate: no cloud shows a key."
+        child=words.name(),
+        required=False,
+        help_text="ARN or name → certificate in Spillway. Clouds never return private keys.",
     )
-    addresses = serializers.DictField(child=words.name(), required=False, help_text="Address → our static IP.")
-    stack = words.name(required=False, help_text="Where the load balancer shall stand.")
+    addresses = serializers.DictField(child=words.name(), required=False, help_text="Address → static IP in Spillway.")
+    stack = words.name(required=False, help_text="The stack that the load balancer belongs to.")
 
 
 class AdoptedLine(words.Shown):
     """What became of one thing: mapped works as it did, lossy differs as the reason says, left_out is gone."""
 
-    found = serializers.CharField(help_text="In the cloud's words.")
+    found = serializers.CharField(help_text="As the cloud names it.")
     verdict = words.word([str(each) for each in Verdict])
-    reason = words.text(4000, help_text="Empty for what was mapped.")
-    kind = words.text(40, help_text="Of our object, where there is one.")
+    reason = words.text(4000, help_text="Empty if it was mapped.")
+    kind = words.text(40, help_text="The object in Spillway, if there is one.")
     name = words.text(400)
 
 
@@ -63,13 +65,13 @@ class Adopted(words.Shown):
 
 OPERATIONS: Table = {
     ("cloud-accounts-load-balancers", "GET"): Operation(
-        summary="List the load balancers that stand in a cloud account",
+        summary="List the load balancers in a cloud account",
         shown={200: CloudRegion},
         query=("region-word-cloud",),
         refuses=REFUSALS,
     ),
     ("cloud-accounts-adopt", "POST"): Operation(
-        summary="Read a cloud's load balancer into definitions; nothing is written",
+        summary="Import a cloud load balancer as definitions; nothing is stored",
         shown={200: Adopted},
         sent=Adopt,
         refuses=(400, *REFUSALS, 413, 415),

@@ -1,4 +1,4 @@
-"""Cloud accounts, stacks with their runs, pools of addresses and static IPs."""
+"""Cloud accounts, stacks with their runs, address pools and static IPs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Stack(Definition):
 
 
 class AddressPool(Definition):
-    """A pool of addresses."""
+    """An address pool."""
 
     kind = words.word(["AddressPool"])
     spec = serializer_of(AddressPoolSpec)()
@@ -63,7 +63,7 @@ class StackEnvelope(Envelope):
 
 
 class AddressPoolEnvelope(Envelope):
-    """A new pool of addresses."""
+    """A new address pool."""
 
     kind = words.word(["AddressPool"], required=False)
     name = words.name()
@@ -195,7 +195,7 @@ class StateContent(words.Shown):
     """What one version of a state holds, without secrets."""
 
     number = words.ident()
-    state = words.Anything(help_text="As Terraform wrote it.")
+    state = words.Anything(help_text="As written by Terraform.")
 
 
 class CloudFinding(words.Shown):
@@ -217,7 +217,7 @@ class Leftover(words.Shown):
 class Addition(Leftover):
     """What somebody added in the cloud to a thing of the stack, as the last look for drift found it."""
 
-    message = serializers.CharField(help_text="What it is: a rule, a port that is opened, a server.")
+    message = serializers.CharField(help_text="The kind of resource: a rule, an opened port, a server.")
 
 
 class CloudTarget(words.Shown):
@@ -240,7 +240,7 @@ class CloudBackend(words.Shown):
     error_rate = words.number(0, 1, allow_null=True)
     p95_ms = serializers.FloatField(min_value=0, allow_null=True)
     counted_at = words.instant(allow_null=True)
-    weight = words.whole(0, 1000, allow_null=True, help_text="Where weights do the overflow.")
+    weight = words.whole(0, 1000, allow_null=True, help_text="Only where weights control overflow.")
     weight_reason = words.text(400)
 
 

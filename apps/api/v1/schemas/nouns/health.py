@@ -15,7 +15,7 @@ class Traffic(words.Shown):
     """What is served now, over about ten seconds; null where nothing was measured, `stale` where it was long ago."""
 
     requests_rps = serializers.FloatField(allow_null=True)
-    error_rate = serializers.FloatField(allow_null=True, help_text="Share of answers 5xx, 0 to 1.")
+    error_rate = serializers.FloatField(allow_null=True, help_text="Share of 5xx responses, 0 to 1.")
     p95_ms = serializers.FloatField(allow_null=True)
     connections = serializers.IntegerField(allow_null=True)
     age_s = serializers.FloatField(allow_null=True)
@@ -30,7 +30,7 @@ class ServerHealth(words.Shown):
     region = words.name()
     node = serializers.CharField()
     status = words.word(SERVER_STATUSES)
-    message = serializers.CharField(allow_blank=True, help_text="What HAProxy's check last said.")
+    message = serializers.CharField(allow_blank=True, help_text="The result of HAProxy's last health check.")
     traffic = Traffic()
 
 
@@ -52,7 +52,7 @@ class Verdict(words.Shown):
 
     type = serializers.CharField(help_text="Reachable, Serving, Converged, Supported, TakesChanges, ClockRight, …")
     status = serializers.BooleanField(allow_null=True)
-    reason = serializers.CharField(help_text="A stable word for programs.")
+    reason = serializers.CharField(help_text="A stable code for programs.")
     message = serializers.CharField(allow_blank=True)
     since = words.instant()
 

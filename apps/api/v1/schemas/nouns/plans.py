@@ -32,4 +32,4 @@ class PlanDetail(Plan):
     zones = writing.ZoneDifference(many=True)
     warnings = serializers.ListField(child=serializers.CharField())
     kept = serializers.ListField(child=serializers.CharField(), help_text=writing.KEPT)
-    take_over = serializers.ListField(child=serializers.CharField(), help_text="Fields that it sets all the same.")
+    take_over = serializers.ListField(child=serializers.CharField(), help_text="Fields that it sets anyway.")

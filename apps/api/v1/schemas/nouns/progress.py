@@ -52,8 +52,8 @@ class Rollout(words.Shown):
     actor = serializers.CharField()
     reason = words.text(400)
     message = words.text(100_000)
-    object = words.text(400, help_text="The object that a refusal is about.")
-    line = words.text(100_000, help_text="The line that a refusal is about.")
+    object = words.text(400, help_text="The rejected object.")
+    line = words.text(100_000, help_text="The rejected line.")
     created_at = words.instant()
     finished_at = words.instant(allow_null=True)
     steps = Step(many=True)
@@ -65,9 +65,11 @@ class Quarantined(words.Shown):
     id = words.ident()
     fleet = words.name()
     kind = words.word(("Certificate", "Pool", "Route", "Server"))
-    object = words.text(400, help_text="`account/name`, of a server `account/pool/server`.")
+    object = words.text(400, help_text="`account/name`; for a server `account/pool/server`.")
     message = words.text(1000)
-    haproxy_versions = serializers.ListField(child=serializers.CharField(), help_text="Of the nodes, at that time.")
+    haproxy_versions = serializers.ListField(
+        child=serializers.CharField(), help_text="The version on the nodes at that time."
+    )
     since = words.instant()
 
 
@@ -144,7 +146,7 @@ class RegionFlow(words.Shown):
     pools = words.count()
     pools_at_limit = words.count()
     pools_down = words.count()
-    worst_pools = PoolUse(many=True, help_text="Of several pools up to 20, the worst first.")
+    worst_pools = PoolUse(many=True, help_text="With several pools, up to 20, worst first.")
     drained = serializers.BooleanField()
     healthy = serializers.BooleanField()
     reasons = serializers.ListField(child=serializers.CharField())
@@ -193,7 +195,7 @@ class FlowAnswer(words.Shown):
 class WhatIf(words.Sent):
     """What would be if: regions failed or drained, traffic times a factor, other limits."""
 
-    pool = serializers.CharField(required=False, allow_blank=True, help_text="`account/name`; all pools without it.")
+    pool = serializers.CharField(required=False, allow_blank=True, help_text="`account/name`. Default: all pools.")
     factor = words.number(0, 1000, required=False)
     failed_regions = serializers.ListField(child=words.name(), required=False)
     drained_regions = serializers.ListField(child=words.name(), required=False)

@@ -25,7 +25,7 @@ class Schedule(Definition):
 
     kind = words.word(["Schedule"])
     spec = serializer_of(ScheduleSpec)()
-    sentence = serializers.CharField(help_text="When, in words.")
+    sentence = serializers.CharField(help_text="The timing as a sentence.")
     next_at = words.instant(allow_null=True)
     missed = words.count()
 
@@ -42,7 +42,7 @@ class ScheduleRun(words.Shown):
     """One occurrence: `waiting` and `running` go on, the other states are final (`dead` may be tried again by hand)."""
 
     id = words.ident()
-    key = serializers.CharField(help_text="The idempotency key of its delivery, the same at every attempt.")
+    key = serializers.CharField(help_text="The idempotency key of the delivery, the same for every attempt.")
     url = serializers.CharField()
     schedule = words.name()
     schedule_id = words.ident()
@@ -77,14 +77,14 @@ class Trigger(words.Shown):
     schedule = words.name()
     schedule_id = words.ident()
     version = words.whole(1, 2**31)
-    url = serializers.CharField(help_text="Where it is read and changed.")
-    hook = serializers.CharField(help_text="Where it is called.")
+    url = serializers.CharField(help_text="The URL of the trigger.")
+    hook = serializers.CharField(help_text="The URL to call.")
     sender = words.word(TriggerRow.Sender.values)
     per_minute = words.whole(1, 600)
     created_at = words.instant()
     created_by = words.text(150)
     last_used_at = words.instant(allow_null=True)
-    old_secret_until = words.instant(allow_null=True, help_text="Until when the secret before works as well.")
+    old_secret_until = words.instant(allow_null=True, help_text="Until when the previous secret also works.")
 
 
 class TriggerSecret(Trigger):
@@ -105,7 +105,9 @@ class CreateTrigger(words.Sent):
 class TriggerRotation(words.Sent):
     """A new secret for a trigger."""
 
-    grace_s = words.whole(0, 7 * DAY_S, required=False, help_text="How long the old secret works; a day if left out.")
+    grace_s = words.whole(
+        0, 7 * DAY_S, required=False, help_text="How long the previous secret works. Default: one day."
+    )
 
 
 class TriggerPatch(words.Sent):
@@ -123,7 +125,7 @@ class Message(words.Shown):
     schedule = serializers.CharField()
     scheduled_at = serializers.CharField()
     message = words.text(8192)
-    sent = serializers.CharField(help_text="What a trigger's caller sent.")
+    sent = serializers.CharField(help_text="What the caller of a trigger sent.")
 
 
 class Messages(words.Shown):

@@ -61,7 +61,7 @@ class Traced(words.Shown):
     listener = words.name(allow_null=True)
     route = TracedRoute(allow_null=True)
     pools = TracedShare(many=True)
-    path = words.text(4096, allow_null=True, help_text="As the pool gets it.")
+    path = words.text(4096, allow_null=True, help_text="The path that the pool receives.")
     status = words.whole(200, 599, allow_null=True)
     location = serializers.CharField(allow_null=True)
     message = serializers.CharField()
@@ -74,5 +74,5 @@ class TraceAnswer(words.Shown):
 
     answers = Traced(many=True)
     waits_for_verification = serializers.BooleanField(
-        help_text="Whether routes of the host wait until the name is verified."
+        help_text="Whether routes of the host are waiting for the verification of the name."
     )

@@ -34,7 +34,7 @@ class Route(Conditioned):
 
     kind = words.word(["Route"])
     spec = serializer_of(RouteSpec)()
-    serving = serializers.BooleanField(help_text="False while the hostname waits for verification.")
+    serving = serializers.BooleanField(help_text="False until the hostname is verified.")
     hostname_id = words.ident()
 
 

@@ -57,7 +57,7 @@ class Webhook(words.Shown):
     name = words.name()
     account = words.name()
     version = words.whole(1, 2**31)
-    url = serializers.CharField(help_text="Where it is read and changed.")
+    url = serializers.CharField(help_text="The URL of the webhook.")
     spec = WebhookSpec()
     disabled_reason = words.text(400)
     failing_since = words.instant(allow_null=True)

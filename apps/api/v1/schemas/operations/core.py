@@ -57,7 +57,7 @@ ENTRIES = (
     *("object_id", "request_id", "since", "until"),
 )
 REPLAYED = ("Idempotency-Replayed",)
-DRAIN = write("Take a region's traffic away", {200: platform.Region}, None, *MANAGED)
+DRAIN = write("Drain a region", {200: platform.Region}, None, *MANAGED)
 BATCH = replace(write("", {200: writing.BatchDone}, writing.Batch, "atomic", *MANAGED, "confirm"), tells=REPLAYED)
 
 
@@ -84,13 +84,15 @@ OPERATIONS: Table = {
     **written("policies", POLICY, *BY_NAME),
     **written("certificates", CERTIFICATE, *BY_NAME),
     **written("capacity-tests", CAPACITY_TEST, "name", "account", "pool", "region"),
-    ("capacity-tests-run", "POST"): _run("Ask for a run of a capacity test", 202, capacity.CreateRun),
-    ("capacity-tests-checks", "GET"): detail(capacity.Checks, "whether a capacity test may run now", version=False),
+    ("capacity-tests-run", "POST"): _run("Request a run of a capacity test", 202, capacity.CreateRun),
+    ("capacity-tests-checks", "GET"): detail(
+        capacity.Checks, "the pre-flight checks of a capacity test", version=False
+    ),
     ("capacity-runs-list", "GET"): listing(
         capacity.CapacityRun, "runs of capacity tests", "account", "pool", "region", "test"
     ),
     ("capacity-runs-detail", "GET"): detail(
-        capacity.CapacityRun, "a run, at its end with `wait`", "wait", version=False
+        capacity.CapacityRun, "a run; `wait` returns when it ends", "wait", version=False
     ),
     ("capacity-runs-steps", "GET"): replace(
         listing(capacity.CapacityStep, "the steps of a run"), refuses=(*READ_REFUSALS, 404)
@@ -98,21 +100,27 @@ OPERATIONS: Table = {
     ("capacity-runs-seconds", "GET"): replace(
         listing(capacity.CapacitySecond, "the seconds of a run"), refuses=(*READ_REFUSALS, 404)
     ),
-    ("capacity-runs-stop", "POST"): _run("End the load of a run; whoever sees it may", 202),
-    ("capacity-runs-approve", "POST"): _run("Let a run begin that waits for an operator", 202),
-    ("capacity-runs-set-limit", "POST"): managed(_run("Make what a run measured a limit", 200, capacity.SetLimit)),
+    ("capacity-runs-stop", "POST"): _run("Stop a run; everyone who can see it may", 202),
+    ("capacity-runs-approve", "POST"): _run("Approve a run", 202),
+    ("capacity-runs-set-limit", "POST"): managed(_run("Set the limit that a run measured", 200, capacity.SetLimit)),
     **read("capacity-comparisons", capacity.Comparison, "a comparison", "comparisons", version=False),
     ("capacity-comparisons-list", "POST"): replace(
-        at_once(write("Compare two capacity tests, A B A B", {202: capacity.Comparison}, capacity.CreateComparison)),
+        at_once(
+            write(
+                "Compare two capacity tests with alternating runs",
+                {202: capacity.Comparison},
+                capacity.CreateComparison,
+            )
+        ),
         tells=("Location", *REPLAYED),
     ),
     ("sizing", "GET"): detail(
         capacity.Sizing,
-        "how many servers a rate needs",
+        "the number of servers that a rate needs",
         *("pool", "rate", "n_minus_1", "cost_per_server"),
         version=False,
     ),
-    **read("blackouts", capacity.Blackout, "a blackout", "when no test may run", version=False),
+    **read("blackouts", capacity.Blackout, "a blackout", "blackouts", version=False),
     ("blackouts-list", "POST"): at_once(create(capacity.Blackout, capacity.CreateBlackout, "a blackout")),
     ("blackouts-detail", "DELETE"): of_one("End a blackout", {204: None}),
     **read("backends", pools.Backend, "a backend", "backends", "account", "pool", "region"),
@@ -134,45 +142,45 @@ OPERATIONS: Table = {
         create(people.Hostname, people.HostnameClaim, "a claim of a hostname", {200: people.Hostname}),
         planned=people.ClaimPlan,
     ),
-    ("hostnames-detail", "DELETE"): replace(remove("a hostname: release it"), planned=people.ReleasePlan),
-    ("hostnames-check", "POST"): of_one("Look now whether a hostname can be verified", {200: people.Hostname}),
+    ("hostnames-detail", "DELETE"): replace(remove("a hostname (release it)"), planned=people.ReleasePlan),
+    ("hostnames-check", "POST"): of_one("Check the verification of a hostname now", {200: people.Hostname}),
     ("hostnames-verification", "POST"): of_one(
-        "Verify a hostname by an operator's word", {200: people.Hostname}, people.Word
+        "Verify a hostname manually, as an operator", {200: people.Hostname}, people.Word
     ),
     ("hostnames-cooldown", "DELETE"): of_one("End the cooldown of a released hostname", {204: None}),
     **read("memberships", people.Membership, "a membership", "memberships", "account", "person"),
     ("memberships-detail", "PATCH"): at_once(
-        change("Give a person another role", {200: people.Membership}, people.RoleChange)
+        change("Change the role of a member", {200: people.Membership}, people.RoleChange)
     ),
     ("memberships-detail", "DELETE"): at_once(remove("a membership")),
     **read("invitations", people.Invitation, "an open invitation", "open invitations", "account"),
     ("invitations-list", "POST"): at_once(create(people.NewInvitation, people.CreateInvitation, "an invitation")),
-    ("invitations-detail", "DELETE"): at_once(remove("an invitation: take it back")),
+    ("invitations-detail", "DELETE"): at_once(remove("an invitation (revoke it)")),
     **read("tokens", people.Token, "a token", "tokens", *BY_NAME),
     ("tokens-list", "POST"): at_once(create(people.NewToken, people.CreateToken, "a token")),
-    ("tokens-detail", "DELETE"): at_once(remove("a token: revoke it")),
+    ("tokens-detail", "DELETE"): at_once(remove("a token (revoke it)")),
     **read("webhooks", watching.Webhook, "a webhook", "webhooks", *BY_NAME),
     ("webhooks-list", "POST"): at_once(create(watching.WebhookSecret, watching.WebhookEnvelope, "a webhook")),
     ("webhooks-detail", "PUT"): at_once(
         change("Replace a webhook", {200: watching.Webhook}, watching.WebhookReplacement)
     ),
     ("webhooks-detail", "PATCH"): at_once(change("Change a webhook", {200: watching.Webhook}, watching.WebhookPatch)),
-    ("webhooks-detail", "DELETE"): at_once(remove("a webhook with its log")),
+    ("webhooks-detail", "DELETE"): at_once(remove("a webhook and its delivery log")),
     ("webhooks-rotate", "POST"): at_once(
-        change("Make a new secret; the one before signs as well for a day", {200: watching.WebhookSecret}, None)
+        change("Rotate the secret; the previous one also signs for a day", {200: watching.WebhookSecret}, None)
     ),
-    ("webhooks-test", "POST"): of_one("Send an event that says it is a test", {202: watching.Delivery}),
+    ("webhooks-test", "POST"): of_one("Send a test event", {202: watching.Delivery}),
     ("webhooks-deliveries", "GET"): replace(
-        listing(watching.Delivery, "what was sent to a webhook", "state"), refuses=(*READ_REFUSALS, 404)
+        listing(watching.Delivery, "the deliveries of a webhook", "state"), refuses=(*READ_REFUSALS, 404)
     ),
     ("webhooks-delivery", "GET"): detail(watching.Delivery, "a delivery with its attempts", version=False),
-    ("webhooks-redeliver", "POST"): of_one("Send an event again, with the same id", {202: watching.Delivery}),
+    ("webhooks-redeliver", "POST"): of_one("Send an event again with the same ID", {202: watching.Delivery}),
     ("servers-detail", "PATCH"): change(
-        "Change the state or the weight of a server", {200: pools.Server}, pools.ServerChange, *MANAGED
+        "Change the administrative state or weight of a server", {200: pools.Server}, pools.ServerChange, *MANAGED
     ),
-    ("pools-limit", "GET"): detail(pools.MeasuredBackend, "what a pool takes in a region"),
+    ("pools-limit", "GET"): detail(pools.MeasuredBackend, "the limit of a pool in a region"),
     ("pools-limit", "PATCH"): change(
-        "Change what a pool takes in a region",
+        "Change the limit of a pool in a region",
         {200: pools.MeasuredBackend},
         pools.LimitChange,
         "refuse_overload",
@@ -180,18 +188,20 @@ OPERATIONS: Table = {
         "take_over",
     ),
     ("regions-drain", "POST"): replace(DRAIN, refuses=(*DRAIN.refuses, 404)),
-    ("regions-undrain", "POST"): replace(DRAIN, summary="Give a region's traffic back", refuses=(*DRAIN.refuses, 404)),
+    ("regions-undrain", "POST"): replace(DRAIN, summary="Resume traffic in a region", refuses=(*DRAIN.refuses, 404)),
     ("regions-latency", "PUT"): replace(
         DRAIN,
-        summary="Set the round trip from a region to another",
+        summary="Set the round-trip time between two regions",
         sent=pools.LatencyChange,
         refuses=(*DRAIN.refuses, 404),
     ),
     ("overflow", "GET"): replace(
-        detail(progress.FlowAnswer, "the flow of all pools", "at", version=False), refuses=READ_REFUSALS
+        detail(progress.FlowAnswer, "the traffic flow of all pools", "at", version=False), refuses=READ_REFUSALS
     ),
-    ("pools-overflow", "GET"): detail(progress.FlowAnswer, "the flow of a pool", "at", version=False),
-    ("pools-named-overflow", "GET"): detail(progress.FlowAnswer, "the flow of a pool by its name", "at", version=False),
+    ("pools-overflow", "GET"): detail(progress.FlowAnswer, "the traffic flow of a pool", "at", version=False),
+    ("pools-named-overflow", "GET"): detail(
+        progress.FlowAnswer, "the traffic flow of a pool by its name", "at", version=False
+    ),
     ("pools-health", "GET"): detail(health.PoolHealth, "the health of a pool", version=False),
     ("pools-named-health", "GET"): detail(health.PoolHealth, "the health of a pool by its name", version=False),
     ("fleets-health", "GET"): detail(health.FleetHealth, "the health of a fleet's nodes", version=False),
@@ -200,15 +210,17 @@ OPERATIONS: Table = {
         health.ConsolesHealth, "the health of the control plane's machines", version=False
     ),
     ("overflow-what-if", "POST"): Operation(
-        summary="Ask what would be if",
+        summary="Simulate a change of traffic, limits or regions",
         shown={200: progress.Simulation},
         sent=progress.WhatIf,
         refuses=(400, *READ_REFUSALS, 404, 413, 415),
     ),
     ("rollouts-list", "GET"): listing(progress.Rollout, "rollouts"),
-    ("rollouts-detail", "GET"): detail(progress.Rollout, "a rollout, at its end with `wait`", "wait", version=False),
+    ("rollouts-detail", "GET"): detail(
+        progress.Rollout, "a rollout; `wait` returns when it ends", "wait", version=False
+    ),
     ("apply", "PUT"): write(
-        "Make the account what a document says",
+        "Apply a document",
         {200: writing.Applied},
         writing.Objects,
         "prune",
@@ -218,14 +230,14 @@ OPERATIONS: Table = {
         "take_over",
     ),
     ("changes-detail", "GET"): detail(
-        progress.ChangeProgress, "what one request of yours changed", "wait", version=False
+        progress.ChangeProgress, "the progress of one of your changes", "wait", version=False
     ),
     ("changes-revert", "POST"): replace(
-        write("Take back what one request of yours changed", {200: writing.Applied}, None, *MANAGED, "confirm"),
+        write("Take back the progress of one of your changes", {200: writing.Applied}, None, *MANAGED, "confirm"),
         refuses=(*DRAIN.refuses, 404),
     ),
     ("trace", "POST"): Operation(
-        summary="Ask what would happen to a request, and why",
+        summary="Trace a request without sending it",
         shown={200: tracing.TraceAnswer},
         sent=tracing.Trace,
         refuses=(400, *READ_REFUSALS, 413, 415),
@@ -238,17 +250,17 @@ OPERATIONS: Table = {
         tells=("X-Spillway-Kept", *BATCH.tells),
     ),
     ("revisions-roll-back", "POST"): replace(
-        of_one("Push an earlier revision again and hold the fleet there", {202: progress.Rollout}),
+        of_one("Roll back to an earlier revision and hold the fleet there", {202: progress.Rollout}),
         tells=("Location", *REPLAYED),
     ),
-    ("fleets-push", "POST"): of_one("Try again what nodes refused", {202: None}),
-    ("fleets-resume", "POST"): of_one("Let changes go out again to a fleet that is held", {202: None}),
-    ("quarantine-list", "GET"): listing(progress.Quarantined, "what nodes refuse, and why"),
-    ("quarantine-try-again", "POST"): of_one("Try one object in quarantine again", {202: None}),
-    ("plans-list", "GET"): listing(plans.Plan, "the plans that wait or were applied"),
-    ("plans-detail", "GET"): detail(plans.PlanDetail, "a plan with all that it would do", version=False),
+    ("fleets-push", "POST"): of_one("Redeploy a fleet", {202: None}),
+    ("fleets-resume", "POST"): of_one("Resume a held fleet", {202: None}),
+    ("quarantine-list", "GET"): listing(progress.Quarantined, "the objects in quarantine"),
+    ("quarantine-try-again", "POST"): of_one("Retry an object in quarantine", {202: None}),
+    ("plans-list", "GET"): listing(plans.Plan, "plans"),
+    ("plans-detail", "GET"): detail(plans.PlanDetail, "a plan and everything that it would change", version=False),
     ("plans-apply", "POST"): replace(
-        write("Do exactly what a plan says", {200: writing.Applied}),
+        write("Apply a plan exactly", {200: writing.Applied}),
         query=("wait", "confirm", "break_glass"),
         refuses=(*DRAIN.refuses, 404),
     ),

@@ -38,7 +38,7 @@ RUNS = read(
 OPERATIONS: Table = {
     **written("schedules", SCHEDULE, "name", "account", "target"),
     ("schedules-preview", "POST"): Operation(
-        summary="Ask when a timing falls due, without storing it",
+        summary="Preview the next runs of a timing",
         shown={200: schedules.Preview},
         sent=serializer_of(TimingSpec),
         refuses=(400, *READ_REFUSALS, 413, 415),
@@ -50,14 +50,14 @@ OPERATIONS: Table = {
         refuses=(*READ_REFUSALS, 404),
     ),
     ("schedules-run", "POST"): replace(RUN, tells=("Location", *RUN.tells)),
-    ("schedules-pause", "POST"): managed(of_one("Book no more instants of a schedule", {200: schedules.Schedule})),
-    ("schedules-resume", "POST"): managed(of_one("Book instants of a schedule again", {200: schedules.Schedule})),
+    ("schedules-pause", "POST"): managed(of_one("Pause a schedule", {200: schedules.Schedule})),
+    ("schedules-resume", "POST"): managed(of_one("Resume a schedule", {200: schedules.Schedule})),
     ("schedules-secret", "POST"): of_one(
-        "Make a new signing secret; the one before signs as well for a day", {200: schedules.SigningSecret}
+        "Rotate the signing secret; the previous one also signs for a day", {200: schedules.SigningSecret}
     ),
     **RUNS,
     ("schedule-runs-retry", "POST"): replace(
-        of_one("Try a dead schedule run again, under the same key", {202: schedules.ScheduleRun}),
+        of_one("Retry a failed schedule run with the same key", {202: schedules.ScheduleRun}),
         tells=("Location", *RUN.tells),
     ),
     **read("triggers", schedules.Trigger, "a trigger", "triggers", "name", "account", "schedule"),
@@ -65,16 +65,16 @@ OPERATIONS: Table = {
         at_once(create(schedules.TriggerSecret, schedules.CreateTrigger, "a trigger")), refuses=RUN.refuses
     ),
     ("triggers-detail", "PATCH"): at_once(change("Change a trigger", {200: schedules.Trigger}, schedules.TriggerPatch)),
-    ("triggers-detail", "DELETE"): at_once(remove("a trigger: close it at once")),
+    ("triggers-detail", "DELETE"): at_once(remove("a trigger")),
     ("triggers-rotate", "POST"): at_once(
         change(
-            "Make a new secret; the one before works for as long as is said",
+            "Rotate the secret; the previous one works for the given time",
             {200: schedules.TriggerSecret},
             schedules.TriggerRotation,
         )
     ),
     ("topics-messages", "GET"): replace(
-        detail(schedules.Messages, "what was sent to a topic", "after", "limit", "wait", version=False),
+        detail(schedules.Messages, "the messages of a topic", "after", "limit", "wait", version=False),
         refuses=(*READ_REFUSALS, 404, 503),
     ),
 }
