@@ -19,6 +19,8 @@ from apps.compiler.model.shared import LoadBalancer, PathKind, Route
 from apps.compiler.questions.loops import may_loop
 from apps.compiler.routing import is_conditional
 from apps.compiler.targets.haproxy.maps import GROUP, action_of, key_of, map_path
+from apps.compiler.targets.haproxy.policies.attach import rules_map
+from apps.compiler.targets.haproxy.policies.client_limit import limits_map
 from apps.compiler.targets.haproxy.verify import config_verification
 
 MAX_CHANGED = 100
@@ -29,16 +31,16 @@ def compile_change(previous: Compilation[Bundle], before: Snapshot, after: Snaps
 
     1. Find the routes that differ; anything else that differs asks for the long way.
     2. So does a route that needs rules of its own, fails a check, or could meet another one's host or key.
-    3. Replace the lines of those routes in three maps, read the new lines back, seal the files again.
+    3. Replace the lines of those routes in their maps, read the new lines back, seal the files again.
     """
     front = _only_changed_front(before, after)
     if front is None or previous.left_out:
         return compile_snapshot(after)
     old, new = _changed_routes(*front)
-    if not _is_simple(previous, front[1], old, new) or not _passes(after, new):
+    if not _same_rules(*front) or not _is_simple(previous, front[1], old, new) or not _passes(after, new):
         return compile_snapshot(after)
     last = previous.output
-    files = _patched(last, front[1].id, old, new)
+    files = _patched(last, front[1], old, new)
     if files is None:
         return compile_snapshot(after)
     bundle = assemble(files, last.binds, last.line_owners, last.nodes, last.addresses)
@@ -82,10 +84,15 @@ def _is_simple(previous: Compilation[Bundle], front: LoadBalancer, old: list[Rou
     return len(old) == len(new) and all((route.id, route.hostname, route.account) in identities for route in new)
 
 
+def _same_rules(before: LoadBalancer, after: LoadBalancer) -> bool:
+    """Whether the same rules hold for any route as before: rules that nobody follows are not written."""
+    return {route.rule_set for route in before.routes} == {route.rule_set for route in after.routes}
+
+
 def _is_plain(route: Route) -> bool:
     """Whether the route lives in maps alone and splits among no more pools than every frontend is ready for."""
-    special = (is_conditional(route), route.scheme, route.fixed_response, route.prefix_rewrite, route.rule_set)
-    return not any(each not in (None, False, "") for each in special) and len(route.pools) <= 2
+    special = (is_conditional(route), route.scheme, route.fixed_response, route.prefix_rewrite)
+    return not any(each not in (None, False) for each in special) and len(route.pools) <= 2
 
 
 def _passes(after: Snapshot, routes: list[Route]) -> bool:
@@ -97,12 +104,12 @@ def _passes(after: Snapshot, routes: list[Route]) -> bool:
     return not notes.quarantined
 
 
-def _patched(previous: Bundle, front_id: str, old: list[Route], new: list[Route]) -> dict[str, bytes] | None:
+def _patched(previous: Bundle, front: LoadBalancer, old: list[Route], new: list[Route]) -> dict[str, bytes] | None:
     """All files but the manifest with the lines of these routes replaced; None when another route has such a line."""
     files = {path: content for path, content in previous.files.items() if path != MANIFEST}
-    for name in ("exact", "prefix", "action"):
-        path = map_path(front_id, name)
-        gone, come = _lines(name, old), _lines(name, new)
+    for name in ("exact", "prefix", "action", "rules", "limits"):
+        path = map_path(front.id, name)
+        gone, come = _lines(name, front, old), _lines(name, front, new)
         if gone != come:
             content = _replaced(files[path], gone, come)
             if content is None or config_verification.check_map(
@@ -113,8 +120,12 @@ def _patched(previous: Bundle, front_id: str, old: list[Route], new: list[Route]
     return files
 
 
-def _lines(name: str, routes: list[Route]) -> dict[str, str]:
+def _lines(name: str, front: LoadBalancer, routes: list[Route]) -> dict[str, str]:
     """What the routes say in one of the maps."""
+    if name == "rules":
+        return rules_map(routes)
+    if name == "limits":
+        return limits_map(front, routes)
     if name == "action":
         return {route.id: action_of(route) for route in routes}
     kind = PathKind.EXACT if name == "exact" else PathKind.PREFIX

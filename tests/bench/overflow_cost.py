@@ -61,7 +61,7 @@ def milliseconds(said: str) -> float:
 
 def read(said: str) -> tuple[float, float, int]:
     """Requests/s, p99 in ms and the number of requests from wrk's report; raises ValueError when some failed."""
-    per_s, p99 = re.search(r"Requests/sec:\s+([\d.]+)", said), re.search(r"99%\s+(\S+)", said)
+    per_s, p99 = re.search(r"Requests/sec:\s+([\d.]+)", said), re.search(r"^\s+99%\s+(\S+)", said, re.MULTILINE)
     count = re.search(r"(\d+) requests in", said)
     if per_s is None or p99 is None or count is None or "Non-2xx" in said or "Socket errors" in said:
         raise ValueError(said)

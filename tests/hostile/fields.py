@@ -138,7 +138,7 @@ ROUTE: Document = {
     "query": [{"name": "q", "match": "prefix", "value": "v"}],
     "cookies": [{"name": "c", "match": "equals", "value": "v"}], "client_networks": ["192.0.2.0/24"],
     "action": {"pools": [{"pool": "shop", "weight": 1}]}, "prefix_rewrite": "/b",
-    "policies": ["web"], "rules": {"rewrite": {"drop_query": True}},
+    "policies": ["web"], "rules": POLICY_RULES,
     "assertions": [
         {
             "method": "GET", "host": "hostile.acme.example", "path": "/a/x", "headers": [{"name": "X-A", "value": "v"}],
@@ -277,6 +277,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         "Route",
         ROUTE
         | {
+            "rules": None,
             "prefix_rewrite": None,
             "action": {
                 "redirect": {"code": 301, "scheme": "https", "host": "b.example", "path": "/x", "keep_query": True}
@@ -287,6 +288,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         "Route",
         ROUTE
         | {
+            "rules": None,
             "prefix_rewrite": None,
             "action": {"fixed_response": {"status": 200, "content_type": "text/plain", "body": "x"}},
         },

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from apps.compiler import recompile
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.policy import ClientLimit, Rules, SecurityHeaders
 from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
+from apps.compiler.policies import rule_set
 from apps.compiler.recompile import compile_change
 from tests.pure.compiler_fixtures import HOSTS, PATHS, front, fronts, pool, route, snapshot
 from tests.pure.properties import always
@@ -67,6 +69,21 @@ def test_the_short_way_gives_the_bytes_of_the_long_way_where_routes_crowd(
         the_short_way_is_the_long_way(snapshot(front(*routes), pools=POOLS), index, change)
 
 
+SETS = tuple(
+    rule_set(Rules(security_headers=SecurityHeaders(hsts_seconds=number), client_limit=limit))
+    for number, limit in ((1, None), (2, ClientLimit(requests=5)), (3, None))
+)
+
+
+@pytest.mark.parametrize("taken", [SETS[0].id, SETS[1].id, SETS[2].id, ""])
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_the_short_way_gives_the_bytes_of_the_long_way_where_rules_hold(index: int, taken: str) -> None:
+    """Two routes follow the first rules, one the second, nobody the third."""
+    routes = [route(number, path=f"/{number}", rule_set=SETS[number // 3].id) for number in (1, 2, 3)]
+    before = snapshot(replace(front(*routes, route(4, path="/4")), rule_sets=SETS), pools=POOLS)
+    the_short_way_is_the_long_way(before, index, {"rule_set": taken})
+
+
 @pytest.mark.exhaustive
 def test_the_short_way_gives_the_bytes_of_the_long_way() -> None:
     def law(drawn: LoadBalancer, change: dict[str, object], data: st.DataObject) -> None:
@@ -80,9 +97,8 @@ def test_a_moved_pool_is_compiled_the_short_way() -> None:
     before = snapshot(front(route(1), route(2, path="/x")), pools=POOLS)
     moved: tuple[Route, ...] = (route(1), route(2, path="/x", pools=(WeightedPool("pool-2", 1),)))
     after = snapshot(front(*moved), pools=POOLS)
-    files = recompile._patched(
-        compile_snapshot(before).output, "lb-1", list(before.load_balancers[0].routes[1:]), list(moved[1:])
-    )
+    balancer = before.load_balancers[0]
+    files = recompile._patched(compile_snapshot(before).output, balancer, list(balancer.routes[1:]), list(moved[1:]))
     assert files is not None
     assert files["maps/lb-1-action.map"] == b"route-1 pool-1\nroute-2 pool-2\n"
     assert compile_change(compile_snapshot(before), before, after) == compile_snapshot(after)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator
+from functools import partial
 from ipaddress import ip_network
 
 from apps.compiler import client_limits, grammar, header_text
@@ -22,20 +22,22 @@ _REFERRERS = frozenset({"no-referrer", "same-origin", "strict-origin", "strict-o
 
 def check_rules(notes: Notes, load_balancer: LoadBalancer) -> None:
     """A route whose rules are not in their grammar is left out: half of its rules might be what protects it."""
-    sets: Mapping[str, Rules] = {each.id: each.rules for each in load_balancer.rule_sets}
+    errors = {each.id: _errors_in(each.rules, load_balancer) for each in load_balancer.rule_sets}
     for route in load_balancer.routes:
         if not route.rule_set:
             continue
-        if route.rule_set not in sets:
+        if route.rule_set not in errors:
             notes.quarantine(route, "unknown_rules", "Save the route again; its rules are missing.", "rules")
             continue
-        rules = sets[route.rule_set]
-        of_lists = errors_of_access(rules.access, load_balancer) if rules.access else ()
-        for field, code, message in (*errors_of(rules), *of_lists):
+        for field, code, message in errors[route.rule_set]:
             notes.quarantine(route, code, message, field)
 
 
-@lru_cache(maxsize=1024)
+def _errors_in(rules: Rules, load_balancer: LoadBalancer) -> tuple[tuple[str, str, str], ...]:
+    of_lists = errors_of_access(rules.access, load_balancer) if rules.access else ()
+    return (*errors_of(rules), *of_lists)
+
+
 def errors_of(rules: Rules) -> tuple[tuple[str, str, str], ...]:
     """Field, code and sentence of everything that is wrong."""
     return tuple(

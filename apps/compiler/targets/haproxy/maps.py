@@ -9,7 +9,7 @@ the listeners of http and for those of https (`maps/lb-1-https-exact.map`):
 | `maps/lb-1-prefix.map` | `host/path/`, the longest beginning of host + path + `/` | route or group |
 | `maps/lb-1-action.map` | route | `pool-17`, `split…`, `redirect…`, or `route-9` for its own fixed response |
 | `maps/lb-1-rewrite.map` | route with a prefix rewrite | `<length of the prefix>|<new prefix>` |
-| `maps/lb-1-rules.map` | route with policies | the codes of the blocks that hold (policies/attach.py) |
+| `maps/lb-1-rules.map`, `values` | what policies say | see policies/attach.py |
 | `maps/lb-1-limits.map` | route with a limit per client | its terms (policies/client_limit.py) |
 | `maps/lb-1-pages.map` | a line of an error page | its text (policies/error_pages.py) |
 
@@ -28,7 +28,7 @@ from itertools import accumulate
 from apps.compiler.matching.hosts import ANY, SUFFIX
 from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
 from apps.compiler.routing import is_conditional, number_of, rank
-from apps.compiler.targets.haproxy.policies.attach import pages_map, rules_map
+from apps.compiler.targets.haproxy.policies.attach import pages_map, rules_map, values_map
 from apps.compiler.targets.haproxy.policies.client_limit import limits_map
 
 SPLIT = "split|"
@@ -61,6 +61,7 @@ class RouteMaps:
     action: Entries
     rewrite: Entries
     rules: Entries
+    values: Entries
     limits: Entries
     pages: Entries
     groups: tuple[Group, ...]
@@ -71,7 +72,7 @@ class RouteMaps:
         """Entries by the path of their file."""
         names = {"exact": self.exact, "prefix": self.prefix, "action": self.action, "rewrite": self.rewrite}
         if self.rules:  # without policies nobody asks for it
-            names |= {"rules": self.rules}
+            names |= {"rules": self.rules, "values": self.values}
         if self.limits:
             names |= {"limits": self.limits}
         if self.pages:
@@ -103,8 +104,9 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         prefix,
         {route.id: action_of(route) for route in load_balancer.routes},
         {route.id: rewrite_of(route) for route in load_balancer.routes if route.prefix_rewrite is not None},
-        rules_map(load_balancer),
-        limits_map(load_balancer),
+        rules_map(load_balancer.routes),
+        values_map(load_balancer),
+        limits_map(load_balancer, load_balancer.routes),
         pages_map(load_balancer),
         tuple(sorted(groups, key=lambda group: number_of(group.id))),
         tuple(sorted({name.count(".") for name in wildcards if name.startswith(SUFFIX)}, reverse=True)),

@@ -413,7 +413,7 @@ class RouteSpec(Shape):
     def together(cls, sent: Data) -> Iterable[FieldError]:
         """The path is one of its kind."""
         kind, found = sent.get("path_kind", PathKind.PREFIX), sent.get("path", "/")
-        if kind in PATHS and isinstance(found, str) and _is_text(found):
+        if isinstance(kind, str) and kind in PATHS and isinstance(found, str) and _is_text(found):
             try:
                 PATHS[PathKind(kind)](found)
             except GrammarError as error:

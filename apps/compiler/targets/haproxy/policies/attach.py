@@ -1,20 +1,27 @@
-"""Which blocks hold for a request: `txn.rules`, a list of codes that a map keeps for each route.
+"""Which rules hold for a request, by two maps, so that their number costs a request nothing.
 
-`maps/lb-1-rules.map` says `route-9 |rq3f2a…|co91bc…|`; a code is the block's own and a digest of what it says, so equal
-blocks of many policies are written once, and a route that takes one over is a map entry and no reload. A request
-without policies passes one test for each rule; without any policy in the load balancer there are no rules.
+| map | key | value |
+|---|---|---|
+| `maps/lb-1-rules.map` | route | the id of the rules that hold (`rules-3f2a…`), kept as `txn.rules` |
+| `maps/lb-1-values.map` | rules and a key of a block | a text in base64, or the code of a block |
+
+What is a plain text (the value of a header, an origin) is looked up, by one rule for all policies. Other blocks have
+rules of their own; their code is the block's letters and a digest of what it says, so equal blocks of many rules are
+written once. A request without policies fails the first test of each rule, and a load balancer without policies has no
+rules of them.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from apps.compiler.model.fleet import Region
-from apps.compiler.model.policy import Rules
-from apps.compiler.model.shared import Listener, LoadBalancer
+from apps.compiler.model.policy import Rules, RuleSet
+from apps.compiler.model.shared import Listener, LoadBalancer, Route
 from apps.compiler.targets.haproxy.policies import (
     access,
     body,
@@ -27,113 +34,143 @@ from apps.compiler.targets.haproxy.policies import (
     rewrite,
     split,
 )
+from apps.compiler.targets.haproxy.policies.lookup import Lookup
 from apps.compiler.targets.haproxy.writer import Section
 
-Add = Callable[[Section, Listener, tuple[str, ...], Any], None]
+Blocks = Mapping[str, Any]
+"""What routes follow of a block, each different one once, by its code."""
+Add = Callable[[Section, Listener, Lookup, Blocks], None]
+"""Writes the rules of all blocks of one kind."""
+AddOne = Callable[[Section, Listener, tuple[str, ...], Any], None]
 """Writes the rules of one block; the words (`{ … }`) are the condition under which it holds."""
+Path = Callable[[str], str]
+"""The path of a map of the load balancer by its name."""
+
+
+def each(add_one: AddOne) -> Add:
+    """Rules of its own for every block that says something else."""
+
+    def add(section: Section, listener: Listener, lookup: Lookup, blocks: Blocks) -> None:
+        for code in sorted(blocks):
+            add_one(section, listener, lookup.holds(code), blocks[code])
+
+    return add
+
+
+def nothing(_block: Any) -> Mapping[str, str]:
+    """Nothing of it is looked up."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of `Rules`: the letters of its codes, what writes its rules, and what of it is written there."""
+    """A block of `Rules`: the letters of its codes, what writes its rules, and what these look up (key → text).
+
+    Blocks of which the same is `written` have one code.
+    """
 
     name: str
     letters: str
     add: Add
+    texts: Callable[[Any], Mapping[str, str]] = nothing
     written: Callable[[Any], object] = repr
 
+    def code(self, said: Any) -> str:
+        """The name of a block by what is written of it."""
+        return self.letters + hashlib.sha256(str(self.written(said)).encode()).hexdigest()[:10]
 
-PAGES_BLOCK = Block("error_pages", "er", error_pages.add)
+    def said(self, used: Iterable[Rules]) -> Blocks:
+        """What these rules say."""
+        values = [value for rules in used if (value := getattr(rules, self.name)) is not None]
+        return dict(sorted({self.code(value): value for value in values}.items()))
+
+
+PAGES_BLOCK = Block("error_pages", "er", each(error_pages.add))
 # While a split is decided, before any other block.
-SPLIT_BLOCK = Block("split", "sp", split.add)
+SPLIT_BLOCK = Block("split", "sp", each(split.add))
 # In the order in which a request meets them.
 BLOCKS = (
     PAGES_BLOCK,
-    Block("access", "ac", access.add),
-    Block("cors", "co", cors.add),
-    Block("client_limit", client_limit.LETTERS, client_limit.add, client_limit.what_a_client_is),
-    Block("maintenance", "ma", maintenance.add),
-    Block("body", "bo", body.add),
-    Block("timeouts", "ti", forwarding.add_timeouts),
-    Block("retries", "re", forwarding.add_retries),
-    Block("security_headers", "se", headers.add_security),
-    Block("request_headers", "rq", headers.add_to_request),
-    Block("response_headers", "rs", headers.add_to_response),
-    Block("rewrite", "rw", rewrite.add),
+    Block("access", "ac", each(access.add)),
+    Block("cors", "co", cors.add, cors.texts),
+    Block("client_limit", client_limit.LETTERS, each(client_limit.add), written=client_limit.what_a_client_is),
+    Block("maintenance", "ma", each(maintenance.add)),
+    Block("body", "bo", each(body.add)),
+    Block("timeouts", "ti", each(forwarding.add_timeouts)),
+    Block("retries", "re", each(forwarding.add_retries)),
+    Block("security_headers", "se", headers.add_security, headers.texts_of_security),
+    Block("request_headers", "rq", headers.add_to_request, headers.texts),
+    Block("response_headers", "rs", headers.add_to_response, headers.texts),
+    Block("rewrite", "rw", each(rewrite.add)),
 )
 ALL_BLOCKS = (SPLIT_BLOCK, *BLOCKS)
 
 
-def rules_map(load_balancer: LoadBalancer) -> dict[str, str]:
-    """Route → its codes; routes without rules are left out."""
-    codes = {each.id: _codes(each.rules) for each in load_balancer.rule_sets}
-    found = {route.id: codes.get(route.rule_set, "") for route in load_balancer.routes}
-    return {route: value for route, value in found.items() if value}
+def rules_map(routes: Iterable[Route]) -> dict[str, str]:
+    """Of these routes those with rules → the id of the rules."""
+    return {route.id: route.rule_set for route in routes if route.rule_set}
 
 
-def _codes(rules: Rules) -> str:
-    found = [_code(block, said) for block in ALL_BLOCKS if (said := getattr(rules, block.name)) is not None]
-    return f"|{'|'.join(found)}|" if found else ""
+def values_map(load_balancer: LoadBalancer) -> dict[str, str]:
+    """Everything that is looked up of the rules that any route follows."""
+    found: dict[str, str] = {}
+    for used in _used_sets(load_balancer):
+        for block in ALL_BLOCKS:
+            said = getattr(used.rules, block.name)
+            if said is not None:
+                found[f"{used.id}/{block.letters}"] = block.code(said)
+                texts = block.texts(said).items()
+                found |= {f"{used.id}/{block.letters}-{key}": _encoded(text) for key, text in texts}
+    return found
 
 
-def _code(block: Block, said: Any) -> str:
-    return block.letters + hashlib.sha256(str(block.written(said)).encode()).hexdigest()[:10]
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _used_sets(load_balancer: LoadBalancer) -> list[RuleSet]:
+    wanted = {route.rule_set for route in load_balancer.routes} if load_balancer.rule_sets else set()
+    return [one for one in load_balancer.rule_sets if one.id in wanted]
 
 
 def used_rules(load_balancer: LoadBalancer) -> list[Rules]:
     """The rules that hold for any of its routes."""
-    wanted = {route.rule_set for route in load_balancer.routes}
-    return [each.rules for each in load_balancer.rule_sets if each.id in wanted]
+    return [one.rules for one in _used_sets(load_balancer)]
 
 
-def add_lookup_of_rules(section: Section, used: list[Rules], path: str) -> None:
-    """Look up what holds for the route; `path` is that of the map. Nothing where no route has policies."""
+def add_lookup_of_rules(section: Section, used: list[Rules], path: Path) -> None:
+    """Look up what holds for the route. Nothing where no route has policies."""
     if used:
-        section.add("http-request", "set-var(txn.rules)", f"var(txn.route),map_str({path})")
+        section.add("http-request", "set-var(txn.rules)", f"var(txn.route),map_str({path('rules')})")
 
 
-def add_sides(section: Section, used: list[Rules], listener: Listener, is_split: tuple[str, ...]) -> None:
+def add_sides(section: Section, used: list[Rules], listener: Listener, path: Path, is_split: tuple[str, ...]) -> None:
     """By what clients stay on their side of a split, once it is known that the action is one."""
-    for code, said in _said(used, SPLIT_BLOCK):
-        SPLIT_BLOCK.add(section, listener, (*is_split, *_holds(code)), said)
+    lookup = Lookup(path("values"), SPLIT_BLOCK.letters)
+    for code, said in SPLIT_BLOCK.said(used).items():
+        split.add(section, listener, (*is_split, *lookup.holds(code)), said)
 
 
 def add_policies(
-    section: Section,
-    used: list[Rules],
-    own: Region | None,
-    load_balancer: LoadBalancer,
-    listener: Listener,
-    path: Callable[[str], str],
+    section: Section, used: list[Rules], own: Region | None, load_balancer: LoadBalancer, listener: Listener, path: Path
 ) -> None:
-    """Write every block that holds for any route; `path` is that of a map."""
-    for block in BLOCKS if used else ():
-        for code, said in _said(used, block):
-            block.add(section, listener, _holds(code), said)
-        if block.name == "client_limit":
-            client_limit.add_verdict(section, own, load_balancer, path("limits"))
+    """Write every block that holds for any route."""
+    for block in BLOCKS:
+        lookup = Lookup(path("values"), block.letters)
+        if said := block.said(used):
+            block.add(section, listener, lookup, said)
+            if block.name == "client_limit":
+                client_limit.add_verdict(section, own, load_balancer, lookup, path("limits"))
 
 
-def add_pages(section: Section, used: list[Rules], path: str) -> None:
+def add_pages(section: Section, used: list[Rules], path: Path) -> None:
     """Pages of errors: the last rules for responses, and the formats of HAProxy's own errors."""
-    found = _said(used, PAGES_BLOCK)
-    for code, said in found:
-        error_pages.add_to_answers(section, _holds(code), said)
-    error_pages.add_errors(section, [said for _, said in found], path)
+    found = PAGES_BLOCK.said(used)
+    for code, said in found.items():
+        error_pages.add_to_answers(section, Lookup(path("values"), PAGES_BLOCK.letters).holds(code), said)
+    error_pages.add_errors(section, found.values(), path("pages"))
 
 
 def pages_map(load_balancer: LoadBalancer) -> dict[str, str]:
     """The lines of the pages of HAProxy's own errors."""
-    if not load_balancer.rule_sets:
-        return {}
-    return error_pages.pages_map([said for _, said in _said(used_rules(load_balancer), PAGES_BLOCK)])
-
-
-def _holds(code: str) -> tuple[str, ...]:
-    return ("{", "var(txn.rules)", "-m", "sub", f"|{code}|", "}")
-
-
-def _said(used: list[Rules], block: Block) -> list[tuple[str, Any]]:
-    """What routes follow of a block, each different one once, by its code."""
-    values = [value for rules in used if (value := getattr(rules, block.name)) is not None]
-    return sorted({_code(block, value): value for value in values}.items(), key=lambda each: each[0])
+    return error_pages.pages_map(PAGES_BLOCK.said(used_rules(load_balancer)).values())

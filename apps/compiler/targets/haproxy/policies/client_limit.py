@@ -34,6 +34,7 @@ from apps.compiler.model.fleet import Region
 from apps.compiler.model.policy import ClientLimit
 from apps.compiler.model.shared import Listener, LoadBalancer, Route
 from apps.compiler.routing import number_of
+from apps.compiler.targets.haproxy.policies.lookup import Lookup
 from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
 
 LETTERS = "cl"
@@ -81,18 +82,18 @@ def add(section: Section, listener: Listener, when: tuple[str, ...], said: Clien
     section.add("http-request", "set-var-fmt(txn.client)", masked, "if", *when, "!", *_CLIENT)
 
 
-def used_limits(load_balancer: LoadBalancer) -> Iterator[tuple[Route, ClientLimit]]:
-    """Routes that have a limit, each with it."""
+def used_limits(load_balancer: LoadBalancer, routes: Iterable[Route]) -> Iterator[tuple[Route, ClientLimit]]:
+    """Of these routes those that have a limit, each with it."""
     sets = {each.id: each.rules.client_limit for each in load_balancer.rule_sets}
-    for route in load_balancer.routes:
+    for route in routes:
         said = sets.get(route.rule_set)
         if said is not None and is_limit(said):
             yield route, said
 
 
-def limits_map(load_balancer: LoadBalancer) -> dict[str, str]:
-    """Route → the terms of its limit."""
-    return {route.id: _terms(route, said) for route, said in used_limits(load_balancer)}
+def limits_map(load_balancer: LoadBalancer, routes: Iterable[Route]) -> dict[str, str]:
+    """Of these routes those that have a limit → its terms."""
+    return {route.id: _terms(route, said) for route, said in used_limits(load_balancer, routes)}
 
 
 def _terms(route: Route, said: ClientLimit) -> str:
@@ -111,12 +112,12 @@ def _scope(route: Route, said: ClientLimit) -> str:
     return hashlib.sha256(repr((route.account, holder, said)).encode()).hexdigest()[:12]
 
 
-def add_verdict(section: Section, own: Region | None, load_balancer: LoadBalancer, path: str) -> None:
+def add_verdict(section: Section, own: Region | None, load_balancer: LoadBalancer, lookup: Lookup, path: str) -> None:
     """Look the terms up, add up what all nodes counted, count the request or refuse it; `path` is that of the map."""
-    limits = [said for _, said in used_limits(load_balancer)]
+    limits = [said for _, said in used_limits(load_balancer, load_balancer.routes)]
     if not limits:
         return
-    limited = ("{", "var(txn.rules)", "-m", "sub", f"|{LETTERS}", "}")
+    limited = lookup.any_holds()
     _add(section, "set-var(txn.limit)", f"var(txn.route),map_str({path})", (*limited, "!", *_PASSES))
     _add_key(section)
     if any(said.log_only for said in limits):  # clients cannot say it of themselves

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from apps.compiler.client_limits import WINDOW_S, ban_of, clients_of, per_of
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.targets.haproxy.overflow.admission import PEERS
@@ -24,7 +22,7 @@ _LEAST_TABLE = 1024
 
 def add_tables(document: Document, snapshot: Snapshot) -> None:
     """One table for each period and ban that any limit has, as large as the limits together ask for."""
-    limits = set(chain.from_iterable((said for _, said in used_limits(front)) for front in snapshot.load_balancers))
+    limits = {said for front in snapshot.load_balancers for _, said in used_limits(front, front.routes)}
     if not limits:
         return
     own = own_region(snapshot)

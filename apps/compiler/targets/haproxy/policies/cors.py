@@ -1,41 +1,57 @@
-"""Cross-origin requests: preflights are answered here, and responses say which origin may read them."""
+"""Cross-origin requests: preflights are answered here, and responses say which origin may read them.
+
+A browser's Origin is looked up whole; only wildcards have rules of their own. `txn.cors` is what a response allows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from apps.compiler.model.policy import Cors
 from apps.compiler.model.shared import Listener
-from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
+from apps.compiler.targets.haproxy.policies.lookup import SAID, Lookup
+from apps.compiler.targets.haproxy.writer import Argument, Section, Value
 
 ANY = "*"
-_IS_CROSS_ORIGIN = ("{", "var(txn.origin)", "-m", "found", "}")
+_HAS_ORIGIN = ("{", "var(txn.origin)", "-m", "found", "}")
+_IS_ALLOWED = ("{", "var(txn.cors)", "-m", "found", "}")
 _IS_PREFLIGHT = ("{", "method", "OPTIONS", "}", "{", "req.hdr(access-control-request-method)", "-m", "found", "}")
+_PREFLIGHT = ("access-control-allow-methods", "access-control-allow-headers", "access-control-max-age")
+_RESPONSE = ("access-control-allow-credentials", "access-control-expose-headers")
 
 
-def add(section: Section, listener: Listener, when: tuple[str, ...], cors: Cors) -> None:
-    """What a browser sends as Origin is compared whole, or by its end below a wildcard; others get no header at all."""
+def texts(cors: Cors) -> dict[str, str]:
+    """Origins that are named whole, and what is said of each part; open to all is `any`."""
+    found = {f"origin-{each}": SAID for each in cors.origins or () if "*" not in each}
+    found |= {_PREFLIGHT[0]: ",".join(cors.methods or ("GET",))}
+    found |= {_PREFLIGHT[1]: ",".join(cors.headers)} if cors.headers else {}
+    found |= {_PREFLIGHT[2]: str(cors.max_age_s)} if cors.max_age_s is not None else {}
+    found |= {_RESPONSE[0]: "true"} if cors.credentials else {}
+    found |= {_RESPONSE[1]: ",".join(cors.exposed_headers)} if cors.exposed_headers else {}
+    return found | ({"any": SAID} if _is_open(cors) else {})
+
+
+def add(section: Section, listener: Listener, lookup: Lookup, blocks: Mapping[str, Cors]) -> None:
+    """Who may read is decided once; the preflight is answered, and the response says the same."""
     del listener
-    section.add("http-request", "set-var(txn.origin)", "req.fhdr(origin)", "if", *when)
-    for origins in _groups(cors):
-        _add_preflight(section, cors, (*when, *_IS_PREFLIGHT, *origins))
-        _add_response(section, cors, (*when, *origins))
-    if not _is_open(cors):  # what a cache keeps for one origin is not another's
-        section.add("http-after-response", "add-header", "Vary", "Origin", "if", *when)
+    section.add("http-request", "set-var(txn.origin)", "req.fhdr(origin)", "if", *lookup.any_holds())
+    section.add("http-request", "set-var(txn.cors)", "var(txn.origin)", "if", *lookup.has_of("origin", "txn.origin"))
+    for code in sorted(blocks):
+        for ends in _wildcards(blocks[code]):
+            section.add("http-request", "set-var(txn.cors)", "var(txn.origin)", "if", *lookup.holds(code), *ends)
+    section.add("http-request", "set-var(txn.cors)", "str(*)", "if", *_HAS_ORIGIN, *lookup.has("any"))
+    _add_preflight(section, lookup)
+    _add_response(section, lookup)
 
 
 def _is_open(cors: Cors) -> bool:
     return ANY in (cors.origins or ()) and not cors.credentials
 
 
-def _groups(cors: Cors) -> list[tuple[Argument, ...]]:
-    """The conditions of the origin: one for all that are compared whole, one for all wildcards."""
-    origins = cors.origins or ()
-    if ANY in origins:
-        return [_IS_CROSS_ORIGIN]
-    whole = [each for each in origins if "*" not in each]
-    ends = [each for each in origins if "*" in each]
+def _wildcards(cors: Cors) -> list[tuple[Argument, ...]]:
+    """The conditions of origins below a domain, one for each scheme."""
+    ends = [each for each in cors.origins or () if "*" in each and each != ANY]
     found: list[tuple[Argument, ...]] = []
-    if whole:
-        found.append(("{", "var(txn.origin)", "-m", "str", "--", *map(Value, whole), "}"))
     for scheme in sorted({each.partition("*")[0] for each in ends}):
         tails = [Value(each.partition("*")[2]) for each in ends if each.startswith(scheme)]
         begins = ("{", "var(txn.origin)", "-m", "beg", scheme, "}")
@@ -43,31 +59,19 @@ def _groups(cors: Cors) -> list[tuple[Argument, ...]]:
     return found
 
 
-def _allowed(cors: Cors) -> str:
-    return ANY if _is_open(cors) else "%[var(txn.origin)]"
+def _add_preflight(section: Section, lookup: Lookup) -> None:
+    """A header that nobody speaks of is sent empty, which says to a browser that nothing more is allowed."""
+    said: list[Argument] = []
+    for name in _PREFLIGHT:
+        said += ["hdr", name, lookup.text(name)]
+    section.add("http-request", "return", "status", "204", *said, "if", *_IS_ALLOWED, *_IS_PREFLIGHT)
 
 
-def _add_preflight(section: Section, cors: Cors, when: tuple[Argument, ...]) -> None:
-    said: list[Argument] = ["hdr", "access-control-allow-methods", _listed(cors.methods or ("GET",))]
-    if cors.headers:
-        said += ["hdr", "access-control-allow-headers", _listed(cors.headers)]
-    if cors.max_age_s is not None:
-        said += ["hdr", "access-control-max-age", Value(str(cors.max_age_s))]
-    section.add("http-request", "return", "status", "204", *said, "if", *when)
-
-
-def _add_response(section: Section, cors: Cors, when: tuple[Argument, ...]) -> None:
+def _add_response(section: Section, lookup: Lookup) -> None:
     rule = "http-after-response"
-    section.add(rule, "set-header", "Access-Control-Allow-Origin", _allowed(cors), "if", *when)
-    if cors.credentials:
-        section.add(rule, "set-header", "Access-Control-Allow-Credentials", "true", "if", *when)
-    if cors.exposed_headers:
-        exposed = _listed(cors.exposed_headers)
-        section.add(rule, "set-header", "Access-Control-Expose-Headers", exposed, "if", *when)
-
-
-def _listed(names: tuple[str, ...]) -> Call:
-    parts: list[str | Value] = []
-    for name in names:
-        parts += [",", Value(name)] if parts else [Value(name)]
-    return Call(tuple(parts))
+    section.add(rule, "set-header", "Access-Control-Allow-Origin", "%[var(txn.cors)]", "if", *_IS_ALLOWED)
+    for name in _RESPONSE:
+        section.add(rule, "set-header", name, lookup.text(name), "if", *_IS_ALLOWED, *lookup.has(name))
+    # What a cache keeps for one origin is not another's.
+    closed = ("!", *lookup.has("any"))
+    section.add(rule, "add-header", "Vary", "Origin", "if", *lookup.any_holds(), *closed)
