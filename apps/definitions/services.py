@@ -1,5 +1,6 @@
 """Each is one transaction of change, audit entry and intent (a higher desired generation)."""
 
+from apps.definitions.writing.actions.bans import ban_network, lift_ban
 from apps.definitions.writing.actions.limits import set_limit
 from apps.definitions.writing.actions.moving import move_static_ip, release_static_ip
 from apps.definitions.writing.actions.regions import drain_region, set_latency
@@ -36,10 +37,12 @@ __all__ = [
     "ZoneDifference",
     "apply_document",
     "apply_plan",
+    "ban_network",
     "confirming",
     "delete_object",
     "drain_region",
     "dry_run",
+    "lift_ban",
     "managing",
     "move_static_ip",
     "plan_document",

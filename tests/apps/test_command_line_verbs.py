@@ -272,3 +272,35 @@ def test_words_that_cannot_be_understood_ask_nothing(server: Server, words: list
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert (ended.value.code, server.calls) == (1, [])
+
+
+LIST = {"id": 5, "name": "bad", "account": "acme", "spec": {"entries": []}}
+
+
+def test_a_client_is_banned_for_a_while_and_the_ban_is_lifted(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.put("GET network-lists", items(LIST))
+    server.put("POST network-lists/5/ban", LIST)
+    server.put("POST network-lists/5/lift", LIST)
+    assert main(["ban", "198.51.100.7", "--list", "bad", "--for", "15m", "--reason", "floods"]) == 0
+    assert "198.51.100.7 is in bad until 20" in capsys.readouterr().out
+    _, _, sent, why = server.asked[-1]
+    assert (sent["network"], sent["reason"], why) == ("198.51.100.7", "floods", "floods")
+    assert main(["unban", "198.51.100.7", "--list", "bad", "--account", "acme"]) == 0
+    assert server.asked[-2][1] == {"name": "bad", "account": "acme"}
+    assert server.asked[-1][2] == {"network": "198.51.100.7"}
+
+
+@pytest.mark.parametrize("words", [["--for", "soon"], ["--for", "0s"], ["--for", "1y"]])
+def test_a_time_that_is_none_bans_nobody(server: Server, words: list[str]) -> None:
+    server.put("GET network-lists", items(LIST))
+    assert main(["ban", "198.51.100.7", "--list", "bad", *words]) == 1
+    assert not any(what.startswith("POST") for what in server.calls)
+
+
+def test_a_list_that_is_not_there_or_has_twins_bans_nobody(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    for found, said in ((items(), "no list of networks"), (items(LIST, LIST), "--account")):
+        server.put("GET network-lists", found)
+        assert main(["ban", "198.51.100.7", "--list", "bad"]) == 1
+        assert said in capsys.readouterr().err

@@ -123,6 +123,10 @@ API: tuple[Row, ...] = (
     Row("api:webhooks-deliveries", "GET", READ_OWN, OF_HOOK, "webhook"),
     Row("api:webhooks-delivery", "GET", READ_OWN, OF_DELIVERY, "delivery"),
     Row("api:webhooks-redeliver", "POST", SEND, OF_DELIVERY, "delivery"),
+    Row("api:network-lists-ban", "POST", WRITE_OWN, {"pk": "$networklist"}, "networklist", {"network": "198.51.100.7"}),
+    Row(
+        "api:network-lists-lift", "POST", WRITE_OWN, {"pk": "$networklist"}, "networklist", {"network": "192.0.2.0/24"}
+    ),
     Row("api:regions-drain", "POST", OPERATE, {"name": "us-central1"}),
     Row("api:regions-undrain", "POST", OPERATE, {"name": "us-central1"}),
     Row("api:regions-latency", "PUT", OPERATE, {"name": "us-central1", "to": "europe-west1"}, body={"ms": 90}),

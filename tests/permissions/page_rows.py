@@ -72,6 +72,8 @@ PAGES: tuple[Row, ...] = (
     *shown("network-list", READ_OWN, "networklist", {"pk": "$networklist"}),
     Row("web:network-list-edit", "GET", EDIT, {"pk": "$networklist"}, "networklist"),
     sent("network-list-edit", EDIT_FAULTY, "networklist", {"pk": "$networklist"}, form={"/spec/entries": "x"}),
+    sent("network-list-ban", SENT_BY_ROLE, "networklist", {"pk": "$networklist"}, network="198.51.100.7"),
+    sent("network-list-lift", SENT_BY_ROLE, "networklist", {"pk": "$networklist"}, network="192.0.2.0/24"),
     sent("network-list-delete", SENT_BY_ROLE, "networklist", {"pk": "$networklist"}, confirm="offices"),
     *shown("policies", LIST, "all"),
     Row("web:policy-new", "GET", NEW, holds="all"),

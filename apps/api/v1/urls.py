@@ -18,7 +18,7 @@ from apps.api.v1.rollouts.progress import RevisionDetail, RevisionList, RolloutD
 from apps.api.v1.schedules import triggers
 from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
-from apps.api.v1.traffic import flows, health, limits, trace
+from apps.api.v1.traffic import bans, flows, health, limits, trace
 from apps.api.v1.views import NOUNS, DetailView, ListView
 from apps.definitions.services import PLATFORM
 
@@ -75,6 +75,8 @@ urlpatterns = [
     re_path(rf"^changes/{CHANGE}/revert$", changes.ChangeRevert.as_view(), name="changes-revert"),
     re_path(rf"^pools/{PK}/overflow$", flows.OfPool.as_view(), name="pools-overflow"),
     re_path(rf"^pools/{NAMED}/limits/(?P<region>{NAME})$", limits.PoolLimit.as_view(), name="pools-limit"),
+    re_path(rf"^network-lists/{PK}/ban$", bans.Ban.as_view(), name="network-lists-ban"),
+    re_path(rf"^network-lists/{PK}/lift$", bans.Ban.as_view(lifted=True), name="network-lists-lift"),
     re_path(rf"^regions/(?P<name>{NAME})/drain$", limits.RegionDrain.as_view(), name="regions-drain"),
     re_path(rf"^regions/(?P<name>{NAME})/undrain$", limits.RegionDrain.as_view(drained=False), name="regions-undrain"),
     re_path(rf"^regions/(?P<name>{NAME})/latency/(?P<to>{NAME})$", limits.Latency.as_view(), name="regions-latency"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -11,16 +12,20 @@ from django.views.decorators.http import require_POST
 
 from apps.audit.selectors import entries_of
 from apps.core.clock import now
+from apps.core.errors import Conflict, Invalid, NotFound
 from apps.definitions.affected_targets import users_of_list
 from apps.definitions.models import NetworkList
 from apps.definitions.selectors import network_lists, only
-from apps.definitions.shapes.base.words import read_instant
+from apps.definitions.services import ban_network, lift_ban
+from apps.definitions.shapes.base.words import instant_text, read_instant
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.saving import Typed, deleted, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.policies.list_form import ENTRIES, NetworkListForm
 
 SHOWN = 200
+# Seconds → words, in the order of the form.
+LASTING = {"3600": "an hour", "86400": "a day", "604800": "a week", "2592000": "30 days"}
 
 
 @page
@@ -47,6 +52,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "networks": networks,
         "count": len(row.entries),
         "shown": SHOWN,
+        "lasting": LASTING,
         "policies": policies,
         "routes": routes,
         "entries": entries_of(request.actor, "NetworkList", pk, limit=8),
@@ -89,6 +95,46 @@ def _form(request: PageRequest, stored: NetworkList | None) -> HttpResponse:
         "version": version_shown(request, stored),
     }
     return show(request, "pages/network_lists/form.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+@page
+def ban(request: PageRequest, pk: int) -> HttpResponse:
+    """Put one network into the list, for a while or for good."""
+    request.actor.may_write()
+    row = only(network_lists(request.actor), pk)
+    lasting = request.POST.get("lasting", "")
+    until = now() + timedelta(seconds=int(lasting)) if lasting in LASTING else None
+    network = request.POST.get("network", "").strip()
+    try:
+        ban_network(
+            actor=request.actor,
+            list_id=row.pk,
+            network=network,
+            expires_at=instant_text(until),
+            why=request.POST.get("reason", "").strip(),
+        )
+    except (Conflict, Invalid) as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, f"{network} is in {row.name}. Nodes follow moments later, without a reload.")
+    return redirect("web:network-list", pk)
+
+
+@require_POST
+@page
+def lift(request: PageRequest, pk: int) -> HttpResponse:
+    """Take one network out of the list."""
+    request.actor.may_write()
+    row = only(network_lists(request.actor), pk)
+    network = request.POST.get("network", "")
+    try:
+        lift_ban(actor=request.actor, list_id=row.pk, network=network)
+    except (Conflict, Invalid, NotFound) as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, f"{network} is no longer in {row.name}.")
+    return redirect("web:network-list", pk)
 
 
 @require_POST

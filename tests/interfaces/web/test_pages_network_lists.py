@@ -76,3 +76,26 @@ def test_a_list_that_nobody_uses_is_deleted_by_its_name(stored: NetworkList, acm
     assert NetworkList.objects.exists()
     client_of(acme).post(url, {"confirm": "bad"})
     assert not NetworkList.objects.exists()
+
+
+def test_one_network_is_banned_and_the_ban_is_lifted(stored: NetworkList, acme: Actor) -> None:
+    client, url = client_of(acme), reverse("web:network-list-ban", args=[stored.pk])
+    client.post(url, {"network": " 198.51.100.7 ", "lasting": "3600", "reason": "scans us"})
+    stored.refresh_from_db()
+    (entry,) = [each for each in stored.entries if each["network"] == "198.51.100.7/32"]
+    assert entry["reason"] == "scans us"
+    assert "expires_at" in entry
+    assert "198.51.100.7/32" in client.get(reverse("web:network-list", args=[stored.pk])).content.decode()
+    client.post(reverse("web:network-list-lift", args=[stored.pk]), {"network": "198.51.100.7/32"})
+    stored.refresh_from_db()
+    assert [each["network"] for each in stored.entries] == ["192.0.2.0/24"]
+
+
+@pytest.mark.parametrize("network", ["", "x", "192.0.2.1/24", "198.51.100.7 2027"])
+def test_what_is_no_network_is_said_and_stored_nowhere(stored: NetworkList, acme: Actor, network: str) -> None:
+    client = client_of(acme)
+    for name in ("ban", "lift"):
+        answer = client.post(reverse(f"web:network-list-{name}", args=[stored.pk]), {"network": network}, follow=True)
+        assert "network" in " ".join(str(each) for each in answer.context["messages"]).lower()
+    stored.refresh_from_db()
+    assert stored.version == 1

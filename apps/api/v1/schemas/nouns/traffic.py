@@ -45,6 +45,19 @@ class NetworkList(Definition):
     spec = serializer_of(NetworkListSpec)()
 
 
+class LiftedBan(words.Sent):
+    """The network that leaves a list, or an address alone."""
+
+    network = serializers.CharField(max_length=43)
+
+
+class Ban(LiftedBan):
+    """The network that comes into a list, until when, and why."""
+
+    expires_at = serializers.DateTimeField(required=False, allow_null=True)
+    reason = serializers.CharField(required=False, max_length=120, allow_blank=True)
+
+
 class NetworkListEnvelope(Envelope):
     """A new list of networks."""
 

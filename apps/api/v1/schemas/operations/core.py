@@ -187,6 +187,20 @@ OPERATIONS: Table = {
         *MANAGED,
         "take_over",
     ),
+    ("network-lists-ban", "POST"): replace(
+        DRAIN,
+        summary="Put a network into a list, or replace its entry",
+        shown={200: traffic.NetworkList},
+        sent=traffic.Ban,
+        refuses=(*DRAIN.refuses, 404),
+    ),
+    ("network-lists-lift", "POST"): replace(
+        DRAIN,
+        summary="Take a network out of a list",
+        shown={200: traffic.NetworkList},
+        sent=traffic.LiftedBan,
+        refuses=(*DRAIN.refuses, 404),
+    ),
     ("regions-drain", "POST"): replace(DRAIN, refuses=(*DRAIN.refuses, 404)),
     ("regions-undrain", "POST"): replace(DRAIN, summary="Resume traffic in a region", refuses=(*DRAIN.refuses, 404)),
     ("regions-latency", "PUT"): replace(
