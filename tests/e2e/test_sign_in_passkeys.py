@@ -139,7 +139,7 @@ def test_a_key_that_asks_for_no_finger_signs_nobody_in(ada: User, page: Page) ->
     page.goto("/account/security/passkeys/new")
     prove_again(page)
     page.get_by_role("button", name="Add passkey").click()
-    expect(page.get_by_text("The browser gave no passkey")).to_be_visible()
+    expect(page.get_by_text("The browser returned no passkey")).to_be_visible()
     assert not Authenticator.objects.exists()
 
 

@@ -22,7 +22,7 @@ def advise(notes: Notes, snapshot: Snapshot) -> None:
     nodes = next((len(region.nodes) for region in snapshot.regions if region.id == snapshot.region_id), 1)
     for front in snapshot.load_balancers:
         if not front.listeners:
-            notes.warn(front, "no_listener", "Add a listener; nobody can reach this load balancer.")
+            notes.warn(front, "no_listener", "Add a listener; clients cannot reach this load balancer.")
         _advise_on_limits(notes, front, nodes)
 
 
@@ -45,18 +45,18 @@ def _advise_on_limits(notes: Notes, front: LoadBalancer, nodes: int) -> None:
 
 def _advise_on_pool(notes: Notes, pool: Pool) -> None:
     if not pool.servers and not pool.elsewhere:
-        notes.warn(pool, "no_servers", "Add a server in this region; the pool answers 503.", "servers")
+        notes.warn(pool, "no_servers", "Add a server in this region; the pool responds with 503.", "servers")
     elif pool.servers and not any(server.state is ServerState.READY and server.weight > 0 for server in pool.servers):
         notes.warn(
             pool, "no_server_ready", "Make a server ready; all are drained, in maintenance or of weight 0.", "servers"
         )
     if pool.server_tls is not None and pool.server_tls.verify is Verify.NONE:
-        message = "Choose verify system or ca; without it whoever stands in between can answer for the servers."
+        message = "Choose verify: system or ca; without it, anyone on the network path can impersonate the servers."
         notes.warn(pool, "tls_not_verified", message, "server_tls.verify")
     keepalive = pool.server_keepalive_ms
     if keepalive is not None and keepalive < LEAST_KEEPALIVE_MS:
         message = (
             f"Raise the servers' keep-alive timeout to {LEAST_KEEPALIVE_MS} ms or more; "
-            "a request that may not be repeated and meets the server's closing is lost."
+            "otherwise requests that cannot be repeated may be lost when the server closes the connection."
         )
         notes.warn(pool, "keepalive_race", message, "server_keepalive_ms")

@@ -40,11 +40,11 @@ def check_listener_use(notes: Notes, listener: Listener, pools: Mapping[str, Any
 
 
 def with_known_pools(notes: Notes, listener: Listener, pools: Mapping[str, AnyPool]) -> Listener:
-    """The listener without routes by SNI to pools that are missing, left out or not of tcp."""
+    """The listener without routes by SNI to pools that are missing, left out or not tcp pools."""
     known = tuple(each for each in listener.sni_routes if _passes_on(notes, pools.get(each.pool_id)))
     if len(known) < len(listener.sni_routes):
         names = ", ".join(each.hostname for each in listener.sni_routes if each not in known)
-        message = f"Choose other pools for {names}: missing, left out or not of tcp."
+        message = f"Choose other pools for {names}: missing, left out or not tcp pools."
         notes.warn(listener, "unknown_pool", message, "sni_routes")
     return replace(listener, sni_routes=known)
 
@@ -67,7 +67,7 @@ def with_known_certificates(notes: Notes, listener: Listener, certificates: Mapp
         notes.warn(listener, "certificate_missing", f"Replace {missing}: missing or left out.", "certificate_ids")
     default = listener.default_certificate_id
     if default is not None and default not in known:
-        missing = "Replace the default certificate: missing or left out. Clients without a known name are refused."
+        missing = "Replace the default certificate: missing or left out. Clients without a known name are rejected."
         notes.warn(listener, "certificate_missing", missing, "default_certificate_id")
         default = None
     return replace(listener, certificate_ids=known, default_certificate_id=default)

@@ -63,7 +63,7 @@ def check_client_certificate(notes: Notes, pool: Pool, certificates: Mapping[str
     key = pool.server_tls.client_certificate_id if pool.server_tls else None
     found = certificates.get(key) if key else None
     if key is not None and (found is None or found.account != pool.account):
-        message = "Choose a certificate of the pool's own account that nodes take."
+        message = "Choose a certificate of the pool's own account that nodes support."
         notes.quarantine(pool, "unknown_certificate", message, "server_tls.client_certificate")
 
 
@@ -85,7 +85,7 @@ def contradictions(pool: Any) -> Iterator[Contradiction]:
     if tls is not None and tls.verify is Verify.CA and not tls.ca:
         yield "server_tls.ca", "missing", "Paste the certificates of the authorities."
     if tls is not None and tls.verify is not Verify.CA and tls.ca:
-        yield "server_tls.ca", "verify", "Authorities are looked at with verify ca alone; leave them out or choose it."
+        yield "server_tls.ca", "verify", "Authorities are used only with verify: ca; choose it, or leave them out."
     if tls is not None and is_tcp and tls.verify is not Verify.NONE and not tls.server_name:
         yield "server_tls.server_name", "missing", "Name the servers as in their certificates; tcp has no Host header."
     if persistence is not None and persistence.by is PersistBy.HEADER and not persistence.header:
@@ -107,17 +107,17 @@ def _of_tcp(pool: Any) -> Iterator[Contradiction]:
     if pool.host_header:
         yield "host_header", "protocol", "Only http pools have a Host header."
     if pool.persistence is not None and pool.persistence.by is not PersistBy.SOURCE:
-        yield "persistence.by", "protocol", "A tcp pool knows its clients by their address alone: use source."
+        yield "persistence.by", "protocol", "A tcp pool can recognize clients only by their address: use source."
     ejection = pool.outlier_ejection
     if ejection is not None and ejection.observe is Observed.RESPONSES:
-        yield "outlier_ejection.observe", "protocol", "A tcp pool sees connections alone: observe connections."
+        yield "outlier_ejection.observe", "protocol", "A tcp pool sees only connections: count connections."
 
 
 def _of_connections(bounds: Any) -> Iterator[Contradiction]:
     if bounds.min_per_server is not None and bounds.min_per_server > bounds.max_per_server:
         yield "connections.min_per_server", "too_many", "Use no more than max_per_server."
     if bounds.full_at is not None and bounds.min_per_server is None:
-        message = "Fill in min_per_server as well: full_at says from when on a server gets max_per_server."
+        message = "Also fill in min_per_server: full_at is the load at which a server gets max_per_server."
         yield "connections.full_at", "min_per_server", message
 
 
@@ -128,11 +128,11 @@ def _of_check(pool: Any, check: Any, *, is_tcp: bool) -> Iterator[Contradiction]
     if kind is CheckKind.GRPC and (is_tcp or pool.http_version is not HttpVersion.HTTP2):
         yield "health_check.kind", "protocol", "gRPC needs an http pool that speaks HTTP/2 with its servers."
     if kind in CHECKS_WITH_USER and not check.user:
-        yield "health_check.user", "missing", "Fill in the user as whom the check greets the database."
+        yield "health_check.user", "missing", "Fill in the database user of the check."
     if (check.send or check.expect) and kind is not CheckKind.TCP:
-        yield "health_check.send", "kind", "Only a check of tcp sends and expects text."
+        yield "health_check.send", "kind", "Only a tcp check sends and expects text."
     asks = kind is CheckKind.HTTP and check.path
     if (check.headers or check.body or check.expect_statuses or check.expect_body) and not asks:
-        yield "health_check.path", "missing", "Fill in a path: only a check by HTTP has headers, a body and statuses."
+        yield "health_check.path", "missing", "Fill in a path: only an HTTP check has headers, a body and statuses."
     if check.body and check.method in ("GET", "HEAD"):
         yield "health_check.body", "method", "Use POST or PUT to send a body."

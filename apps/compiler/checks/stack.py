@@ -169,7 +169,7 @@ class _Examiner:
         fronts = tuple(map(self.notes.kept_of, self.notes.kept(kept.load_balancers)))
         for front in fronts:
             if not front.listeners:
-                self.notes.warn(front, "no_listener", "Add a listener; nobody can reach this load balancer.")
+                self.notes.warn(front, "no_listener", "Add a listener; clients cannot reach this load balancer.")
         reachable = {front.id for front in fronts if front.listeners}
         return replace(
             kept,
@@ -189,7 +189,7 @@ class _Examiner:
             if not _RECORD_NAME.fullmatch(record.name):
                 self.notes.quarantine(record, "record_name", "Use a name of letters, digits, - and _, or @.", "label")
             elif not all(value.isascii() and value.isprintable() for value in record.values):
-                self.notes.quarantine(record, "record_value", "Use printable ASCII characters alone.", "values")
+                self.notes.quarantine(record, "record_value", "Use only printable ASCII characters.", "values")
             elif record.type is RecordType.TXT and not all(map(_TEXTS.fullmatch, record.values)):
                 message = "Write texts in double quotes, pieces of at most 255 characters each."
                 self.notes.quarantine(record, "record_value", message, "values")

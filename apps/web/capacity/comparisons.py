@@ -65,13 +65,13 @@ def verdict_of(first: Run, second: Run) -> tuple[str, str]:
     spans = [(run.result or {}).get(name) for run in (first, second) for name in ("low", "high")]
     change = f"{abs(two - one) / one * 100:.0f} % {'more' if two > one else 'less'}" if one else "more"
     if None in spans:
-        return "", f"Run {second.pk} takes {change} than run {first.pk}; how sure that is, is not known."
+        return "", f"Run {second.pk} takes {change} than run {first.pk}; the confidence is unknown."
     low_one, high_one, low_two, high_two = (float(value or 0) for value in spans)
     if low_one <= high_two and low_two <= high_one:
-        return "", f"No difference can be shown: the spans of {short(one)} and {short(two)} requests/s overlap."
+        return "", f"No difference can be shown: the ranges around {short(one)} and {short(two)} requests/s overlap."
     return (
         "good" if two > one else "warn",
-        f"Run {second.pk} takes {change} than run {first.pk}: their spans do not meet.",
+        f"Run {second.pk} takes {change} than run {first.pk}: their ranges do not overlap.",
     )
 
 

@@ -37,7 +37,7 @@ SHARES_SHOWN = 100
 NOT_MEASURED = "not measured yet"
 PEERS_KNOWN_FOR = timedelta(minutes=1)
 SOURCES = {
-    "set": "set by hand",
+    "set": "set manually",
     "measured": "measured by the nodes",
     "estimated": "estimated from coordinates",
     "unknown": "unknown; ordered by name",

@@ -15,7 +15,7 @@ async function copy(button) {
     button.classList.add("copied");
     setTimeout(() => button.classList.remove("copied"), 2000);
   } catch {
-    toast("The browser refused to copy. Select the text and press Ctrl C.", "bad");
+    toast("Copying failed. Select the text and press Ctrl C.", "bad");
   }
 }
 
@@ -75,5 +75,5 @@ addEventListener("htmx:response:error", (event) => {
   const { ctx } = event.detail;
   if (ctx.sourceElement.closest("[data-live]")) return;
   const { status, headers } = ctx.response.raw;
-  toast(`The server refused (${status}, request ${headers.get("X-Request-ID")}). Reload the page and try again.`, "bad");
+  toast(`The server rejected this (${status}, request ${headers.get("X-Request-ID")}). Reload the page and try again.`, "bad");
 });

@@ -11,7 +11,7 @@ for (const form of document.querySelectorAll("[data-passkey]")) {
       form.elements.credential.value = JSON.stringify(key);
       form.submit();
     } catch {
-      form.querySelector("[data-said]").textContent = "The browser gave no passkey. Try again.";
+      form.querySelector("[data-said]").textContent = "The browser returned no passkey. Try again.";
     }
   };
 }

@@ -145,7 +145,7 @@ def test_regions_say_what_leaves_and_what_comes(env: Env) -> None:
 def test_a_region_says_where_its_overflow_goes_first_and_from_where_the_distance_is_known(env: Env) -> None:
     page = text(env, "/regions/us")
     assert "98 ms" in page
-    assert "set by hand" in page
+    assert "set manually" in page
     assert client_of(env.operator).get("/regions/mars").status_code == 404
 
 

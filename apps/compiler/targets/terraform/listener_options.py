@@ -29,7 +29,7 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
     if listener.connections is not None:
         yield lossy(
             target, listener, "connections", "connections",
-            f"{cloud} has times and numbers of its own for clients; what connections says is not kept there.",
+            f"{cloud} uses its own timeouts and limits for clients; connections has no effect.",
             "Leave connections out, or put the load balancer on a fleet.",
         )  # fmt: skip
     if listener.client_address is not None:
@@ -37,18 +37,18 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
     if listener.sni_routes:
         yield refused(
             target, listener, "sni_routes", "sni_routes",
-            f"{cloud} passes connections of TLS on to one pool, whatever name the client asks for.",
+            f"{cloud} passes connections of TLS on to one pool, whatever name the client requests.",
             "Give each name a listener of its own, or put the load balancer on a fleet.",
         )  # fmt: skip
     if listener.compression is not None:
         yield lossy(
             target, listener, "compression", "compression",
-            f"{cloud}: answers are not compressed.", "Let the servers compress them.",
+            f"{cloud}: responses are not compressed.", "Let the servers compress them.",
         )  # fmt: skip
     if listener.monitor_path is not None:
         yield lossy(
             target, listener, "monitor_path", "monitor_path",
-            f"{cloud} answers no path by itself: requests for {listener.monitor_path} go to the routes.",
+            f"{cloud} does not respond to paths itself: requests for {listener.monitor_path} go to the routes.",
             "Add a route with a fixed response.",
         )  # fmt: skip
 
@@ -58,12 +58,12 @@ def _of_client_address(target: Target, listener: Listener) -> Iterator[Incompati
     if listener.client_address and listener.client_address.proxy_protocol_from:
         yield refused(
             target, listener, "proxy_protocol", "client_address.proxy_protocol_from",
-            f"{cloud} does not read the PROXY protocol of a balancer in front.",
+            f"{cloud} does not read the PROXY protocol of a load balancer in front.",
             "Let clients connect directly, or put the load balancer on a fleet.",
         )  # fmt: skip
     if listener.client_address and listener.client_address.forwarded_from:
         yield lossy(
             target, listener, "forwarded_from", "client_address.forwarded_from",
-            f"{cloud} adds to X-Forwarded-For whoever connects, and believes nobody in front of it.",
-            "Let the servers skip the entries of the networks that stand in front.",
+            f"{cloud} adds each client to X-Forwarded-For and trusts no proxy in front of it.",
+            "Let the servers skip the entries of the proxies in front.",
         )  # fmt: skip

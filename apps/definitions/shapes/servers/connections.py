@@ -19,7 +19,7 @@ PROXY_PROTOCOLS = {
 REUSE = {
     Reuse.SAFE: "For requests that can be repeated",
     Reuse.ALWAYS: "For every request",
-    Reuse.NEVER: "For the same client alone",
+    Reuse.NEVER: "Only for the same client",
     Reuse.CLOSE: "Never: one connection for each request",
 }
 RETRY_ON = {

@@ -27,7 +27,7 @@ MOST_HEADERS = 10
 MOST_STATUSES = 8
 CHECK_METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT")
 KINDS = {
-    CheckKind.HTTP: "HTTP, or a connection alone",
+    CheckKind.HTTP: "HTTP, or only a connection",
     CheckKind.TCP: "TCP: send and expect",
     CheckKind.GRPC: "gRPC",
     CheckKind.POSTGRESQL: "PostgreSQL",
@@ -74,7 +74,7 @@ class HealthCheckSpec(Shape):
     kind: Annotated[
         CheckKind,
         word(CheckKind, KINDS),
-        About("The protocol of the check; all except http and grpc are for tcp pools.", "Check by", ""),
+        About("The protocol of the check; all except http and grpc are for tcp pools.", "Check type", ""),
     ] = CheckKind.HTTP
     path: Annotated[
         str,

@@ -40,7 +40,9 @@ class Persistence(Shape):
     """A client stays with its server, also across reloads and while the server is drained."""
 
     by: Annotated[
-        PersistBy, word(PersistBy, BY), About("How a returning client is recognized.", "Know clients by", "", "cookie")
+        PersistBy,
+        word(PersistBy, BY),
+        About("How a returning client is recognized.", "Clients recognized by", "", "cookie"),
     ] = PersistBy.COOKIE
     cookie: Annotated[
         str, text(cookie_name, "a name of a cookie", 64), About("The name of the cookie.", "Cookie name", "")

@@ -222,7 +222,7 @@ class Maintenance(model.Maintenance, Shape):
 
     sparse: ClassVar = True
 
-    enabled: Annotated[Boolean | None, About("Whether the page is shown now.", "Show the page", example=True)] = None
+    enabled: Annotated[Boolean | None, About("Whether the page is shown now.", "Enabled", example=True)] = None
     status: Annotated[
         Annotated[int, whole(200, 599)] | None, About("The status of the response. Default: 503.", "Status")
     ] = None
@@ -242,7 +242,7 @@ class Maintenance(model.Maintenance, Shape):
         at_most(200, "networks"),
         Distinct(),
         SORTED,
-        About("Networks whose clients still reach the service.", "Let these networks pass", example="192.0.2.0/24"),
+        About("Networks whose clients still reach the service.", "Exempt networks", example="192.0.2.0/24"),
     ] = None
 
 

@@ -88,7 +88,7 @@ class ServerSpec(Shape):
         About("`drain` finishes active requests and takes no new ones; `maintenance` takes none.", "State", ""),
     ] = ServerState.READY
     backup: Annotated[
-        Boolean, About("It gets requests only while no other server of the region is up.", "Backup", "")
+        Boolean, About("Whether it gets requests only while no other server of the region is up.", "Backup", "")
     ] = False
 
 
@@ -112,7 +112,7 @@ class LimitSpec(Shape):
         whole(0, HIGHEST_LIMIT),
         Check(_fits_kind),
         ALWAYS,
-        About("Requests per second, or requests in flight.", "How much", "", 400),
+        About("Requests per second, or requests in flight.", "Value", "", 400),
     ] = 0
     scope: Annotated[
         LimitScope,
@@ -255,20 +255,20 @@ class PoolSpec(Shape):
         TimeMs | None,
         About(
             "ms of silence until a WebSocket or another upgraded connection (tcp: any) is closed.",
-            "Close tunnels after",
+            "Tunnel timeout",
             "ms of silence. Default: one hour.",
         ),
     ] = None
     server_tls: Annotated[
         ServerTls | None,
         fits("server_tls"),
-        About("TLS to servers; without it they are spoken to in the clear.", "Encrypt the way to servers"),
+        About("TLS settings of connections to servers. Default: no encryption.", "TLS to servers"),
     ] = None
     http_version: Annotated[
         HttpVersion,
         word(HttpVersion, VERSIONS),
         fits("http_version"),
-        About("`2` is needed by gRPC: by ALPN with TLS, without it at once (h2c).", "HTTP to servers", ""),
+        About("`2` is needed by gRPC: by ALPN with TLS, without it at once (h2c).", "HTTP version to servers", ""),
     ] = HttpVersion.HTTP1
     host_header: Annotated[
         str,
@@ -287,12 +287,12 @@ class PoolSpec(Shape):
         About(
             "Which requests an idle connection to a server may take: those that can be repeated (`safe`), `always`, "
             "those of the same client (`never`), none (`close`).",
-            "Reuse connections",
+            "Connection reuse",
             "",
         ),
     ] = Reuse.SAFE
     persistence: Annotated[
-        Persistence | None, fits("persistence"), About("By what a client stays with its server.", "Keep clients")
+        Persistence | None, fits("persistence"), About("How a client stays with its server.", "Session persistence")
     ] = None
     health_check: Annotated[
         HealthCheckSpec | None,
@@ -300,25 +300,27 @@ class PoolSpec(Shape):
         About("The health check of the servers."),
     ] = None
     agent_check: Annotated[
-        AgentCheck | None, About("Servers say how much they take, on a port of its own.", "Ask an agent on servers")
+        AgentCheck | None, About("A program on each server reports how much load the server accepts.", "Agent check")
     ] = None
     outlier_ejection: Annotated[
         OutlierEjection | None,
         fits("outlier_ejection", "health_check"),
-        About("Servers that fail requests are left out for a while.", "Leave out servers that fail"),
+        About("Servers that fail requests get none for a while.", "Outlier detection"),
     ] = None
     slow_start_ms: Annotated[
         TimeMs | None,
-        About("ms in which a server that came up reaches its full share.", "Slow start", "ms. Default: at once."),
+        About("ms until a server that came up gets its full share.", "Slow start", "ms. Default: at once."),
     ] = None
     connections: Annotated[
         Connections | None,
         fits("connections"),
-        About("How many requests a server gets at once.", "Bound requests for each server"),
+        About("How many concurrent requests a server gets.", "Limits for each server"),
     ] = None
     retries: Annotated[
         Retries | None,
-        About("What is sent again; null: three times after a failed connection or no answer.", "Set retries"),
+        About(
+            "Which requests are sent again. Default: three times after a failed connection or no response.", "Retries"
+        ),
     ] = None
     backends: Annotated[
         tuple[BackendSpec, ...], LISTED, Distinct(("region",)), About("The backend of the pool in each region.")
