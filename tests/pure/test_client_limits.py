@@ -1,0 +1,122 @@
+"""Limits per client as numbers, as terms of a map, and what is told of them before they are rendered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from apps.compiler.bundle import Bundle
+from apps.compiler.client_limits import ban_of, clients_of, is_limit, memory_bytes, numbers_of
+from apps.compiler.compile import Compilation, compile_snapshot
+from apps.compiler.model.fleet import Region, RegionNode
+from apps.compiler.model.policy import ClientLimit, Rules
+from apps.compiler.policies import rule_set
+from apps.compiler.targets.haproxy.policies.client_limit import limits_map
+from apps.core.errors import FieldError
+from apps.definitions.shapes.base.reading import read
+from apps.definitions.shapes.traffic import client_limit as shapes
+from tests.pure.compiler_fixtures import front, pool, route, snapshot
+
+LIMIT = ClientLimit(requests=100)
+
+
+def compiled(*limits: ClientLimit, nodes: int = 1) -> Compilation[Bundle]:
+    """A load balancer with a route for each limit, in a region of so many nodes."""
+    sets = [rule_set(Rules(client_limit=each)) for each in limits]
+    routes = [route(number, hostname=f"r{number}.example", rule_set=each.id) for number, each in enumerate(sets, 1)]
+    served = replace(front(*routes), rule_sets=tuple({each.id: each for each in sets}.values()))
+    reach = tuple(
+        RegionNode(f"node-{number}", f"n{number}", "192.0.2.1", 9700, 9800, 9900) for number in range(1, nodes + 1)
+    )
+    region = {"region_id": "rgn-1", "regions": (Region("rgn-1", "us", reach),), "overflow_key": "5ec2e7" * 8}
+    return compile_snapshot(snapshot(served, pools=(pool(1),), **region))
+
+
+@pytest.mark.parametrize(
+    ("said", "long", "short", "again"),
+    [
+        (ClientLimit(requests=100), 1000, 130, 1),
+        (ClientLimit(requests=100, burst=500), 1000, 500, 1),
+        (ClientLimit(requests=1, burst=50), 10, 10, 1),
+        (ClientLimit(requests=600, per="minute"), 600, 600, 1),
+        (ClientLimit(requests=600, per="minute", burst=20), 600, 20, 1),
+        (ClientLimit(requests=2, per="minute"), 2, 2, 30),
+    ],
+)
+def test_a_rate_is_two_numbers_and_a_time_to_try_again(said: ClientLimit, long: int, short: int, again: int) -> None:
+    found = numbers_of(said)
+    assert (found.long, found.short, found.retry_after_s) == (long, short, again)
+
+
+def test_a_limit_without_requests_is_none_and_one_that_logs_bans_nobody() -> None:
+    assert not is_limit(None)
+    assert not is_limit(ClientLimit(exempt=("192.0.2.0/24",)))
+    assert ban_of(LIMIT) is None
+    assert ban_of(replace(LIMIT, ban_after=3)) == (60, 600)
+    assert ban_of(replace(LIMIT, ban_after=3, log_only=True)) is None
+
+
+def test_numbers_stand_in_the_map_so_that_a_change_of_them_is_no_reload() -> None:
+    one, other = (compiled(replace(LIMIT, requests=number)).output.files for number in (100, 200))
+    assert one["haproxy.cfg"] == other["haproxy.cfg"]
+    assert one["maps/lb-1-limits.map"] != other["maps/lb-1-limits.map"]
+
+
+def test_routes_count_together_by_what_the_limit_says() -> None:
+    def scopes(counted_for: str | None) -> set[str]:
+        wanted = rule_set(Rules(client_limit=replace(LIMIT, counted_for=counted_for)))
+        routes = (
+            route(1, rule_set=wanted.id),
+            route(2, path="/below", rule_set=wanted.id),
+            route(3, hostname="b.example", rule_set=wanted.id),
+            route(4, hostname="c.example", account="other", rule_set=wanted.id),
+        )
+        return {
+            each.split("|")[1] for each in limits_map(replace(front(*routes), rule_sets=(wanted,)), routes).values()
+        }
+
+    assert [len(scopes(each)) for each in (None, "account", "hostname", "route")] == [2, 2, 3, 4]
+
+
+def test_a_limit_that_may_take_much_memory_is_told_once() -> None:
+    much = replace(LIMIT, clients=2_000_000)
+    assert memory_bytes(much, 4) == 4 * clients_of(much) * memory_bytes(replace(LIMIT, clients=1), 1)
+    warnings = [each for each in compiled(much, much, LIMIT, nodes=4).warnings if each.code == "limit_memory"]
+    assert [each.object_id for each in warnings] == ["route-1"]
+    assert "2000000 over 4 nodes may take 1760 MB on each node" in warnings[0].message
+    assert not [each for each in compiled(LIMIT, nodes=4).warnings if each.code == "limit_memory"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"requests": 0},
+        {"per": "hour"},
+        {"key_name": "X Key"},
+        {"key_name": "x),src("},
+        {"ipv4_prefix": 33},
+        {"exempt": ("everybody",)},
+        {"action": "allow"},
+        {"ban_for_s": 10**9},
+    ],
+)
+def test_a_limit_out_of_its_grammar_leaves_its_route_out(wrong: dict[str, object]) -> None:
+    left_out = compiled(replace(LIMIT, **wrong)).left_out  # type: ignore[arg-type]
+    assert [(each.object_id, each.field) for each in left_out] == [("route-1", f"client_limit.{next(iter(wrong))}")]
+
+
+@pytest.mark.parametrize(
+    ("sent", "pointer"),
+    [
+        ({"requests": 5, "key": "header"}, "/key_name"),
+        ({"requests": 5, "key": "cookie"}, "/key_name"),
+        ({"requests": 5, "burst": 4}, "/burst"),
+        ({"requests": 5, "burst": 4, "per": "minute"}, ""),
+        ({"requests": 5, "key": "header", "key_name": "X-Key"}, ""),
+    ],
+)
+def test_fields_fit_together(sent: dict[str, object], pointer: str) -> None:
+    errors: list[FieldError] = []
+    read(shapes.ClientLimit, sent, "", errors)
+    assert [each.pointer for each in errors] == ([pointer] if pointer else [])
