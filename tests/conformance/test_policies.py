@@ -17,7 +17,9 @@ from apps.compiler.model.policy import (
     Rules,
     SecurityHeaders,
 )
+from apps.compiler.model.shared import Protocol
 from apps.compiler.policies import rule_set
+from apps.compiler.questions.trace import Question, trace
 from tests.e2e.rendered_proxy import Answer, RenderedProxy, echo_servers, running
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
@@ -45,6 +47,10 @@ CASES = {
     ),
     "open": Rules(cors=Cors(("*",))),
     "rewrite": Rules(rewrite=Rewrite("inside.example.com", "/all%20of/it", drop_query=True)),
+    "pattern": Rules(rewrite=Rewrite(path_regex="/v1/([^/]*)/(.*)", path_replacement=r"/items/\2/by/\1")),
+    "kept": Rules(rewrite=Rewrite(query_keep=("a", "b.c"))),
+    "fewer": Rules(rewrite=Rewrite(query_drop=("a", "b.c"), query_set=(("c", "1%20%25"), ("d", "")))),
+    "cached": Rules(security_headers=SecurityHeaders(caching="no-store")),
     "closed": Rules(maintenance=Maintenance(enabled=True, body="<h1>Back at 10%</h1>\n", retry_after_s=60)),
     "passing": Rules(maintenance=Maintenance(enabled=True, allow=("198.51.100.0/24", "127.0.0.0/8"))),
     "ended": Rules(maintenance=Maintenance(enabled=False, body="not shown")),
@@ -143,6 +149,34 @@ def test_servers_get_another_host_and_path_and_no_query(proxy: RenderedProxy) ->
     assert answer.json["path"] == "/all%20of/it"
     assert got(answer, "host") == ["inside.example.com"]
     assert got(answer, "x-forwarded-host") == ["rewrite.example"]
+
+
+@pytest.mark.parametrize(
+    ("case", "path"),
+    [
+        ("pattern", "/v1/anna/a/b?q=1"),
+        ("pattern", "/v1/%2f/x"),
+        ("pattern", "/v2/anna/a"),
+        ("pattern", "/v1/anna"),
+        ("kept", "/x?b.c=2&z=3&a=1&a=9"),
+        ("kept", "/x?bxc=2&z"),
+        ("kept", "/x"),
+        ("fewer", "/x?a=1&aa=2&b.c=3&bxc=4&a&c=9&=5"),
+        ("fewer", "/x?a=1&a=2&a=3"),
+        ("fewer", "/x"),
+    ],
+)
+def test_servers_get_the_path_and_query_that_a_trace_foretells(proxy: RenderedProxy, case: str, path: str) -> None:
+    rules = rule_set(CASES[case])
+    served = replace(front(route(2, hostname="a.example", rule_set=rules.id)), rule_sets=(rules,))
+    foretold = trace(served, Question("a.example", path, scheme=Protocol.HTTP)).path
+    assert ask(proxy, case, path=path).json["path"] == foretold
+    assert (foretold == path) == (path in ("/v2/anna/a", "/v1/anna") or (case, path) == ("kept", "/x"))
+
+
+def test_responses_that_say_nothing_of_caches_get_the_preset(proxy: RenderedProxy) -> None:
+    assert ask(proxy, "cached").headers["cache-control"] == "no-store"
+    assert "cache-control" not in ask(proxy, "plain").headers
 
 
 def test_clients_get_the_page_of_maintenance_unless_they_may_pass(proxy: RenderedProxy) -> None:

@@ -42,6 +42,7 @@ from tests.hostile.legal import (
     is_literal,
     is_network,
     is_path,
+    is_pattern,
     is_record_value,
     local_time,
     maybe,
@@ -99,12 +100,16 @@ POLICY_RULES: Document = {
     "response_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
     "security_headers": {
         "hsts_seconds": 1, "hsts_subdomains": True, "no_sniff": True, "frames": "deny", "referrer": "no-referrer",
+        "caching": "no-store",
     },
     "cors": {
         "origins": ["https://a.example"], "methods": ["GET"], "headers": ["X-A"], "exposed_headers": ["X-B"],
         "credentials": True, "max_age_s": 1,
     },
-    "rewrite": {"host": "a.example", "path": "/x", "drop_query": True},
+    "rewrite": {
+        "host": "a.example", "drop_query": True, "path_regex": "/(x)", "path_replacement": r"/\1",
+        "query_keep": ["a"], "query_drop": ["a"], "query_set": {"a": "b"},
+    },
     "maintenance": {
         "enabled": True, "status": 503, "content_type": "text/plain", "body": "x", "retry_after_s": 1,
         "allow": ["192.0.2.0/24"],
@@ -220,6 +225,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             "rules": POLICY_RULES,
         },
     ),
+    "policy_path": ("Policy", {"rules": {"rewrite": {"path": "/x"}}}),
     "pool": ("Pool", POOL),
     "pool_of_tcp": ("Pool", POOL_OF_TCP),
     "pool_of_a_database": ("Pool", POOL_OF_A_DATABASE),
@@ -288,7 +294,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         "Route",
         ROUTE
         | {
-            "rules": None,
+            "rules": {"rewrite": {"path": "/x"}},
             "prefix_rewrite": None,
             "action": {"fixed_response": {"status": 200, "content_type": "text/plain", "body": "x"}},
         },
@@ -304,6 +310,10 @@ RULES: dict[str, Legal] = {
     "frames": one_of("deny", "sameorigin"),
     "referrer": one_of("no-referrer", "same-origin", "strict-origin", "strict-origin-when-cross-origin"),
     "origins": text(300, r"\*|https?://(\*\.)?[a-z0-9.-]+(:[0-9]+)?"), "cors/credentials": boolean,
+    "path_regex": is_pattern, "path_replacement": text(256, r"/([A-Za-z0-9._~+=:@&!/-]|\\[1-9])*"),
+    "query_keep": text(64, r"[A-Za-z0-9_.-]+"), "query_drop": text(64, r"[A-Za-z0-9_.-]+"),
+    "query_set/a": maybe(text(256, r"([A-Za-z0-9._~:@!/+-]|%[2-9A-F][0-9A-F])*")),
+    "caching": one_of("no-store", "no-cache", "private", "hour", "immutable"),
     "max_age_s": whole(0, 86_400), "rewrite/host": one_host, "rewrite/path": is_path, "drop_query": boolean,
     "access/allow": NAME, "access/deny": NAME, "access/status": whole(400, 599),
     "entries/network": is_network, "entries/expires_at": instant, "entries/reason": why,

@@ -10,6 +10,9 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from apps.compiler.grammar import GrammarError
+from apps.compiler.matching import patterns
+
 Legal = Callable[[Any], bool]
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 SEGMENTS = re.compile(r"/([A-Za-z0-9._~+=:@&!%-]+/?)*")
@@ -209,6 +212,14 @@ def is_record_value(value: Any) -> bool:
 def maybe(legal: Legal) -> Legal:
     """As `legal`, or an empty text where the field may be blank."""
     return lambda value: (isinstance(value, str) and value == "") or legal(value)
+
+
+def is_pattern(value: Any) -> bool:
+    """A regular expression that cannot stall an engine; what those are is tested with the grammar itself."""
+    try:
+        return bool(patterns.pattern(value)) and text(256, r"[ -~]+")(value)
+    except GrammarError:
+        return False
 
 
 NAME = text(63, LABEL)

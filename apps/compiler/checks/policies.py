@@ -10,8 +10,9 @@ from apps.compiler import client_limits, grammar, header_text
 from apps.compiler.checks.access import errors_of_access, refusing_status
 from apps.compiler.checks.examination import Notes
 from apps.compiler.grammar import GrammarError
-from apps.compiler.grammars import cookies
+from apps.compiler.grammars import cookies, rewriting
 from apps.compiler.grammars.servers import cookie_name
+from apps.compiler.matching import patterns
 from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules, Split
 from apps.compiler.model.shared import LoadBalancer
 
@@ -59,11 +60,19 @@ def _asked(rules: Rules) -> Iterator[Asked]:
     if rules.security_headers:
         yield "security_headers.frames", _one_of(_FRAMES), rules.security_headers.frames
         yield "security_headers.referrer", _one_of(_REFERRERS), rules.security_headers.referrer
+        yield "security_headers.caching", rewriting.caching, rules.security_headers.caching
         yield "security_headers.hsts_seconds", _seconds, rules.security_headers.hsts_seconds
     yield from _of_cors(rules.cors)
     if rules.rewrite:
         yield "rewrite.host", grammar.redirect_host, rules.rewrite.host
         yield "rewrite.path", grammar.path, rules.rewrite.path
+        yield "rewrite.path_regex", patterns.pattern, rules.rewrite.path_regex
+        yield "rewrite.path_replacement", rewriting.replacement, rules.rewrite.path_replacement
+        names = (*(rules.rewrite.query_keep or ()), *(rules.rewrite.query_drop or ()))
+        for parameter in (*names, *dict(rules.rewrite.query_set or ())):
+            yield "rewrite.query", rewriting.parameter, parameter
+        for _, value in rules.rewrite.query_set or ():
+            yield "rewrite.query_set", rewriting.parameter_value, value
     if rules.access:
         yield "access.status", refusing_status, rules.access.status
     if rules.maintenance:

@@ -97,6 +97,15 @@ def matches(text: str, value: str) -> bool:
     return len(wanted) <= LONGEST_TEXT and _compiled(text).fullmatch(wanted) is not None
 
 
+def replaced(text: str, replacement: str, value: str) -> str:
+    r"""The replacement with the groups of the value (`\\1`) where the pattern takes all of it, else the value."""
+    wanted = value.encode()
+    found = _compiled(text).fullmatch(wanted) if len(wanted) <= LONGEST_TEXT else None
+    if found is None:
+        return value
+    return re.sub(r"\\([1-9])", lambda group: (found[int(group[1])] or b"").decode(), replacement)
+
+
 def example_of(text: str) -> str:
     """A short text that the pattern takes."""
     return _example(_read(text))

@@ -31,6 +31,7 @@ class SecurityHeaders:
     no_sniff: bool | None = None
     frames: str | None = None
     referrer: str | None = None
+    caching: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,19 @@ class Cors:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What servers get instead: another host, another path, or no query."""
+    """What servers get instead: another host, another path (whole, or by a pattern), another query or none.
+
+    Of the query, only the parameters `keep` stay, those of `drop` go, those of `set` are written at the end.
+    """
 
     host: str | None = None
     path: str | None = None
     drop_query: bool | None = None
+    path_regex: str | None = None
+    path_replacement: str | None = None
+    query_keep: tuple[str, ...] | None = None
+    query_drop: tuple[str, ...] | None = None
+    query_set: Pairs | None = None
 
 
 @dataclass(frozen=True, slots=True)

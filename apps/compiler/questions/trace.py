@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from apps.compiler.matching import patterns
 from apps.compiler.matching.conditions import Sent, failing
 from apps.compiler.model.fleet import Pool
-from apps.compiler.model.policy import Rules
+from apps.compiler.model.policy import Rewrite, Rules
 from apps.compiler.model.shared import Listener, LoadBalancer, PathKind, Protocol, Redirect, Route
 from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING, allows, rules_of
 from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, rank, refusal_of
@@ -179,9 +180,28 @@ def _by_rules(rules: Rules, path: str) -> str:
     """The path with its query as policies leave it; a whole path of theirs comes before any prefix rewrite."""
     if rules.rewrite is None:
         return path
-    bare, mark, query = path.partition("?")
-    kept = "" if rules.rewrite.drop_query else mark + query
-    return (rules.rewrite.path or bare) + kept
+    bare, _, query = path.partition("?")
+    return _path_by_rules(rules.rewrite, bare) + _query_by_rules(rules.rewrite, query)
+
+
+def _path_by_rules(rewrite: Rewrite, path: str) -> str:
+    if rewrite.path is None and rewrite.path_regex and rewrite.path_replacement:
+        return patterns.replaced(rewrite.path_regex, rewrite.path_replacement, path)
+    return rewrite.path or path
+
+
+def _query_by_rules(rewrite: Rewrite, query: str) -> str:
+    """With its mark; of a parameter that is kept, the first value."""
+    if rewrite.drop_query:
+        return ""
+    found = [part for part in query.split("&") if part] if query else []
+    if rewrite.query_keep is not None:
+        first = {part.partition("=")[0]: part for part in reversed(found)}
+        found = [first[name] for name in rewrite.query_keep if name in first]
+    gone = {*(rewrite.query_drop or ()), *dict(rewrite.query_set or ())}
+    found = [part for part in found if part.partition("=")[0] not in gone]
+    found += [f"{name}={value}" for name, value in rewrite.query_set or ()]
+    return "?" + "&".join(found) if found else ""
 
 
 def rewritten(route: Route, path: str) -> str:

@@ -219,10 +219,13 @@ def _add_rewrites(section: Section, load_balancer: LoadBalancer) -> None:
         return
     lookup = f"var(txn.route),map_str({map_path(load_balancer.id, 'rewrite')})"
     section.add("http-request", "set-var(txn.rewrite)", lookup)
+    section.add("http-request", "del-header", "X-Forwarded-Prefix")
     for length in lengths:
         has_length = ("if", "{", "var(txn.rewrite)", "-m", "beg", f"{length}|", "}")
         new_path = f"%[var(txn.rewrite),field(2,|)]%[path,bytes({length})]"
         section.add("http-request", "set-var-fmt(txn.new_path)", new_path, *has_length)
+        if length:  # what the servers do not see of the path
+            section.add("http-request", "set-header", "X-Forwarded-Prefix", f"%[path,bytes(0,{length})]", *has_length)
     section.add("http-request", "set-path", "/", "if", "{", "var(txn.new_path)", "-m", "len", "0", "}")
     section.add(
         "http-request", "set-path", "%[var(txn.new_path)]", "if", "{", "var(txn.new_path)", "-m", "len", "gt", "0", "}"

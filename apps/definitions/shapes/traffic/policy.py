@@ -18,11 +18,9 @@ from apps.definitions.shapes.base.words import (
     LISTED,
     Boolean,
     ByName,
-    Host,
     Hostname,
     Method,
     Pairs,
-    Path,
     at_most,
     read_pairs,
     sorted_pairs,
@@ -33,12 +31,20 @@ from apps.definitions.shapes.traffic.access import Access
 from apps.definitions.shapes.traffic.client_limit import ClientLimit
 from apps.definitions.shapes.traffic.policy_answers import Body, ErrorPages
 from apps.definitions.shapes.traffic.policy_forwarding import Retries, Split, Timeouts
+from apps.definitions.shapes.traffic.policy_rewrite import Rewrite
 
 MOST_HEADERS = 30
 MOST_ORIGINS = 20
 YEAR_S = 31_536_000
 HEADER = r"^[A-Za-z][A-Za-z0-9-]*$"
 FRAMES = {"deny": "Nowhere", "sameorigin": "On pages of the same origin"}
+CACHING = {
+    "no-store": "Nobody keeps responses",
+    "no-cache": "Ask again each time",
+    "private": "Browsers only, asking again",
+    "hour": "Everybody, for an hour",
+    "immutable": "Everybody, for a year",
+}
 REFERRERS = {
     "no-referrer": "Never",
     "same-origin": "To the same origin",
@@ -151,6 +157,10 @@ class SecurityHeaders(model.SecurityHeaders, Shape):
     referrer: Annotated[
         Annotated[str, _choice(REFERRERS)] | None, About("What browsers tell other sites about the page.", "Referrer")
     ] = None
+    caching: Annotated[
+        Annotated[str, _choice(CACHING)] | None,
+        About("Cache-Control of responses that say nothing of it themselves.", "Caching"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,19 +211,6 @@ class Cors(model.Cors, Shape):
         """Everybody's pages with somebody's cookies is what no service wants (Fetch standard, CORS protocol)."""
         if sent.get("credentials") is True and "*" in (sent.get("origins") or ()):
             yield FieldError("/credentials", "cors", "Name the origins: * cannot be combined with credentials.")
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite(model.Rewrite, Shape):
-    """What servers get instead of what the client asked for."""
-
-    sparse: ClassVar = True
-
-    host: Annotated[
-        Host | None, About("The Host header that servers receive.", "Host", example="internal.example.com")
-    ] = None
-    path: Annotated[Path | None, About("The full path that servers receive.", "Path")] = None
-    drop_query: Annotated[Boolean | None, About("Whether the query is removed.", "Drop the query")] = None
 
 
 @dataclass(frozen=True, slots=True)

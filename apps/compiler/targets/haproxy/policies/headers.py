@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from apps.compiler.grammars.rewriting import CACHING
 from apps.compiler.header_text import Variable, parts
 from apps.compiler.model.policy import HeaderChanges, SecurityHeaders
 from apps.compiler.model.shared import Listener, Protocol
@@ -23,6 +24,9 @@ _FETCHES = {
     "request_id": "%[unique-id]",
     "tls_version": "%[ssl_fc_protocol]",
 }
+CACHE_CONTROL = "cache-control"
+# What servers say of caches is theirs.
+SILENT = ("!", "{", "res.hdr(cache-control)", "-m", "found", "}")
 HSTS = "strict-transport-security"
 Blocks = Mapping[str, Any]
 
@@ -91,6 +95,7 @@ def texts_of_security(said: SecurityHeaders) -> dict[str, str]:
         "x-content-type-options": "nosniff" if said.no_sniff else None,
         "x-frame-options": said.frames.upper() if said.frames else None,
         "referrer-policy": said.referrer,
+        CACHE_CONTROL: CACHING[said.caching] if said.caching else None,
     }
     if said.hsts_seconds is not None:
         found[HSTS] = f"max-age={said.hsts_seconds}" + ("; includeSubDomains" if said.hsts_subdomains else "")
@@ -103,4 +108,5 @@ def add_security(section: Section, listener: Listener, lookup: Lookup, blocks: B
         name = key.removeprefix("set-")
         if name != HSTS or listener.protocol is Protocol.HTTPS:
             has = lookup.has("set-", name)
-            section.add("http-after-response", "set-header", Value(name), lookup.text("set-", name), "if", *has)
+            kept = SILENT if name == CACHE_CONTROL else ()
+            section.add("http-after-response", "set-header", Value(name), lookup.text("set-", name), "if", *has, *kept)
