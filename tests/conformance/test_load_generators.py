@@ -310,11 +310,12 @@ def test_processes_obey_their_orders() -> None:
         plan = Plan(endpoint, Request("a.example"), rate=50.0, max_rate=200.0, arrivals=Arrivals.CONSTANT, ramp_s=0.0)
         users = replace(plan, rate=0.0, max_rate=0.0, users=10)
         first, second, third, fourth = (make() for make in (*PROCESSES.values(), *PROCESSES.values()))
+
+        def orders_of(each: Generator) -> tuple[Callable[[], Awaitable[None]], ...]:
+            return partial(each.set_rate, 200.0), partial(each.set_rate, 0.0), partial(asyncio.sleep, 0), each.stop
+
         return await asyncio.gather(
-            *(
-                _ordered_about(each, plan, partial(each.set_rate, 200.0), partial(each.set_rate, 0.0), each.stop)
-                for each in (first, second)
-            ),
+            *(_ordered_about(each, plan, *orders_of(each)) for each in (first, second)),
             *(_ordered_about(each, users, partial(each.set_users, 3), each.stop) for each in (third, fourth)),
         )
 
@@ -323,7 +324,8 @@ def test_processes_obey_their_orders() -> None:
     for seconds in rates:
         assert seconds[0].offered == pytest.approx(50, abs=1)
         assert seconds[1].offered > 60
-        assert seconds[2].offered < seconds[1].offered
+        # A busy machine hears an order late, but within two seconds.
+        assert min(each.offered for each in seconds[2:]) < seconds[1].offered
     for seconds in (one, two):
         assert [each.in_flight for each in seconds[:2]] == pytest.approx([10, 3], abs=2)
     for seconds in (*rates, one, two):

@@ -18,6 +18,14 @@ PAGES = {
     "pool": ("/pools/{}", "pools"),
     "pool-new": ("/pools/new", ""),
     "pool-edit": ("/pools/{}/edit", "pools"),
+    "policies": ("/policies", ""),
+    "policy": ("/policies/{}", "policies"),
+    "policy-new": ("/policies/new", ""),
+    "policy-edit": ("/policies/{}/edit", "policies"),
+    "network-lists": ("/network-lists", ""),
+    "network-list": ("/network-lists/{}", "network-lists"),
+    "network-list-new": ("/network-lists/new", ""),
+    "network-list-edit": ("/network-lists/{}/edit", "network-lists"),
     "hostnames": ("/hostnames", ""),
     "grants": ("/grants", ""),
     "grant-new": ("/new-grant", ""),
@@ -100,6 +108,7 @@ PARTS = {
     *("schedule-sign", "trigger-new", "trigger-rotate", "trigger-delete", "schedule-run-retry"),
     *("invitation", "switch-account", "stop-impersonating", "token-revoke"),
     *("person-role", "person-remove", "invitation-take-back"),
+    *("policy-delete", "network-list-delete"),
     *("fleet-push", "fleet-resume", "roll-back"),
     # The forms of those that are new under another heading, and what is done from pages.
     *("cloud-account-edit", "cloud-account-delete", "address-pool-edit", "address-pool-delete"),
@@ -117,8 +126,24 @@ PARTS = {
         "stack-run-retry",
     ),
 }
-# What the tutorial does not have: a cloud, and a zone on a name server in memory.
+# What the tutorial does not have: policies, a cloud, and a zone on a name server in memory.
 CLOUDS = [
+    {
+        "kind": "NetworkList",
+        "name": "office",
+        "spec": {"entries": [{"network": "192.0.2.0/24", "reason": "The office"}]},
+    },
+    {
+        "kind": "Policy",
+        "name": "web",
+        "spec": {
+            "rules": {
+                "security_headers": {"no_sniff": True, "frames": "deny"},
+                "access": {"deny": ["office"]},
+                "cors": {"origins": ["https://app.example.com"]},
+            }
+        },
+    },
     {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}},
     {
         "kind": "Stack",
