@@ -22,6 +22,8 @@ WORDS = {
 }
 
 MOST_REQUESTS = 1_000_000
+MOST_IN_FLIGHT = 100_000
+BOUNDLESS = 1_000_000_000
 IPV4_PREFIX = 32
 IPV6_PREFIX = 64
 CLIENTS = 100_000
@@ -52,7 +54,7 @@ def key_name(value: object) -> str:
 
 def is_limit(said: ClientLimit | None) -> bool:
     """Whether anything is limited."""
-    return said is not None and said.requests is not None
+    return said is not None and (said.requests is not None or said.in_flight is not None)
 
 
 def per_of(said: ClientLimit) -> str:
@@ -65,7 +67,9 @@ def numbers_of(said: ClientLimit) -> Numbers:
 
     Where no burst is said, a rate per second has the one of pools (ADR 0010), and a minute's may all come at once.
     """
-    requests = said.requests or 1
+    if said.requests is None:
+        return Numbers(BOUNDLESS, BOUNDLESS, 1)
+    requests = said.requests
     if per_of(said) == MINUTE:
         return Numbers(requests, min(said.burst or requests, requests), max(1, ceil(60 / requests)))
     long = requests * LONG_WINDOW_S

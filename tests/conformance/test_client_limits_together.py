@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import Counter
+
 import pytest
 
 from apps.compiler.model.policy import ClientLimit, Rules
 from tests.bench.client_limits import LIMIT, Result, measure
+from tests.e2e.overflow_env import Node, OverflowEnv, RegionSetup, regions, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -21,3 +26,32 @@ def test_nodes_that_only_look_at_their_own_counts_admit_too_many() -> None:
     """The negative control: without the lines that add other nodes' counts."""
     found: Result = measure(Rules(client_limit=ClientLimit(requests=LIMIT)), without=",add(txn.counted)")
     assert found.error > 10 * GOAL, found
+
+
+def test_four_nodes_bound_together_what_a_client_has_under_way() -> None:
+    """Eight requests at once on four nodes; five may be under way, and there is room again when they have ended."""
+    rules = Rules(client_limit=ClientLimit(in_flight=5))
+    with regions(RegionSetup(nodes=4, held=True), rules=rules) as env:
+        for _ in range(2):
+            statuses = at_once(env, 8)
+            assert (statuses[200], statuses[429]) == (5, 3)
+            wait_until(lambda: all(node.ask().status == 200 for node in env.nodes[0]), "there is room again")
+
+
+def at_once(env: OverflowEnv, count: int) -> Counter[int]:
+    """The statuses of requests that are sent by turns to all nodes, each when the one before waits or is answered."""
+    found: list[int] = []
+    nodes = env.nodes[0]
+
+    def one(node: Node) -> None:
+        found.append(node.ask().status)
+
+    with env.gate.closed():
+        threads = [threading.Thread(target=one, args=(nodes[number % len(nodes)],)) for number in range(count)]
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            wait_until(lambda so_far=number: env.gate.waiting + len(found) == so_far, "it waits or is answered")
+            time.sleep(0.1)  # peers learn of it
+    for thread in threads:
+        thread.join()
+    return Counter(found)

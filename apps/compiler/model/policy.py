@@ -77,13 +77,14 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class ClientLimit:
-    """How much one client may ask for, counted over all nodes of the region; without `requests` nothing is limited.
+    """How much one client may ask for, counted over all nodes of the region; in all or at once.
 
     `key` says what a client is: its address cut to a prefix, or the header or cookie `key_name`. Whoever is over the
     limit `ban_after` times within `ban_within_s` gets nothing for `ban_for_s`.
     """
 
     requests: int | None = None
+    in_flight: int | None = None
     per: str | None = None
     burst: int | None = None
     key: str | None = None

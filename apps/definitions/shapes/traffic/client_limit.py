@@ -36,7 +36,14 @@ class ClientLimit(model.ClientLimit, Shape):
 
     requests: Annotated[
         Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
-        About("The most requests of one client; without it nothing is limited.", "Requests", example=100),
+        About("The most requests of one client in that time.", "Requests", example=100),
+    ] = None
+    in_flight: Annotated[
+        Annotated[int, whole(1, limits.MOST_IN_FLIGHT)] | None,
+        About(
+            "The most requests of one client under way at once. Latency is not measured on routes that say it.",
+            "Requests in flight",
+        ),
     ] = None
     per: Annotated[
         Annotated[str, one_of(labels=PERS)] | None, About("In which time; a second where nothing is said.", "Per")

@@ -3,7 +3,7 @@
 A map says what holds for a route, so that numbers change without a reload and the rules are as many for one limit as
 for a hundred:
 
-    maps/lb-1-limits.map: route-9 second|<scope>|<in 10 s>|<in 1 s>|reject|<retry after>|<ban>|<refusals before it>
+    route-9 second|<scope>|<in 10 s>|<in 1 s>|reject|<retry after>|<ban>|<refusals before it>|<in flight>
 
 What a client is (`txn.client`) becomes six groups of an IPv6 address by SHA-1, the node's number the last two. So each
 node counts under a key of its own, and whoever asks adds the keys of all nodes up, as for limits of pools (ADR 0010).
@@ -34,6 +34,7 @@ from apps.compiler.model.fleet import Region
 from apps.compiler.model.policy import ClientLimit
 from apps.compiler.model.shared import Listener, LoadBalancer, Route
 from apps.compiler.routing import number_of
+from apps.compiler.targets.haproxy.policies import client_in_flight
 from apps.compiler.targets.haproxy.policies.lookup import Lookup
 from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
 
@@ -101,7 +102,7 @@ def _terms(route: Route, said: ClientLimit) -> str:
     words = (
         per_of(said), _scope(route, said), str(numbers.long), str(numbers.short),
         LOG if said.log_only else said.action or REJECT, str(numbers.retry_after_s),
-        "-".join(map(str, ban)) if ban else "", str(said.ban_after) if ban else "",
+        "-".join(map(str, ban)) if ban else "", str(said.ban_after) if ban else "", str(said.in_flight or ""),
     )  # fmt: skip
     return "|".join(words)
 
@@ -130,7 +131,11 @@ def add_verdict(section: Section, own: Region | None, load_balancer: LoadBalance
     periods = sorted({per_of(said) for said in limits})
     for per in periods:
         _add_windows(section, per, keys)
+    if any(said.in_flight for said in limits):
+        client_in_flight.add_sum(section, keys, NODE)
     _add_counts(section, periods, bans, keys)
+    if any(said.in_flight for said in limits):
+        client_in_flight.add_count(section, NODE)
     _add_answers(section, {LOG if said.log_only else said.action or REJECT for said in limits})
 
 
