@@ -41,7 +41,7 @@ from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
 from apps.web.pools import views as pools
 from apps.web.routes import editing as route_editing
-from apps.web.routes import hostnames, tracing
+from apps.web.routes import hostnames, tracing, weights
 from apps.web.routes import views as routes
 from apps.web.schedules import (
     calendar as calendar_page,
@@ -91,6 +91,7 @@ urlpatterns = [
     path("routes/trace", tracing.trace, name="route-trace"),
     path("routes/check", route_editing.check, name="route-check"),
     path("routes/<int:pk>", routes.detail, name="route"),
+    path("routes/<int:pk>/weights", weights.send_all, name="route-weights"),
     path("routes/<int:pk>/edit", route_editing.edit, name="route-edit"),
     path("routes/<int:pk>/delete", routes.delete, name="route-delete"),
     path("pools", pools.index, name="pools"),

@@ -29,13 +29,20 @@ SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One pool of a route; `percent` is its part of the traffic, `health` its verdict."""
+    """One pool of a route; `percent` is its part of the traffic, `health` its verdict.
+
+    `reference` is how the route names it, `figures` are those of the whole pool. `button` says what it means to send
+    everything there: to promote a canary or to abort it, of two pools; empty where it gets everything already.
+    """
 
     pool: Any
     weight: int
     percent: str
     health: str
     message: str
+    reference: str
+    figures: Figures
+    button: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +114,21 @@ def _shares(route: Route, pools: dict[int, Any]) -> tuple[Share, ...]:
         seen = pools.get(share.pool_id)
         percent = f"{100 * share.weight / total:.3g} %"
         health, message = (seen.health, seen.message) if seen else ("unknown", "")
-        found.append(Share(share.pool, share.weight, percent, health, message))
+        pool = share.pool
+        reference = pool.name if pool.account_id == route.account_id else f"{pool.account.name}/{pool.name}"
+        figures = figures_of(seen.numbers if seen else None)
+        button = _button(share.weight, [each.weight for each in rows if each is not share])
+        found.append(Share(pool, share.weight, percent, health, message, reference, figures, button))
     return tuple(found)
+
+
+def _button(weight: int, others: list[int]) -> str:
+    """Of two pools that both get requests, the one with the smaller share is the canary."""
+    if not any(others):
+        return ""
+    if len(others) == 1 and weight and weight != others[0]:
+        return "Promote" if weight < others[0] else "Abort"
+    return "Send everything here"
 
 
 def where_of(route: Route) -> str:
