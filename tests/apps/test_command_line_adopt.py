@@ -28,7 +28,7 @@ def test_without_an_id_it_lists_what_stands_there(server: Server, capsys: pytest
     assert ARN in capsys.readouterr().out
     assert server.asked[0][1] == {"region": "eu-central-1"}
     assert main(["adopt", "prod", *REGION]) == 0
-    assert "No load balancer stands" in capsys.readouterr().out
+    assert "no load balancer in this region" in capsys.readouterr().out
 
 
 def test_one_is_ordered_reported_and_kept_in_a_new_file(

@@ -281,7 +281,7 @@ def test_a_zone_that_goes_with_its_records_is_warned_of(cloud: Actor) -> None:
     ])  # fmt: skip
     (zone,) = dry_run(cloud, partial(apply_document, actor=cloud, manager="ci", prune=True, objects=[])).zones
     assert (zone.zone, zone.changes) == ("lost", ())
-    assert "goes on serving" in zone.warnings[0]
+    assert "keeps serving" in zone.warnings[0]
 
 
 def test_long_lists_are_cut_and_say_how_many_more_there_are(

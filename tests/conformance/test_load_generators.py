@@ -242,7 +242,7 @@ def test_every_kind_of_error_is_a_known_one(env: Env) -> None:
         ({"rate": 300_000.0}, "at most"),
         ({"rate": 10.0, "max_rate": 5.0}, "at most max_rate"),
         ({"users": 50, "max_connections": 10}, "a connection for each user"),
-        ({"endpoints": (Endpoint("localhost", 80),)}, "no IP address"),
+        ({"endpoints": (Endpoint("localhost", 80),)}, "not an IP address"),
         ({"endpoints": ()}, "endpoints"),
         ({"request": Request("a.example", "no-slash")}, "slash"),
         ({"request": Request("a.example", "/a b")}, "spaces"),

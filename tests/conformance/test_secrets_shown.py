@@ -245,7 +245,7 @@ def test_a_key_of_aws_does_not_travel_but_its_session_token_does_and_the_host_is
     stranger: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPILLWAY_CLOUD_PROD_ENDPOINT", stranger.url)
-    with pytest.raises(CloudError, match="is not AWS"):
+    with pytest.raises(CloudError, match="is not from AWS"):
         ask_aws(stranger)
     said = b"".join(stranger.heard)
     assert AWS_SECRET.encode() not in said

@@ -181,7 +181,10 @@ def test_what_is_no_object_and_a_wrong_region_are_refused(house: Api, cloud: Mem
 
 
 def test_what_the_cloud_says_is_a_conflict_in_its_words(house: Api, cloud: MemoryCloud) -> None:
-    assert "no such load balancer" in assert_problem(house("POST", ADOPT, WHOLE | {"id": "arn:gone"}), 409)["detail"]
+    assert (
+        "no longer has this load balancer"
+        in assert_problem(house("POST", ADOPT, WHOLE | {"id": "arn:gone"}), 409)["detail"]
+    )
     cloud.failure = "AWS says AccessDenied."
     for answer in (house("GET", LIST), house("POST", ADOPT, WHOLE)):
         assert assert_problem(answer, 409)["detail"] == "AWS says AccessDenied."
