@@ -17,11 +17,13 @@ pytestmark = pytest.mark.e2e
 GOAL = 0.02
 
 
+@pytest.mark.exhaustive  # three quarters of a minute of traffic
 def test_four_nodes_admit_what_one_limit_says() -> None:
     found = measure(Rules(client_limit=ClientLimit(requests=LIMIT)))
     assert abs(found.error) <= GOAL, found
 
 
+@pytest.mark.exhaustive
 def test_nodes_that_only_look_at_their_own_counts_admit_too_many() -> None:
     """The negative control: without the lines that add other nodes' counts."""
     found: Result = measure(Rules(client_limit=ClientLimit(requests=LIMIT)), without=",add(txn.counted)")
