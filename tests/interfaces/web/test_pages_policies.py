@@ -105,3 +105,12 @@ def test_the_form_of_a_route_names_its_policies(stored: Policy, acme: Actor) -> 
     assert [policy.name for policy in selectors.routes(acme).get(name="more").policies] == ["web"]
     answer = client.post(url, typed(name="again", path="/again", policies="other"))
     assert "There is no policy other." in answer.context["form"].errors["policies"]
+
+
+def test_statuses_are_numbers_one_a_line(tutorial_env: Actor, acme: Actor) -> None:
+    send(acme, "web", rules__error_pages__statuses="503\r\n404", rules__error_pages__body="<h1>{status}</h1>")
+    assert describe(Policy.objects.get())["rules"]["error_pages"]["statuses"] == [404, 503]
+    answer = send(acme, "more", rules__error_pages__statuses="some", rules__error_pages__body="x")
+    assert answer.status_code == 422
+    shown = client_of(acme).get(reverse("web:policy", args=[Policy.objects.get().pk])).content.decode()
+    assert "404, 503" in shown
