@@ -96,7 +96,7 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         kind = "exact" if route.path_kind is PathKind.EXACT else "prefix"
         by_key[kind][key_of(route)].append(route)
     groups: list[Group] = []
-    wildcards = {route.hostname for route in load_balancer.routes if route.hostname[0] == "*"}
+    wildcards = {route.hostname for route in load_balancer.routes if route.hostname[:1] == "*"}
     exact = {key: _target(key, routes, by_key["prefix"], groups) for key, routes in by_key["exact"].items()}
     prefix = {key: _target(key, routes, by_key["prefix"], groups) for key, routes in by_key["prefix"].items()}
     return RouteMaps(
