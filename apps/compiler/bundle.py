@@ -22,12 +22,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MANIFEST = "manifest.json"
 # Files for nodes alone: private keys, and the word by which fleets know each other.
 FOR_NODES_ALONE = ("certs/", "secrets/")
+_PASSWORD = re.compile(r"(?m)^(\s*user \S+ password )\S.*$")
 # Read by the agent as it resolves, and by no running worker: a change of it alone goes the long way.
 REFUSED_ADDRESSES = "maps/refused-addresses.map"
 
@@ -68,6 +70,11 @@ class Bundle:
     line_owners: Mapping[int, str] = field(default_factory=dict)
     nodes: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
+
+
+def for_people(content: bytes) -> str:
+    """A file of those that people may read, without the hashes of passwords."""
+    return _PASSWORD.sub(r"\1(not shown)", content.decode())
 
 
 def digest_of(content: bytes) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle
+from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle, for_people
 from apps.compiler.model.fleet import BypassToken, Pool, RegionShare, Snapshot
 from apps.compiler.model.listener_options import ClientAddress, Compression, Connections, ListenerTls, SniRoute
 from apps.compiler.model.shared import (
@@ -324,7 +324,7 @@ def diff_bundles(before: Bundle, after: Bundle, context: int = 2) -> str:
 
 
 def _unified(path: str, old: bytes, new: bytes, context: int) -> list[str]:
-    old_lines, new_lines = old.decode().splitlines(), new.decode().splitlines()
+    old_lines, new_lines = for_people(old).splitlines(), for_people(new).splitlines()
     if path.startswith("maps/"):
         return _map_difference(path, old_lines, new_lines)
     names = (f"running/{path}", f"wanted/{path}")

@@ -16,6 +16,7 @@ from tests.hostile.authority import AUTHORITY
 from tests.hostile.cloud_examples import CLOUD_EXAMPLES
 from tests.hostile.legal import (
     HEADER,
+    ISSUER,
     LABEL,
     LINE,
     LINES,
@@ -46,9 +47,11 @@ from tests.hostile.legal import (
     is_record_value,
     local_time,
     maybe,
+    maybe_empty,
     nothing,
     one_host,
     one_of,
+    password,
     public_url,
     real,
     route_host,
@@ -58,6 +61,7 @@ from tests.hostile.legal import (
     whole,
     why,
 )
+from tests.hostile.policy_examples import BASIC_AUTH, JWT_KEY, POLICY_RULES
 
 Document = dict[str, Any]
 
@@ -93,40 +97,6 @@ POOL: Document = {
             ],
         }
     ],
-}  # fmt: skip
-POLICY_RULES: Document = {
-    "access": {"allow": ["offices"], "deny": ["offices"], "status": 403},
-    "request_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
-    "response_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
-    "security_headers": {
-        "hsts_seconds": 1, "hsts_subdomains": True, "no_sniff": True, "frames": "deny", "referrer": "no-referrer",
-        "caching": "no-store",
-    },
-    "cors": {
-        "origins": ["https://a.example"], "methods": ["GET"], "headers": ["X-A"], "exposed_headers": ["X-B"],
-        "credentials": True, "max_age_s": 1,
-    },
-    "rewrite": {
-        "host": "a.example", "drop_query": True, "path_regex": "/(x)", "path_replacement": r"/\1",
-        "query_keep": ["a"], "query_drop": ["a"], "query_set": {"a": "b"},
-    },
-    "maintenance": {
-        "enabled": True, "status": 503, "content_type": "text/plain", "body": "x", "retry_after_s": 1,
-        "allow": ["192.0.2.0/24"],
-    },
-    "client_limit": {
-        "requests": 10, "in_flight": 5, "per": "second", "burst": 20, "key": "header", "key_name": "X-Key",
-        "ipv4_prefix": 32, "ipv6_prefix": 64, "counted_for": "account", "action": "reject", "log_only": False,
-        "exempt": ["192.0.2.0/24"], "clients": 1000, "ban_after": 5, "ban_within_s": 60, "ban_for_s": 600,
-    },
-    "error_pages": {"statuses": [503], "content_type": "text/html", "body": "x", "intercept": True},
-    "body": {"max_bytes": 1, "buffered": True},
-    "timeouts": {"response_ms": 1, "tunnel_ms": 1},
-    "retries": {"after_sending": False},
-    "split": {
-        "stick_by": "cookie", "header": "X-A", "cookie": "a", "max_age_s": 1, "secure": True, "http_only": True,
-        "same_site": "lax",
-    },
 }  # fmt: skip
 # The same for what only a pool of tcp, or of gRPC, may say.
 POOL_OF_TCP: Document = {"protocol": "tcp", "health_check": {"kind": "tcp", "send": "PING", "expect": "+PONG"}}
@@ -226,6 +196,8 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         },
     ),
     "policy_path": ("Policy", {"rules": {"rewrite": {"path": "/x"}}}),
+    "route_with_passwords": ("Route", ROUTE | {"rules": {"basic_auth": BASIC_AUTH}}),
+    "policy_with_passwords": ("Policy", {"rules": {"basic_auth": BASIC_AUTH}}),
     "pool": ("Pool", POOL),
     "pool_of_tcp": ("Pool", POOL_OF_TCP),
     "pool_of_a_database": ("Pool", POOL_OF_A_DATABASE),
@@ -315,6 +287,11 @@ RULES: dict[str, Legal] = {
     "query_set/a": maybe(text(256, r"([A-Za-z0-9._~:@!/+-]|%[2-9A-F][0-9A-F])*")),
     "caching": one_of("no-store", "no-cache", "private", "hour", "immutable"),
     "max_age_s": whole(0, 86_400), "rewrite/host": one_host, "rewrite/path": is_path, "drop_query": boolean,
+    "users/anna": password, "realm": text(64, r"[A-Za-z0-9][A-Za-z0-9 ._-]*"), "keep_header": boolean,
+    "keys/shop": maybe_empty(text(128, r"[A-Za-z0-9_-]{24,}")), "api_keys/header": header_name,
+    "name_header": header_name, "issuer": ISSUER, "audience": ISSUER, "leeway_s": whole(0, 300),
+    "algorithm": one_of("ES256"), "keys/pem": one_of(JWT_KEY), "kid": text(128, r"[A-Za-z0-9._~=+/:-]*"),
+    "claims/sub": header_name,
     "access/allow": NAME, "access/deny": NAME, "access/status": whole(400, 599),
     "entries/network": is_network, "entries/expires_at": instant, "entries/reason": why,
     "enabled": boolean, "retry_after_s": whole(1, 86_400), "allow": is_network,

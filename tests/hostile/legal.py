@@ -130,6 +130,16 @@ def title(value: Any) -> bool:
     return plain and not re.search(r"[<>\"`{}$%\\;|=@]", value)
 
 
+def password(value: Any) -> bool:
+    """Printable, of 8 to 128 characters; nothing keeps the stored one."""
+    return isinstance(value, str) and (value == "" or (8 <= len(value) <= 128 and value.isprintable()))
+
+
+def maybe_empty(legal: Legal) -> Legal:
+    """A text, or an empty one."""
+    return lambda value: value == "" or legal(value)
+
+
 def why(value: Any) -> bool:
     """What people write of an entry: up to 120 printable characters without spaces at the ends."""
     return isinstance(value, str) and len(value) <= 120 and value.isprintable() and value == value.strip()
@@ -223,6 +233,7 @@ def is_pattern(value: Any) -> bool:
 
 
 NAME = text(63, LABEL)
+ISSUER = text(256, r"[A-Za-z0-9][A-Za-z0-9:/._~@-]*")
 UNDERSCORED = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 REFERENCE = text(127, f"({LABEL}/)?{LABEL}")
 LINE = text(512, r"[ -~]+")

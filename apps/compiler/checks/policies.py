@@ -8,6 +8,7 @@ from ipaddress import ip_network
 
 from apps.compiler import client_limits, grammar, header_text
 from apps.compiler.checks.access import errors_of_access, refusing_status
+from apps.compiler.checks.authentication import asked_of_authentication
 from apps.compiler.checks.examination import Notes
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import cookies, rewriting
@@ -73,6 +74,7 @@ def _asked(rules: Rules) -> Iterator[Asked]:
             yield "rewrite.query", rewriting.parameter, parameter
         for _, value in rules.rewrite.query_set or ():
             yield "rewrite.query_set", rewriting.parameter_value, value
+    yield from asked_of_authentication(rules)
     if rules.access:
         yield "access.status", refusing_status, rules.access.status
     if rules.maintenance:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.compiler.model.access import Access
+from apps.compiler.model.authentication import ApiKeys, BasicAuth, Jwt
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -152,6 +153,9 @@ class Rules:
     """The blocks; None for one of which nothing is said."""
 
     access: Access | None = None
+    basic_auth: BasicAuth | None = None
+    api_keys: ApiKeys | None = None
+    jwt: Jwt | None = None
     request_headers: HeaderChanges | None = None
     response_headers: HeaderChanges | None = None
     security_headers: SecurityHeaders | None = None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet
 
 from apps.compiler.model import policy as model
+from apps.compiler.model.authentication import ApiKeys
 from apps.compiler.policies import NOTHING, Layer, effective, rule_set
 from apps.core.errors import FieldError
 from apps.definitions.freezing.frozen_lists import NetworkLists
@@ -39,6 +42,15 @@ def frozen_rules(text: str) -> model.Rules:
     if found is None:
         raise ValueError(errors[0].detail)
     return found
+
+
+def with_id(rules: model.Rules, name: str = "") -> model.Rules:
+    """Keys under the id of whoever says them, so that a change is one of their map; of a route, by what they are."""
+    said = rules.api_keys
+    if said is None or said.keys is None:
+        return replace(rules, api_keys=ApiKeys(None, said.header, said.name_header)) if said else rules
+    own = f"keys-r{hashlib.sha256(repr(said.keys).encode()).hexdigest()[:18]}"
+    return replace(rules, api_keys=ApiKeys(said.keys, said.header, said.name_header, name or own))
 
 
 class Policies:
@@ -83,7 +95,7 @@ class Policies:
         """
         own = []
         if holder.rules not in ("", "null"):
-            own = [Layer(OWN, self.lists.resolved(frozen_rules(holder.rules), holder.account))]
+            own = [Layer(OWN, with_id(self.lists.resolved(frozen_rules(holder.rules), holder.account)))]
         of_account = self._of_account.get(holder.account, [])
         of_hostname = [row for row in of_account if holder.hostname in row.hostnames]
         of_all = [row for row in of_account if row.whole_account]
@@ -94,7 +106,7 @@ class Policies:
 
     def _layer(self, row: Policy) -> Layer:
         rules = frozen_rules(json.dumps(row.rules, sort_keys=True))
-        return Layer(row.name, self.lists.resolved(rules, row.account_id))
+        return Layer(row.name, with_id(self.lists.resolved(rules, row.account_id), f"keys-{row.pk}"))
 
 
 def _links(routes: QuerySet[Route]) -> Iterable[tuple[int, int]]:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from apps.compiler.policies import effective, sources
 from apps.definitions.freezing.frozen_policies import Holder, Policies, frozen_rules
 from apps.definitions.models import Policy, Route
-from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.shapes.traffic.policy import Rules
+
+# Fields of names with secrets, and of names of lists.
+HIDDEN = frozenset({"users", "keys"})
+LISTS = frozenset({"allow", "deny"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +59,18 @@ def _settings(
             value = getattr(values, field.name)
             if value is not None:
                 labels = (field.grammar.labels or {}) if field.grammar else {}
-                if block.name == "access" and isinstance(value, tuple):
-                    value = tuple((names or {}).get(each, each) for each in value)
-                text = _text(labels.get(value, value) if isinstance(value, str) else value)
+                text = _text(labels.get(value, value) if isinstance(value, str) else _shown(value, field, names or {}))
                 found.append(Setting(block.about.label, field.about.label, text, source(block.name, field.name)))
     return found
+
+
+def _shown(value: Any, field: Field, names: Mapping[str, str]) -> object:
+    """Lists by their names, secrets and keys by theirs alone."""
+    if field.child and field.many:
+        return tuple(f"{each.algorithm} {each.kid}".strip() for each in value)
+    if field.name in HIDDEN and value and isinstance(value[0], tuple):
+        return tuple(name for name, _ in value)
+    return tuple(names.get(each, each) for each in value) if field.name in LISTS else value
 
 
 def _text(value: object) -> str:

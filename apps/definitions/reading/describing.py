@@ -34,6 +34,8 @@ from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
 from apps.definitions.shapes.kinds import SHAPES
 from apps.definitions.shapes.operations.schedule import RetriesSpec, ScheduleSpec, WhenSpec
 from apps.definitions.shapes.platform.topology import RegionSpec
+from apps.definitions.shapes.traffic.authentication import without_secrets
+from apps.definitions.shapes.traffic.policy import PolicySpec
 from apps.definitions.shapes.traffic.pool import LimitSpec, PoolSpec
 from apps.definitions.shapes.traffic.route import Action, RouteSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
@@ -111,7 +113,12 @@ def _region_row(row: Region) -> Document:
 
 def _route_row(row: Route | ListedRoute) -> Document:
     action = SimpleNamespace(pools=row.shares, redirect=row.redirect, fixed_response=row.fixed_response)
-    return write(RouteSpec, row, row.account_id) | {"action": write(Action, action, row.account_id)}
+    rules = {"rules": without_secrets(row.rules)} if row.rules else {}
+    return write(RouteSpec, row, row.account_id) | {"action": write(Action, action, row.account_id)} | rules
+
+
+def _policy_row(row: Policy) -> Document:
+    return write(PolicySpec, row) | {"rules": without_secrets(row.rules)}
 
 
 def _schedule_row(row: Schedule) -> Document:
@@ -128,6 +135,7 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Stack: lambda row: write(StackSpec, row) | {"network": write(NetworkSpec, network_of(row.network))},
     # What a cloud has chosen is no part of the document: see `addresses` of the row.
     StaticIP: lambda row: write(StaticIPSpec, row) | ({} if row.kind in ON_FLEETS else {"address": None}),
+    Policy: _policy_row,
     Route: _route_row,
     ListedRoute: _route_row,
     Schedule: _schedule_row,

@@ -69,7 +69,7 @@ def save(
     after = kind.comparable(settled(before, wanted.spec), owner)
     check_manager(changes, row)
     change = Change(wanted.kind, kind.account_name(owner), wanted.name, "unchanged")
-    if before == after:
+    if before == after and not kind.brings_secrets(row, wanted.spec):
         return row, change
     row = row or kind.model(name=wanted.name)
     if before is None:

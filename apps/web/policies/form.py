@@ -11,11 +11,29 @@ from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Policy
+from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
 from apps.web.kit.shape_forms import ShapeForm
 
 DEFAULTS = "/spec/default_for/"
+SECRETS = ("/spec/rules/basic_auth/users", "/spec/rules/api_keys/keys")
+# Lists of objects have no field: they stay as they are.
+UNSHOWN = tuple(
+    (block.name, field.name)
+    for block in fields_of(Rules)
+    if block.child
+    for field in fields_of(block.child)
+    if field.child and field.many
+)
+
+
+class Secrets(forms.Textarea):
+    """Names with a secret each, `anna=…`; what was typed as a secret is never shown again, not even after an error."""
+
+    def format_value(self, value: Any) -> str:
+        """The names."""
+        return "\n".join(f"{line.partition('=')[0]}=" for line in str(value or "").splitlines() if line.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +54,9 @@ class PolicyForm(ShapeForm):
     def __init__(self, data: QueryDict | None, *, stored: Policy | None, actor: Actor) -> None:
         names: Mapping[str, Iterable[Any]] = {}
         super().__init__(data, stored=stored, names=names)
+        self.stored = stored
+        for pointer in SECRETS:
+            self.fields[pointer].widget = Secrets(attrs={"rows": 3, "spellcheck": "false", "class": "mono"})
         if not actor.is_operator:
             del self.fields[f"{DEFAULTS}load_balancers"]
         elif stored is None:
@@ -49,6 +70,10 @@ class PolicyForm(ShapeForm):
             block: {name: value for name, value in fields.items() if value is not None}
             for block, fields in found.get("rules", {}).items()
         }
+        kept = describe(self.stored)["rules"] if self.stored else {}
+        for block, field in UNSHOWN:
+            if field in kept.get(block, {}):
+                said.setdefault(block, {})[field] = kept[block][field]
         return found | {"rules": {block: fields for block, fields in said.items() if fields}}
 
     @property

@@ -114,3 +114,30 @@ def test_statuses_are_numbers_one_a_line(tutorial_env: Actor, acme: Actor) -> No
     assert answer.status_code == 422
     shown = client_of(acme).get(reverse("web:policy", args=[Policy.objects.get().pk])).content.decode()
     assert "404, 503" in shown
+
+
+def test_what_was_typed_as_a_secret_is_not_shown_again(tutorial_env: Actor, acme: Actor) -> None:
+    answer = send(acme, "web", rules__basic_auth__users="anna=a long password", rules__rewrite__path="x")
+    assert answer.status_code == 422
+    assert "a long password" not in answer.content.decode()
+    assert "anna=" in answer.content.decode()
+
+
+def test_the_form_keeps_passwords_and_lists_of_objects(tutorial_env: Actor, acme: Actor) -> None:
+    key = (
+        "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEEVs/o5+uQbTjL3chynL4wXgUg2R9\n"
+        "q9UU8I5mEovUf86QZ7kOBIjJwqnzD1omageEHWwHdBO6B+dFabmdT9POxg==\n-----END PUBLIC KEY-----\n"
+    )
+    rules = {
+        "api_keys": {"keys": {"shop": "k" * 32}},
+        "jwt": {"issuer": "https://a.example", "audience": "api", "keys": [{"algorithm": "ES256", "pem": key}]},
+    }
+    row: Policy = save_object(actor=acme, kind="Policy", name="who", spec={"rules": rules})
+    url, client = reverse("web:policy-edit", args=[row.pk]), client_of(acme)
+    form = client.get(url).context["form"]
+    sent = {name: form[name].value() or "" for name in form.fields} | {"/spec/rules/rewrite/path": "/x"}
+    client.post(url, {**sent, "version": "1"})
+    after = Policy.objects.get()
+    assert after.version == 2
+    assert after.rules["api_keys"] == row.rules["api_keys"]
+    assert after.rules["jwt"] == row.rules["jwt"]

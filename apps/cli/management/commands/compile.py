@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.compiler.bundle import FOR_NODES_ALONE, Bundle
+from apps.compiler.bundle import FOR_NODES_ALONE, Bundle, for_people
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.fleet.models import Fleet
@@ -50,4 +50,4 @@ def _file(bundle: Bundle, path: str) -> str:
         raise CommandError(f"Only nodes may read {path}.")
     if path not in bundle.files:
         raise CommandError(f"The bundle has no file {path}; run without --show to list its files.")
-    return bundle.files[path].decode()
+    return for_people(bundle.files[path])

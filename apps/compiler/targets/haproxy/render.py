@@ -40,8 +40,10 @@ from apps.compiler.targets.haproxy.overflow.remote_traffic import (
     add_tcp_remote_traffic,
 )
 from apps.compiler.targets.haproxy.policies import client_tables
-from apps.compiler.targets.haproxy.policies.access import network_maps
 from apps.compiler.targets.haproxy.policies.forwarding import add_timeouts_of_pool, timed_pools
+from apps.compiler.targets.haproxy.policies.identity.access import network_maps
+from apps.compiler.targets.haproxy.policies.identity.authentication import add_userlists, key_maps
+from apps.compiler.targets.haproxy.policies.identity.jwt import key_files
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
 from apps.compiler.targets.haproxy.servers.own_region import OwnRegion
 from apps.compiler.targets.haproxy.servers.tls import (
@@ -84,6 +86,7 @@ def render(snapshot: Snapshot) -> Rendering:
     files |= {path: _list_content(wanted) for path, wanted in lists.items()}
     files |= {certificate_path(item.id): item.pem.encode("ascii") for item in _used_certificates(snapshot)}
     files |= authority_files(snapshot.pools) | _address_files(snapshot)
+    files |= {path: pem for front in fronts for path, pem in key_files(front).items()}
     return Rendering(files, _binds(snapshot), owners, document, maps, lists, snapshot)
 
 
@@ -129,6 +132,7 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
     settings.add_global(document, snapshot.node_settings)
     settings.add_resolvers(document)
     settings.add_defaults(document)
+    add_userlists(document, fronts)
     settings.add_tables(document)
     settings.add_redirects(document)
     add_ceilings(document, snapshot)
@@ -188,7 +192,7 @@ def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, E
     for front in snapshot.load_balancers:
         maps |= address_maps(front) | sni_maps(front)
         for each in _served(front):
-            maps |= network_maps(each)
+            maps |= network_maps(each) | key_maps(each)
     return maps
 
 

@@ -28,6 +28,7 @@ from apps.definitions.shapes.base.words import (
     whole,
 )
 from apps.definitions.shapes.traffic.access import Access
+from apps.definitions.shapes.traffic.authentication import ApiKeys, BasicAuth, Jwt
 from apps.definitions.shapes.traffic.client_limit import ClientLimit
 from apps.definitions.shapes.traffic.policy_answers import Body, ErrorPages
 from apps.definitions.shapes.traffic.policy_forwarding import Retries, Split, Timeouts
@@ -250,6 +251,10 @@ class Rules(model.Rules, Shape):
     sparse: ClassVar = True
 
     access: Annotated[Access | None, About("Which networks have access.", "Access by network")] = None
+    basic_auth: Annotated[BasicAuth | None, About("A name and password for everybody.", "Password")] = None
+    # Its id is not said: it is that of whoever says the keys.
+    api_keys: Annotated[ApiKeys | None, About("A key for every program.", "API keys")] = None  # type: ignore[assignment]
+    jwt: Annotated[Jwt | None, About("Signed tokens.", "Tokens (JWT)")] = None
     request_headers: Annotated[RequestHeaders | None, About("Headers of requests to servers.", "Request headers")] = (
         None
     )
@@ -277,6 +282,8 @@ class Rules(model.Rules, Shape):
         for name, block in sent.items():
             if isinstance(block, Mapping) and all(value is None for value in block.values()):
                 yield FieldError(f"/{name}", "missing", f"Fill in at least one field of {name}, or leave it out.")
+        if sent.get("jwt") and sent.get("basic_auth"):
+            yield FieldError("/basic_auth", "two_headers", "Ask for a password or for a token: both use one header.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,14 +55,19 @@ def always(_changes: ChangeSet, _row: Any) -> None:
     """Nothing of its own keeps the object or goes with it."""
 
 
+def never(_row: Any, _spec: Any) -> bool:
+    """Everything that differs can be seen in the documents."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """How one kind of object is found and stored; `noun` is its word in URLs and scopes.
 
     `platform` kinds have names that are unique everywhere; they and those `for_operators` are changed by operators.
     `wanted` keeps what the sender does not own, `comparable` writes a document as `describe` does, `after_save` answers
-    what was really stored, `before_delete` raises what keeps a row that nobody uses, and `audit_account` says in whose
-    record the change stands.
+    what was really stored, `before_delete` raises what keeps a row that nobody uses, `brings_secrets` sees
+    changes that no document shows, and `audit_account` says in whose record the change stands.
     """
 
     model: type[Any]
@@ -75,6 +80,7 @@ class Kind:
     comparable: Callable[[Document, Account], Document] = own_names
     after_save: Callable[[ChangeSet, Any, Document | None, Document], Document] = as_compared
     before_delete: Callable[[ChangeSet, Any], None] = always
+    brings_secrets: Callable[[Any, Any], bool] = never
     audit_account: Callable[[Any, Account], Account] = of_owner
 
     def may_change(self, actor: Actor) -> None:

@@ -16,6 +16,7 @@ from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.traffic.access import NetworkListSpec
 from apps.definitions.shapes.traffic.policy import PolicySpec, Rules
 from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.rules.passwords import stored_rules
 from apps.fleet.services import request_push
 
 
@@ -30,10 +31,11 @@ def store_policy(changes: ChangeSet, owner: Account, row: Policy, spec: PolicySp
                 pointer, "not_yours", f"Load balancer {front.name} belongs to another account; leave it out."
             )
     expect_lists(changes, owner, spec.rules)
+    rules = stored_rules(changes, spec.rules, row.rules)
     changes.field_errors.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)  # routes that it leaves lose it
-    row.account, row.rules = owner, write(Rules, spec.rules)
+    row.account, row.rules = owner, rules
     row.whole_account, row.hostnames = wanted.account, list(wanted.hostnames)
     row.save()
     row.load_balancers.set([front for front in fronts if front])

@@ -35,6 +35,7 @@ from apps.definitions.writing.kinds import (
 from apps.definitions.writing.kinds.contract import Kind
 from apps.definitions.writing.rules import emptying
 from apps.definitions.writing.rules.field_owners import keep_measured
+from apps.definitions.writing.rules.passwords import brings_secrets
 from apps.fleet import selectors as fleet
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
@@ -88,8 +89,15 @@ KINDS: dict[str, Kind] = {
         after_save=emptying.note_listeners,
     ),
     "NetworkList": Kind(NetworkList, selectors.network_lists, policies.store_network_list, "network-lists"),
-    "Policy": Kind(Policy, selectors.policies, policies.store_policy, "policies"),
-    "Route": Kind(Route, selectors.routes, routes.store_route, "routes", before_delete=routes.leave_hostname),
+    "Policy": Kind(Policy, selectors.policies, policies.store_policy, "policies", brings_secrets=brings_secrets),
+    "Route": Kind(
+        Route,
+        selectors.routes,
+        routes.store_route,
+        "routes",
+        before_delete=routes.leave_hostname,
+        brings_secrets=brings_secrets,
+    ),
     "Zone": Kind(Zone, selectors.zones, zones.store_zone, "zones", for_operators=True),
     "Record": Kind(Record, selectors.records, zones.store_record, "records", before_delete=zones.lock_zone_of),
     "CapacityTest": Kind(CapacityTest, selectors.capacity_tests, capacity_tests.store_capacity_test, "capacity-tests"),

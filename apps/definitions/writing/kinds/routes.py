@@ -16,6 +16,7 @@ from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.traffic.route import MATCH, Assertion, RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.policies import expect_lists
+from apps.definitions.writing.rules.passwords import stored_rules
 from apps.definitions.writing.rules.quotas import expect_growth
 
 
@@ -29,6 +30,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
         for index, reference in enumerate(spec.policies)
     ]
     expect_lists(changes, owner, spec.rules)
+    rules = stored_rules(changes, spec.rules, row.rules) if spec.rules else None
     if not _takes_any_host(changes, owner, spec.hostname, balancer):
         raise Invalid(changes.field_errors.drain())
     stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None
@@ -43,6 +45,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
             changes.affected.released_hostnames.add(row.hostname_id)
         changes.affected.touched_routes.add((row.load_balancer_id, row.hostname.name))
     _fill(row, owner, spec)
+    row.rules = rules
     row.load_balancer, row.hostname = balancer, hostname
     row.save()
     weights = [(pool, share.weight) for pool, share in zip(pools, spec.action.pools, strict=True) if pool]
@@ -133,7 +136,7 @@ def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:
     row.account = owner
     for field in ("path", "path_kind", *MATCH, "prefix_rewrite"):
         setattr(row, field, document[field])
-    row.scheme, row.rules = spec.scheme or "", document.get("rules")
+    row.scheme = spec.scheme or ""
     row.action = next(iter(document["action"]))
     row.redirect, row.fixed_response = (document["action"].get(each) for each in ("redirect", "fixed_response"))
     if spec.assertions is not None:

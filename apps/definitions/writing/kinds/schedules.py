@@ -16,6 +16,7 @@ from apps.definitions.models import CapacityTest, Schedule
 from apps.definitions.shapes.base.writing import Document, copy_plain, write
 from apps.definitions.shapes.operations.schedule import ScheduleSpec, TargetSpec
 from apps.definitions.writing.change_set import ChangeSet, ScheduledChange
+from apps.definitions.writing.rules.passwords import names_secrets
 from apps.fleet.models import Fleet
 
 
@@ -72,5 +73,8 @@ def _check_target(changes: ChangeSet, owner: Account, row: Schedule, kind: str, 
         changes.named(Fleet, document["fleet"], f"{pointer}/fleet")
     elif kind == Schedule.TargetKind.CHANGE:
         pointer, wanted = changes.field_errors.pointer, document["object"]
+        if names_secrets(wanted):
+            detail = "Leave passwords and keys out of a schedule: it keeps the change as it was sent."
+            changes.add_error("/spec/target/change/object", "secret", detail)
         change = ScheduledChange(pointer, owner, row.name, wanted, row.manager)
         changes.deferred.scheduled_changes.append(change)

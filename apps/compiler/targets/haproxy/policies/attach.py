@@ -23,7 +23,6 @@ from apps.compiler.model.fleet import Region
 from apps.compiler.model.policy import Rules, RuleSet
 from apps.compiler.model.shared import Listener, LoadBalancer, Route
 from apps.compiler.targets.haproxy.policies import (
-    access,
     body,
     client_limit,
     cors,
@@ -34,6 +33,7 @@ from apps.compiler.targets.haproxy.policies import (
     rewrite,
     split,
 )
+from apps.compiler.targets.haproxy.policies.identity import access, authentication, jwt
 from apps.compiler.targets.haproxy.policies.lookup import Lookup
 from apps.compiler.targets.haproxy.writer import Section
 
@@ -94,6 +94,9 @@ BLOCKS = (
     Block("access", "ac", each(access.add)),
     Block("cors", "co", cors.add, cors.texts),
     Block("client_limit", client_limit.LETTERS, each(client_limit.add), written=client_limit.what_a_client_is),
+    Block("basic_auth", "ba", each(authentication.add_basic)),
+    Block("api_keys", "ak", each(authentication.add_api_keys), written=authentication.what_is_written),
+    Block("jwt", "jw", each(jwt.add)),
     Block("maintenance", "ma", each(maintenance.add)),
     Block("body", "bo", each(body.add)),
     Block("timeouts", "ti", each(forwarding.add_timeouts)),

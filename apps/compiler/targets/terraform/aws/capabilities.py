@@ -65,6 +65,9 @@ _DEFAULT_PORTS = {Protocol.HTTP: 80, Protocol.HTTPS: 443}
 # What the API and the Application Load Balancer guide say of rules and attributes; header attributes belong to a whole
 # listener, and provider 5 has no transforms.
 RULES: Sentences = {
+    "basic_auth": ("ALB: Spillway asks nobody there.", "Let the servers ask."),
+    "api_keys": ("ALB: Spillway asks nobody there.", "Let the servers ask."),
+    "jwt": ("ALB: Spillway asks nobody there.", "Let the servers ask."),
     "access": ("ALB: a rule compares at most five networks.", "Use AWS WAF, or security groups."),
     "request_headers": ("ALB: a rule cannot change request headers.", "Let the servers set them."),
     "response_headers": (

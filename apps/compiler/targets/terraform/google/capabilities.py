@@ -74,6 +74,18 @@ ANYBODY = ("0.0.0.0/0",)
 
 # Google's URL map can do several of these (headerAction, corsPolicy, urlRewrite); none was met by a real Google yet.
 RULES: Sentences = {
+    "basic_auth": (
+        "Google: Spillway asks nobody there.",
+        "Use Identity-Aware Proxy, or ask on servers.",
+    ),
+    "api_keys": (
+        "Google: Spillway asks nobody there.",
+        "Use Identity-Aware Proxy, or ask on servers.",
+    ),
+    "jwt": (
+        "Google: Spillway asks nobody there.",
+        "Use Identity-Aware Proxy, or ask on servers.",
+    ),
     "access": ("Google: networks are refused by Cloud Armor, which Spillway does not write.", "Use Cloud Armor."),
     "request_headers": ("Google: header changes were not tried.", "Let the servers set them."),
     "response_headers": ("Google: header changes were not tried.", "Let the servers set them."),

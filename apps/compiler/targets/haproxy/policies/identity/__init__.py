@@ -1,0 +1,1 @@
+"""Who may ask: by network, by name and password, by key, by token."""
