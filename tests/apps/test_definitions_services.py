@@ -269,7 +269,7 @@ def test_lists_and_snapshots_ask_the_same_number_of_questions_whatever_their_siz
             )
         with django_assert_num_queries(3):
             assert [describe(row) for row in selectors.pools(acme)]
-        with django_assert_num_queries(5):
+        with django_assert_num_queries(6):
             assert [describe(row) for row in selectors.load_balancers(tutorial_env)]
         with django_assert_num_queries(1):
             selectors.route_conflicts(acme, spec_of_shop)
