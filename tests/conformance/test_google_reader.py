@@ -135,10 +135,10 @@ def test_a_proxy_of_tcp_is_described_with_its_service(url: str) -> None:
     ("wanted", "words"),
     [
         ("urlMaps/none", "404"),
-        ("lbs/none", "no load balancer"),
-        ("urlMaps/", "no load"),
-        ("urlMaps/../x", "no load"),
-        ("urlMaps/a?b", "no load"),
+        ("lbs/none", "is not a load balancer"),
+        ("urlMaps/", "is not a load balancer"),
+        ("urlMaps/../x", "is not a load balancer"),
+        ("urlMaps/a?b", "is not a load balancer"),
     ],
 )
 def test_what_is_not_there_is_said_so(url: str, wanted: str, words: str) -> None:

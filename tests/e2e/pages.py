@@ -108,7 +108,7 @@ PARTS = {
     *("schedule-sign", "trigger-new", "trigger-rotate", "trigger-delete", "schedule-run-retry"),
     *("invitation", "switch-account", "stop-impersonating", "token-revoke"),
     *("person-role", "person-remove", "invitation-take-back"),
-    *("policy-delete", "network-list-delete"),
+    *("policy-delete", "network-list-delete", "network-list-ban", "network-list-lift", "route-weights"),
     *("fleet-push", "fleet-resume", "roll-back"),
     # The forms of those that are new under another heading, and what is done from pages.
     *("cloud-account-edit", "cloud-account-delete", "address-pool-edit", "address-pool-delete"),

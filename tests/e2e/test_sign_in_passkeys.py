@@ -152,7 +152,7 @@ def test_who_must_have_a_second_factor_is_led_through_it(ada: User, page: Page, 
     prove_again(page)
     secret = page.get_by_role("region", name="Secret").inner_text().replace(" ", "").strip()
     page.get_by_label("Authenticator code").fill(code(secret))
-    page.get_by_role("button", name="Turn on").click()
+    page.get_by_role("button", name="Turn on codes").click()
     page.get_by_role("link", name="Done").click()
     page.get_by_role("link", name="Pools").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Pools")
@@ -216,10 +216,10 @@ def visit_every_page(page: Page, looked_at: Callable[[str], None]) -> None:
     looked_at("app-add")
     secret = page.get_by_role("region", name="Secret").inner_text().replace(" ", "").strip()
     page.get_by_label("Authenticator code").fill("000000")
-    press(page, "Turn on")
+    press(page, "Turn on codes")
     looked_at("app-wrong")
     page.get_by_label("Authenticator code").fill(code(secret))
-    press(page, "Turn on")
+    press(page, "Turn on codes")
     looked_at("recovery-codes")
     for name, path in {
         "passkey-add": "/account/security/passkeys/new",

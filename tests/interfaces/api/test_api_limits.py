@@ -147,7 +147,7 @@ def test_a_distance_is_set_and_taken_back(api: Api, house: Api) -> None:
 def test_documents_show_the_policy_the_ports_and_the_distances(api: Api, house: Api) -> None:
     spec = api("GET", "pools/acme/shop").json()["spec"]
     assert spec["overflow"] == {"when_full": "spread", "mode": "anywhere", "order": []}
-    spec["overflow"] = {"when_full": "refuse", "order": ["us-central1"]}
+    spec["overflow"] = {"when_full": "refuse", "mode": "listed", "order": ["us-central1"]}
     answer = api("PUT", "pools/acme/shop", {"spec": spec}, If_Match="*")
     assert answer.json()["spec"]["overflow"] == spec["overflow"]
     fleets = {item["name"]: item["spec"] for item in house("GET", "fleets").json()["items"]}
