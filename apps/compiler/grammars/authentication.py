@@ -30,7 +30,7 @@ _USER = _form(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", "user_name", "Use 1 to 64 let
 _REALM = _form(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}", "realm", "Use 1 to 64 letters, digits, spaces, dots and hyphens.")
 _KEY_NAME = _form(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", "key_name", "Use 1 to 64 letters, digits, dots and hyphens.")
 _ISSUER = _form(r"[A-Za-z0-9][A-Za-z0-9:/._~@-]{0,255}", "issuer", "Use a URL or name without spaces and quotes.")
-_KID = _form(r"[A-Za-z0-9._~=+/:-]{1,128}", "kid", "Use 1 to 128 letters, digits and . _ ~ = + / : -")
+_KID = _form(r"[A-Za-z0-9._~=+/:-]{1,128}", "kid", "Use 1 to 128 letters, digits and . _ ~ = + / : - only.")
 _CLAIM = _form(
     r"[A-Za-z0-9_]{1,64}(\.[A-Za-z0-9_]{1,64}){0,3}", "claim", "Write a claim such as sub or realm_access.name."
 )

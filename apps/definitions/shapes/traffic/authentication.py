@@ -97,7 +97,6 @@ class BasicAuth(model.BasicAuth, Shape):
         About(
             "Names with a password each, which is hashed when saved and never shown; empty keeps the stored one.",
             "Users",
-            example={"anna": "a long password"},
         ),
     ] = None
     realm: Annotated[
@@ -128,7 +127,7 @@ class ApiKeys(Shape):
     ] = None
     name_header: Annotated[
         Annotated[str, text(header_text.request_header, "the name of a header", 64)] | None,
-        About("The header in which servers get the name of the key.", "Header with the name", example="X-Client"),
+        About("The header in which servers get the name of the key.", "Header with the name"),
     ] = None
 
 
@@ -138,11 +137,11 @@ class JwtKey(model.JwtKey, Shape):
 
     algorithm: Annotated[
         Annotated[str, one_of(*grammar.ALGORITHMS)],
-        About("The algorithm; tokens of another are refused, whatever they say.", "Algorithm", example="RS256"),
+        About("The algorithm; tokens of another are refused, whatever they say.", "Algorithm"),
     ]
     pem: Annotated[
         Annotated[str, text(grammar.public_key, "PEM text", grammar.MAX_KEY_PEM)],
-        About("The public key.", "Public key", example="-----BEGIN PUBLIC KEY-----\n...\n-----END PUBLIC KEY-----\n"),
+        About("The public key.", "Public key"),
     ]
     kid: Annotated[
         Annotated[str, text(grammar.kid, "text", 128, blank=True)],
@@ -173,7 +172,7 @@ class Jwt(model.Jwt, Shape):
 
     issuer: Annotated[
         Annotated[str, text(grammar.issuer, "text", 256)] | None,
-        About("Who signs the tokens (iss).", "Issuer", example="https://login.example.com"),
+        About("Who signs the tokens (iss).", "Issuer"),
     ] = None
     audience: Annotated[
         Annotated[str, text(grammar.issuer, "text", 256)] | None,
@@ -189,7 +188,7 @@ class Jwt(model.Jwt, Shape):
     ] = None
     claims: Annotated[
         Annotated[Pairs, _claims()] | None,
-        About("Claims with the header in which servers get each.", "Claims for servers", example={"sub": "X-User"}),
+        About("Claims with the header in which servers get each.", "Claims for servers"),
     ] = None
     leeway_s: Annotated[
         Annotated[int, whole(0, 300)] | None,
