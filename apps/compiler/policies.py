@@ -73,6 +73,17 @@ def rule_set(rules: Rules) -> RuleSet:
     return RuleSet(f"rules-{hashlib.sha256(repr(rules).encode()).hexdigest()[:12]}", rules)
 
 
+def followed(load_balancer: LoadBalancer) -> list[RuleSet]:
+    """The rules that hold for any of its routes."""
+    wanted = {route.rule_set for route in load_balancer.routes} if load_balancer.rule_sets else set()
+    return [each for each in load_balancer.rule_sets if each.id in wanted]
+
+
+def rules_followed(load_balancer: LoadBalancer) -> list[Rules]:
+    """The same without their ids."""
+    return [each.rules for each in followed(load_balancer)]
+
+
 def rules_of(load_balancer: LoadBalancer, route: Route) -> Rules:
     """The rules that hold for a route."""
     return next((each.rules for each in load_balancer.rule_sets if each.id == route.rule_set), NOTHING)

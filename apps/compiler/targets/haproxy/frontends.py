@@ -13,6 +13,7 @@ from functools import partial
 from apps.compiler.bundle import bind_variable
 from apps.compiler.model.fleet import Region, Snapshot
 from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
+from apps.compiler.policies import rules_followed
 from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
 from apps.compiler.targets.haproxy.listeners.client_address import (
@@ -42,7 +43,6 @@ from apps.compiler.targets.haproxy.policies.attach import (
     add_pages,
     add_policies,
     add_sides,
-    used_rules,
 )
 from apps.compiler.targets.haproxy.refusals import add_circle_guard, add_loop_guard, add_request_refusals
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
@@ -117,16 +117,16 @@ def _add_http_rules(
     _add_client_facts(section, listener)
     add_lookup(section, load_balancer.id, maps)
     _add_counters(section)
-    used = used_rules(load_balancer)
+    used = rules_followed(load_balancer)
     path = partial(map_path, load_balancer.id)
     add_lookup_of_rules(section, used, path)
-    _add_action(section, load_balancer, maps, lambda is_split: add_sides(section, used, listener, path, is_split))
+    _add_action(section, load_balancer, maps, lambda is_split: add_sides(section, used, path, is_split))
     if not listener.default_pool_id:
         no_action = ("if", "!", "{", "var(txn.action)", "-m", "found", "}")
         plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
         section.add("http-request", "return", "status", "404", *plain, *no_action)
     _add_rewrites(section, load_balancer)
-    add_policies(section, used, own, load_balancer, listener, path)
+    add_policies(section, used, own, listener, path)
     if own is not None:
         _add_overflow(section, snapshot, own, listener)
     add_pages(section, used, path)

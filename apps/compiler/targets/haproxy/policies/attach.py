@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.compiler.model.fleet import Region
-from apps.compiler.model.policy import Rules, RuleSet
+from apps.compiler.model.policy import Rules
 from apps.compiler.model.shared import Listener, LoadBalancer, Route
+from apps.compiler.policies import followed, rules_followed
 from apps.compiler.targets.haproxy.policies import (
     body,
     client_limit,
@@ -41,7 +42,7 @@ Blocks = Mapping[str, Any]
 """What routes follow of a block, each different one once, by its code."""
 Add = Callable[[Section, Listener, Lookup, Blocks], None]
 """Writes the rules of all blocks of one kind."""
-AddOne = Callable[[Section, Listener, tuple[str, ...], Any], None]
+AddOne = Callable[[Section, tuple[str, ...], Any], None]
 """Writes the rules of one block; the words (`{ … }`) are the condition under which it holds."""
 Path = Callable[[str], str]
 """The path of a map of the load balancer by its name."""
@@ -50,9 +51,9 @@ Path = Callable[[str], str]
 def each(add_one: AddOne) -> Add:
     """Rules of its own for every block that says something else."""
 
-    def add(section: Section, listener: Listener, lookup: Lookup, blocks: Blocks) -> None:
-        for code in sorted(blocks):
-            add_one(section, listener, lookup.holds(code), blocks[code])
+    def add(section: Section, _listener: Listener, lookup: Lookup, blocks: Blocks) -> None:
+        for code, said in blocks.items():
+            add_one(section, lookup.holds(code), said)
 
     return add
 
@@ -117,7 +118,7 @@ def rules_map(routes: Iterable[Route]) -> dict[str, str]:
 def values_map(load_balancer: LoadBalancer) -> dict[str, str]:
     """Everything that is looked up of the rules that any route follows."""
     found: dict[str, str] = {}
-    for used in _used_sets(load_balancer):
+    for used in followed(load_balancer):
         for block in ALL_BLOCKS:
             said = getattr(used.rules, block.name)
             if said is not None:
@@ -131,39 +132,27 @@ def _encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def _used_sets(load_balancer: LoadBalancer) -> list[RuleSet]:
-    wanted = {route.rule_set for route in load_balancer.routes} if load_balancer.rule_sets else set()
-    return [one for one in load_balancer.rule_sets if one.id in wanted]
-
-
-def used_rules(load_balancer: LoadBalancer) -> list[Rules]:
-    """The rules that hold for any of its routes."""
-    return [one.rules for one in _used_sets(load_balancer)]
-
-
 def add_lookup_of_rules(section: Section, used: list[Rules], path: Path) -> None:
     """Look up what holds for the route. Nothing where no route has policies."""
     if used:
         section.add("http-request", "set-var(txn.rules)", f"var(txn.route),map_str({path('rules')})")
 
 
-def add_sides(section: Section, used: list[Rules], listener: Listener, path: Path, is_split: tuple[str, ...]) -> None:
+def add_sides(section: Section, used: list[Rules], path: Path, is_split: tuple[str, ...]) -> None:
     """By what clients stay on their side of a split, once it is known that the action is one."""
     lookup = Lookup(path("values"), SPLIT_BLOCK.letters)
     for code, said in SPLIT_BLOCK.said(used).items():
-        split.add(section, listener, (*is_split, *lookup.holds(code)), said)
+        split.add(section, (*is_split, *lookup.holds(code)), said)
 
 
-def add_policies(
-    section: Section, used: list[Rules], own: Region | None, load_balancer: LoadBalancer, listener: Listener, path: Path
-) -> None:
+def add_policies(section: Section, used: list[Rules], own: Region | None, listener: Listener, path: Path) -> None:
     """Write every block that holds for any route."""
     for block in BLOCKS:
         lookup = Lookup(path("values"), block.letters)
         if said := block.said(used):
             block.add(section, listener, lookup, said)
             if block.name == "client_limit":
-                client_limit.add_verdict(section, own, load_balancer, lookup, path("limits"))
+                client_limit.add_verdict(section, own, used, lookup, path("limits"))
 
 
 def add_pages(section: Section, used: list[Rules], path: Path) -> None:
@@ -176,4 +165,4 @@ def add_pages(section: Section, used: list[Rules], path: Path) -> None:
 
 def pages_map(load_balancer: LoadBalancer) -> dict[str, str]:
     """The lines of the pages of HAProxy's own errors."""
-    return error_pages.pages_map(PAGES_BLOCK.said(used_rules(load_balancer)).values())
+    return error_pages.pages_map(PAGES_BLOCK.said(rules_followed(load_balancer)).values())

@@ -7,7 +7,6 @@ buffer and counted, or the buffer is full, and the client is told to send the le
 from __future__ import annotations
 
 from apps.compiler.model.policy import Body
-from apps.compiler.model.shared import Listener
 from apps.compiler.targets.haproxy.writer import Section, Value
 
 WAIT = "10s"
@@ -18,9 +17,8 @@ _SAID = ("{", "req.hdr(content-length)", "-m", "found", "}")
 _NOT_SAID = ("!", *_SAID)
 
 
-def add(section: Section, listener: Listener, when: tuple[str, ...], said: Body) -> None:
+def add(section: Section, when: tuple[str, ...], said: Body) -> None:
     """413 for what is longer, 411 for what might be."""
-    del listener
     wait = ("http-request", "wait-for-body", "time", WAIT)
     if said.max_bytes is not None:
         bound = ("-m", "int", "gt", Value(str(said.max_bytes)), "}")

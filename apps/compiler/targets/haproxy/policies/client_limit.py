@@ -15,7 +15,7 @@ for the client's address. The rules put the key in the place of the address, cou
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from apps.compiler.client_limits import (
     ACCOUNT,
@@ -31,11 +31,12 @@ from apps.compiler.client_limits import (
     per_of,
 )
 from apps.compiler.model.fleet import Region
-from apps.compiler.model.policy import ClientLimit
-from apps.compiler.model.shared import Listener, LoadBalancer, Route
+from apps.compiler.model.policy import ClientLimit, Rules
+from apps.compiler.model.shared import LoadBalancer, Route
 from apps.compiler.routing import number_of
 from apps.compiler.targets.haproxy.policies import client_in_flight
 from apps.compiler.targets.haproxy.policies.lookup import Lookup
+from apps.compiler.targets.haproxy.policies.networks import add_mark
 from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
 
 LETTERS = "cl"
@@ -44,7 +45,6 @@ HEADER_FOR_SERVERS = "X-Client-Limit"
 TOO_MANY = "Too many requests. Try again later.\n"
 # What a connection is kept for before it gets the answer.
 TARPIT_FOR = "5s"
-_NETWORKS_PER_LINE = 40
 _GROUPS = 6  # of an IPv6 address are the client's; two say who counts
 _SHARED = ":0:0"
 NODE = "proc.node_groups"
@@ -63,16 +63,12 @@ def what_a_client_is(said: ClientLimit) -> tuple[object, ...]:
     return said.key, said.key_name, said.ipv4_prefix, said.ipv6_prefix, said.exempt
 
 
-def add(section: Section, listener: Listener, when: tuple[str, ...], said: ClientLimit) -> None:
+def add(section: Section, when: tuple[str, ...], said: ClientLimit) -> None:
     """`txn.client` is the client, `txn.passes_limit` says that it may ask for any number.
 
     Who sends no such header or cookie is counted by address; the first letter keeps the two apart.
     """
-    del listener
-    exempt = said.exempt or ()
-    for start in range(0, len(exempt), _NETWORKS_PER_LINE):
-        networks = map(Value, exempt[start : start + _NETWORKS_PER_LINE])
-        section.add("http-request", "set-var(txn.passes_limit)", "bool(true)", "if", *when, "{", "src", *networks, "}")
+    add_mark(section, "passes_limit", said.exempt or (), when)
     if said.key in (HEADER, COOKIE) and said.key_name:
         fetch = "req.fhdr(" if said.key == HEADER else "req.cook("
         value = Call((fetch, Value(said.key_name), ")"))
@@ -83,18 +79,15 @@ def add(section: Section, listener: Listener, when: tuple[str, ...], said: Clien
     section.add("http-request", "set-var-fmt(txn.client)", masked, "if", *when, "!", *_CLIENT)
 
 
-def used_limits(load_balancer: LoadBalancer, routes: Iterable[Route]) -> Iterator[tuple[Route, ClientLimit]]:
-    """Of these routes those that have a limit, each with it."""
-    sets = {each.id: each.rules.client_limit for each in load_balancer.rule_sets}
-    for route in routes:
-        said = sets.get(route.rule_set)
-        if said is not None and is_limit(said):
-            yield route, said
+def limits_in(used: Iterable[Rules]) -> list[ClientLimit]:
+    """What these rules bound."""
+    return [said for rules in used if (said := rules.client_limit) is not None and is_limit(said)]
 
 
 def limits_map(load_balancer: LoadBalancer, routes: Iterable[Route]) -> dict[str, str]:
     """Of these routes those that have a limit → its terms."""
-    return {route.id: _terms(route, said) for route, said in used_limits(load_balancer, routes)}
+    terms = {each.id: said for each in load_balancer.rule_sets for said in limits_in([each.rules])}
+    return {route.id: _terms(route, terms[route.rule_set]) for route in routes if route.rule_set in terms}
 
 
 def _terms(route: Route, said: ClientLimit) -> str:
@@ -113,9 +106,9 @@ def _scope(route: Route, said: ClientLimit) -> str:
     return hashlib.sha256(repr((route.account, holder, said)).encode()).hexdigest()[:12]
 
 
-def add_verdict(section: Section, own: Region | None, load_balancer: LoadBalancer, lookup: Lookup, path: str) -> None:
+def add_verdict(section: Section, own: Region | None, used: Iterable[Rules], lookup: Lookup, path: str) -> None:
     """Look the terms up, add up what all nodes counted, count the request or refuse it; `path` is that of the map."""
-    limits = [said for _, said in used_limits(load_balancer, load_balancer.routes)]
+    limits = limits_in(used)
     if not limits:
         return
     limited = lookup.any_holds()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from apps.compiler.client_limits import WINDOW_S, ban_of, clients_of, per_of
 from apps.compiler.model.fleet import Snapshot
+from apps.compiler.policies import rules_followed
 from apps.compiler.targets.haproxy.overflow.admission import PEERS
 from apps.compiler.targets.haproxy.overflow.local_traffic import own_region
 from apps.compiler.targets.haproxy.policies import client_in_flight
@@ -11,9 +12,9 @@ from apps.compiler.targets.haproxy.policies.client_limit import (
     HALF,
     NODE,
     banned_table,
+    limits_in,
     over_table,
     table,
-    used_limits,
 )
 from apps.compiler.targets.haproxy.settings import HTTP
 from apps.compiler.targets.haproxy.writer import Document, Expanded
@@ -23,7 +24,7 @@ _LEAST_TABLE = 1024
 
 def add_tables(document: Document, snapshot: Snapshot) -> None:
     """One table for each period and ban that any limit has, as large as the limits together ask for."""
-    limits = {said for front in snapshot.load_balancers for _, said in used_limits(front, front.routes)}
+    limits = {said for front in snapshot.load_balancers for said in limits_in(rules_followed(front))}
     if not limits:
         return
     own = own_region(snapshot)

@@ -31,9 +31,8 @@ def texts(cors: Cors) -> dict[str, str]:
     return found | ({"any": SAID} if _is_open(cors) else {})
 
 
-def add(section: Section, listener: Listener, lookup: Lookup, blocks: Mapping[str, Cors]) -> None:
+def add(section: Section, _listener: Listener, lookup: Lookup, blocks: Mapping[str, Cors]) -> None:
     """Who may read is decided once; the preflight is answered, and the response says the same."""
-    del listener
     section.add("http-request", "set-var(txn.origin)", "req.fhdr(origin)", "if", *lookup.any_holds())
     section.add("http-request", "set-var(txn.cors)", "var(txn.origin)", "if", *lookup.has_of("origin", "txn.origin"))
     for code in sorted(blocks):

@@ -14,7 +14,6 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 
 from apps.compiler.model.policy import ErrorPages
-from apps.compiler.model.shared import Listener
 from apps.compiler.targets.haproxy.writer import Opaque, Section, Value
 
 TYPE = "text/html"
@@ -33,9 +32,8 @@ _TYPE_HEADER = "x-spillway-type"
 _STEPS = (4, 16, 64)
 
 
-def add(section: Section, listener: Listener, when: tuple[str, ...], said: ErrorPages) -> None:
+def add(section: Section, when: tuple[str, ...], said: ErrorPages) -> None:
     """Whose page it is, for errors that come later."""
-    del listener
     section.add("http-request", "set-var(txn.page)", f"str({_code(said)})", "if", *when)
 
 

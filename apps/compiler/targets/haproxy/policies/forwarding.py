@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from apps.compiler.model.policy import Retries, Timeouts
-from apps.compiler.model.shared import Listener, LoadBalancer
+from apps.compiler.model.shared import LoadBalancer
 from apps.compiler.targets.haproxy.writer import Section
 
 _KINDS = (("server", "response_ms"), ("tunnel", "tunnel_ms"))
 
 
-def add_timeouts(section: Section, listener: Listener, when: tuple[str, ...], said: Timeouts) -> None:
+def add_timeouts(section: Section, when: tuple[str, ...], said: Timeouts) -> None:
     """HAProxy sets times in backends only, so the frontend keeps what they are to be."""
-    del listener
     for _, name in _KINDS:
         value = getattr(said, name)
         if value is not None:
@@ -33,8 +32,7 @@ def timed_pools(load_balancers: tuple[LoadBalancer, ...]) -> frozenset[str]:
     return frozenset(share.pool_id for route in routes for share in route.pools)
 
 
-def add_retries(section: Section, listener: Listener, when: tuple[str, ...], said: Retries) -> None:
+def add_retries(section: Section, when: tuple[str, ...], said: Retries) -> None:
     """Repeating is what pools do; here it ends."""
-    del listener
     if said.after_sending is False:
         section.add("http-request", "disable-l7-retry", "if", *when)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from apps.compiler.matching import patterns
 from apps.compiler.model.policy import Rewrite
-from apps.compiler.model.shared import Listener
 from apps.compiler.targets.haproxy.writer import Argument, Call, Opaque, Section, Value
 
 _HAS_QUERY = ("{", "var(txn.query)", "-m", "len", "gt", "0", "}")
 
 
-def add(section: Section, listener: Listener, when: tuple[str, ...], rewrite: Rewrite) -> None:
+def add(section: Section, when: tuple[str, ...], rewrite: Rewrite) -> None:
     """After every rule that compares host or path; X-Forwarded-Host keeps what was asked for."""
-    del listener
     if rewrite.host is not None:
         section.add("http-request", "set-header", "Host", Value(rewrite.host), "if", *when)
     if rewrite.path is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 
 from apps.compiler.model.policy import Split
-from apps.compiler.model.shared import Listener
 from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
 
 COOKIE = "spillway-side"
@@ -19,9 +18,8 @@ _ADDRESS = "src,ipmask(32,64),xxh32,mod(1000)"
 _NUMBER = "^[0-9][0-9]?[0-9]?$"
 
 
-def add(section: Section, listener: Listener, when: tuple[str, ...], said: Split) -> None:
+def add(section: Section, when: tuple[str, ...], said: Split) -> None:
     """The client's number instead of the drawn one, which stays for who has no header and gets its cookie."""
-    del listener
     if said.stick_by == "address":
         section.add("http-request", "set-var(txn.drawn)", _ADDRESS, "if", *when)
     elif said.stick_by == "header" and said.header:

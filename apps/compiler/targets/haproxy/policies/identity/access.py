@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.compiler.model.access import Access, NetworkList
-from apps.compiler.model.shared import Listener, LoadBalancer
-from apps.compiler.policies import REFUSED_BODY, REFUSED_STATUS, REFUSED_TYPE
+from apps.compiler.model.shared import LoadBalancer
+from apps.compiler.policies import REFUSED_BODY, REFUSED_STATUS, REFUSED_TYPE, rules_followed
 from apps.compiler.targets.haproxy.writer import Argument, Opaque, Section, Value
 
 
-def add(section: Section, listener: Listener, when: tuple[str, ...], said: Access) -> None:
+def add(section: Section, when: tuple[str, ...], said: Access) -> None:
     """Deny first; then, where any list is allowed, who is in none of them."""
-    del listener
     answer: list[Argument] = ["return", "status", Value(str(said.status or REFUSED_STATUS))]
     answer += ["content-type", Value(REFUSED_TYPE), "string", Opaque(REFUSED_BODY)]
     for each in said.deny or ():
@@ -46,10 +45,9 @@ def _entries(wanted: NetworkList) -> dict[str, str]:
 
 
 def _needed(load_balancer: LoadBalancer) -> Iterator[str]:
-    followed = {route.rule_set for route in load_balancer.routes}
-    for each in load_balancer.rule_sets:
-        if each.id in followed and each.rules.access:
-            yield from lists_of(each.rules.access)
+    for rules in rules_followed(load_balancer):
+        if rules.access:
+            yield from lists_of(rules.access)
 
 
 def lists_of(access: Access) -> tuple[str, ...]:

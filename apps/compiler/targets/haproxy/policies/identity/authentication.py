@@ -7,12 +7,12 @@ Keys are looked up by their SHA-256 in a map of whoever says them, which changes
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from apps.compiler.grammars.authentication import API_KEY_HEADER, REALM
 from apps.compiler.model.authentication import ApiKeys, BasicAuth
-from apps.compiler.model.policy import Rules
-from apps.compiler.model.shared import Listener, LoadBalancer
+from apps.compiler.model.shared import LoadBalancer
+from apps.compiler.policies import rules_followed
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Section, Value
 
 TEXT = "text/plain; charset=utf-8"
@@ -24,9 +24,8 @@ def users_id(said: BasicAuth) -> str:
     return f"users-{hashlib.sha256(repr(said.users).encode()).hexdigest()[:10]}"
 
 
-def add_basic(section: Section, listener: Listener, when: tuple[str, ...], said: BasicAuth) -> None:
+def add_basic(section: Section, when: tuple[str, ...], said: BasicAuth) -> None:
     """Ask whoever has no password that fits; without any user nobody has one."""
-    del listener
     known = ("!", "{", f"http_auth({users_id(said)})", "}") if said.users else ()
     section.add("http-request", "auth", "realm", Value(said.realm or REALM), "if", *when, *known)
     if not said.keep_header:
@@ -35,17 +34,12 @@ def add_basic(section: Section, listener: Listener, when: tuple[str, ...], said:
 
 def add_userlists(document: Document, fronts: Iterable[LoadBalancer]) -> None:
     """The users of every block that some route follows, once for equal ones."""
-    blocks = [block for front in fronts for rules in _followed(front) if (block := rules.basic_auth)]
+    blocks = [block for front in fronts for rules in rules_followed(front) if (block := rules.basic_auth)]
     for name, users in sorted({users_id(each): each.users for each in blocks}.items()):
         if users:
             section = document.section("userlist", name)
             for user, password in users:
                 section.add("user", Value(user), "password", Value(password))
-
-
-def _followed(front: LoadBalancer) -> Iterator[Rules]:
-    wanted = {route.rule_set for route in front.routes}
-    return (each.rules for each in front.rule_sets if each.id in wanted)
 
 
 def keys_path(said: ApiKeys) -> str:
@@ -58,9 +52,8 @@ def what_is_written(said: ApiKeys) -> object:
     return said.id, said.header, said.name_header, said.keys is None
 
 
-def add_api_keys(section: Section, listener: Listener, when: tuple[str, ...], said: ApiKeys) -> None:
+def add_api_keys(section: Section, when: tuple[str, ...], said: ApiKeys) -> None:
     """Whoever sends no key of the map is refused; its name goes to servers, the key does not."""
-    del listener
     refuse: list[Argument] = ["return", "status", "401", "content-type", TEXT, "string", Value(KEY_MISSING)]
     if said.keys is None:
         section.add("http-request", *refuse, "if", *when)
@@ -76,7 +69,7 @@ def add_api_keys(section: Section, listener: Listener, when: tuple[str, ...], sa
 
 def key_maps(front: LoadBalancer) -> dict[str, dict[str, str]]:
     """Digest → name, a map for each who says keys that some route follows."""
-    blocks = (rules.api_keys for rules in _followed(front))
+    blocks = (rules.api_keys for rules in rules_followed(front))
     return {
         keys_path(each): {digest: name for name, digest in each.keys}
         for each in blocks

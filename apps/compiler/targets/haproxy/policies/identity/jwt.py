@@ -10,7 +10,8 @@ import hashlib
 
 from apps.compiler.grammars.authentication import LEEWAY_S
 from apps.compiler.model.authentication import Jwt, JwtKey
-from apps.compiler.model.shared import Listener, LoadBalancer
+from apps.compiler.model.shared import LoadBalancer
+from apps.compiler.policies import rules_followed
 from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
 
 REFUSED = "Send a valid token.\n"
@@ -27,14 +28,12 @@ def key_path(key: JwtKey) -> str:
 
 def key_files(front: LoadBalancer) -> dict[str, bytes]:
     """The keys that some route needs, by path."""
-    followed = {route.rule_set for route in front.routes}
-    blocks = (each.rules.jwt for each in front.rule_sets if each.id in followed)
+    blocks = (rules.jwt for rules in rules_followed(front))
     return {key_path(key): key.pem.encode("ascii") for each in blocks if each for key in each.keys or ()}
 
 
-def add(section: Section, listener: Listener, when: tuple[str, ...], said: Jwt) -> None:
+def add(section: Section, when: tuple[str, ...], said: Jwt) -> None:
     """Verify, compare, look at the clock, then refuse whoever has not passed all of it."""
-    del listener
     section.add("http-request", "set-var(txn.jwt)", "http_auth_bearer", "if", *when)
     for key in said.keys or ():
         _add_key(section, when, key)
