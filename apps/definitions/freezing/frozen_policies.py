@@ -66,7 +66,8 @@ class Policies:
         self._by_id: dict[int, Policy] = {}
         self._of_account: dict[int, list[Policy]] = defaultdict(list)
         self._of_front: dict[int, list[Policy]] = defaultdict(list)
-        self._found: dict[Holder, str] = {}
+        self._layers: dict[int, Layer] = {}
+        self._found: dict[tuple[int, str, tuple[int, ...]], str] = {}
         for route, policy in _links(routes):
             self.links[route] += (policy,)
         for row in _policies(routes):
@@ -81,32 +82,43 @@ class Policies:
 
     def rule_set_of(self, holder: Holder) -> str:
         """The id of the rules that hold for routes like this one, empty for none. Raises ValueError."""
-        if holder not in self._found:
-            rules = effective(self.layers(holder))
+        rows = self._rows(holder)
+        # Many hostnames follow the same policies: what counts is which ones, and what the route says itself.
+        said = (holder.account, holder.rules, tuple(row.pk for row in rows))
+        if said not in self._found:
+            rules = effective(self._layered(holder, rows))
             made = rule_set(rules)
             self.rule_sets[made.id] = made
-            self._found[holder] = made.id if rules != NOTHING else ""
-        return self._found[holder]
+            self._found[said] = made.id if rules != NOTHING else ""
+        return self._found[said]
 
     def layers(self, holder: Holder) -> list[Layer]:
         """Who says something, nearest first: the route, its policies, its hostname, its account, its load balancer.
 
         Of several defaults of the same reach the oldest is nearest.
         """
+        return self._layered(holder, self._rows(holder))
+
+    def _layered(self, holder: Holder, rows: Iterable[Policy]) -> list[Layer]:
         own = []
         if holder.rules not in ("", "null"):
             own = [Layer(OWN, with_id(self.lists.resolved(frozen_rules(holder.rules), holder.account)))]
+        return [*own, *(self._layer(row) for row in rows)]
+
+    def _rows(self, holder: Holder) -> list[Policy]:
+        """The policies that hold, nearest first."""
         of_account = self._of_account.get(holder.account, [])
         of_hostname = [row for row in of_account if holder.hostname in row.hostnames]
         of_all = [row for row in of_account if row.whole_account]
         of_front = self._of_front.get(holder.load_balancer, [])
         named = [self._by_id[pk] for pk in holder.policies]
-        rows = dict.fromkeys([*named, *of_hostname, *of_all, *of_front])
-        return [*own, *(self._layer(row) for row in rows)]
+        return list(dict.fromkeys([*named, *of_hostname, *of_all, *of_front]))
 
     def _layer(self, row: Policy) -> Layer:
-        rules = frozen_rules(json.dumps(row.rules, sort_keys=True))
-        return Layer(row.name, with_id(self.lists.resolved(rules, row.account_id), f"keys-{row.pk}"))
+        if row.pk not in self._layers:
+            rules = self.lists.resolved(frozen_rules(json.dumps(row.rules, sort_keys=True)), row.account_id)
+            self._layers[row.pk] = Layer(row.name, with_id(rules, f"keys-{row.pk}"))
+        return self._layers[row.pk]
 
 
 def _links(routes: QuerySet[Route]) -> Iterable[tuple[int, int]]:

@@ -41,9 +41,9 @@ def settings_of_route(row: Route) -> list[Setting]:
     text = json.dumps(row.rules, sort_keys=True) if row.rules else ""
     holder = Holder(row.load_balancer_id, row.account_id, row.hostname.name, policies.links[row.pk], text)
     layers = policies.layers(holder)
-    said = sources(layers)
-    names = policies.lists.names if effective(layers).access else {}
-    return _settings(effective(layers), lambda block, field: said[block, field], names)
+    rules, said = effective(layers), sources(layers)
+    names = policies.lists.names if rules.access else {}
+    return _settings(rules, lambda block, field: said[block, field], names)
 
 
 def _settings(
