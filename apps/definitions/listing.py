@@ -19,17 +19,8 @@ class Named(NamedTuple):
     name: str
 
 
-class ListedPool(NamedTuple):
-    """A pool that a route names, and whose it is."""
-
-    pk: int
-    name: str
-    account_id: int
-    account: Named
-
-
-class ListedPolicy(NamedTuple):
-    """A policy that a route names, and whose it is."""
+class Owned(NamedTuple):
+    """A pool or a policy that a route names, and whose it is."""
 
     pk: int
     name: str
@@ -40,7 +31,7 @@ class ListedPolicy(NamedTuple):
 class ListedShare(NamedTuple):
     """A weighted pool of a route, as `RoutePool`."""
 
-    pool: ListedPool
+    pool: Owned
     weight: int
 
 
@@ -79,7 +70,7 @@ class ListedRoute:
     assertions: list[dict[str, Any]]
     rules: dict[str, Any] | None
     shares: list[ListedShare]
-    policies: list[ListedPolicy]
+    policies: list[Owned]
 
     @property
     def account_id(self) -> int:
@@ -104,12 +95,12 @@ def listed(rows: QuerySet[Route]) -> list[ListedRoute]:
     return [_route(columns, shares[columns[0]], policies[columns[0]]) for columns in found]
 
 
-def _policies_of(ids: Iterable[int]) -> dict[int, list[ListedPolicy]]:
-    found: dict[int, list[ListedPolicy]] = defaultdict(list)
+def _policies_of(ids: Iterable[int]) -> dict[int, list[Owned]]:
+    found: dict[int, list[Owned]] = defaultdict(list)
     columns = ("route_id", "policy_id", "policy__name", "policy__account_id", "policy__account__name")
     rows = RoutePolicy.objects.filter(route__in=list(ids)).order_by("id").values_list(*columns)
     for route, pk, name, owner, account in rows:
-        found[route].append(ListedPolicy(pk, name, owner, Named(owner, account)))
+        found[route].append(Owned(pk, name, owner, Named(owner, account)))
     return found
 
 
@@ -117,11 +108,11 @@ def _shares_of(ids: Iterable[int]) -> dict[int, list[ListedShare]]:
     found: dict[int, list[ListedShare]] = defaultdict(list)
     rows = RoutePool.objects.filter(route__in=list(ids)).order_by("id").values_list(*_SHARES)
     for route, pk, pool, owner, account, weight in rows:
-        found[route].append(ListedShare(ListedPool(pk, pool, owner, Named(owner, account)), weight))
+        found[route].append(ListedShare(Owned(pk, pool, owner, Named(owner, account)), weight))
     return found
 
 
-def _route(columns: tuple[Any, ...], shares: list[ListedShare], policies: list[ListedPolicy]) -> ListedRoute:
+def _route(columns: tuple[Any, ...], shares: list[ListedShare], policies: list[Owned]) -> ListedRoute:
     pk, name, owner, account, version, manager, balancer, front, hostname_id, host, verification, *rest = columns
     path, path_kind, methods, headers, scheme, action, redirect, fixed_response, *rest = rest
     prefix_rewrite, assertions, rules, query, cookies, client_networks = rest

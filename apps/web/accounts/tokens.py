@@ -21,6 +21,7 @@ from apps.members import selectors, tokens
 from apps.web.accounts.people import may_manage, role_choices
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import confirmed
 
 SHOWN = 500
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (180, "180 days"), (365, "1 year"))
@@ -131,8 +132,7 @@ def new(request: PageRequest) -> HttpResponse:
 def revoke(request: PageRequest, pk: int) -> HttpResponse:
     """End a token, once its name was typed."""
     row = selectors.one(selectors.tokens(request.actor), pk)
-    if request.POST.get("confirm") != row.name:
-        messages.error(request, f"Type {row.name} to revoke it.")
+    if not confirmed(request, row.name, "revoke it"):
         return redirect("web:tokens")
     tokens.revoke_token(actor=request.actor, token_id=pk)
     messages.success(request, f"Token {row.name} is revoked. Applications that use it now get 401.")

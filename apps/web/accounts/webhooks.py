@@ -15,7 +15,7 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import version_sent, version_shown
+from apps.web.kit.saving import confirmed, version_sent, version_shown
 from apps.webhooks import selectors, services
 from apps.webhooks.events import ALL, CATALOGUE
 from apps.webhooks.models import Delivery, Webhook
@@ -241,8 +241,7 @@ def redeliver(request: PageRequest, pk: int, delivery: int) -> HttpResponse:
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Take an endpoint away, once its name was typed."""
     row = selectors.webhook(request.actor, pk)
-    if request.POST.get("confirm") != row.name:
-        messages.error(request, f"Type {row.name} to delete it.")
+    if not confirmed(request, row.name):
         return redirect("web:webhook", pk=pk)
     services.delete_webhook(actor=request.actor, webhook_id=pk)
     messages.success(request, f"Webhook {row.name} is deleted.")

@@ -27,6 +27,7 @@ from apps.web.capacity.rows import rows_of
 from apps.web.capacity.words import mark_of, what_happens
 from apps.web.drawing.runs import short
 from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import confirmed
 
 PER_PAGE = 50
 RUNS_SHOWN = 20
@@ -109,8 +110,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Take a test away once its name was typed; its runs stay."""
     request.actor.may_write()
     test: CapacityTest = only(capacity_tests(request.actor), pk)
-    if request.POST.get("confirm") != test.name:
-        messages.error(request, f"Type {test.name} to delete it.")
+    if not confirmed(request, test.name):
         return redirect("web:capacity-test", pk=pk)
     try:
         delete_object(

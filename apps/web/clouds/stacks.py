@@ -18,7 +18,7 @@ from apps.stacks.cloud import health
 from apps.stacks.models import StackRun
 from apps.stacks.selectors import StackState
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import deleted
+from apps.web.kit.saving import confirmed, deleted
 from apps.web.kit.worst_first import by_word
 
 RUNS_SHOWN, REVISIONS_SHOWN, STATES_SHOWN, EVENTS_SHOWN = 20, 20, 20, 200
@@ -196,8 +196,7 @@ def destroy(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, "destroy of stacks")
     request.actor.may_write()
     name = selectors.stack_state(request.actor, pk).stack.name
-    if request.POST.get("confirm") != name:
-        messages.error(request, f"Type {name} to plan the destroy.")
+    if not confirmed(request, name, "plan the destroy"):
         return redirect("web:stack", pk)
     _acting(
         request,
@@ -214,8 +213,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, "delete of stacks")
     request.actor.may_write()
     stack = selectors.stack_state(request.actor, pk).stack
-    if request.POST.get("confirm") != stack.name:
-        messages.error(request, f"Type {stack.name} to delete it.")
+    if not confirmed(request, stack.name):
         return redirect("web:stack", pk)
     gone = deleted(request, "Stack", stack, f"Stack {stack.name} is deleted; its history stays in the audit log.")
     return redirect("web:stacks") if gone else redirect("web:stack", pk)

@@ -81,6 +81,14 @@ def save_or_attach_errors(request: PageRequest, typed: Typed, attach_errors: Cal
     return None
 
 
+def confirmed(request: PageRequest, name: str, purpose: str = "delete it") -> bool:
+    """Whether somebody typed the name of what is about to go; if not, the next page says what to type."""
+    if request.POST.get("confirm") == name:
+        return True
+    messages.error(request, f"Type {name} to {purpose}.")
+    return False
+
+
 def deleted(request: PageRequest, kind: str, row: Any, done: str) -> bool:
     """Delete a row, and say on the next page that it is `done` or why it stays. Raises NotFound, Forbidden."""
     account = None if kind in PLATFORM else row.account.name

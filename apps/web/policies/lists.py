@@ -20,7 +20,7 @@ from apps.definitions.services import ban_network, lift_ban
 from apps.definitions.shapes.base.words import instant_text, read_instant
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import Typed, deleted, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, confirmed, deleted, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.policies.list_form import ENTRIES, NetworkListForm
 
 SHOWN = 200
@@ -143,8 +143,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a list that no policy and no route names any more, once its name was typed."""
     request.actor.may_write()
     row = only(network_lists(request.actor), pk)
-    if request.POST.get("confirm") != row.name:
-        messages.error(request, f"Type {row.name} to delete it.")
+    if not confirmed(request, row.name):
         return redirect("web:network-list", pk)
     gone = deleted(request, "NetworkList", row, f"List {row.name} is deleted.")
     return redirect("web:network-lists") if gone else redirect("web:network-list", pk)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -18,7 +17,7 @@ from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import Typed, deleted, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, confirmed, deleted, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.policies.form import PolicyForm
 
 SHOWN = 200
@@ -88,8 +87,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a policy that no route names any more, once its name was typed."""
     request.actor.may_write()
     row = only(policies(request.actor), pk)
-    if request.POST.get("confirm") != row.name:
-        messages.error(request, f"Type {row.name} to delete it.")
+    if not confirmed(request, row.name):
         return redirect("web:policy", pk)
     gone = deleted(request, "Policy", row, f"Policy {row.name} is deleted.")
     return redirect("web:policies") if gone else redirect("web:policy", pk)

@@ -25,7 +25,7 @@ from apps.rollouts.selectors import conditions_of
 from apps.stacks.cloud import health
 from apps.web.capacity.measured import measured
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import Typed, save, tell, two_edits, version_sent
+from apps.web.kit.saving import Typed, confirmed, save, tell, two_edits, version_sent
 from apps.web.kit.worst_first import keyset_page, severity
 from apps.web.overflow.parts import shown
 from apps.web.pools.form import PoolForm, texts_of_pool
@@ -205,8 +205,7 @@ def _form_page(request: PageRequest, form: PoolForm, pool: Pool | None) -> HttpR
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a pool that nobody uses, once its name was typed."""
     pool = _own(request, pk)
-    if request.POST.get("confirm") != pool.name:
-        messages.error(request, f"Type {pool.name} to delete it.")
+    if not confirmed(request, pool.name):
         return redirect("web:pool", pk=pk)
     try:
         delete_object(actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name)

@@ -22,6 +22,7 @@ from apps.definitions import selectors
 from apps.definitions.writing.kinds import hostnames
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import confirmed
 from apps.web.kit.worst_first import keyset_page
 
 PER_PAGE = 100
@@ -151,8 +152,7 @@ def verify(request: PageRequest, pk: int) -> HttpResponse:
 def release(request: PageRequest, pk: int) -> HttpResponse:
     """Give the name up, once it was typed."""
     row = _visible(request, pk)
-    if request.POST.get("confirm") != row.name:
-        messages.error(request, f"Type {row.name} to release it.")
+    if not confirmed(request, row.name, "release it"):
         return redirect("web:hostname", pk=pk)
     try:
         hostnames.release(actor=request.actor, hostname_id=row.pk, reason=request.POST.get("reason", "")[:400])

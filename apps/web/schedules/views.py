@@ -26,6 +26,7 @@ from apps.schedules import selectors, services
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.schedules.triggers.services import GRACE_S
 from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import confirmed
 from apps.web.schedules.rows import FILTERS, STATES, last_runs, listed, narrowed, page_of, page_of_runs
 from apps.web.schedules.triggers import GRACES
 from apps.web.schedules.words import (
@@ -250,8 +251,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Take it away with its history, once its name was typed."""
     row = only(visible_schedules(request.actor), pk)
     request.actor.may_write()
-    if request.POST.get("confirm") != row.name:
-        messages.error(request, f"Type {row.name} to delete it.")
+    if not confirmed(request, row.name):
         return redirect("web:schedule", pk=pk)
     try:
         delete_object(
