@@ -12,9 +12,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
 from apps.definitions.selectors import only
 from apps.fleet import selectors as topology
-from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import save_form, version_shown
 from apps.web.kit.shape_forms import ShapeForm
 
 BACK = {"web:stacks": "Stacks", "web:cloud-accounts": "Cloud accounts", "web:static-ips": "Static IPs"}
@@ -72,17 +71,9 @@ def _edit(request: PageRequest, form_class: Any, stored: Any, back: str, to: str
     """Show the form, or store what was typed and go on."""
     request.actor.may_write()
     form: ObjectForm = form_class(request.POST or None, actor=request.actor, stored=stored)
-    if form.is_bound and form.is_valid():
-        typed = Typed(
-            kind=form.kind,
-            row=stored,
-            name=form.cleaned_data.get("/name", ""),
-            spec=form.spec(),
-            version=version_sent(request) if stored else None,
-        )
-        if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
-            tell(request, typed, saved, f"{form.noun[0].upper()}{form.noun[1:]} {saved.name} is saved.")
-            return redirect(to, saved.pk) if to != back else redirect(to)
+    noun = f"{form.noun[0].upper()}{form.noun[1:]}"
+    if saved := save_form(request, form, form.kind, stored, form.spec, lambda row: f"{noun} {row.name} is saved."):
+        return redirect(to, saved.pk) if to != back else redirect(to)
     words = BACK[back]
     context = {
         "form": form,

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.definitions.services import PLATFORM, confirming, delete_object, save_object
 from apps.web.kit.edit_conflicts import edit_conflict
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, show
 
 
@@ -79,6 +81,31 @@ def save_or_attach_errors(request: PageRequest, typed: Typed, attach_errors: Cal
     except Invalid as error:
         attach_errors(error)
     return None
+
+
+def save_form(
+    request: PageRequest,
+    form: forms.Form,
+    kind: str,
+    row: Any,
+    spec: Callable[[], dict[str, Any]],
+    done: Callable[[Any], str],
+) -> Any | None:
+    """The stored row, which the next page says is `done`; None where nothing was sent, or the form says why not."""
+    if not (form.is_bound and form.is_valid()):
+        return None
+    typed = Typed(
+        kind=kind,
+        row=row,
+        name=form.cleaned_data.get("/name", ""),
+        account=form.cleaned_data.get("/account") or None,
+        spec=spec(),
+        version=version_sent(request) if row else None,
+    )
+    saved = save_or_attach_errors(request, typed, lambda error: attach_errors(form, error))
+    if saved is not None:
+        tell(request, typed, saved, done(saved))
+    return saved
 
 
 def confirmed(request: PageRequest, name: str, purpose: str = "delete it") -> bool:

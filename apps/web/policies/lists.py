@@ -18,9 +18,8 @@ from apps.definitions.models import NetworkList
 from apps.definitions.selectors import network_lists, only
 from apps.definitions.services import ban_network, lift_ban
 from apps.definitions.shapes.base.words import instant_text, read_instant
-from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import Typed, confirmed, deleted, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import confirmed, deleted, save_form, version_shown
 from apps.web.policies.list_form import ENTRIES, NetworkListForm
 
 SHOWN = 200
@@ -75,19 +74,8 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 def _form(request: PageRequest, stored: NetworkList | None) -> HttpResponse:
     request.actor.may_write()
     form = NetworkListForm(request.POST or None, stored=stored, actor=request.actor)
-    if form.is_bound and form.is_valid():
-        typed = Typed(
-            kind="NetworkList",
-            row=stored,
-            name=form.cleaned_data.get("/name", ""),
-            account=form.cleaned_data.get("/account") or None,
-            spec=form.spec(),
-            version=version_sent(request) if stored else None,
-        )
-        saved = save_or_attach_errors(request, typed, lambda invalid: attach_errors(form, invalid))
-        if saved is not None:
-            tell(request, typed, saved, f"List {saved.name} is saved. Nodes follow it moments later, without a reload.")
-            return redirect("web:network-list", saved.pk)
+    if saved := save_form(request, form, "NetworkList", stored, form.spec, _saved):
+        return redirect("web:network-list", saved.pk)
     context: dict[str, Any] = {
         "form": form,
         "entries_field": form[ENTRIES],
@@ -95,6 +83,10 @@ def _form(request: PageRequest, stored: NetworkList | None) -> HttpResponse:
         "version": version_shown(request, stored),
     }
     return show(request, "pages/network_lists/form.html", context, status=422 if form.is_bound else 200)
+
+
+def _saved(row: NetworkList) -> str:
+    return f"List {row.name} is saved. Nodes follow it moments later, without a reload."
 
 
 @require_POST

@@ -15,9 +15,8 @@ from apps.definitions.previewing.effective_rules import settings_of_policy
 from apps.definitions.selectors import only, policies, routes
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
-from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import Typed, confirmed, deleted, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import confirmed, deleted, save_form, version_shown
 from apps.web.policies.form import PolicyForm
 
 SHOWN = 200
@@ -64,21 +63,14 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 def _form(request: PageRequest, stored: Policy | None) -> HttpResponse:
     request.actor.may_write()
     form = PolicyForm(request.POST or None, stored=stored, actor=request.actor)
-    if form.is_bound and form.is_valid():
-        typed = Typed(
-            kind="Policy",
-            row=stored,
-            name=form.cleaned_data.get("/name", ""),
-            account=form.cleaned_data.get("/account") or None,
-            spec=form.spec(),
-            version=version_sent(request) if stored else None,
-        )
-        saved = save_or_attach_errors(request, typed, lambda invalid: attach_errors(form, invalid))
-        if saved is not None:
-            tell(request, typed, saved, f"Policy {saved.name} is saved. Its routes follow it moments later.")
-            return redirect("web:policy", saved.pk)
+    if saved := save_form(request, form, "Policy", stored, form.spec, _saved):
+        return redirect("web:policy", saved.pk)
     context: dict[str, Any] = {"form": form, "stored": stored, "version": version_shown(request, stored)}
     return show(request, "pages/policies/form.html", context, status=422 if form.is_bound else 200)
+
+
+def _saved(row: Policy) -> str:
+    return f"Policy {row.name} is saved. Its routes follow it moments later."
 
 
 @require_POST

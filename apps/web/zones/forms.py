@@ -16,7 +16,7 @@ from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, save_form, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_forms import ShapeForm
 
 SOURCES = (("values", "These values"), ("static_ip", "A static IP"), ("load_balancer", "A load balancer"))
@@ -70,19 +70,14 @@ def _zone(request: PageRequest, stored: Zone | None) -> HttpResponse:
     operators_only(request.actor, "zones")
     request.actor.may_write()
     form = ZoneForm(request.POST or None, stored=stored, names={"stack": stacks(request.actor)})
-    if form.is_bound and form.is_valid():
-        typed = Typed(
-            kind="Zone",
-            row=stored,
-            name=form.cleaned_data.get("/name", ""),
-            spec=form.spec(),
-            version=version_sent(request) if stored else None,
-        )
-        if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
-            tell(request, typed, saved, f"Zone {saved.domain} is managed here. Its records are being written.")
-            return redirect("web:zone", saved.pk)
+    if saved := save_form(request, form, "Zone", stored, form.spec, _saved):
+        return redirect("web:zone", saved.pk)
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
     return show(request, "pages/zones/form.html", context, status=422 if form.is_bound else 200)
+
+
+def _saved(row: Zone) -> str:
+    return f"Zone {row.domain} is managed here. Its records are being written."
 
 
 @page
