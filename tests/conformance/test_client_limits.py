@@ -167,6 +167,7 @@ def test_a_burst_bounds_each_second(proxy: RenderedProxy) -> None:
         assert found == [200, 200, 429, 429]
 
 
+@pytest.mark.slow(reason="a tarpit holds a client for five seconds")
 def test_a_drop_and_a_tarpit_give_no_quick_answer(proxy: RenderedProxy) -> None:
     assert statuses(proxy, "dropped", 3) == [200] * 3
     with pytest.raises((TimeoutError, ConnectionError)):  # the client is not even told that the connection is gone
@@ -177,6 +178,7 @@ def test_a_drop_and_a_tarpit_give_no_quick_answer(proxy: RenderedProxy) -> None:
     assert time.monotonic() - started > 4
 
 
+@pytest.mark.slow(reason="no ban is shorter than ten seconds")
 def test_who_is_over_the_limit_too_often_is_banned_and_comes_back(proxy: RenderedProxy) -> None:
     assert statuses(proxy, "banned", 6) == [200, 200, 200, 429, 429, 429]
     proxy.command("clear table st_clients_minute")

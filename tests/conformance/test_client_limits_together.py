@@ -30,6 +30,7 @@ def test_nodes_that_only_look_at_their_own_counts_admit_too_many() -> None:
     assert found.error > 10 * GOAL, found
 
 
+@pytest.mark.slow(reason="sixteen requests, each known to the other nodes before the next")
 def test_four_nodes_bound_together_what_a_client_has_under_way() -> None:
     """Eight requests at once on four nodes; five may be under way, and there is room again when they have ended."""
     rules = Rules(client_limit=ClientLimit(in_flight=5))

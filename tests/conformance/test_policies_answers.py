@@ -86,7 +86,12 @@ def environment(directory: Path) -> Iterator[RenderedProxy]:
     with answering(serve) as one, answering(lambda _: time.sleep(3)) as three, answering(HANGING_UP) as four:
         ports = {SERVES: one, CLOSED: 9, SILENT: three, HANGS_UP: four}
         pools = tuple(
-            pool(number, servers=(server(number, address="127.0.0.1", port=port),), server_timeout_ms=1500)
+            pool(
+                number,
+                servers=(server(number, address="127.0.0.1", port=port),),
+                server_timeout_ms=1500,
+                connect_timeout_ms=200,
+            )
             for number, port in ports.items()
         )
         compilation = compile_snapshot(snapshot(served, pools=pools, local_development=True))
@@ -106,6 +111,7 @@ def ask(proxy: RenderedProxy, name: str, path: str = "/", method: str = "GET") -
     return proxy.ask("lst-1", f"{name}.example", path, method)
 
 
+@pytest.mark.slow(reason="a server is silent for a second and a half")
 def test_errors_of_the_balancer_itself_have_the_page(proxy: RenderedProxy) -> None:
     answer = ask(proxy, "own", "/closed")
     assert (answer.status, answer.headers["content-type"]) == (503, "text/html")
@@ -116,6 +122,7 @@ def test_errors_of_the_balancer_itself_have_the_page(proxy: RenderedProxy) -> No
     assert "x-spillway-type" not in answer.headers
 
 
+@pytest.mark.slow(reason="a server is silent for a second and a half")
 def test_each_route_has_its_own_page_and_media_type_and_others_have_none(proxy: RenderedProxy) -> None:
     short, plain = ask(proxy, "short", "/closed"), ask(proxy, "plain", "/closed")
     assert (short.body.rstrip("\n"), short.headers["content-type"]) == ("503: later", "text/plain; charset=utf-8")
@@ -184,6 +191,7 @@ def test_requests_without_a_body_and_buffered_ones_go_through(proxy: RenderedPro
     assert send(proxy, "waits", 50_000, chunked=False)[0] == 200
 
 
+@pytest.mark.slow(reason="a server is silent for a second and a half")
 def test_a_route_has_its_own_time_for_the_response(proxy: RenderedProxy) -> None:
     begin = time.monotonic()
     assert ask(proxy, "quick", "/silent").status == 504

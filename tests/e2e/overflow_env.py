@@ -123,6 +123,10 @@ class Node:
                 found[words["key"]] = int(words["gpc0_rate(10000)"])
         return found
 
+    def wait_answers(self) -> None:
+        """Until its worker does."""
+        wait_until(lambda: self.command("show info") != "", f"{self.facts.id} answers")
+
     def kill(self) -> None:
         """End master and worker at once, as a machine that loses power."""
         if self.process is not None:
@@ -315,7 +319,7 @@ class OverflowEnv:
         Whoever was checked before it had started would be checked again a second later: its nodes are told sooner.
         """
         for node in self.all_nodes():
-            wait_until(lambda node=node: node.command("show info") != "", f"{node.facts.id} answers")
+            node.wait_answers()
         for node in self.all_nodes():
             for name in node.down():
                 node.command(f"set server {name} health up")
@@ -325,6 +329,22 @@ class OverflowEnv:
     def neighbours(self, node: Node) -> list[Node]:
         """The nodes of the same region."""
         return next(nodes for nodes in self.nodes if node in nodes)
+
+    def peers_of(self, node: Node) -> list[Node]:
+        """Those with which a node exchanges what it counted, itself among them: for TCP the nodes of all regions."""
+        return self.all_nodes() if self.pool_changes.get("protocol") is Protocol.TCP else self.neighbours(node)
+
+    def start_all(self) -> None:
+        """Start every node, peers one after another.
+
+        Two that call each other at the same moment both hang up (`coll=1` in `show peers`) and try again seconds later.
+        """
+        for index, nodes in enumerate(self.nodes):
+            bundle = self.bundle(index)
+            for node in nodes:
+                self.start(node, bundle)
+                if len(self.peers_of(node)) > 1:
+                    node.wait_answers()
 
     def all_nodes(self) -> list[Node]:
         """Every node of every region."""
@@ -389,9 +409,7 @@ def in_ten_seconds(bundle: Bundle) -> Bundle:
 
 def _is_ready(node: Node, env: OverflowEnv) -> bool:
     peers = node.command("show peers")
-    together = env.all_nodes() if env.pool_changes.get("protocol") is Protocol.TCP else env.neighbours(node)
-    others = len(together) - 1
-    return peers.count("state=EST") >= others and not node.down()
+    return peers.count("state=EST") >= len(env.peers_of(node)) - 1 and not node.down()
 
 
 @contextmanager
@@ -420,10 +438,7 @@ def regions(
         for setup in setups:
             env.nodes.append([_node(root, number := number + 1) for _ in range(setup.nodes)])
         stack.callback(lambda: list(map(Node.kill, env.all_nodes())))
-        for index, nodes in enumerate(env.nodes):
-            bundle = env.bundle(index)
-            for node in nodes:
-                env.start(node, bundle)
+        env.start_all()
         env.wait_ready()
         yield env
 

@@ -198,6 +198,7 @@ def test_claims_invitations_tokens_webhooks_and_small_calls_refuse_them(ordered:
 
 
 @SHORT_OR_WHOLE
+@pytest.mark.slow(reason="renders a form again for each of a dozen values of every fourth field")
 def test_forms_refuse_them(tutorial_env: Actor, wire: Wire, whole: bool) -> None:
     client = client_of(tutorial_env)
     client.raise_request_exception = False
