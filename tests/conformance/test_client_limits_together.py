@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
-import time
 from collections import Counter
 
 import pytest
 
 from apps.compiler.model.policy import ClientLimit, Rules
+from apps.compiler.targets.haproxy.policies.client_in_flight import TABLE
 from tests.bench.client_limits import LIMIT, Result, measure
 from tests.e2e.overflow_env import Node, OverflowEnv, RegionSetup, regions, wait_until
 
@@ -39,6 +40,16 @@ def test_four_nodes_bound_together_what_a_client_has_under_way() -> None:
             statuses = at_once(env, 8)
             assert (statuses[200], statuses[429]) == (5, 3)
             wait_until(lambda: all(node.ask().status == 200 for node in env.nodes[0]), "there is room again")
+            wait_until(lambda: agreed(env), "all nodes know of it")
+
+
+PUBLISHED = re.compile(r"key=(\S+) .*gpt0=([0-9]+)")
+
+
+def agreed(env: OverflowEnv) -> bool:
+    """Whether all nodes believe the same of what each of them has under way."""
+    tables = [node.command(f"show table {TABLE}") for node in env.nodes[0]]
+    return len({frozenset(PUBLISHED.findall(table)) for table in tables}) == 1
 
 
 def at_once(env: OverflowEnv, count: int) -> Counter[int]:
@@ -54,7 +65,7 @@ def at_once(env: OverflowEnv, count: int) -> Counter[int]:
         for number, thread in enumerate(threads, 1):
             thread.start()
             wait_until(lambda so_far=number: env.gate.waiting + len(found) == so_far, "it waits or is answered")
-            time.sleep(0.1)  # peers learn of it
+            wait_until(lambda: agreed(env), "all nodes know of it")
     for thread in threads:
         thread.join()
     return Counter(found)
