@@ -13,7 +13,7 @@ import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Snapshot
-from apps.compiler.model.servers import AgentCheck, CheckKind, HttpVersion, OutlierEjection
+from apps.compiler.model.servers import AgentCheck, CheckKind, OutlierEjection
 from apps.compiler.model.shared import HealthCheck, Protocol
 from tests.e2e.rendered_proxy import running
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
@@ -148,42 +148,6 @@ def test_a_check_of_a_protocol_tells_a_server_that_is_well_from_one_that_answers
     for talk, state in zip(PLAIN[kind], ("UP", "DOWN"), strict=True):
         with talking(talk) as port:
             state_of(fleet_of(port, check, Protocol.TCP), tmp_path, state)
-
-
-def test_a_check_of_grpc_looks_into_the_answer(tmp_path: Path) -> None:
-    grpc = pytest.importorskip("grpc")
-    futures = pytest.importorskip("concurrent.futures")
-    answer, asked = [1], []
-
-    class Health(grpc.GenericRpcHandler):  # type: ignore[misc,name-defined]
-        """Says SERVING or not."""
-
-        def service(self, call: Any) -> Any:
-            """The one method that there is."""
-
-            def check(request: bytes, _: Any) -> bytes:
-                asked.append((call.method, request))
-                return bytes((8, answer[0]))
-
-            return grpc.unary_unary_rpc_method_handler(check)
-
-    grpc_server = grpc.server(futures.ThreadPoolExecutor(2))
-    grpc_server.add_generic_rpc_handlers((Health(),))
-    port = grpc_server.add_insecure_port("127.0.0.1:0")
-    grpc_server.start()
-    try:
-        check = HealthCheck(kind=CheckKind.GRPC, service="shop.v1.Orders", **(TIMES | {"timeout_ms": 1000}))
-        compiled = compile_snapshot(fleet_of(port, check, http_version=HttpVersion.HTTP2))
-        with running(compiled.output, tmp_path) as proxy:
-            proxy.until(lambda: bool(asked), "it was asked")
-            proxy.until_checked("srv-1", "UP")
-            answer[0] = 2
-            proxy.until_checked("srv-1", "DOWN")
-            answer[0] = 1
-            proxy.until_checked("srv-1", "UP")
-    finally:
-        grpc_server.stop(None)
-    assert asked[0] == ("/grpc.health.v1.Health/Check", b"\n\x0eshop.v1.Orders")
 
 
 def test_an_agent_says_how_much_its_server_takes(tmp_path: Path) -> None:

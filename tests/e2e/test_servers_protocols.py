@@ -1,4 +1,4 @@
-"""What is spoken with servers through real HAProxy: gRPC, PROXY protocol, WebSocket, Host, backups, bounds."""
+"""What is spoken with servers through real HAProxy: PROXY protocol, WebSocket, Host, backups, bounds."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Snapshot
-from apps.compiler.model.servers import Connections, HttpVersion, ProxyProtocol, Retries, RetryOn, ServerTls, Verify
+from apps.compiler.model.servers import Connections, ProxyProtocol, Retries, RetryOn
 from tests.e2e.overflow_env import RegionSetup, regions
 from tests.e2e.rendered_proxy import RenderedProxy, echo_servers, running
 from tests.e2e.test_servers_checks import Talk, talking
-from tests.e2e.tls_servers import Authority
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
@@ -40,53 +39,6 @@ def proxied(directory: Path, fleet: Snapshot) -> Iterator[RenderedProxy]:
     assert compilation.left_out == ()
     with running(compilation.output, directory) as proxy:
         yield proxy
-
-
-class _Echo:
-    """gRPC methods of the four kinds, on bytes, and trailers."""
-
-    def __init__(self, grpc: Any) -> None:
-        self.grpc = grpc
-
-    def service(self, call: Any) -> Any:
-        """By the last word of the path."""
-
-        def unary(request: Any, context: Any) -> bytes:
-            context.set_trailing_metadata((("x-trailer", "end"),))
-            return bytes(request) if isinstance(request, bytes) else b"".join(request)
-
-        def stream(request: Any, _: Any) -> Iterator[bytes]:
-            parts = [request] * 3 if isinstance(request, bytes) else request
-            yield from parts
-
-        kind = call.method.rpartition("/")[2]
-        return getattr(self.grpc, f"{kind}_rpc_method_handler")(unary if kind.endswith("unary") else stream)
-
-
-@pytest.mark.parametrize("by_tls", [False, True])
-def test_grpc_goes_through_with_streams_and_trailers(tmp_path: Path, by_tls: bool) -> None:
-    grpc = pytest.importorskip("grpc")
-    futures = pytest.importorskip("concurrent.futures")
-    authority = Authority()
-    grpc_server = grpc.server(futures.ThreadPoolExecutor(4))
-    grpc_server.add_generic_rpc_handlers((_Echo(grpc),))
-    pem = authority.signed("orders.example").encode()
-    key = pem[pem.index(b"-----BEGIN PRIVATE") :]
-    shown = grpc.ssl_server_credentials([(key, pem)])
-    port = grpc_server.add_secure_port("127.0.0.1:0", shown) if by_tls else grpc_server.add_insecure_port("127.0.0.1:0")
-    grpc_server.start()
-    tls = ServerTls(Verify.CA, authority.pem, "orders.example") if by_tls else None
-    try:
-        with proxied(tmp_path, fleet_of(port, http_version=HttpVersion.HTTP2, server_tls=tls)) as proxy:
-            options = [("grpc.default_authority", HOST)]
-            with grpc.insecure_channel(f"127.0.0.1:{proxy.ports['lst-1']}", options) as channel:
-                answer, call = channel.unary_unary("/s/unary_unary").with_call(b"one", timeout=30)
-                assert (answer, dict(call.trailing_metadata())["x-trailer"]) == (b"one", "end")
-                assert list(channel.unary_stream("/s/unary_stream")(b"x", timeout=30)) == [b"x"] * 3
-                assert channel.stream_unary("/s/stream_unary")(iter([b"a", b"b"]), timeout=30) == b"ab"
-                assert list(channel.stream_stream("/s/stream_stream")(iter([b"a", b"b"]), timeout=30)) == [b"a", b"b"]
-    finally:
-        grpc_server.stop(None)
 
 
 def heard(found: list[bytes]) -> Talk:
