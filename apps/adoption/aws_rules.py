@@ -138,12 +138,16 @@ def _redirect(config: Block) -> Iterator[tuple[str, Any]]:
         yield "host", _plain(words["Host"], "host")
     usual = (OWN["Port"], DEFAULT_PORTS.get(words["Protocol"], ""))
     if words["Port"] not in usual and not (words["Protocol"] == OWN["Protocol"] and words["Port"] in ("80", "443")):
-        raise Unsaid(f"It redirects to port {words['Port']}, but redirects use the port of the scheme.")
+        yield "port", int(words["Port"])
     if words["Path"] != OWN["Path"]:
         yield "path", _plain(words["Path"], "path")
-    if words["Query"] not in (OWN["Query"], ""):
-        raise Unsaid("It changes the query, but redirects only keep it or drop it.")
-    yield "keep_query", str(config.get("Query", OWN["Query"])) == OWN["Query"]
+    query = str(config.get("Query", OWN["Query"]))
+    added = query.removeprefix(OWN["Query"]).removeprefix("&")
+    if "#{" in added:
+        raise Unsaid("It makes the query of parts of the old one, but redirects only keep it, drop it or add to it.")
+    yield "keep_query", query.startswith(OWN["Query"])
+    if added:
+        yield "query", added
 
 
 def _plain(text: str, what: str) -> str:

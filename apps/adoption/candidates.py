@@ -34,6 +34,6 @@ class Candidate:
 def scheme_of(action: Mapping[str, Any]) -> dict[str, str]:
     """The scheme of a route whose redirect changes the scheme alone: for both it would lead to itself."""
     redirect = action.get("redirect") or {}
-    changes_more = redirect.get("host") or redirect.get("path")
+    changes_more = any(redirect.get(part) for part in ("host", "path", "port", "prefix"))
     others = {"https": {"scheme": "http"}, "http": {"scheme": "https"}}
     return {} if changes_more else others.get(str(redirect.get("scheme")), {})

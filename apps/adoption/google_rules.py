@@ -133,7 +133,7 @@ def _aborted(action: Block) -> int | None:
 
 def _redirect(redirect: Block) -> tuple[tuple[str, Any], ...]:
     if redirect.get("prefixRedirect"):
-        raise Unsaid("It redirects to a prefix, but a redirect keeps the path or sets a whole path.")
+        raise Unsaid("It redirects to a prefix, which is not read into a redirect yet.")
     code = CODES.get(redirect.get("redirectResponseCode", "MOVED_PERMANENTLY_DEFAULT"), 0)
     if code not in REDIRECT_CODES:
         raise Unsaid(f"It redirects with {redirect.get('redirectResponseCode')}.")

@@ -258,8 +258,11 @@ def _say_check(check: HealthCheck) -> str:
 
 def _say_redirect(redirect: Redirect) -> str:
     scheme = f"{redirect.scheme}://" if redirect.scheme else ""
-    where = f"{scheme}{redirect.host or ('same host' if scheme else '')}{redirect.path or ''}" or "same place"
-    return f"{redirect.code} to {where}" + ("" if redirect.keep_query else " without the query")
+    port = f":{redirect.port}" if redirect.port else ""
+    path = redirect.path or (f"{redirect.prefix.rstrip('/')}/…" if redirect.prefix else "")
+    where = f"{scheme}{redirect.host or ('same host' if scheme or port else '')}{port}{path}" or "same place"
+    query = "" if redirect.keep_query else " without the query"
+    return f"{redirect.code} to {where}{query}" + (f" with {redirect.query}" if redirect.query else "")
 
 
 def _say_response(answer: FixedResponse) -> str:

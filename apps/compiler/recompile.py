@@ -18,7 +18,8 @@ from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.shared import LoadBalancer, PathKind, Route
 from apps.compiler.questions.loops import may_loop
 from apps.compiler.routing import is_conditional
-from apps.compiler.targets.haproxy.maps import GROUP, action_of, key_of, map_path
+from apps.compiler.targets.haproxy.actions import action_of
+from apps.compiler.targets.haproxy.maps import GROUP, key_of, map_path
 from apps.compiler.targets.haproxy.policies.attach import rules_map
 from apps.compiler.targets.haproxy.policies.client_limit import limits_map
 from apps.compiler.targets.haproxy.verify import config_verification
@@ -91,7 +92,8 @@ def _same_rules(before: LoadBalancer, after: LoadBalancer) -> bool:
 
 def _is_plain(route: Route) -> bool:
     """Whether the route lives in maps alone and splits among no more pools than every frontend is ready for."""
-    special = (is_conditional(route), route.scheme, route.fixed_response, route.prefix_rewrite)
+    prefix = route.redirect.prefix if route.redirect else route.prefix_rewrite
+    special = (is_conditional(route), route.scheme, route.fixed_response, prefix)
     return not any(each not in (None, False) for each in special) and len(route.pools) <= 2
 
 

@@ -17,7 +17,7 @@ from apps.compiler.model.policy import (
     Rules,
     SecurityHeaders,
 )
-from apps.compiler.model.shared import Protocol
+from apps.compiler.model.shared import Protocol, Redirect
 from apps.compiler.policies import rule_set
 from apps.compiler.questions.trace import Question, trace
 from tests.e2e.rendered_proxy import Answer, RenderedProxy, echo_servers, running
@@ -62,7 +62,8 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
     """One route for each case, `<case>.example`, and `plain.example` with no rules at all."""
     sets = {name: rule_set(rules) for name, rules in CASES.items()}
     routes = [route(number, hostname=f"{name}.example", rule_set=sets[name].id) for number, name in enumerate(sets, 2)]
-    served = replace(front(route(1, hostname="plain.example"), *routes), rule_sets=tuple(sets.values()))
+    away = route(90, "rewrite.example", "/away", rule_set=sets["rewrite"].id, redirect=Redirect(308, port=8443))
+    served = replace(front(route(1, hostname="plain.example"), *routes, away), rule_sets=tuple(sets.values()))
     directory: Path = tmp_path_factory.mktemp("policies")
     with echo_servers(1) as ports:
         pools = (pool(1, servers=(server(1, address="127.0.0.1", port=ports[0]),)),)
@@ -149,6 +150,10 @@ def test_servers_get_another_host_and_path_and_no_query(proxy: RenderedProxy) ->
     assert answer.json["path"] == "/all%20of/it"
     assert got(answer, "host") == ["inside.example.com"]
     assert got(answer, "x-forwarded-host") == ["rewrite.example"]
+
+
+def test_a_redirect_is_made_of_what_was_asked_for_and_not_of_a_rewrite(proxy: RenderedProxy) -> None:
+    assert ask(proxy, "rewrite", path="/away?b=c").headers["location"] == "http://rewrite.example:8443/away?b=c"
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,11 @@ REDIRECTS = (
     Redirect(302, host="b.example"),
     Redirect(307, path="/there", keep_query=False),
     Redirect(308, scheme="https", host="c.example", path="/x"),
+    Redirect(303, port=8443, query="a=1&b=%7C"),
+    Redirect(302, scheme="https", port=8443, keep_query=False, query="only"),
+    Redirect(302, host="d.example", port=80, query="more"),
+    Redirect(301, prefix="/moved/to"),
+    Redirect(301, prefix="/", port=443),
 )
 
 
@@ -43,7 +48,7 @@ def _random_route(dice: random.Random, number: int) -> Route:
         number,
         dice.choice(HOSTS),
         dice.choice(PATHS),
-        path_kind=dice.choice((PathKind.EXACT, PathKind.PREFIX)),
+        path_kind=PathKind.PREFIX if redirect and redirect.prefix else dice.choice((PathKind.EXACT, PathKind.PREFIX)),
         methods=dice.choice([(), (), ("GET",)]),
         headers=dice.choice([(), (), CANARY]),
         pools=(),

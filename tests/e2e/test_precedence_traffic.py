@@ -42,6 +42,7 @@ def _world(ports: list[int]) -> Snapshot:
         route(3, "r.example", "/old", redirect=Redirect(301, "https", "new.example", "/new")),
         route(4, "r.example", "/host", redirect=Redirect(302, host="new.example", keep_query=False)),
         route(5, "r.example", "/scheme", redirect=Redirect(308, "https"), scheme="http"),
+        route(14, "r.example", "/prefix", redirect=Redirect(307, port=8443, prefix="/new", query="from=%25old")),
         route(12, "a.example", "/secure", redirect=Redirect(308, "https"), scheme="http"),
         route(13, "a.example", "/secure"),
         route(6, "f.example", "/", fixed_response=FixedResponse(418, body=BODY)),
@@ -109,8 +110,20 @@ def test_moving_a_weight_is_one_change_of_a_map(proxy: RenderedProxy, ports: lis
     ("path", "status", "location"),
     [
         ("/old/x?q=1", 301, "https://new.example/new?q=1"),
-        ("/host/x?q=1", 302, "http://new.example/host/x"),
+        ("/host/x?q=1", 302, "http://new.example:8080/host/x"),
         ("/scheme/x", 308, "https://r.example/scheme/x"),
+        ("/prefix/x?q=1", 307, "http://r.example:8443/new/x?q=1&from=%25old"),
+        ("/prefix", 307, "http://r.example:8443/new?from=%25old"),
+        (
+            "/prefix//evil.example/%0d%0aX-Evil:%201",
+            307,
+            "http://r.example:8443/new//evil.example/%0d%0aX-Evil:%201?from=%25old",
+        ),
+        (
+            r"/prefix/\evil.example/%[src]?%[src]&${HOME}|9|",
+            307,
+            r"http://r.example:8443/new/\evil.example/%[src]?%[src]&${HOME}|9|&from=%25old",
+        ),
     ],
 )
 def test_a_redirect_takes_what_it_does_not_say_from_the_request(
@@ -118,6 +131,7 @@ def test_a_redirect_takes_what_it_does_not_say_from_the_request(
 ) -> None:
     answer = proxy.ask("lst-1", "r.example:8080", path)
     assert (answer.status, answer.headers["location"]) == (status, location)
+    assert "x-evil" not in answer.headers
 
 
 def test_a_fixed_response_arrives_as_written_whatever_signs_are_in_it(proxy: RenderedProxy) -> None:

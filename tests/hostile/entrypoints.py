@@ -163,6 +163,7 @@ def route_form(field: Field, value: Any) -> dict[str, Any]:
         data |= {f"{rows}-TOTAL_FORMS": "1", f"{rows}-INITIAL_FORMS": "0"}
         data |= {f"{rows}-0-{name}": typed(entry) for name, entry in spec[rows][0].items()}
     data["client_networks"] = typed(spec["client_networks"][0])
+    data["policies"] = typed(spec["policies"][0])
     if action == "pools":
         data |= {f"pools-0-{name}": typed(entry) for name, entry in part[0].items()}
     prefix = {"redirect": "redirect", "fixed_response": "fixed"}.get(action)

@@ -44,6 +44,7 @@ from tests.hostile.legal import (
     is_network,
     is_path,
     is_pattern,
+    is_query,
     is_record_value,
     local_time,
     maybe,
@@ -258,9 +259,17 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             "rules": None,
             "prefix_rewrite": None,
             "action": {
-                "redirect": {"code": 301, "scheme": "https", "host": "b.example", "path": "/x", "keep_query": True}
+                "redirect": {
+                    "code": 301, "scheme": "https", "host": "b.example", "path": "/x", "keep_query": True, "port": 8443,
+                    "query": "from=old",
+                }
             },
         },
+    ),
+    "redirect_prefix": (
+        "Route",
+        ROUTE
+        | {"rules": None, "prefix_rewrite": None, "action": {"redirect": {"code": 308, "prefix": "/x"}}},
     ),
     "fixed_response": (
         "Route",
@@ -397,7 +406,8 @@ RULES: dict[str, Legal] = {
     "assertions/headers/value": header_value,
     "prefix_rewrite": is_path,
     "code": lambda value: value in (301, 302, 303, 307, 308) and type(value) is int,
-    "scheme": one_of("http", "https"), "redirect/host": one_host, "keep_query": boolean, "status": whole(200, 599),
+    "scheme": one_of("http", "https"), "redirect/host": one_host, "redirect/port": whole(1, 65535),
+    "redirect/prefix": is_path, "redirect/query": is_query, "keep_query": boolean, "status": whole(200, 599),
     "content_type": text(128, r"[a-z0-9.+-]+/[a-z0-9.+-]+(; ?charset=[a-z0-9-]+)?"), "body": body,
     "assertions/path": is_path, "assertions/host": maybe(one_host), "expect/pool": REFERENCE, "expect/route": NAME,
     "expect/status": whole(200, 599),

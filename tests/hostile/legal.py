@@ -92,6 +92,11 @@ def check_path(value: Any) -> bool:
     return is_path(before) and bool(re.fullmatch(r"[A-Za-z0-9._~=&-]*", query))
 
 
+def is_query(value: Any) -> bool:
+    """A query without its question mark: signs that stand for themselves, others encoded."""
+    return text(256, r"([A-Za-z0-9._~:@!/+=&-]|%[2-9A-F][0-9A-F])+")(value)
+
+
 def is_literal(value: Any) -> bool:
     """An IP address as Python itself writes it."""
     try:

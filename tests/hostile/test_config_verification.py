@@ -48,6 +48,8 @@ CASES: dict[str, tuple[str, Case]] = {
     "header value": ("v", lambda text: _route(headers=(ValueCondition("X-A", ValueMatch.EQUALS, text),))),
     "redirect host": ("b.example", lambda text: _route(redirect=Redirect(301, host=text))),
     "redirect path": ("/x", lambda text: _route(redirect=Redirect(301, host="b.example", path=text))),
+    "redirect prefix": ("/x", lambda text: _route(path="/a", redirect=Redirect(301, host="c.example", prefix=text))),
+    "redirect query": ("a=1", lambda text: _route(redirect=Redirect(301, "https", query=text))),
     "redirect scheme": ("https", lambda text: _route(redirect=Redirect(301, scheme=text))),
     "content type": ("text/html", lambda text: _route(fixed_response=FixedResponse(200, text, "x"))),
     "body": ("x", lambda text: _route(fixed_response=FixedResponse(200, body=text))),

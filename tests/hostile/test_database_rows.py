@@ -28,6 +28,7 @@ from tests.hostile.legal import (
     header_value,
     is_host,
     is_path,
+    is_query,
     maybe,
     one_host,
     server_address,
@@ -86,6 +87,22 @@ COLUMNS: dict[str, tuple[Write, Legal]] = {
             "redirect", lambda v: {"code": 301, "scheme": None, "host": None, "path": v, "keep_query": True}, "moved"
         ),
         is_path,
+    ),
+    "redirect prefix": (
+        _route(
+            "redirect",
+            lambda v: {"code": 301, "scheme": None, "host": "b.example", "path": None, "prefix": v},
+            "moved",
+        ),
+        is_path,
+    ),
+    "redirect port": (
+        _route("redirect", lambda v: {"code": 301, "scheme": None, "host": "b.example", "port": v}, "moved"),
+        whole(1, 65535),
+    ),
+    "redirect query": (
+        _route("redirect", lambda v: {"code": 301, "scheme": None, "host": "b.example", "query": v}, "moved"),
+        is_query,
     ),
     "fixed body": (
         _route("fixed_response", lambda v: {"status": 200, "content_type": "text/plain", "body": v}, "fixed"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,51 @@ def test_a_rewrite_to_nothing_leaves_the_root() -> None:
 
 def test_a_redirect_that_keeps_the_scheme_keeps_the_port() -> None:
     asked = Question("a.example:8080", "/x?y=1", scheme=Protocol.HTTP)
-    assert location_of(Redirect(302, path="/z", keep_query=False), asked) == "http://a.example:8080/z"
+    to = Redirect(302, path="/z", keep_query=False)
+    assert location_of(route(1, redirect=to), to, asked) == "http://a.example:8080/z"
+
+
+@pytest.mark.parametrize("asked", ["http://a.example", "http://a.example:8080", "https://a.example:443"])
+@pytest.mark.parametrize(
+    ("redirect", "http", "https"),
+    [
+        ({"port": 8443}, "http://a.example:8443/x/y?q=1", "https://a.example:8443/x/y?q=1"),
+        ({"port": 443}, "http://a.example:443/x/y?q=1", "https://a.example/x/y?q=1"),
+        ({"scheme": "https"}, "https://a.example/x/y?q=1", "https://a.example/x/y?q=1"),
+        ({"scheme": "http", "port": 80}, "http://a.example/x/y?q=1", "http://a.example/x/y?q=1"),
+        ({"scheme": "https", "port": 80}, "https://a.example:80/x/y?q=1", "https://a.example:80/x/y?q=1"),
+        ({"scheme": "https", "query": "b"}, "https://a.example/x/y?q=1&b", "https://a.example/x/y?q=1&b"),
+        (
+            {"scheme": "https", "keep_query": False, "query": "b"},
+            "https://a.example/x/y?b",
+            "https://a.example/x/y?b",
+        ),
+        ({"scheme": "https", "prefix": "/z"}, "https://a.example/z/y?q=1", "https://a.example/z/y?q=1"),
+        ({"scheme": "https", "prefix": "/"}, "https://a.example/y?q=1", "https://a.example/y?q=1"),
+    ],
+)
+def test_the_port_is_written_where_it_is_not_the_schemes_own(
+    asked: str, redirect: dict[str, Any], http: str, https: str
+) -> None:
+    scheme, _, host = asked.partition("://")
+    to = Redirect(302, **redirect)
+    question = Question(host, "/x/y?q=1", scheme=Protocol(scheme))
+    assert location_of(route(1, path="/x", redirect=to), to, question) == (https if scheme == "https" else http)
+
+
+def test_a_prefix_is_replaced_as_the_gateway_api_does_it() -> None:
+    for path, prefix, asked, leads in (
+        ("/foo", "/xyz", "/foo/bar", "/xyz/bar"),
+        ("/foo", "/xyz", "/foo", "/xyz"),
+        ("/foo", "/xyz", "/foo/", "/xyz/"),
+        ("/foo", "/", "/foo/bar", "/bar"),
+        ("/foo", "/", "/foo/", "/"),
+        ("/foo", "/", "/foo", "/"),
+        ("/", "/xyz", "/foo", "/xyz/foo"),
+    ):
+        to = Redirect(302, host="b.example", prefix=prefix)
+        found = location_of(route(1, path=path, redirect=to), to, Question("a.example", asked, scheme=Protocol.HTTP))
+        assert found == f"http://b.example{leads}", (path, prefix, asked)
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,9 @@ BALANCERS = {
 SILENT = {
     ("aws", "Pool"): POOLS | {"region", "mode", "limit.kind", "order", "capacity_scaler", "health_check.method"},
     ("google", "Pool"): POOLS | {"connect_timeout_ms"},
-    ("aws", "Route"): ROUTES | {"client_networks"},
-    ("google", "Route"): ROUTES | {"fixed_response.content_type", "redirect.path", "redirect.code", "prefix_rewrite"},
+    ("aws", "Route"): ROUTES | {"client_networks", "redirect.port"},
+    ("google", "Route"): ROUTES
+    | {"fixed_response.content_type", "redirect.path", "redirect.prefix", "redirect.code", "prefix_rewrite"},
     ("aws", "LoadBalancer"): BALANCERS | {"listeners.static_ip"},
     ("google", "LoadBalancer"): BALANCERS | {"listeners.port"},
     ("aws", "Certificate"): {"chain", "key"},

@@ -11,6 +11,7 @@ from typing import Any
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.servers import check_question, check_way_to_servers
+from apps.compiler.grammars import rewriting
 from apps.compiler.matching import names
 from apps.compiler.matching.patterns import pattern
 from apps.compiler.model.fleet import Snapshot
@@ -194,3 +195,9 @@ def _check_redirect(notes: Notes, route: Route, redirect: Redirect) -> None:
         notes.ask(route, "redirect.host", grammar.redirect_host, redirect.host)
     if redirect.path is not None:
         notes.ask(route, "redirect.path", grammar.path, redirect.path)
+    if redirect.port is not None:
+        notes.ask(route, "redirect.port", grammar.port, redirect.port)
+    if redirect.prefix is not None:
+        notes.ask(route, "redirect.prefix", grammar.prefix_path, redirect.prefix)
+    if redirect.query is not None:
+        notes.ask(route, "redirect.query", rewriting.query, redirect.query)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from apps.compiler.checks.examination import Notes
 from apps.compiler.matching.hosts import ANY, SUFFIX, domain_of, is_wildcard
-from apps.compiler.model.shared import AnyPool, LoadBalancer, Protocol, Route, ValueCondition
+from apps.compiler.model.shared import AnyPool, LoadBalancer, PathKind, Protocol, Route, ValueCondition
 from apps.compiler.questions.loops import loop_message, loop_of
 from apps.compiler.routing import is_conditional, number_of
 
@@ -18,6 +18,12 @@ def check_action(notes: Notes, route: Route, pools: Mapping[str, AnyPool]) -> No
     """Exactly one of pools, redirect, fixed response; pools that are there, speak http and carry some weight."""
     if sum((bool(route.pools), route.redirect is not None, route.fixed_response is not None)) != 1:
         notes.quarantine(route, "one_action", "Give the route exactly one of pools, a redirect or a fixed response.")
+    if (
+        route.redirect is not None
+        and route.redirect.prefix is not None
+        and (route.redirect.path is not None or route.path_kind is not PathKind.PREFIX)
+    ):
+        notes.quarantine(route, "prefix", "Redirect to a prefix on a prefix route, without a path.", "redirect.prefix")
     if not route.pools:
         return
     if len(route.pools) > MAX_POOLS:

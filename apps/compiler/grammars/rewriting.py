@@ -17,6 +17,8 @@ CACHING = {
 _REPLACEMENT = re.compile(r"/(?:[A-Za-z0-9._~+=:@&!/-]|\\[1-9]){0,255}")
 _PARAMETER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _PARAMETER_VALUE = re.compile(r"(?:[A-Za-z0-9._~:@!/+-]|%[2-9A-F][0-9A-F]){0,256}")
+MAX_QUERY = 256
+_QUERY = re.compile(r"(?:[A-Za-z0-9._~:@!/+=&-]|%[2-9A-F][0-9A-F]){1,256}")
 _GROUP = re.compile(r"(?<!\\)\((?!\?)")
 
 
@@ -39,6 +41,15 @@ def parameter_value(value: object) -> str:
     if isinstance(value, str) and _PARAMETER_VALUE.fullmatch(value):
         return value
     raise GrammarError("parameter_value", "Use letters, digits, . _ ~ : @ ! / + - and %-encoded signs in the value.")
+
+
+def query(value: object) -> str:
+    """A query as it stands in a URL, without its question mark. Raises GrammarError."""
+    if isinstance(value, str) and _QUERY.fullmatch(value):
+        return value
+    raise GrammarError(
+        "query", f"Use 1 to {MAX_QUERY} letters, digits, . _ ~ : @ ! / + = & - and %-encoded signs in the query."
+    )
 
 
 def groups_of(text: str) -> int:

@@ -108,13 +108,19 @@ class WeightedPool:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Answer with a redirect; parts left as None are taken from the request."""
+    """Answer with a redirect; parts left as None are taken from the request.
+
+    `prefix` replaces the matched prefix of the path, `path` all of it. `query` is added at the end of what is kept.
+    """
 
     code: int
     scheme: str | None = None
     host: str | None = None
     path: str | None = None
     keep_query: bool = True
+    port: int | None = None
+    prefix: str | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

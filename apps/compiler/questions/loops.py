@@ -43,13 +43,17 @@ def _at_risk(route: Route, load_balancer: LoadBalancer) -> Iterator[Protocol]:
     if redirect is None or not _covers_target(route, redirect):
         return
     for protocol in sorted({each.protocol for each in load_balancer.listeners} - {Protocol.TCP}):
-        if covers_scheme(route, protocol) and redirect.scheme in (None, protocol.value):
+        ports = {each.port for each in load_balancer.listeners if each.protocol is protocol}
+        here = redirect.port is None or redirect.port in ports
+        if here and covers_scheme(route, protocol) and redirect.scheme in (None, protocol.value):
             yield protocol
 
 
 def _target(route: Route, redirect: Redirect) -> tuple[str, str]:
     """Host and path to which it leads; any name of a wildcard, any path of a pattern stands for all."""
     path = patterns.example_of(route.path) if route.path_kind is PathKind.REGEX else route.path
+    if redirect.prefix is not None:
+        path = redirect.prefix
     return redirect.host or hosts.example_of(route.hostname), redirect.path or path
 
 
@@ -64,7 +68,7 @@ def _wins_again(route: Route, load_balancer: LoadBalancer, protocol: Protocol) -
     near = (each for each in load_balancer.routes if covers_host(each, host) and covers_path(each, path))
     front = replace(load_balancer, routes=tuple(near))
     sent = fulfilling(route)
-    query = f"?{sent.query}" if sent.query and route.redirect.keep_query else ""
+    query = "?" + "&".join(filter(None, (sent.query if route.redirect.keep_query else "", route.redirect.query)))
     return any(
         winning_route(front, host, path + query, method, sent.headers, protocol, sent.client) == route
         for method in _methods_of_followers(route, route.redirect)

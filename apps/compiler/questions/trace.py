@@ -19,6 +19,7 @@ from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING, allows, rules_of
 from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, rank, refusal_of
 
 NO_ROUTE_STATUS = 404
+SCHEME_PORTS = {"http": 80, "https": 443}
 PREFLIGHT_STATUS = 204
 # Why a route that takes the request as well comes after the winner, in the order of its rank (routing.py).
 LATER = (
@@ -56,6 +57,12 @@ class Question:
     def bare_path(self) -> str:
         """Without the query."""
         return self.path.partition("?")[0]
+
+    @property
+    def port(self) -> int:
+        """The port that the host carries, 0 for none."""
+        found = re.search(r":([0-9]+)\Z", self.host)
+        return int(found[1]) if found else 0
 
     @property
     def bare_host(self) -> str:
@@ -154,7 +161,7 @@ def _outcome(
     if (status := _status_of(rules, question)) is not None:
         return Trace(winner, passed, listener, status=status)
     if winner.redirect is not None:
-        location = location_of(winner.redirect, question)
+        location = location_of(winner, winner.redirect, question)
         return Trace(winner, passed, listener, status=winner.redirect.code, location=location)
     if winner.fixed_response is not None:
         return Trace(winner, passed, listener, status=winner.fixed_response.status)
@@ -209,17 +216,27 @@ def rewritten(route: Route, path: str) -> str:
     if route.prefix_rewrite is None:
         return path
     bare, mark, query = path.partition("?")
-    found = route.prefix_rewrite.rstrip("/") + bare[len(route.path.rstrip("/")) :]
-    return (found or "/") + mark + query
+    return _below(route.prefix_rewrite, route, bare) + mark + query
 
 
-def location_of(redirect: Redirect, question: Question) -> str:
-    """Where a redirect leads; one that changes the scheme drops the port, which belonged to the old one."""
-    bare, mark, query = question.path.partition("?")
-    host = question.bare_host if redirect.scheme else re.sub(r"[.](?=:[0-9]*\Z|\Z)", "", question.host)
-    path = redirect.path or bare
-    kept = f"?{query}" if mark and query and redirect.keep_query else ""
-    return f"{redirect.scheme or question.scheme}://{redirect.host or host}{path}{kept}"
+def _below(prefix: str, route: Route, bare: str) -> str:
+    """The path with this in place of the prefix that the route matched."""
+    return prefix.rstrip("/") + bare[len(route.path.rstrip("/")) :] or "/"
+
+
+def location_of(route: Route, redirect: Redirect, question: Question) -> str:
+    """Where a redirect of the route leads, with the port unless it is the scheme's own.
+
+    One that names no port keeps that of the request, unless it names the scheme: the port belonged to the old one.
+    """
+    bare, _, query = question.path.partition("?")
+    scheme = redirect.scheme or question.scheme.value
+    port = redirect.port or (0 if redirect.scheme else question.port)
+    shown = f":{port}" if port and port != SCHEME_PORTS[scheme] else ""
+    path = redirect.path or (bare if redirect.prefix is None else _below(redirect.prefix, route, bare))
+    queries = (query if redirect.keep_query else "", redirect.query or "")
+    mark = "?" if any(queries) else ""
+    return f"{scheme}://{redirect.host or question.bare_host}{shown}{path}{mark}{'&'.join(filter(None, queries))}"
 
 
 def label_of(pools: Mapping[str, Pool], pool_id: str) -> str:

@@ -56,6 +56,9 @@ FIELDS = {
     "/spec/action/redirect/scheme": "redirect_scheme",
     "/spec/action/redirect/host": "redirect_host",
     "/spec/action/redirect/path": "redirect_path",
+    "/spec/action/redirect/port": "redirect_port",
+    "/spec/action/redirect/prefix": "redirect_prefix",
+    "/spec/action/redirect/query": "redirect_query",
     "/spec/action/fixed_response/status": "fixed_status",
     "/spec/action/fixed_response/content_type": "fixed_content_type",
     "/spec/action/fixed_response/body": "fixed_body",
@@ -118,6 +121,9 @@ class RouteForm(forms.Form):
     )
     redirect_host = _text(words(Redirect, "host"), placeholder="www.example.com")
     redirect_path = _text(words(Redirect, "path"), placeholder="/")
+    redirect_port = forms.IntegerField(**words(Redirect, "port"))
+    redirect_prefix = _text(words(Redirect, "prefix"), placeholder="/")
+    redirect_query = _text(words(Redirect, "query"), placeholder="from=old")
     redirect_keep_query = forms.BooleanField(**words(Redirect, "keep_query"))
     fixed_status = forms.IntegerField(**words(FixedResponse, "status"))
     fixed_content_type = _text(words(FixedResponse, "content_type"))
@@ -246,7 +252,8 @@ class RouteEntry:
 
     def _action(self, action: str, got: Mapping[str, Any]) -> Any:
         if action == "redirect":
-            parts = {name: got.get(f"redirect_{name}") or None for name in ("code", "scheme", "host", "path")}
+            names = ("code", "scheme", "host", "port", "path", "prefix", "query")
+            parts = {name: got.get(f"redirect_{name}") or None for name in names}
             return parts | {"keep_query": bool(got.get("redirect_keep_query"))}
         if action == "fixed_response":
             body = (got.get("fixed_body") or "").replace("\r\n", "\n")

@@ -155,8 +155,10 @@ def action_of(route: Route) -> str:
     """What happens where no pool is asked, in one line; empty for pools."""
     if route.redirect:
         part = route.redirect
-        target = (f"{part['scheme']}://" if part["scheme"] else "") + (part["host"] or "") + (part["path"] or "")
-        return f"{part['code']} to {target}"
+        port = f":{part['port']}" if part.get("port") else ""
+        host = (part["host"] or "the same host" * bool(port)) + port
+        path = part["path"] or (f"{part['prefix'].rstrip('/')}/…" if part.get("prefix") else "")
+        return f"{part['code']} to {part['scheme'] + '://' if part['scheme'] else ''}{host}{path}"
     if route.fixed_response:
         return f"{route.fixed_response['status']} fixed response"
     return ""

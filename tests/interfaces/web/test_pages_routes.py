@@ -121,6 +121,28 @@ def test_a_route_is_made_by_the_form(tutorial_env: Actor, acme: Actor) -> None:
         ),
         (
             {
+                "action": "redirect",
+                "redirect_code": "307",
+                "redirect_port": "8443",
+                "redirect_prefix": "/new",
+                "redirect_query": "from=old",
+                "redirect_keep_query": "on",
+            },
+            {
+                "redirect": {
+                    "code": 307,
+                    "scheme": None,
+                    "host": None,
+                    "port": 8443,
+                    "path": None,
+                    "prefix": "/new",
+                    "keep_query": True,
+                    "query": "from=old",
+                }
+            },
+        ),
+        (
+            {
                 "action": "fixed_response",
                 "fixed_status": "410",
                 "fixed_body": "gone\r\nfor good",
@@ -148,7 +170,15 @@ def test_other_actions_need_no_pool(
         ({"pools__0__pool": "absent"}, "There is no pool absent."),
         ({"pools__0__weight": "1001"}, "Use a number from 0 to 1000"),
         ({"name": "shop"}, "A Route named shop already exists."),
-        ({"action": "redirect", "redirect_code": "301"}, "Set at least one of scheme, host and path"),
+        ({"action": "redirect", "redirect_code": "301"}, "Set at least one of scheme, host, port, path and prefix"),
+        (
+            {"action": "redirect", "redirect_code": "301", "redirect_path": "/a", "redirect_prefix": "/b"},
+            "Set either path or prefix for the redirect.",
+        ),
+        (
+            {"action": "redirect", "redirect_code": "301", "redirect_prefix": "/b", "path_kind": "exact"},
+            "Only a prefix route can redirect to another prefix",
+        ),
         ({"action": "fixed_response", "fixed_status": "999"}, "Use a number from"),
         ({"prefix_rewrite": "/x", "path_kind": "exact"}, "Only a prefix route to pools can rewrite its prefix."),
         ({"headers__TOTAL_FORMS": "1", "headers__0__name": "X Y", "headers__0__match": "present"}, "inner hyphens"),

@@ -15,6 +15,7 @@ from apps.compiler.model.fleet import Region, Snapshot
 from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
 from apps.compiler.policies import rules_followed
 from apps.compiler.routing import NO_ROUTE, as_served_by
+from apps.compiler.targets.haproxy.actions import IS_REDIRECT, MAX_POOLS, SPLIT, rewrite_length
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
 from apps.compiler.targets.haproxy.listeners.client_address import (
     add_address_headers,
@@ -26,14 +27,7 @@ from apps.compiler.targets.haproxy.listeners.options import add_options
 from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
 from apps.compiler.targets.haproxy.listeners.tls import tls_words
 from apps.compiler.targets.haproxy.lookup import add_lookup
-from apps.compiler.targets.haproxy.maps import (
-    MAX_POOLS,
-    REDIRECT,
-    SPLIT,
-    RouteMaps,
-    map_path,
-    rewrite_length,
-)
+from apps.compiler.targets.haproxy.maps import RouteMaps, map_path
 from apps.compiler.targets.haproxy.overflow.admission import Rules, add_release, found, needs_of, no
 from apps.compiler.targets.haproxy.overflow.ceilings import add_idle_rule, add_source_rules
 from apps.compiler.targets.haproxy.overflow.local_traffic import add_home_rules, other_regions, own_region
@@ -130,7 +124,7 @@ def _add_http_rules(
     if own is not None:
         _add_overflow(section, snapshot, own, listener)
     add_pages(section, used, path)
-    section.add("use_backend", REDIRECT_BACKEND, "if", "{", "var(txn.action)", "-m", "beg", REDIRECT, "}")
+    section.add("use_backend", REDIRECT_BACKEND, "if", *IS_REDIRECT)
     found = ("if", "{", "var(txn.action)", "-m", "found", "}")
     section.add("use_backend", "%[var(txn.action)]", *found)
 

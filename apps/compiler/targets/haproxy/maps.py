@@ -23,19 +23,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import accumulate
 
 from apps.compiler.matching.hosts import ANY, SUFFIX
-from apps.compiler.model.shared import LoadBalancer, PathKind, Redirect, Route, WeightedPool
+from apps.compiler.model.shared import LoadBalancer, PathKind, Route
 from apps.compiler.routing import is_conditional, number_of, rank
+from apps.compiler.targets.haproxy.actions import action_of, rewrite_length
 from apps.compiler.targets.haproxy.policies.attach import pages_map, rules_map, values_map
 from apps.compiler.targets.haproxy.policies.client_limit import limits_map
 
-SPLIT = "split|"
-REDIRECT = "redirect|"
 GROUP = "group-"
-SHARES = 1000
-MAX_POOLS = 8
 
 Entries = dict[str, str]
 
@@ -154,43 +150,9 @@ def _shorter_prefixes(key: str, routes: list[Route]) -> list[str]:
     return [f"{host}/" + "".join(f"{segment}/" for segment in segments[:count]) for count in range(whole, -1, -1)]
 
 
-def action_of(route: Route) -> str:
-    """What happens to the route's requests, in one word without spaces."""
-    if route.redirect is not None:
-        return _redirect_action(route.redirect)
-    if route.fixed_response is not None:
-        return route.id
-    shares = [share for share in route.pools if share.weight > 0]
-    return shares[0].pool_id if len(shares) == 1 else _split_action(shares)
-
-
-def _split_action(shares: list[WeightedPool]) -> str:
-    """`split|<threshold>|<pool>|…`: a number below SHARES is drawn and the first higher threshold wins."""
-    whole = sum(share.weight for share in shares)
-    sums = accumulate(share.weight for share in shares)
-    thresholds = [_share_of(reached, whole) for reached in sums]
-    return SPLIT + "|".join(f"{limit}|{share.pool_id}" for limit, share in zip(thresholds, shares, strict=True))
-
-
-def _share_of(part: int, whole: int) -> int:
-    """`part` of `whole` in thousandths, rounded half up in integers so that every machine agrees."""
-    return (2 * part * SHARES + whole) // (2 * whole)
-
-
-def _redirect_action(redirect: Redirect) -> str:
-    """`redirect|<code>|<scheme>|<host>|<path>|<q to keep the query>`; empty parts come from the request."""
-    parts = (str(redirect.code), redirect.scheme or "", redirect.host or "", redirect.path or "")
-    return REDIRECT + "|".join((*parts, "q" if redirect.keep_query else ""))
-
-
 def rewrite_of(route: Route) -> str:
     """`<length of the matched prefix>|<what stands in its place>`, without a final slash on either."""
     return f"{rewrite_length(route)}|{(route.prefix_rewrite or '').rstrip('/')}"
-
-
-def rewrite_length(route: Route) -> int:
-    """How many characters of the path the rewrite replaces."""
-    return len(route.path.rstrip("/"))
 
 
 def map_content(entries: Entries) -> bytes:

@@ -6,9 +6,11 @@ environment variables, see `apps/compiler/bundle.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from apps.compiler.model.listener_options import TlsPreset
 from apps.compiler.model.node_settings import NodeSettings
-from apps.compiler.targets.haproxy.maps import REDIRECT
+from apps.compiler.targets.haproxy.actions import REDIRECT
 from apps.compiler.targets.haproxy.writer import Call, Document, Expanded, Section, Value
 
 HTTP = "http"
@@ -16,6 +18,12 @@ TCP = "tcp"
 ROUTE_TABLE = "st_routes"
 LATENCY_TABLE = "st_latency"
 REDIRECT_BACKEND = "redirect"
+_USUAL_PORT = (
+    *("{", "var(txn.scheme),concat(:,txn.to_port)", "-m", "str"),
+    *("http:0", "https:0", "http:80", "https:443", "}"),
+)
+_ADDED = "%[var(txn.action),field(9,|)]"
+_HAS_QUERY = ("{", "var(txn.to_path)", "-m", "sub", "?", "}")
 REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE")
 
 LATENCY_MAP = "maps/latency.map"
@@ -146,22 +154,29 @@ def add_tables(document: Document) -> None:
     latency.add("stick-table", "type", "string", "len", "32", "size", "100k", "store", "gpc0")
 
 
-def add_redirects(document: Document) -> None:
-    """One backend answers every redirect from its action in the map: `redirect|code|scheme|host|path|q`.
+def add_redirects(document: Document, lengths: Iterable[int]) -> None:
+    """One backend answers every redirect from its action in the map (`actions.py` says which field is what).
 
-    A redirect that changes the scheme drops the port of the request, which belonged to the old scheme.
+    A redirect that names the scheme drops the port of the request, which belonged to the old one. The scheme's own port
+    is not written. `lengths` are those of the prefixes that are replaced: HAProxy 2.6 cuts by constant lengths only.
     """
     section = document.section("backend", REDIRECT_BACKEND, "from", HTTP)
     rules = (
         ("set-var(txn.scheme)", "str(http)"),
         ("set-var(txn.scheme)", "str(https)", "if", "{", "ssl_fc", "}"),
-        ("set-var(txn.to_host)", "req.fhdr(host)"),
+        ("set-var(txn.to_host)", "var(txn.host)"),
+        ("set-var(txn.to_port)", "req.fhdr(host),port_only"),
         ("set-var(txn.to_path)", "path"),
-        ("set-var(txn.to_host)", "var(txn.host)", *_if_field(3)),
+        ("set-var(txn.to_port)", "int(0)", *_if_field(3)),
         ("set-var(txn.scheme)", "var(txn.action),field(3,|)", *_if_field(3)),
         ("set-var(txn.to_host)", "var(txn.action),field(4,|)", *_if_field(4)),
         ("set-var(txn.to_path)", "var(txn.action),field(5,|)", *_if_field(5)),
+        ("set-var(txn.to_port)", "var(txn.action),field(7,|)", *_if_field(7)),
+        ("set-var-fmt(txn.to_host)", "%[var(txn.to_host)]:%[var(txn.to_port)]", "if", "!", *_USUAL_PORT),
+        *_below_prefixes(lengths),
         ("set-var-fmt(txn.to_path)", "%[var(txn.to_path)]?%[query]", *_if_field(6), "{", "query", "-m", "found", "}"),
+        ("set-var-fmt(txn.to_path)", f"%[var(txn.to_path)]&{_ADDED}", *_if_field(9), *_HAS_QUERY),
+        ("set-var-fmt(txn.to_path)", f"%[var(txn.to_path)]?{_ADDED}", *_if_field(9), "!", *_HAS_QUERY),
     )
     for rule in rules:
         section.add("http-request", *rule)
@@ -169,6 +184,15 @@ def add_redirects(document: Document) -> None:
     for code in ("301", "302", "303", "307", "308"):
         begins = ("{", "var(txn.action)", "-m", "beg", f"{REDIRECT}{code}|", "}")
         section.add("http-request", "redirect", "location", location, "code", code, "if", *begins)
+
+
+def _below_prefixes(lengths: Iterable[int]) -> Iterator[tuple[str, ...]]:
+    """What stands behind the matched prefix, behind what replaces it."""
+    for length in lengths:
+        moved = f"%[var(txn.action),field(5,|)]%[path,bytes({length})]"
+        has_length = ("{", "var(txn.action),field(8,|)", "-m", "str", str(length), "}")
+        yield "set-var-fmt(txn.to_path)", moved, "if", *has_length
+        yield "set-var(txn.to_path)", "str(/)", "if", *has_length, "{", "var(txn.to_path)", "-m", "len", "0", "}"
 
 
 def _if_field(number: int) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars import rewriting
 from apps.compiler.matching import names, patterns
 from apps.compiler.matching.hosts import covers
 from apps.compiler.model import shared as model
@@ -26,6 +27,7 @@ from apps.definitions.shapes.base.words import (
     Method,
     Name,
     Path,
+    Port,
     Reference,
     RouteHostname,
     at_most,
@@ -138,9 +140,14 @@ class Share(Shape):
     ] = 100
 
 
+def _without_path(prefix: str | None, data: Data) -> None:
+    if prefix and data.get("path"):
+        raise GrammarError("path_or_prefix", "Set either path or prefix for the redirect.")
+
+
 @dataclass(frozen=True, slots=True)
 class Redirect(model.Redirect, Shape):
-    """Where a redirect leads: another scheme, host or path."""
+    """Where a redirect leads: another scheme, host, port or path."""
 
     code: Annotated[
         int,
@@ -152,19 +159,50 @@ class Redirect(model.Redirect, Shape):
         Host | None,
         About("Null keeps the host of the request.", "Redirect host", "Leave empty to keep the host of the request."),
     ] = None
+    port: Annotated[
+        Port | None,
+        About(
+            "Default: that of the scheme where one is set, else that of the request; the scheme's own is not written.",
+            "Redirect port",
+            "Leave empty for the usual port of the scheme, or the port of the request.",
+            absent_when_empty=True,
+        ),
+    ] = None
     path: Annotated[
         Path | None,
         About("Null keeps the path of the request.", "Redirect path", "Leave empty to keep the path of the request."),
     ] = None
+    prefix: Annotated[
+        str | None,
+        PREFIX,
+        Check(_without_path),
+        About(
+            "Replaces the prefix that the route matched and keeps the rest of the path.",
+            "Redirect prefix",
+            "Replaces the prefix that the route matched and keeps the rest of the path.",
+            absent_when_empty=True,
+        ),
+    ] = None
     keep_query: Annotated[Boolean, About("Whether the query of the request is kept.", "Keep the query string", "")] = (
         True
     )
+    query: Annotated[
+        str | None,
+        text(rewriting.query, "a query", rewriting.MAX_QUERY),
+        About(
+            "Added to the query: behind that of the request, or alone where that is dropped.",
+            "Add to the query",
+            "Such as from=old, without a question mark.",
+            absent_when_empty=True,
+        ),
+    ] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
         """It leads somewhere else."""
-        if sent.keys().isdisjoint(("scheme", "host", "path")):
-            yield FieldError("", "redirect_loop", "Set at least one of scheme, host and path for the redirect.")
+        if sent.keys().isdisjoint(("scheme", "host", "port", "path", "prefix")):
+            detail = "Set at least one of scheme, host, port, path and prefix for the redirect."
+            yield FieldError("", "redirect_loop", detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +316,12 @@ def _of_pools(value: str | None, data: Data) -> None:
         raise GrammarError("prefix_rewrite", "Only a prefix route to pools can rewrite its prefix.")
 
 
+def _of_prefixes(action: Action, data: Data) -> None:
+    if action.redirect and action.redirect.prefix and data.get("path_kind") in (PathKind.EXACT, PathKind.REGEX):
+        detail = "Only a prefix route can redirect to another prefix; set the path."
+        raise Wrong(FieldError("/redirect/prefix", "prefix", detail))
+
+
 def _of_this_host(assertions: tuple[Assertion, ...] | None, data: Data) -> None:
     taken = data.get("hostname")
     others = [
@@ -370,7 +414,9 @@ class RouteSpec(Shape):
         ),
     ] = ()
     action: Annotated[
-        Action, About("What happens with the requests.", missing="Fill in pools, redirect or fixed_response.")
+        Action,
+        Check(_of_prefixes),
+        About("What happens with the requests.", missing="Fill in pools, redirect or fixed_response."),
     ]
     prefix_rewrite: Annotated[
         str | None,

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from apps.compiler.matching import patterns
 from apps.compiler.model.policy import Rewrite
+from apps.compiler.targets.haproxy.actions import IS_REDIRECT
 from apps.compiler.targets.haproxy.writer import Argument, Call, Opaque, Section, Value
 
 _HAS_QUERY = ("{", "var(txn.query)", "-m", "len", "gt", "0", "}")
 
 
 def add(section: Section, when: tuple[str, ...], rewrite: Rewrite) -> None:
-    """After every rule that compares host or path; X-Forwarded-Host keeps what was asked for."""
+    """After every rule that compares host or path; X-Forwarded-Host keeps what was asked for.
+
+    A redirect is made of what was asked for.
+    """
+    when = (*when, "!", *IS_REDIRECT)
     if rewrite.host is not None:
         section.add("http-request", "set-header", "Host", Value(rewrite.host), "if", *when)
     if rewrite.path is not None:

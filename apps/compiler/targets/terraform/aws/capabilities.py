@@ -174,12 +174,25 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
             route, "redirect_code", "redirect.code",
             f"ALB redirects with 301 and 302 only, not with {redirect.code}.", "Use 301 or 302.",
         )  # fmt: skip
-    if len(redirect.host or "") > limits.CONDITION_TEXT or len(redirect.path or "") > limits.CONDITION_TEXT:
+    texts = (redirect.host, redirect.path, (redirect.prefix or "") + "/#{path}", "#{query}&" + (redirect.query or ""))
+    if any(len(text or "") > limits.CONDITION_TEXT for text in texts):
         yield _refused(
             route, "redirect_length", "redirect",
-            f"ALB redirects to hosts and paths of at most {limits.CONDITION_TEXT} characters.", "Use shorter ones.",
+            f"ALB redirects to hosts, paths and queries of at most {limits.CONDITION_TEXT} characters.",
+            "Use shorter ones.",
         )  # fmt: skip
-    if redirect.path is not None and not _REDIRECT_PATH.fullmatch(redirect.path):
+    if redirect.prefix is not None and route.path != "/":
+        yield _refused(
+            route, "redirect_prefix", "redirect.prefix",
+            "ALB replaces no prefix in a redirect.", "Redirect to a path, or give each path a route of its own.",
+        )  # fmt: skip
+    if redirect.query is not None and redirect.keep_query:
+        yield _lossy(
+            route, "redirect_query", "redirect.query",
+            "ALB writes ?& before what is added to the query where a request has none.",
+        )  # fmt: skip
+    said = redirect.path or redirect.prefix
+    if said is not None and not _REDIRECT_PATH.fullmatch(said):
         yield _refused(
             route, "redirect_path_signs", "redirect.path",
             "ALB redirects to paths of letters, digits and _ - . $ / ~ @ : + only.", "Use a path without other signs.",
@@ -190,7 +203,7 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
             route, "redirect_to_http", "redirect.scheme",
             "ALB does not redirect from https to http.", "Leave the scheme out, or serve the route by http alone.",
         )  # fmt: skip
-    if redirect.scheme is None and redirect.host is None and redirect.path is None:
+    if not any((redirect.scheme, redirect.host, redirect.port, redirect.path, (redirect.prefix or "").rstrip("/"))):
         yield _refused(
             route, "redirect_to_itself", "redirect",
             "ALB refuses a redirect that keeps scheme, host, port and path.", "Change one of them.",

@@ -148,6 +148,16 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
             route, "redirect_to_http", "redirect.scheme",
             "Google does not redirect from https to http.", "Leave the scheme out, or serve the route by http alone.",
         )  # fmt: skip
+    if redirect.port is not None:
+        yield _refused(
+            route, "redirect_port", "redirect.port",
+            "Google's redirects name no port.", "Listen on the usual port of the scheme, and leave the port out.",
+        )  # fmt: skip
+    if redirect.query is not None:
+        yield _refused(
+            route, "redirect_query", "redirect.query",
+            "Google keeps the query of a redirect or drops it, and adds nothing.", "Leave query out.",
+        )  # fmt: skip
 
 
 def unsupported_in_listener(listener: Listener, _load_balancer: LoadBalancer) -> Iterator[Incompatibility]:

@@ -8,7 +8,7 @@ one label alone and becomes the same.
 1. One path matcher for each host, named after a digest of it, since host names are no names of RFC 1035.
 2. Its route rules in our precedence (routing.py), numbered from 1; the first one that matches wins.
 3. A prefix of ours is made of whole segments, `prefixMatch` of characters: `/a` becomes the whole path `/a` or what
-   begins with `/a/`. Both have rules of their own when the prefix is rewritten, since Google replaces what matched.
+   begins with `/a/`. Both have rules of their own when the prefix is replaced, since Google replaces what matched.
 4. Methods are matched as the header `:method`; what a rule's match rules say is alternatives, so each method and each
    path makes one, with all conditions on headers in it.
 5. What nobody takes goes to the listener's default pool, or is answered 404 by a fault that is injected always: a URL
@@ -151,7 +151,7 @@ def route_rules(route: Route, protocol: Protocol) -> Iterator[Block]:
 
 def _paths(route: Route) -> list[tuple[Block, str | None]]:
     """The ways to match the path, each with what replaces the matched part."""
-    stem, rewrite = route.path.rstrip("/"), route.prefix_rewrite
+    stem, rewrite = route.path.rstrip("/"), route.redirect.prefix if route.redirect else route.prefix_rewrite
     below = None if rewrite is None else rewrite.rstrip("/") + "/"
     if route.path_kind is PathKind.EXACT:
         return [({"full_path_match": route.path}, rewrite)]
@@ -194,7 +194,7 @@ def _query(route: Route) -> Block:
 
 def _action(route: Route, protocol: Protocol, rewrite: str | None) -> Block:
     if route.redirect is not None:
-        return {"url_redirect": [_redirect(route.redirect, protocol)]}
+        return {"url_redirect": [_redirect(route.redirect, protocol, rewrite)]}
     if route.fixed_response is not None:
         return {"service": service_of(NOBODY), "route_action": [_answer(route.fixed_response.status)]}
     shares = [share for share in route.pools if share.weight > 0]
@@ -207,7 +207,7 @@ def _action(route: Route, protocol: Protocol, rewrite: str | None) -> Block:
     return {**service, "route_action": [action]} if action else service
 
 
-def _redirect(redirect: Redirect, protocol: Protocol) -> Block:
+def _redirect(redirect: Redirect, protocol: Protocol, prefix: str | None) -> Block:
     """On https the scheme stays as it is, which is what a redirect to https wants there."""
     body: Block = {
         "redirect_response_code": REDIRECT_CODES[redirect.code],
@@ -215,5 +215,6 @@ def _redirect(redirect: Redirect, protocol: Protocol) -> Block:
         "https_redirect": True if redirect.scheme == "https" and protocol is Protocol.HTTP else None,
         "host_redirect": redirect.host,
         "path_redirect": redirect.path,
+        "prefix_redirect": prefix,
     }
     return {name: value for name, value in body.items() if value is not None}

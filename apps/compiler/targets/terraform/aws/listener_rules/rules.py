@@ -106,7 +106,7 @@ class _Actions:
 
     def of_route(self, route: Route) -> dict[str, Any]:
         if route.redirect is not None:
-            return _redirect(route.redirect, self.listener)
+            return _redirect(route.redirect)
         if route.fixed_response is not None:
             return _fixed_response(route.fixed_response)
         return self._forward(shares_of_route(route, self.pools))
@@ -134,17 +134,18 @@ class _Actions:
         return {"type": "forward", "forward": [forward]}
 
 
-def _redirect(redirect: Redirect, listener: Listener) -> dict[str, Any]:
-    """A change of the scheme or host drops the port, which belonged to the old one."""
-    own = "HTTPS" if listener.protocol is Protocol.HTTPS else "HTTP"
-    drops_port = redirect.scheme is not None or redirect.host is not None
+def _redirect(redirect: Redirect) -> dict[str, Any]:
+    """A change of the scheme drops the port, which belonged to the old one. Only routes of `/` have a prefix here."""
+    port = str(redirect.port) if redirect.port else _DEFAULT_PORTS.get((redirect.scheme or "").upper(), "#{port}")
+    path = "/#{path}" if redirect.prefix is None else literal(redirect.prefix.rstrip("/")) + "/#{path}"
+    queries = ("#{query}" if redirect.keep_query else "", literal(redirect.query or ""))
     target = {
         "status_code": f"HTTP_{redirect.code}",
         "protocol": redirect.scheme.upper() if redirect.scheme else "#{protocol}",
         "host": redirect.host or "#{host}",
-        "port": _DEFAULT_PORTS[redirect.scheme.upper() if redirect.scheme else own] if drops_port else "#{port}",
-        "path": literal(redirect.path) if redirect.path else "/#{path}",
-        "query": "#{query}" if redirect.keep_query else "",
+        "port": port,
+        "path": literal(redirect.path) if redirect.path else path,
+        "query": "&".join(filter(None, queries)),
     }
     return {"type": "redirect", "redirect": [target]}
 
