@@ -25,7 +25,8 @@ def test_the_page_of_the_configuration_is_what_the_settings_read() -> None:
 def test_the_pages_of_reference_are_what_the_shapes_declare() -> None:
     folder = ROOT / "docs" / "reference"
     wanted = {file_name(kind): pages.page(kind, shape) for kind, shape in SHAPES.items()}
-    written = {path.name: path.read_text() for path in folder.glob("*.md")}
+    # That one is no kind of document: tests/conformance/gateway_api writes it.
+    written = {path.name: path.read_text() for path in folder.glob("*.md") if path.name != "gateway-api.md"}
     assert written == wanted, "write them anew: .venv/bin/python -m apps.definitions.shapes"
 
 
