@@ -9,7 +9,14 @@ from typing import Any
 
 from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle, for_people
 from apps.compiler.model.fleet import BypassToken, Pool, RegionShare, Snapshot
-from apps.compiler.model.listener_options import ClientAddress, Compression, Connections, ListenerTls, SniRoute
+from apps.compiler.model.listener_options import (
+    ClientAddress,
+    ClientCertificates,
+    Compression,
+    Connections,
+    ListenerTls,
+    SniRoute,
+)
 from apps.compiler.model.shared import (
     AnyPool,
     Assertion,
@@ -290,7 +297,7 @@ def _say_options(options: Any) -> str:
     said = (
         f"{each.name.replace('_', ' ')} {_say(getattr(options, each.name), {})}"
         for each in fields(options)
-        if getattr(options, each.name) not in (None, ())
+        if getattr(options, each.name) not in (None, (), "")
     )
     return ", ".join(said) or "set"
 
@@ -298,6 +305,7 @@ def _say_options(options: Any) -> str:
 TELLERS: Mapping[type, Callable[[Any], str]] = {
     Connections: _say_options,
     ClientAddress: _say_options,
+    ClientCertificates: _say_options,
     ListenerTls: _say_options,
     Compression: _say_options,
     Limit: _say_limit,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apps.compiler.grammar import FORBIDDEN_HEADERS, GrammarError, header_shape
+from apps.compiler.grammars.client_certificates import HEADERS as CLIENT_HEADERS
 
 # A value is quoted for HAProxy, which at worst writes five signs for two.
 MAX_HEADER_TEXT = 768
@@ -63,7 +64,7 @@ def request_header(value: object) -> str:
     """A request header that a policy may change: none that the connection or the balancer owns. Raises GrammarError."""
     name = header_shape(value)
     lower = name.lower()
-    if lower in FORBIDDEN_HEADERS or lower.startswith(("x-forwarded-", "x-spillway-")):
+    if lower in FORBIDDEN_HEADERS or lower.startswith(("x-forwarded-", "x-spillway-", CLIENT_HEADERS)):
         raise GrammarError("header_reserved", f"Choose another header; the balancer sets {name} itself.")
     return name
 

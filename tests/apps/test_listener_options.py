@@ -9,6 +9,8 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.compiler.model.listener_options import (
     ClientAddress,
+    ClientCertificates,
+    ClientVerify,
     Compression,
     Connections,
     KeepAlive,
@@ -28,6 +30,7 @@ from apps.definitions.services import delete_object, save_object
 from apps.fleet.models import Fleet
 from apps.web.load_balancers.listener_settings import settings_of
 from tests.apps.test_definitions_services import pem_pair
+from tests.authorities import Authority
 
 PLAIN = {"name": "http", "protocol": "http", "port": 8080}
 HTTPS = {"name": "https", "protocol": "https", "port": 8443, "certificates": ["house"]}
@@ -109,6 +112,81 @@ def test_a_default_certificate_is_not_deleted(tutorial_env: Actor, house: Certif
     save(tutorial_env, PLAIN, HTTPS | OF_HTTPS)
     with pytest.raises(Conflict):
         delete_object(actor=tutorial_env, kind="Certificate", name="house")
+
+
+ISSUER, OTHER_ISSUER = Authority("Issuer"), Authority("Other issuer")
+OF_CLIENTS: list[dict[str, Any]] = [
+    {"mode": "required", "ca": ISSUER.pem, "crl": ISSUER.revoked(), "hostnames": ["*.a.example", "b.example"]},
+    {"mode": "optional", "ca": ISSUER.pem + OTHER_ISSUER.pem},
+]
+
+
+def test_what_is_asked_of_clients_is_kept_described_frozen_and_shown(tutorial_env: Actor, house: Certificate) -> None:
+    save(tutorial_env, PLAIN, HTTPS | {"client_certificates": OF_CLIENTS})
+    assert described(tutorial_env)["https"]["client_certificates"] == OF_CLIENTS
+    first, second = frozen()["https"].client_certificates
+    assert first == ClientCertificates(
+        ClientVerify.REQUIRED, ISSUER.pem, OF_CLIENTS[0]["crl"], ("*.a.example", "b.example")
+    )
+    assert (second.mode, second.crl, second.hostnames) == (ClientVerify.OPTIONAL, "", ())
+    shown = settings_of(load_balancers(tutorial_env).get(name="front").listeners.get(name="https"))
+    assert shown == (
+        ("Client certificates: Mode", "Required"),
+        ("Client certificates: Issuers", "1 in PEM"),
+        ("Client certificates: Revocation lists", "1 in PEM"),
+        ("Client certificates: Hostnames", "*.a.example, b.example"),
+        ("Client certificates: Mode", "Optional"),
+        ("Client certificates: Issuers", "2 in PEM"),
+    )
+    save(tutorial_env, PLAIN, HTTPS)
+    assert "client_certificates" not in described(tutorial_env)["https"]
+    assert frozen()["https"].client_certificates == ()
+
+
+def test_a_listener_whose_authorities_cannot_be_read_is_left_out(tutorial_env: Actor, house: Certificate) -> None:
+    """Never served without them."""
+    save(tutorial_env, PLAIN, HTTPS | {"client_certificates": OF_CLIENTS})
+    Listener.objects.filter(name="https").update(client_certificates=[{"mode": "required", "ca": "none"}])
+    assert list(frozen()) == ["http"]
+    Listener.objects.filter(name="https").update(client_certificates={"mode": "required"})
+    assert list(frozen()) == ["http"]
+
+
+ONE = {"mode": "required", "ca": ISSUER.pem}
+NOT_OF_CLIENTS: list[tuple[Any, str, str]] = [
+    ([{"ca": ISSUER.pem}], "/0/mode", "missing"),
+    ([ONE | {"ca": ""}], "/0/ca", "pem"),
+    ([ONE | {"ca": ISSUER.signed("leaf").partition("-----BEGIN PRIVATE")[0]}], "/0/ca", "no_authority"),
+    ([ONE | {"crl": "x"}], "/0/crl", "pem"),
+    ([ONE | {"crl": ISSUER.pem}], "/0/crl", "pem"),
+    ([ONE | {"crl": OTHER_ISSUER.revoked()}], "/0/crl", "issuer"),
+    ([ONE | {"crl": Authority("Issuer").revoked()}], "/0/crl", "issuer"),
+    ([ONE | {"ca": ISSUER.pem + OTHER_ISSUER.pem, "crl": ISSUER.revoked()}], "/0/crl", "missing"),
+    ([ONE, ONE], "", "twice"),
+    ([ONE | {"hostnames": ["a.example"]}, ONE | {"hostnames": ["b.example", "a.example"]}], "", "twice"),
+    ([ONE] * 17, "", "too_many"),
+]
+
+
+@pytest.mark.parametrize(("entries", "pointer", "code"), NOT_OF_CLIENTS)
+def test_what_is_wrong_with_client_certificates_is_said(
+    tutorial_env: Actor, house: Certificate, entries: Any, pointer: str, code: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        save(tutorial_env, HTTPS | {"client_certificates": entries})
+    expected = (f"/spec/listeners/0/client_certificates{pointer}", code)
+    assert [(each.pointer, each.code) for each in caught.value.field_errors] == [expected]
+
+
+def test_a_default_certificate_does_not_go_with_hostnames(tutorial_env: Actor, house: Certificate) -> None:
+    """Who asks for an unknown name would be verified by the authorities of another host."""
+    listener = HTTPS | {"default_certificate": "house"}
+    with pytest.raises(Invalid) as caught:
+        save(tutorial_env, listener | {"client_certificates": OF_CLIENTS})
+    assert [each.code for each in caught.value.field_errors] == ["default_certificate"]
+    save(tutorial_env, listener | {"client_certificates": [ONE]})
+    with pytest.raises(Invalid):
+        save(tutorial_env, PLAIN | {"client_certificates": [ONE]})
 
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [

@@ -17,9 +17,9 @@ import pytest
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.servers import CheckKind, HttpVersion, ServerTls, Verify
 from apps.compiler.model.shared import Certificate, HealthCheck, Protocol, WeightedPool
+from tests.authorities import Authority
 from tests.e2e.grpc_servers import Heard, Methods, grpc_server, health
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, running
-from tests.e2e.tls_servers import Authority
 from tests.ports import spare_port
 from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 

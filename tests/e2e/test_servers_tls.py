@@ -13,8 +13,9 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.servers import ServerTls, TlsVersion, Verify
 from apps.compiler.model.shared import Certificate, HealthCheck
+from tests.authorities import Authority
 from tests.e2e.rendered_proxy import running
-from tests.e2e.tls_servers import Authority, context_of, tls_server
+from tests.e2e.tls_servers import context_of, tls_server
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.quota_bounds import DEFAULTS
-from tests.hostile.authority import AUTHORITY
+from tests.hostile.authority import AUTHORITY, REVOCATION_LIST
 from tests.hostile.cloud_examples import CLOUD_EXAMPLES
 from tests.hostile.legal import (
     HEADER,
@@ -55,6 +55,7 @@ from tests.hostile.legal import (
     password,
     public_url,
     real,
+    revocation_lists,
     route_host,
     server_address,
     text,
@@ -220,6 +221,20 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
                         "keepalive_timeout_ms": 100, "keep_alive": "clients",
                     },
                     "compression": {"types": ["text/html"]}, "monitor_path": "/up",
+                }
+            ],
+        },
+    ),
+    "listener_of_known_clients": (
+        "LoadBalancer",
+        {
+            "fleets": ["us-central1"],
+            "listeners": [
+                {
+                    "name": "l", "protocol": "https", "port": 443, "certificates": ["c"],
+                    "client_certificates": [
+                        {"mode": "required", "ca": AUTHORITY, "crl": REVOCATION_LIST, "hostnames": ["a.acme.example"]}
+                    ],
                 }
             ],
         },
@@ -392,6 +407,8 @@ RULES: dict[str, Legal] = {
     "buffer_bytes": whole(16_384, 262_144), "old_worker_timeout_ms": MS,
     "tls_preset": one_of("modern", "intermediate"),
     "preset": one_of("modern", "intermediate"), "minimum_version": one_of("1.2", "1.3"), "http2": boolean,
+    "client_certificates/mode": one_of("required", "optional"), "client_certificates/ca": authorities,
+    "client_certificates/crl": maybe_empty(revocation_lists), "client_certificates/hostnames": is_host,
     "proxy_protocol_from": is_network, "forwarded_from": is_network, "listeners/connections/max_connections":
     whole(1, 1_000_000), "client_timeout_ms": MS, "request_timeout_ms": MS, "keepalive_timeout_ms": MS,
     "connections/keep_alive": one_of("both", "clients", "none"),

@@ -50,6 +50,12 @@ def authorities(value: Any) -> bool:
     return isinstance(value, str) and bool(re.fullmatch(f"({block})+", value))
 
 
+def revocation_lists(value: Any) -> bool:
+    """Lists of revoked certificates: blocks of PEM and nothing else."""
+    block = r"-----BEGIN X509 CRL-----\n([A-Za-z0-9+/=]+\n)+-----END X509 CRL-----\n"
+    return isinstance(value, str) and bool(re.fullmatch(f"({block})+", value))
+
+
 def boolean(value: Any) -> bool:
     """true or false."""
     return isinstance(value, bool)

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.compile import compile_stack
+from apps.compiler.compile import compile_snapshot, compile_stack
 from apps.compiler.model.listener_options import (
     ClientAddress,
+    ClientCertificates,
+    ClientVerify,
     Compression,
     Connections,
     ListenerOptions,
@@ -19,23 +21,26 @@ from apps.compiler.model.listener_options import (
     TlsPreset,
     TlsVersion,
 )
-from apps.compiler.model.shared import Listener, Protocol
+from apps.compiler.model.shared import Certificate, Listener, Protocol, Redirect, Route
 from apps.compiler.model.stack import Cloud, StackSnapshot
 from apps.compiler.portability.capabilities import CAPABILITIES
 from apps.compiler.portability.incompatibilities import Severity
+from tests.authorities import Authority
 from tests.golden.test_aws_documents import CASES
-from tests.pure.compiler_fixtures import front, listener
+from tests.pure.compiler_fixtures import certificate_pem, front, listener, route, snapshot
 from tests.pure.google_fixtures import everything
 
 AWS, GOOGLE = CASES["static_ips_and_dns"], everything()
 MODERN, INTERMEDIATE = ListenerTls(TlsPreset.MODERN), ListenerTls(TlsPreset.INTERMEDIATE)
 FROM_PROXY, FROM_CDN = ClientAddress(("192.0.2.0/24",)), ClientAddress((), ("192.0.2.0/24",))
+OF_CLIENTS = ClientCertificates(ClientVerify.OPTIONAL, "")
 LOST: list[tuple[dict[str, Any], str, Severity]] = [
     ({"connections": Connections()}, "connections", Severity.LOSSY),
     ({"compression": Compression()}, "compression", Severity.LOSSY),
     ({"monitor_path": "/up"}, "monitor_path", Severity.LOSSY),
     ({"client_address": FROM_CDN}, "forwarded_from", Severity.LOSSY),
     ({"client_address": FROM_PROXY}, "proxy_protocol", Severity.REFUSED),
+    ({"client_certificates": (OF_CLIENTS,)}, "client_certificates", Severity.REFUSED),
     ({"sni_routes": (SniRoute("db.example", "pool-1"),)}, "sni_routes", Severity.REFUSED),
 ]
 
@@ -100,3 +105,42 @@ def test_a_preset_is_a_policy_of_the_cloud(tls: ListenerTls | None, aws: str, go
 def test_an_alb_leaves_http2_out_where_all_its_listeners_do() -> None:
     assert '"enable_http2": false' in secured(AWS, ListenerTls(http2=False))
     assert "enable_http2" not in secured(AWS, None)
+
+
+REQUIRED = ClientCertificates(ClientVerify.REQUIRED, Authority().pem, hostnames=("b.example",))
+PLAIN = listener(1, port=80)
+SECURE = listener(2, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1",), client_certificates=(REQUIRED,))
+
+
+def warned(*routes: Route, of: Listener = SECURE) -> list[str]:
+    """Listeners of which it is said that they serve hosts without the certificate that another one needs."""
+    certificate = Certificate("crt-1", "house", "acme", certificate_pem("b.example"), ("b.example",))
+    compiled = compile_snapshot(snapshot(front(*routes, listeners=(PLAIN, of)), certificates=(certificate,)))
+    return [each.object_id for each in compiled.warnings if each.code == "client_certificates"]
+
+
+def test_a_host_that_is_open_elsewhere_is_warned_of() -> None:
+    assert warned(route(1, "b.example")) == ["lst-1"]
+    assert warned(route(1, "a.example")) == []
+    assert warned(route(1, "b.example", scheme="https")) == []
+    assert warned(route(1, "b.example", scheme="https"), route(2, "b.example", "/x", scheme="http")) == ["lst-1"]
+    redirect = route(2, "b.example", scheme="http", redirect=Redirect(301, scheme="https"))
+    assert warned(route(1, "b.example", scheme="https"), redirect) == []
+    optional = replace(SECURE, client_certificates=(replace(REQUIRED, mode=ClientVerify.OPTIONAL),))
+    assert warned(route(1, "b.example"), of=optional) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"client_certificates": (REQUIRED, REQUIRED)},
+        {"client_certificates": (replace(REQUIRED, ca="\n"),)},
+        {"client_certificates": (replace(REQUIRED, crl="x"),)},
+        {"client_certificates": (replace(REQUIRED, hostnames=("a b",)),)},
+        {"default_certificate_id": "crt-1"},
+    ],
+)
+def test_a_listener_that_says_something_else_of_clients_is_left_out(fields: dict[str, Any]) -> None:
+    wrong = replace(SECURE, **fields)
+    compiled = compile_snapshot(snapshot(front(route(1), listeners=(PLAIN, wrong))))
+    assert "lst-2" in {each.object_id for each in compiled.left_out}

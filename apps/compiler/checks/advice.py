@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from apps.compiler.checks.examination import Notes
 from apps.compiler.client_limits import clients_of, is_limit, memory_bytes
+from apps.compiler.matching.clients import is_required
 from apps.compiler.model.fleet import Pool, Snapshot
 from apps.compiler.model.policy import ClientLimit
 from apps.compiler.model.servers import Verify
-from apps.compiler.model.shared import LoadBalancer, ServerState
+from apps.compiler.model.shared import Listener, LoadBalancer, Protocol, ServerState
+from apps.compiler.routing import as_served_by
 
 # Idle connections are closed before servers that wait at least so long do it (targets/haproxy/pools.py).
 LEAST_KEEPALIVE_MS = 160
@@ -24,6 +26,26 @@ def advise(notes: Notes, snapshot: Snapshot) -> None:
         if not front.listeners:
             notes.warn(front, "no_listener", "Add a listener; clients cannot reach this load balancer.")
         _advise_on_limits(notes, front, nodes)
+        for listener in front.listeners:
+            _advise_on_open_hosts(notes, front, listener)
+
+
+def _advise_on_open_hosts(notes: Notes, front: LoadBalancer, listener: Listener) -> None:
+    """A host that needs a client certificate at one listener is worth nothing where another one serves it without."""
+    if listener.protocol is Protocol.TCP:
+        return
+    open_hosts = {
+        route.hostname
+        for route in as_served_by(front, listener.protocol).routes
+        if route.redirect is None and not is_required(listener, route.hostname)
+    }
+    named = sorted(host for host in open_hosts if any(is_required(other, host) for other in front.listeners))
+    if named:
+        message = (
+            f"{named[0]} needs a client certificate at another listener and is served here without one; "
+            "let the routes of this scheme redirect, or ask for certificates here as well."
+        )
+        notes.warn(listener, "client_certificates", message, "client_certificates")
 
 
 def _advise_on_limits(notes: Notes, front: LoadBalancer, nodes: int) -> None:

@@ -12,6 +12,8 @@ from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.servers import check_question, check_way_to_servers
 from apps.compiler.grammars import rewriting
+from apps.compiler.grammars.client_certificates import distinct, revocation_lists, without_default
+from apps.compiler.grammars.servers import ca_bundle
 from apps.compiler.matching import names
 from apps.compiler.matching.patterns import pattern
 from apps.compiler.model.fleet import Snapshot
@@ -129,8 +131,21 @@ def _check_options(notes: Notes, listener: Listener) -> None:
             notes.ask(listener, "compression.types", grammar.media_type, each)
     for route in listener.sni_routes:
         notes.ask(listener, "sni_routes.hostname", grammar.hostname, route.hostname)
+    _check_client_certificates(notes, listener)
     if listener.monitor_path is not None:
         notes.ask(listener, "monitor_path", grammar.path, listener.monitor_path)
+
+
+def _check_client_certificates(notes: Notes, listener: Listener) -> None:
+    entries, default = listener.client_certificates, listener.default_certificate_id
+    notes.ask(listener, "client_certificates", distinct, entries)
+    notes.ask(listener, "client_certificates", without_default, entries, default=default)
+    for entry in entries:
+        notes.ask(listener, "client_certificates.ca", ca_bundle, entry.ca)
+        if entry.crl:
+            notes.ask(listener, "client_certificates.crl", revocation_lists, entry.crl)
+        for name in entry.hostnames:
+            notes.ask(listener, "client_certificates.hostnames", grammar.hostname, name)
 
 
 def accepted_settings(notes: Notes, snapshot: Snapshot) -> NodeSettings | None:

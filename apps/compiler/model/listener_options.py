@@ -71,6 +71,23 @@ class ListenerTls:
     http2: bool = True
 
 
+class ClientVerify(StrEnum):
+    """Whether clients must present a certificate, or may."""
+
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificates:
+    """Authorities (PEM) whose certificates clients of these hostnames present; without hostnames: of all others."""
+
+    mode: ClientVerify
+    ca: str
+    crl: str = ""
+    hostnames: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Compression:
     """Media types of answers that are compressed (gzip) for clients that take it, unless the server did."""
@@ -97,3 +114,4 @@ class ListenerOptions:
     monitor_path: str | None = None
     default_certificate_id: str | None = None
     sni_routes: tuple[SniRoute, ...] = ()
+    client_certificates: tuple[ClientCertificates, ...] = ()

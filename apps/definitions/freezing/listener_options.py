@@ -22,14 +22,20 @@ OBJECTS: dict[str, tuple[type[Shape], type[Any]]] = {
     "connections": (shapes.ConnectionsSpec, model.Connections),
     "compression": (shapes.CompressionSpec, model.Compression),
 }
-COLUMNS = (*OBJECTS, "monitor_path", "default_certificate_id")
+COLUMNS = (*OBJECTS, "client_certificates", "monitor_path", "default_certificate_id")
 
 
 def frozen_options(row: Any) -> dict[str, Any]:
     """Fields of `ListenerOptions` by name. Raises ValueError where a column says nothing that could be meant."""
     found: dict[str, Any] = {name: frozen_object(*of, getattr(row, name)) for name, of in OBJECTS.items()}
     default = row.default_certificate_id
-    return found | {"monitor_path": row.monitor_path, "default_certificate_id": f"crt-{default}" if default else None}
+    entries = row.client_certificates or ()
+    of_clients = [frozen_object(shapes.ClientCertificatesSpec, model.ClientCertificates, each) for each in entries]
+    return found | {
+        "client_certificates": tuple(each for each in of_clients if each is not None),
+        "monitor_path": row.monitor_path,
+        "default_certificate_id": f"crt-{default}" if default else None,
+    }
 
 
 def sni_routes_of(listeners: QuerySet[Listener]) -> dict[int, list[model.SniRoute]]:

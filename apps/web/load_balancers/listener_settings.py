@@ -19,13 +19,14 @@ def settings_of(listener: Listener) -> tuple[tuple[str, str], ...]:
 
 
 def _said(field: Field, value: Any) -> Iterator[tuple[str, str]]:
-    if field.many:
+    if field.many and field.name == "sni_routes":
         for each in value:
             yield f"{field.about.label}: {each['hostname']}", each["pool"]
     elif field.child:
-        for each in fields_of(field.child):
-            if value[each.name] not in (None, []):
-                yield f"{field.about.label}: {each.about.label}", _text(each, value[each.name])
+        for document in value if field.many else [value]:
+            for each in fields_of(field.child):
+                if document.get(each.name) not in (None, [], ""):
+                    yield f"{field.about.label}: {each.about.label}", _text(each, document[each.name])
     else:
         yield field.about.label, str(value)
 
@@ -35,5 +36,7 @@ def _text(field: Field, value: Any) -> str:
         return ", ".join(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str) and value.startswith("-----BEGIN"):
+        return f"{value.count('-----BEGIN')} in PEM"
     labels = (field.grammar.labels if field.grammar else None) or {}
     return labels.get(str(value), f"{value:,}" if isinstance(value, int) else str(value))

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.authorities import Authority
 from tests.conformance.gateway_api.documents import CA, OTHER_CA, Environment
-from tests.e2e.tls_servers import Authority
 
 try:
     grpc: Any = import_module("grpc")

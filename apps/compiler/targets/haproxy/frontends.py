@@ -1,8 +1,8 @@
 """Listeners as frontends; the same rules for every listener of one load balancer.
 
-The steps of an http frontend, in the order of its lines: answer the probe, refuse what no route gets, say who the
-client is, look the route up, count it, find out what it does, rewrite, follow its policies, choose the backend. None of
-them grows with the number of routes.
+The steps of an http frontend, in the order of its lines: answer the probe, refuse what no route gets and who has not
+the certificate that the host asks for, say who the client is, look the route up, count it, find out what it does,
+rewrite, follow its policies, choose the backend. None of them grows with the number of routes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from apps.compiler.targets.haproxy.listeners.client_address import (
     add_proxy_protocol,
     has_proxies,
 )
+from apps.compiler.targets.haproxy.listeners.client_certificates import add_client_rules
 from apps.compiler.targets.haproxy.listeners.options import add_options
 from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
 from apps.compiler.targets.haproxy.listeners.tls import tls_words
@@ -106,6 +107,7 @@ def _add_http_rules(
     add_forwarded(section, listener)
     add_loop_guard(section, snapshot.loop_mark)
     add_request_refusals(section)
+    add_client_rules(section, listener)
     if own is not None:
         add_recognition(section)
     _add_client_facts(section, listener)

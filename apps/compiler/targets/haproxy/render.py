@@ -18,6 +18,12 @@ from apps.compiler.targets.haproxy.frontends import (
     add_probe,
 )
 from apps.compiler.targets.haproxy.listeners.client_address import address_maps
+from apps.compiler.targets.haproxy.listeners.client_certificates import (
+    client_files,
+    client_maps,
+    list_lines,
+    resumes_sessions,
+)
 from apps.compiler.targets.haproxy.listeners.sni import sni_maps
 from apps.compiler.targets.haproxy.listeners.tls import certificate_list_path
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
@@ -59,6 +65,8 @@ from apps.compiler.targets.haproxy.verify import address_verification, config_ve
 from apps.compiler.targets.haproxy.writer import Document, Section
 
 CONFIG = "haproxy.cfg"
+CertificateList = tuple[tuple[str, ...], ...]
+"""The words of each line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,7 @@ class Rendering:
     line_owners: Mapping[int, str]
     document: Document
     maps: Mapping[str, Entries]
-    certificate_lists: Mapping[str, Mapping[str, tuple[str, ...]]]
+    certificate_lists: Mapping[str, CertificateList]
     snapshot: Snapshot
 
 
@@ -86,7 +94,7 @@ def render(snapshot: Snapshot) -> Rendering:
     files |= {path: map_content(entries) for path, entries in maps.items()}
     files |= {path: _list_content(wanted) for path, wanted in lists.items()}
     files |= {certificate_path(item.id): item.pem.encode("ascii") for item in _used_certificates(snapshot)}
-    files |= authority_files(snapshot.pools) | _address_files(snapshot)
+    files |= authority_files(snapshot.pools) | client_files(_listeners(snapshot)) | _address_files(snapshot)
     files |= {path: pem for front in fronts for path, pem in key_files(front).items()}
     return Rendering(files, _binds(snapshot), owners, document, maps, lists, snapshot)
 
@@ -130,7 +138,7 @@ def _check_addresses(rendering: Rendering) -> list[Finding]:
 
 def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str, RouteMaps]) -> Document:
     document = Document()
-    settings.add_global(document, snapshot.node_settings)
+    settings.add_global(document, snapshot.node_settings, resumes_sessions=resumes_sessions(_listeners(snapshot)))
     settings.add_resolvers(document)
     settings.add_defaults(document)
     add_userlists(document, fronts)
@@ -191,7 +199,7 @@ def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, E
     for served, entries in of_routes.items():
         maps |= entries.by_path(served)
     for front in snapshot.load_balancers:
-        maps |= address_maps(front) | sni_maps(front)
+        maps |= address_maps(front) | sni_maps(front) | client_maps(front)
         for each in _served(front):
             maps |= network_maps(each) | key_maps(each)
     return maps
@@ -224,16 +232,16 @@ def addresses_of(snapshot: Snapshot) -> dict[str, str]:
     return {each.address: each.kind.value for each in sorted(snapshot.addresses, key=lambda each: number_of(each.id))}
 
 
-def _certificate_lists(snapshot: Snapshot) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Per https listener: certificate file → the host names it may serve, so that a certificate claims no more.
+def _certificate_lists(snapshot: Snapshot) -> dict[str, CertificateList]:
+    """Per https listener: certificate files and the host names they may serve, so that a certificate claims no more.
 
     Who asks for none of these names is shown the first one, unless the listener is strict.
     """
     known = {certificate.id: certificate for certificate in snapshot.certificates}
     return {
-        certificate_list_path(listener.id): {
-            certificate_path(key): tuple(sorted(known[key].hostnames)) for key in _default_first(listener)
-        }
+        certificate_list_path(listener.id): tuple(
+            list_lines(listener, {certificate_path(key): known[key].hostnames for key in _default_first(listener)})
+        )
         for listener in _listeners(snapshot)
         if listener.protocol is Protocol.HTTPS
     }
@@ -250,5 +258,5 @@ def _used_certificates(snapshot: Snapshot) -> list[Certificate]:
     return [certificate for certificate in snapshot.certificates if certificate.id in used]
 
 
-def _list_content(wanted: Mapping[str, tuple[str, ...]]) -> bytes:
-    return "".join(" ".join((path, *names)) + "\n" for path, names in wanted.items()).encode("ascii")
+def _list_content(wanted: CertificateList) -> bytes:
+    return "".join(" ".join(line) + "\n" for line in wanted).encode("ascii")

@@ -46,7 +46,7 @@ CIPHERS = ":".join(
 CIPHERSUITES = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
 
-def add_global(document: Document, said: NodeSettings | None) -> None:
+def add_global(document: Document, said: NodeSettings | None, *, resumes_sessions: bool = True) -> None:
     """Process-wide settings; `said` are those that an operator chose, by which accounts' shares are counted as well."""
     wanted = said or NodeSettings()
     section = document.section("global")
@@ -69,6 +69,8 @@ def add_global(document: Document, said: NodeSettings | None) -> None:
     oldest = "TLSv1.3" if wanted.tls_preset is TlsPreset.MODERN else "TLSv1.2"
     section.add("ssl-default-bind-options", "ssl-min-ver", oldest, "no-tls-tickets")
     section.add("tune.ssl.default-dh-param", "2048")
+    if not resumes_sessions:
+        section.add("tune.ssl.cachesize", "0")
 
 
 def _add_sizes(section: Section, wanted: NodeSettings) -> None:

@@ -40,6 +40,13 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
             f"{cloud} passes connections of TLS on to one pool, whatever name the client requests.",
             "Give each name a listener of its own, or put the load balancer on a fleet.",
         )  # fmt: skip
+    if listener.client_certificates:
+        yield refused(
+            target, listener, "client_certificates", "client_certificates",
+            f"{cloud} verifies certificates of clients by a trust store that Spillway does not manage; "
+            "without it everybody would be let in.",
+            "Put the load balancer on a fleet.",
+        )  # fmt: skip
     if listener.compression is not None:
         yield lossy(
             target, listener, "compression", "compression",

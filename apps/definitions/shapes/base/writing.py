@@ -55,10 +55,13 @@ def settled(shape: type[Shape], stored: Document, said: Document) -> Document:
 
 
 def copy_objects(spec: Shape, row: object, *names: str) -> None:
-    """Put objects of a specification on a row that keeps each as its document, and null where there is none."""
+    """Put objects of a specification, and lists of them, on a row that keeps each as its document; null for none."""
     for name in names:
         value = getattr(spec, name)
-        setattr(row, name, None if value is None else write(type(value), value))
+        if isinstance(value, tuple):
+            setattr(row, name, [write(type(each), each) for each in value] or None)
+        else:
+            setattr(row, name, None if value is None else write(type(value), value))
 
 
 def copy_plain(spec: Shape, row: object) -> None:

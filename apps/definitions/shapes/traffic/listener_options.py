@@ -8,12 +8,20 @@ from typing import Annotated, ClassVar
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars.client_certificates import MAX_CRL, MOST_HOSTNAMES, revocation_lists
+from apps.compiler.grammars.servers import MAX_CA, ca_bundle
 from apps.compiler.model import listener_options as model
-from apps.compiler.model.listener_options import TEXT_TYPES, KeepAlive, TlsPreset, TlsVersion
+from apps.compiler.model.listener_options import TEXT_TYPES, ClientVerify, KeepAlive, TlsPreset, TlsVersion
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.networks import CIDR
 from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape
-from apps.definitions.shapes.base.words import LISTED, Boolean, TimeMs, at_most, text, whole, word
+from apps.definitions.shapes.base.words import LISTED, Boolean, Hostname, TimeMs, at_most, text, whole, word
+from apps.definitions.values.authorities import (
+    complaint_about_authorities,
+    complaint_about_revocation_lists,
+    complaint_about_roots,
+)
+from apps.definitions.values.certificates import canonical_pem
 
 MAX_NETWORKS = 200
 MAX_TYPES = 32
@@ -25,6 +33,10 @@ KEEP_ALIVE = {
 PRESETS = {
     TlsPreset.INTERMEDIATE: "Intermediate: TLS 1.2 and 1.3",
     TlsPreset.MODERN: "Modern: TLS 1.3 only",
+}
+CLIENT_VERIFY = {
+    ClientVerify.REQUIRED: "Required",
+    ClientVerify.OPTIONAL: "Optional",
 }
 VERSIONS = {TlsVersion.V12: "TLS 1.2", TlsVersion.V13: "TLS 1.3"}
 NETWORK = text(grammar.trusted_network, "a network in CIDR", pattern=CIDR)
@@ -121,6 +133,64 @@ class TlsSpec(model.ListenerTls, Shape):
         About("The oldest accepted version. Default: that of the preset.", "Oldest TLS version"),
     ] = None
     http2: Annotated[Boolean, About("Whether clients may use HTTP/2 (ALPN).", "HTTP/2")] = True
+
+
+def _authorities(value: object) -> str:
+    pem = ca_bundle(canonical_pem(value) if isinstance(value, str) else value)
+    if complaint := complaint_about_authorities(pem) or complaint_about_roots(pem):
+        raise GrammarError(*complaint)
+    return pem
+
+
+def _revocation_lists(value: object) -> str:
+    return revocation_lists(canonical_pem(value) if isinstance(value, str) else value)
+
+
+def _of_these_authorities(crl: str, data: Data) -> None:
+    if crl and "ca" in data and (complaint := complaint_about_revocation_lists(crl, data["ca"])):
+        raise GrammarError(*complaint)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificatesSpec(model.ClientCertificates, Shape):
+    """Mutual TLS: what clients of these hostnames present."""
+
+    component: ClassVar[str] = "ListenerClientCertificates"
+
+    mode: Annotated[
+        ClientVerify,
+        word(ClientVerify, CLIENT_VERIFY),
+        About("Whether requests without a valid certificate are refused.", "Mode"),
+    ]
+    ca: Annotated[
+        str,
+        text(_authorities, "PEM text", MAX_CA),
+        About("The certificates of the authorities that issue those of clients, with their roots, in PEM.", "Issuers"),
+    ]
+    crl: Annotated[
+        str,
+        text(_revocation_lists, "PEM text", MAX_CRL, blank=True),
+        Check(_of_these_authorities),
+        About(
+            "A revocation list of each of the authorities, in PEM. One that is out of date makes every certificate "
+            "invalid.",
+            "Revocation lists",
+            absent_when_empty=True,
+        ),
+    ] = ""
+    hostnames: Annotated[
+        tuple[Hostname, ...],
+        LISTED,
+        Distinct(),
+        at_most(MOST_HOSTNAMES, "hostnames"),
+        SORTED,
+        About(
+            "The hostnames that it is for, `*.` for one label. Default: all that no other entry names.",
+            "Hostnames",
+            most=MOST_HOSTNAMES,
+            absent_when_empty=True,
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars.client_certificates import MOST_ENTRIES, distinct, without_default
 from apps.compiler.model.shared import Protocol
 from apps.definitions.shapes.base.shape import ALWAYS, UNORDERED, About, Check, Data, Distinct, Shape
-from apps.definitions.shapes.base.words import LISTED, ByName, Hostname, Name, Path, Port, Reference, word
+from apps.definitions.shapes.base.words import LISTED, ByName, Hostname, Name, Path, Port, Reference, at_most, word
 from apps.definitions.shapes.traffic.listener_options import (
     ClientAddressSpec,
+    ClientCertificatesSpec,
     CompressionSpec,
     ConnectionsSpec,
     TlsSpec,
@@ -56,6 +58,13 @@ def _without_answers(value: object, data: Data) -> None:
 def _without_tls(value: object, data: Data) -> None:
     if value is not None and data.get("protocol") in (Protocol.HTTP, Protocol.TCP):
         raise GrammarError("protocol", "Only an https listener has this; leave it out.")
+
+
+def _of_clients(entries: tuple[ClientCertificatesSpec, ...], data: Data) -> None:
+    if entries:
+        _without_tls(entries, data)
+    distinct(entries)
+    without_default(entries, data.get("default_certificate"))
 
 
 def _only_of_tcp(routes: tuple[object, ...], data: Data) -> None:
@@ -124,6 +133,18 @@ class ListenerSpec(Shape):
         Check(_without_tls),
         About("The TLS settings of an https listener.", "TLS", absent_when_empty=True),
     ] = None
+    client_certificates: Annotated[
+        tuple[ClientCertificatesSpec, ...],
+        LISTED,
+        at_most(MOST_ENTRIES, "entries"),
+        Check(_of_clients),
+        About(
+            "Certificates that clients of an https listener present (mutual TLS), by hostname.",
+            "Client certificates",
+            most=MOST_ENTRIES,
+            absent_when_empty=True,
+        ),
+    ] = ()
     client_address: Annotated[
         ClientAddressSpec | None,
         Check(_without_headers),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from apps.compiler.model.listener_options import ListenerTls, TlsPreset, TlsVersion
 from apps.compiler.model.shared import Listener, Protocol
+from apps.compiler.targets.haproxy.listeners.client_certificates import bind_words
 from apps.compiler.targets.haproxy.settings import CIPHERS, CIPHERSUITES
 
 _VERSIONS = {TlsVersion.V12: "TLSv1.2", TlsVersion.V13: "TLSv1.3"}
@@ -28,7 +29,8 @@ def tls_words(listener: Listener) -> tuple[str, ...]:
     tls = listener.tls or ListenerTls()
     strict = () if listener.default_certificate_id else ("strict-sni",)
     alpn = ("alpn", "h2,http/1.1" if tls.http2 else "http/1.1")
-    return ("ssl", "crt-list", certificate_list_path(listener.id), *strict, *alpn, *_offered(tls))
+    words = ("ssl", "crt-list", certificate_list_path(listener.id), *strict, *alpn, *_offered(tls))
+    return (*words, *bind_words(listener))
 
 
 def _offered(tls: ListenerTls) -> tuple[str, ...]:
