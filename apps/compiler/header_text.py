@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apps.compiler.grammar import FORBIDDEN_HEADERS, GrammarError, header_shape
+from apps.compiler.grammar import FORBIDDEN_HEADERS, GrammarError, header_shape, method
 from apps.compiler.grammars.client_certificates import HEADERS as CLIENT_HEADERS
 
 # A value is quoted for HAProxy, which at worst writes five signs for two.
 MAX_HEADER_TEXT = 768
+ANY = "*"
 VARIABLES = {
     "client_address": "the address of the client",
     "host": "the host that was asked for, without port",
@@ -78,8 +79,18 @@ def response_header(value: object) -> str:
     return name
 
 
+def cors_method(value: object) -> str:
+    """A method that pages of other origins may use, or `*` for each. Raises GrammarError."""
+    return ANY if value == ANY else method(value)
+
+
+def cors_header(value: object) -> str:
+    """The name of a header that pages of other origins may send, or `*` for each. Raises GrammarError."""
+    return ANY if value == ANY else header_shape(value)
+
+
 def origin(value: object) -> str:
     """An origin as browsers send it (RFC 6454), `https://*.example.com` for those below a domain, or `*`."""
-    if value == "*" or (isinstance(value, str) and len(value) <= 300 and _ORIGIN.fullmatch(value)):
+    if value == ANY or (isinstance(value, str) and len(value) <= 300 and _ORIGIN.fullmatch(value)):
         return str(value)
     raise GrammarError("origin", "Write an origin such as https://app.example.com, https://*.example.com, or *.")

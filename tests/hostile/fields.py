@@ -15,6 +15,8 @@ from apps.accounts.quota_bounds import DEFAULTS
 from tests.hostile.authority import AUTHORITY, REVOCATION_LIST
 from tests.hostile.cloud_examples import CLOUD_EXAMPLES
 from tests.hostile.legal import (
+    CORS_HEADER,
+    CORS_METHOD,
     HEADER,
     ISSUER,
     LABEL,
@@ -301,7 +303,8 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
 RULES: dict[str, Legal] = {
     "title": title,
     "default_for/account": boolean, "default_for/hostnames": is_host, "load_balancers": NAME, "policies": REFERENCE,
-    "set/X-A": header_text, "add/X-B": header_text, "remove": HEADER, "cors/headers": HEADER, "exposed_headers": HEADER,
+    "set/X-A": header_text, "add/X-B": header_text, "remove": HEADER, "exposed_headers": HEADER,
+    "cors/headers": CORS_HEADER, "cors/methods": CORS_METHOD,
     "hsts_seconds": whole(0, 10**8), "hsts_subdomains": boolean, "no_sniff": boolean,
     "frames": one_of("deny", "sameorigin"),
     "referrer": one_of("no-referrer", "same-origin", "strict-origin", "strict-origin-when-cross-origin"),

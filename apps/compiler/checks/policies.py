@@ -146,9 +146,11 @@ def _of_cors(cors: Cors | None) -> Iterator[Asked]:
     for origin in cors.origins or ():
         yield "cors.origins", header_text.origin, origin
     for method in cors.methods or ():
-        yield "cors.methods", grammar.method, method
-    for header in (*(cors.headers or ()), *(cors.exposed_headers or ())):
-        yield "cors.headers", grammar.header_shape, header
+        yield "cors.methods", header_text.cors_method, method
+    for header in cors.headers or ():
+        yield "cors.headers", header_text.cors_header, header
+    for header in cors.exposed_headers or ():
+        yield "cors.exposed_headers", grammar.header_shape, header
     yield "cors.max_age_s", _seconds, cors.max_age_s
 
 

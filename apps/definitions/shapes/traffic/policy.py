@@ -16,10 +16,10 @@ from apps.definitions.shapes.base.reading import escaped
 from apps.definitions.shapes.base.shape import SORTED, UNORDERED, About, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (
     LISTED,
+    METHODS,
     Boolean,
     ByName,
     Hostname,
-    Method,
     Pairs,
     at_most,
     read_pairs,
@@ -38,6 +38,8 @@ MOST_HEADERS = 30
 MOST_ORIGINS = 20
 YEAR_S = 31_536_000
 HEADER = r"^[A-Za-z][A-Za-z0-9-]*$"
+CORS_HEADER = r"^([A-Za-z][A-Za-z0-9-]*|\*)$"
+CORS_METHOD = Grammar(header_text.cors_method, {"type": "string", "enum": [*METHODS, header_text.ANY]})
 FRAMES = {"deny": "Nowhere", "sameorigin": "On pages of the same origin"}
 CACHING = {
     "no-store": "Nobody keeps responses",
@@ -181,16 +183,16 @@ class Cors(model.Cors, Shape):
         ),
     ] = None
     methods: Annotated[
-        tuple[Method, ...] | None,
+        tuple[Annotated[str, CORS_METHOD], ...] | None,
         at_most(7, "methods"),
         Distinct(),
-        About("Methods that the origins may use.", "Methods"),
+        About("Methods that the origins may use; * for every method.", "Methods"),
     ] = None
     headers: Annotated[
-        tuple[Annotated[str, text(grammar.header_shape, "the name of a header", 64, HEADER)], ...] | None,
+        tuple[Annotated[str, text(header_text.cors_header, "the name of a header, or *", 64, CORS_HEADER)], ...] | None,
         at_most(MOST_HEADERS, "headers"),
         Distinct(),
-        About("Request headers that the origins may send.", "Request headers"),
+        About("Request headers that the origins may send; * for every header.", "Request headers"),
     ] = None
     exposed_headers: Annotated[
         tuple[Annotated[str, text(grammar.header_shape, "the name of a header", 64, HEADER)], ...] | None,

@@ -5,26 +5,31 @@ A browser's Origin is looked up whole; only wildcards have rules of their own. `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from apps.compiler.header_text import ANY
 from apps.compiler.model.policy import Cors
 from apps.compiler.model.shared import Listener
 from apps.compiler.targets.haproxy.policies.lookup import SAID, Lookup
 from apps.compiler.targets.haproxy.writer import Argument, Section, Value
 
-ANY = "*"
 _HAS_ORIGIN = ("{", "var(txn.origin)", "-m", "found", "}")
 _IS_ALLOWED = ("{", "var(txn.cors)", "-m", "found", "}")
 _IS_PREFLIGHT = ("{", "method", "OPTIONS", "}", "{", "req.hdr(access-control-request-method)", "-m", "found", "}")
 _PREFLIGHT = ("access-control-allow-methods", "access-control-allow-headers", "access-control-max-age")
+# Parts that may be open: what the browser asks for is what it may do.
+_ASKED = {
+    _PREFLIGHT[0]: ("access-control-request-method", "txn.cors_methods"),
+    _PREFLIGHT[1]: ("access-control-request-headers", "txn.cors_headers"),
+}
 _RESPONSE = ("access-control-allow-credentials", "access-control-expose-headers")
 
 
 def texts(cors: Cors) -> dict[str, str]:
     """Origins that are named whole, and what is said of each part; open to all is `any`."""
     found = {f"origin-{each}": SAID for each in cors.origins or () if "*" not in each}
-    found |= {_PREFLIGHT[0]: ",".join(cors.methods or ("GET",))}
-    found |= {_PREFLIGHT[1]: ",".join(cors.headers)} if cors.headers else {}
+    for name, allowed in zip(_ASKED, (cors.methods or ("GET",), cors.headers or ()), strict=True):
+        found |= {f"any-{name}": SAID} if ANY in allowed else {name: ",".join(allowed)} if allowed else {}
     found |= {_PREFLIGHT[2]: str(cors.max_age_s)} if cors.max_age_s is not None else {}
     found |= {_RESPONSE[0]: "true"} if cors.credentials else {}
     found |= {_RESPONSE[1]: ",".join(cors.exposed_headers)} if cors.exposed_headers else {}
@@ -39,7 +44,7 @@ def add(section: Section, _listener: Listener, lookup: Lookup, blocks: Mapping[s
         for ends in _wildcards(blocks[code]):
             section.add("http-request", "set-var(txn.cors)", "var(txn.origin)", "if", *lookup.holds(code), *ends)
     section.add("http-request", "set-var(txn.cors)", "str(*)", "if", *_HAS_ORIGIN, *lookup.has("any"))
-    _add_preflight(section, lookup)
+    _add_preflight(section, lookup, {name for cors in blocks.values() for name in texts(cors)})
     _add_response(section, lookup)
 
 
@@ -58,11 +63,18 @@ def _wildcards(cors: Cors) -> list[tuple[Argument, ...]]:
     return found
 
 
-def _add_preflight(section: Section, lookup: Lookup) -> None:
+def _add_preflight(section: Section, lookup: Lookup, known: Collection[str]) -> None:
     """A header that nobody speaks of is sent empty, which says to a browser that nothing more is allowed."""
     said: list[Argument] = []
     for name in _PREFLIGHT:
-        said += ["hdr", name, lookup.text(name)]
+        text: Argument = lookup.text(name)
+        if f"any-{name}" in known:
+            header, variable = _ASKED[name]
+            section.add("http-request", f"set-var-fmt({variable})", text, "if", *_IS_PREFLIGHT)
+            asked = lookup.has(f"any-{name}")
+            section.add("http-request", f"set-var({variable})", f"req.fhdr({header})", "if", *_IS_PREFLIGHT, *asked)
+            text = f"%[var({variable})]"
+        said += ["hdr", name, text]
     section.add("http-request", "return", "status", "204", *said, "if", *_IS_ALLOWED, *_IS_PREFLIGHT)
 
 
