@@ -1,0 +1,47 @@
+"""Each feature of haproxy.cfg that we say can be said is said, compiled, and found in what HAProxy reads."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.compiler.compile import compile_snapshot
+from apps.definitions.freezing.snapshot import snapshot_of
+from apps.definitions.services import apply_document
+from apps.fleet.models import Fleet
+from tests.conformance.haproxy_features import FLEET, PAGE, ROWS, YES, Row, documents, page
+
+pytestmark = pytest.mark.django_db
+SAID = [row for row in ROWS if row.answer == YES]
+NOTHING = Row("", None, "")
+
+
+def written(operator: Actor, row: Row) -> str:
+    """Everything that HAProxy reads of the row's documents."""
+    apply_document(actor=operator, objects=documents(row))
+    compilation = compile_snapshot(snapshot_of(Fleet.objects.get(name=FLEET)))
+    assert compilation.left_out == ()
+    files = compilation.output.files
+    return "\n".join(content.decode() for path, content in files.items() if path.endswith((".cfg", ".map")))
+
+
+@pytest.mark.parametrize("row", SAID, ids=lambda row: row.feature)
+def test_what_can_be_said_is_read_by_haproxy(operator: Actor, row: Row) -> None:
+    assert re.search(row.writes, written(operator, row), re.MULTILINE)
+
+
+def test_nothing_of_it_is_read_where_nobody_says_it(operator: Actor) -> None:
+    plain = written(operator, NOTHING)
+    assert [row.feature for row in SAID if row.says and re.search(row.writes, plain, re.MULTILINE)] == []
+    assert [row.feature for row in SAID if not row.writes] == []
+
+
+def test_what_cannot_be_said_has_its_reason() -> None:
+    others = [row for row in ROWS if row.answer != YES]
+    assert [row.feature for row in others if row.writes or row.says or not row.how.endswith(".")] == []
+
+
+def test_the_page_has_every_row() -> None:
+    assert PAGE.read_text() == page(), "Run python -m tests.conformance.haproxy_features."
