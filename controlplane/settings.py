@@ -384,7 +384,7 @@ environment.group("Webhooks, hostnames and zones")
 OUTBOUND_NETWORKS = environment.listed(
     "SPILLWAY_WEBHOOK_NETWORKS",
     "127.0.0.0/8,::1/128" if DEVELOPMENT else "",
-    "private networks that webhooks and the verification of hostnames may call; in production none by default",
+    "private networks that webhooks, verifications and fetched key sets may call; in production none by default",
 )
 RESOLVERS = environment.listed(
     "SPILLWAY_RESOLVERS",

@@ -6,6 +6,8 @@ DEFAULTS = {
     "routes": 1000,
     "policies": 50,
     "network_lists": 20,
+    # URLs from which keys of tokens are fetched.
+    "key_sets": 10,
     "pools": 200,
     "hostnames": 200,
     "certificates": 100,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from apps.definitions.key_sets import fetching, following
 from apps.definitions.writing.kinds import hostnames
 
 
@@ -11,3 +12,9 @@ from apps.definitions.writing.kinds import hostnames
 def check_hostname(hostname_id: int) -> None:  # noqa: ARG001 - whose turn it is, the database says
     """Verify claimed hostnames, account by account."""
     hostnames.check_in_turns()
+
+
+@shared_task(name=following.FETCH_TASK)
+def fetch_key_sets() -> None:
+    """Fetch the key sets that are due, account by account."""
+    fetching.fetch_in_turns()

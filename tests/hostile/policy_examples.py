@@ -16,6 +16,7 @@ POLICY_RULES: Document = {
     "jwt": {
         "issuer": "https://a.example", "audience": "api", "leeway_s": 1, "keep_header": True,
         "keys": [{"algorithm": "ES256", "pem": JWT_KEY, "kid": "k1"}], "claims": {"sub": "X-User"},
+        "jwks_url": "https://a.example/jwks", "jwks_grace_s": 60,
     },
     "request_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
     "response_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},

@@ -19,6 +19,7 @@ from apps.api.v1.protocol import requests
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.filters import filter_routes
+from apps.definitions.key_sets.following import facts_of, url_of
 from apps.fleet import selectors as topology
 from apps.members import selectors as members
 from apps.rollouts.selectors import conditions_of
@@ -84,8 +85,22 @@ def page_response(request: Request, items: list[dict[str, Any]], cursor: str | N
     return response
 
 
+def with_key_sets(found: list[dict[str, Any]]) -> None:
+    """Add to policies and routes what is known of the key set that their own rules name, in one query."""
+    if not found or found[0].get("kind") not in ("Policy", "Route"):
+        return
+    named = [(shape["account"], url_of(shape["spec"].get("rules"))) for shape in found]
+    known = facts_of([each for each in named if each[1]])
+    for shape, each in zip(found, named, strict=True):
+        shape["key_set"] = known.get(each)
+
+
 def with_conditions(found: list[dict[str, Any]], actor: Actor) -> list[dict[str, Any]]:
-    """The same shapes, those of certificates, pools and routes with what nodes refuse of them; of others' nothing."""
+    """The same shapes with their key sets, and with what nodes refuse of certificates, pools and routes.
+
+    Of others' objects nothing is refused.
+    """
+    with_key_sets(found)
     kind = found[0].get("kind") if found else None
     if kind in CONDITIONED:
         conditions = conditions_of(kind, [shape["id"] for shape in found])
@@ -155,10 +170,11 @@ class DetailView(APIView):
 
 
 def detail_response(request: Request, shape: dict[str, Any]) -> Response:
-    """One object; 304 when the caller has this version and nothing is wrong with it."""
+    """One object; 304 when the caller has this version, nothing is wrong with it, and nothing is fetched for it."""
     version = shape.get("version")
     with_conditions([shape], requests.actor_of(request))
-    if version is not None and not shape.get("conditions") and requests.unchanged(request, version):
+    moves = shape.get("conditions") or shape.get("key_set")
+    if version is not None and not moves and requests.unchanged(request, version):
         return Response(status=304, headers={"ETag": requests.etag(version)})
     headers = {"ETag": requests.etag(version)} if version is not None else {}
     return Response(shape, headers=headers)

@@ -16,6 +16,7 @@ from apps.compiler.model import policy as model
 from apps.compiler.model.authentication import ApiKeys
 from apps.compiler.policies import NOTHING, Layer, effective, rule_set
 from apps.core.errors import FieldError
+from apps.definitions.freezing.frozen_keys import KeySets
 from apps.definitions.freezing.frozen_lists import NetworkLists
 from apps.definitions.models import Policy, Route, RoutePolicy
 from apps.definitions.shapes.base.reading import read
@@ -63,6 +64,7 @@ class Policies:
         self.links: dict[int, tuple[int, ...]] = defaultdict(tuple)
         self.rule_sets: dict[str, model.RuleSet] = {}
         self.lists = NetworkLists()
+        self._key_sets = KeySets()
         self._by_id: dict[int, Policy] = {}
         self._of_account: dict[int, list[Policy]] = defaultdict(list)
         self._of_front: dict[int, list[Policy]] = defaultdict(list)
@@ -102,7 +104,7 @@ class Policies:
     def _layered(self, holder: Holder, rows: Iterable[Policy]) -> list[Layer]:
         own = []
         if holder.rules not in ("", "null"):
-            own = [Layer(OWN, with_id(self.lists.resolved(frozen_rules(holder.rules), holder.account)))]
+            own = [Layer(OWN, with_id(self._resolved(holder.rules, holder.account)))]
         return [*own, *(self._layer(row) for row in rows)]
 
     def _rows(self, holder: Holder) -> list[Policy]:
@@ -116,9 +118,13 @@ class Policies:
 
     def _layer(self, row: Policy) -> Layer:
         if row.pk not in self._layers:
-            rules = self.lists.resolved(frozen_rules(json.dumps(row.rules, sort_keys=True)), row.account_id)
+            rules = self._resolved(json.dumps(row.rules, sort_keys=True), row.account_id)
             self._layers[row.pk] = Layer(row.name, with_id(rules, f"keys-{row.pk}"))
         return self._layers[row.pk]
+
+    def _resolved(self, text: str, account: int) -> model.Rules:
+        """Stored rules of an account with what they name: its lists of networks, its key sets."""
+        return self._key_sets.resolved(self.lists.resolved(frozen_rules(text), account), account)
 
 
 def _links(routes: QuerySet[Route]) -> Iterable[tuple[int, int]]:

@@ -56,7 +56,7 @@ def _settings(
         if values is None or shape is None:
             continue
         for field in fields_of(shape):
-            value = getattr(values, field.name)
+            value = getattr(values, field.name, None)  # what nodes do not know is no field there
             if value is not None:
                 labels = (field.grammar.labels or {}) if field.grammar else {}
                 text = _text(labels.get(value, value) if isinstance(value, str) else _shown(value, field, names or {}))

@@ -15,17 +15,12 @@ from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
 from apps.web.kit.shape_forms import ShapeForm
+from apps.web.policies.keys import key_field, keys_of
 
 DEFAULTS = "/spec/default_for/"
 SECRETS = ("/spec/rules/basic_auth/users", "/spec/rules/api_keys/keys")
-# Lists of objects have no field: they stay as they are.
-UNSHOWN = tuple(
-    (block.name, field.name)
-    for block in fields_of(Rules)
-    if block.child
-    for field in fields_of(block.child)
-    if field.child and field.many
-)
+# The one list of objects, as text: a line with algorithm and key id above each key.
+KEYS = "/spec/rules/jwt/keys"
 
 
 class Secrets(forms.Textarea):
@@ -54,9 +49,9 @@ class PolicyForm(ShapeForm):
     def __init__(self, data: QueryDict | None, *, stored: Policy | None, actor: Actor) -> None:
         names: Mapping[str, Iterable[Any]] = {}
         super().__init__(data, stored=stored, names=names)
-        self.stored = stored
         for pointer in SECRETS:
             self.fields[pointer].widget = Secrets(attrs={"rows": 3, "spellcheck": "false", "class": "mono"})
+        self.fields[KEYS] = key_field(describe(stored)["rules"].get("jwt") if stored else None)
         if not actor.is_operator:
             del self.fields[f"{DEFAULTS}load_balancers"]
         elif stored is None:
@@ -70,10 +65,8 @@ class PolicyForm(ShapeForm):
             block: {name: value for name, value in fields.items() if value is not None}
             for block, fields in found.get("rules", {}).items()
         }
-        kept = describe(self.stored)["rules"] if self.stored else {}
-        for block, field in UNSHOWN:
-            if field in kept.get(block, {}):
-                said.setdefault(block, {})[field] = kept[block][field]
+        if keys := keys_of(self.cleaned_data[KEYS]):
+            said.setdefault("jwt", {})["keys"] = keys
         return found | {"rules": {block: fields for block, fields in said.items() if fields}}
 
     @property
@@ -92,5 +85,6 @@ class PolicyForm(ShapeForm):
         return [self._group(block) for block in fields_of(Rules)]
 
     def _group(self, block: Any) -> Group:
-        fields = [self[name] for name in self.fields if name.startswith(f"/spec/rules/{block.name}/")]
+        names = [f"/spec/rules/{block.name}/{field.name}" for field in fields_of(block.child)]
+        fields = [self[name] for name in names if name in self.fields]
         return Group(block.about.label, block.about.help, fields, any(each.value() or each.errors for each in fields))

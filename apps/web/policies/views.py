@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.audit.selectors import entries_of
+from apps.definitions.key_sets.following import key_set_of
 from apps.definitions.models import Policy, Route
 from apps.definitions.previewing.effective_rules import settings_of_policy
 from apps.definitions.selectors import only, policies, routes
@@ -41,6 +42,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context = {
         "policy": row,
         "settings": settings_of_policy(row),
+        "key_set": key_set_of(row),
         "routes": users[:SHOWN],
         "count": Route.objects.filter(policy_links__policy=row).count(),
         "entries": entries_of(actor, "Policy", pk, limit=8),

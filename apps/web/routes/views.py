@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.core.errors import Conflict, Invalid, Stale
+from apps.definitions.key_sets.following import key_set_of
 from apps.definitions.models import Route, RoutePool
 from apps.definitions.previewing.effective_rules import settings_of_route
 from apps.definitions.selectors import describe, filter_routes, load_balancers, only, page_of_routes
@@ -88,7 +89,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         line = series(actor, "route", [f"route-{pk}"])[f"route-{pk}"]
         context |= {"chart": traffic_chart(line), "points": spark(line.requests), "measured": any(line.requests)}
     if not partial:
-        context |= {"settings": settings_of_route(route)}
+        context |= {"settings": settings_of_route(route), "key_set": key_set_of(route)}
         context |= {"ways": ways_to_try(actor, route), "entries": entries_of(actor, "Route", pk, limit=8)}
         context["rendered"] = rendered_route(actor, describe(route), route.name, account=route.account)
     return show(request, "pages/routes/detail.html", context)

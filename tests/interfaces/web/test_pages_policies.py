@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
+from apps.core.clock import now
 from apps.definitions import selectors
-from apps.definitions.models import Policy
+from apps.definitions.key_sets.reading import read_key_set
+from apps.definitions.models import KeySet, Policy
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
+from tests.hostile.policy_examples import JWT_KEY
 from tests.interfaces.people import client_of
 from tests.interfaces.web.test_pages_routes import typed
+from tests.issuer import jwk
 
 NEW = "web:policy-new"
 
@@ -141,3 +146,81 @@ def test_the_form_keeps_passwords_and_lists_of_objects(tutorial_env: Actor, acme
     assert after.version == 2
     assert after.rules["api_keys"] == row.rules["api_keys"]
     assert after.rules["jwt"] == row.rules["jwt"]
+
+
+RSA = read_key_set(json.dumps({"keys": [jwk("one")]}).encode()).keys[0].pem
+TOKENS = {"rules__jwt__issuer": "https://a.example", "rules__jwt__audience": "api"}
+
+
+def keys_typed(actor: Actor, text: str) -> Any:
+    """A policy whose keys of tokens are this text."""
+    return send(actor, "web", **TOKENS, rules__jwt__keys=text)
+
+
+def test_keys_of_tokens_are_typed_below_their_algorithm(tutorial_env: Actor, acme: Actor) -> None:
+    keys_typed(acme, f"RS256 2026-1\r\n{RSA}\r\n\r\n  ES256  \r\n{JWT_KEY}".replace("\n", "\r\n"))
+    wanted = [{"algorithm": "ES256", "pem": JWT_KEY}, {"algorithm": "RS256", "pem": RSA, "kid": "2026-1"}]
+    assert sorted(describe(Policy.objects.get())["rules"]["jwt"]["keys"], key=lambda key: key["algorithm"]) == wanted
+    row = Policy.objects.get()
+    client, url = client_of(acme), reverse("web:policy-edit", args=[row.pk])
+    form = client.get(url).context["form"]
+    client.post(url, {name: form[name].value() or "" for name in form.fields} | {"version": "1"})
+    assert Policy.objects.get().version == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (JWT_KEY, "Entry 1: Write the algorithm"),
+        ("RS256", "Entry 1: Add the public key"),
+        (f"RS256\n{JWT_KEY}", "Entry 1: Give a key for RS256."),
+        (f"ES256\n{JWT_KEY}HS256\n{RSA}", "Entry 2: Use one of RS256"),
+        (f"none\n{JWT_KEY}", "Entry 1: Use one of RS256"),
+        (f'ES256 a"b\n{JWT_KEY}', "Entry 1: Use 1 to 128 letters"),
+        (f"ES256 a b\n{JWT_KEY}", "Entry 1: Use 1 to 128 letters"),
+        (f"ES256\n{JWT_KEY}ES256 two\n{JWT_KEY}", "Entry 2: "),
+        ("ES256\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "Paste a public key in PEM"),
+        ("ES256\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", "Paste a public key in PEM"),
+        ("ES256\n-----BEGIN PUBLIC KEY-----\nAAAA", "Paste a public key in PEM"),
+        ("ES256\n-----BEGIN PUBLIC KEY-----\né%[src]\n-----END PUBLIC KEY-----\n", "Paste a public key in PEM"),
+        (f"ES256\x00\n{JWT_KEY}", "Null characters"),
+        (f"RS256 k\u2028ES256\n{JWT_KEY}", "Entry 1: Add the public key"),
+        ("".join(f"ES256 k{number}\n{JWT_KEY}" for number in range(9)), "at most 8 keys"),
+    ],
+)
+def test_keys_that_do_not_fit_are_refused_beside_their_field(
+    tutorial_env: Actor, acme: Actor, typed: str, words: str
+) -> None:
+    answer = keys_typed(acme, typed)
+    assert answer.status_code == 422
+    assert words in " ".join(answer.context["form"].errors["/spec/rules/jwt/keys"])
+    assert not Policy.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "typed", ["http://a.example/", "https://169.254.169.254/", "https://a.example/\x00", "https://a.example/ x", "x"]
+)
+def test_a_url_of_keys_that_is_not_called_is_refused_beside_its_field(
+    tutorial_env: Actor, acme: Actor, typed: str
+) -> None:
+    answer = send(acme, "web", **TOKENS, rules__jwt__jwks_url=typed)
+    assert answer.status_code == 422
+    assert set(answer.context["form"].errors) == {"/spec/rules/jwt/jwks_url"}
+
+
+def test_the_page_shows_what_was_fetched_and_what_went_wrong(tutorial_env: Actor, acme: Actor) -> None:
+    send(acme, "web", **TOKENS, rules__jwt__jwks_url="https://a.example/jwks")
+    client, url = client_of(acme), reverse("web:policy", args=[Policy.objects.get().pk])
+    assert "Not fetched yet" in client.get(url).content.decode()
+    gone = {"algorithm": "RS256", "pem": RSA, "kid": "<b>old</b>", "gone_at": "2026-01-01T00:00:00Z"}
+    keys = [{"algorithm": "ES256", "pem": JWT_KEY, "kid": "new"}, gone]
+    KeySet.objects.update(keys=keys, fetched_at=now(), tried_at=now(), ignored="Ignored: 1 shared secret.")
+    page = client.get(url + "?partial=key_set").content.decode()
+    assert "new" in page
+    assert "&lt;b&gt;old&lt;/b&gt;" in page
+    assert "1 shared secret" in page
+    assert "BEGIN" not in page
+    KeySet.objects.update(error="The response is 500.")
+    page = client.get(url).content.decode()
+    assert "The response is 500." in page
+    assert "stay valid" in page

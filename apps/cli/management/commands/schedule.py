@@ -22,6 +22,7 @@ from apps.capacity.use.ageing import evaluate_measurements
 from apps.core.clock import now
 from apps.core.queue import enqueue
 from apps.core.secrets import keys
+from apps.definitions.key_sets import fetching
 from apps.definitions.writing.kinds import hostnames, policies
 from apps.dns import services as dns
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
@@ -70,6 +71,7 @@ class Command(BaseCommand):
             (CLOUDS_SECONDS, look_at_clouds),
             (every, verify),
             (EXPIRY_SECONDS, expire_networks),
+            (every, fetch_key_sets),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
@@ -130,6 +132,11 @@ def verify() -> None:
 def expire_networks() -> None:
     """Tell nodes of networks that have left their lists."""
     policies.push_expired(now())
+
+
+def fetch_key_sets() -> None:
+    """Let a worker fetch the keys of tokens that are due."""
+    fetching.sweep(now())
 
 
 def ask_resolvers() -> None:

@@ -28,6 +28,7 @@ class Quotas(Shape):
     routes: Annotated[int | None, _most("routes"), _of("routes", "Routes")] = None
     policies: Annotated[int | None, _most("policies"), _of("policies", "Policies")] = None
     network_lists: Annotated[int | None, _most("network_lists"), _of("network_lists", "Network lists")] = None
+    key_sets: Annotated[int | None, _most("key_sets"), _of("key_sets", "URLs of key sets (JWKS)")] = None
     pools: Annotated[int | None, _most("pools"), _of("pools", "Pools")] = None
     hostnames: Annotated[int | None, _most("hostnames"), _of("hostnames", "Hostnames")] = None
     certificates: Annotated[int | None, _most("certificates"), _of("certificates", "Certificates")] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -13,6 +14,7 @@ from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication as grammar
 from apps.compiler.model import authentication as model
+from apps.core.called_urls import Refused, read_url
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import About, Distinct, Grammar, Shape
 from apps.definitions.shapes.base.words import Boolean, Pairs, at_most, one_of, read_pairs, text, whole
@@ -20,7 +22,10 @@ from apps.definitions.shapes.base.words import Boolean, Pairs, at_most, one_of, 
 SHORTEST_PASSWORD, LONGEST_SECRET = 8, 128
 SHORTEST_KEY = 24
 MOST_USERS, MOST_API_KEYS, MOST_CLAIMS, MOST_JWT_KEYS = 50, 1000, 10, 8
-LEAST_RSA_BITS = 2048
+LEAST_RSA_BITS, MOST_RSA_BITS = 2048, 8192
+MOST_EXPONENT_BITS = 33  # a longer one makes nodes pay for each token
+MOST_JWKS_URL, MOST_GRACE_S = 512, 86_400
+_JWKS_URL = re.compile(r"https://[A-Za-z0-9._~:/?@!$&+,;=%\[\]-]{1,504}")
 # Blocks and fields of names with a secret each.
 SECRETS = (("basic_auth", "users"), ("api_keys", "keys"))
 CURVES = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r1"}
@@ -86,6 +91,17 @@ def _claims() -> Grammar:
     return Grammar(read, schema, lambda pairs: dict(sorted(dict(pairs).items())))
 
 
+def _jwks_url(value: object) -> str:
+    """An https URL; whether it may be called is asked by the service, and again at each call."""
+    if not isinstance(value, str) or not _JWKS_URL.fullmatch(value):
+        raise GrammarError("url", f"Write a plain https:// URL of at most {MOST_JWKS_URL} characters.")
+    try:
+        read_url(value)
+    except Refused as refusal:
+        raise GrammarError("url", str(refusal)) from refusal
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class BasicAuth(model.BasicAuth, Shape):
     """A name and password for everybody who asks."""
@@ -137,11 +153,15 @@ class JwtKey(model.JwtKey, Shape):
 
     algorithm: Annotated[
         Annotated[str, one_of(*grammar.ALGORITHMS)],
-        About("The algorithm; tokens of another are refused, whatever they say.", "Algorithm"),
+        About(
+            "The algorithm; tokens of another are refused, whatever they say.",
+            "Algorithm",
+            missing="Write the algorithm of the key.",
+        ),
     ]
     pem: Annotated[
         Annotated[str, text(grammar.public_key, "PEM text", grammar.MAX_KEY_PEM)],
-        About("The public key.", "Public key"),
+        About("The public key.", "Public key", missing="Add the public key in PEM (BEGIN PUBLIC KEY)."),
     ]
     kid: Annotated[
         Annotated[str, text(grammar.kid, "text", 128, blank=True)],
@@ -160,12 +180,18 @@ class JwtKey(model.JwtKey, Shape):
             yield FieldError("/pem", "algorithm", f"Give a key for {self.algorithm}.")
         elif isinstance(key, rsa.RSAPublicKey) and key.key_size < LEAST_RSA_BITS:
             yield FieldError("/pem", "short_key", f"Use an RSA key of {LEAST_RSA_BITS} bits or more.")
+        elif isinstance(key, rsa.RSAPublicKey) and _is_slow(key):
+            yield FieldError("/pem", "slow_key", f"Use an RSA key of at most {MOST_RSA_BITS} bits with exponent 65537.")
         elif key is not None and key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode() != self.pem:
             yield FieldError("/pem", "public_key", "Write the key as OpenSSL does, without anything around it.")
 
 
+def _is_slow(key: rsa.RSAPublicKey) -> bool:
+    return key.key_size > MOST_RSA_BITS or key.public_numbers().e.bit_length() > MOST_EXPONENT_BITS
+
+
 @dataclass(frozen=True, slots=True)
-class Jwt(model.Jwt, Shape):
+class Jwt(Shape):
     """Signed tokens (JWT) in the Authorization header."""
 
     sparse: ClassVar = True
@@ -183,7 +209,24 @@ class Jwt(model.Jwt, Shape):
         at_most(MOST_JWT_KEYS, "keys"),
         Distinct(("pem",)),
         About(
-            "Public keys, each of which may verify a token: to change one, add the new one first.", most=MOST_JWT_KEYS
+            "Public keys, each of which may verify a token: to change one, add the new one first.",
+            "Public keys",
+            most=MOST_JWT_KEYS,
+        ),
+    ] = None
+    jwks_url: Annotated[
+        Annotated[str, text(_jwks_url, "a URL", MOST_JWKS_URL)] | None,
+        About(
+            "Where the issuer publishes its keys (JWKS, https); fetched every five minutes, and used beside `keys`.",
+            "Key set URL",
+            "https://login.example.com/.well-known/jwks.json. Fetched every five minutes; used beside the keys above.",
+        ),
+    ] = None
+    jwks_grace_s: Annotated[
+        Annotated[int, whole(0, MOST_GRACE_S)] | None,
+        About(
+            "For how many seconds a key still counts after it left the key set; 3600 where nothing is said.",
+            "Grace of old keys, seconds",
         ),
     ] = None
     claims: Annotated[

@@ -254,9 +254,9 @@ class Rules(model.Rules, Shape):
 
     access: Annotated[Access | None, About("Which networks have access.", "Access by network")] = None
     basic_auth: Annotated[BasicAuth | None, About("A name and password for everybody.", "Password")] = None
-    # Its id is not said: it is that of whoever says the keys.
+    # Their id is not said: it is that of whoever says them. Where keys of tokens are fetched, nodes do not know.
     api_keys: Annotated[ApiKeys | None, About("A key for every program.", "API keys")] = None  # type: ignore[assignment]
-    jwt: Annotated[Jwt | None, About("Signed tokens.", "Tokens (JWT)")] = None
+    jwt: Annotated[Jwt | None, About("Signed tokens.", "Tokens (JWT)")] = None  # type: ignore[assignment]
     request_headers: Annotated[RequestHeaders | None, About("Headers of requests to servers.", "Request headers")] = (
         None
     )

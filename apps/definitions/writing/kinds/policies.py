@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 
 from apps.accounts.models import Account
+from apps.core.called_urls import Refused, read_url
 from apps.core.clock import now
-from apps.definitions.models import LoadBalancer, NetworkList, Policy
+from apps.core.outbound import check_target
+from apps.core.queue import enqueue_on_commit
+from apps.definitions.key_sets.following import FETCH_TASK, followers
+from apps.definitions.models import KeySet, LoadBalancer, NetworkList, Policy
 from apps.definitions.selectors import fleets_of
 from apps.definitions.shapes.base.words import read_instant
 from apps.definitions.shapes.base.writing import write
@@ -17,7 +22,11 @@ from apps.definitions.shapes.traffic.access import NetworkListSpec
 from apps.definitions.shapes.traffic.policy import PolicySpec, Rules
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.passwords import stored_rules
+from apps.definitions.writing.rules.quotas import expect_growth
 from apps.fleet.services import request_push
+
+# Whoever saves a policy again and again does not make Spillway ask its server as often.
+BETWEEN_FETCHES = timedelta(seconds=5)
 
 
 def store_policy(changes: ChangeSet, owner: Account, row: Policy, spec: PolicySpec) -> None:
@@ -31,6 +40,7 @@ def store_policy(changes: ChangeSet, owner: Account, row: Policy, spec: PolicySp
                 pointer, "not_yours", f"Load balancer {front.name} belongs to another account; leave it out."
             )
     expect_lists(changes, owner, spec.rules)
+    follow_key_set(changes, owner, spec.rules)
     rules = stored_rules(changes, spec.rules, row.rules)
     changes.field_errors.raise_any()
     if row.pk is not None:
@@ -50,6 +60,32 @@ def expect_lists(changes: ChangeSet, owner: Account, rules: Rules | None) -> Non
         for field, names in (("allow", access.allow), ("deny", access.deny)):
             for index, name in enumerate(names or ()):
                 changes.owned(NetworkList, owner, name, f"/spec/rules/access/{field}/{index}")
+
+
+def follow_key_set(changes: ChangeSet, owner: Account, rules: Rules | None) -> None:
+    """The set of the URL that the rules name is fetched after the commit, as one of the owner's."""
+    url = rules.jwt.jwks_url if rules and rules.jwt else None
+    if url is None:
+        return
+    try:
+        check_target(read_url(url))
+    except Refused as refusal:
+        changes.add_error("/spec/rules/jwt/jwks_url", "url", str(refusal))
+        return
+    expect_growth(changes, "KeySet", owner)
+    moment = now()
+    row, made = KeySet.objects.get_or_create(account=owner, url=url, defaults={"next_at": moment})
+    if not made and row.next_at > moment and (row.tried_at is None or moment - row.tried_at >= BETWEEN_FETCHES):
+        KeySet.objects.filter(pk=row.pk).update(next_at=moment)
+    changes.lookup(("key sets", owner.pk), lambda: changes.deferred.add(partial(_finish_key_sets, owner)))
+
+
+def _finish_key_sets(owner: Account) -> None:
+    """In the end, once for an account: forget those that nobody names any more, and wake a worker for the others."""
+    enqueue_on_commit(FETCH_TASK)
+    for row in KeySet.objects.filter(account=owner):
+        if not any(rows.exists() for rows in followers(row)):
+            row.delete()
 
 
 def store_network_list(changes: ChangeSet, owner: Account, row: NetworkList, spec: NetworkListSpec) -> None:

@@ -15,7 +15,7 @@ from apps.definitions.models import LoadBalancer, Policy, Pool, Route, RoutePoli
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.traffic.route import MATCH, Assertion, RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
-from apps.definitions.writing.kinds.policies import expect_lists
+from apps.definitions.writing.kinds.policies import expect_lists, follow_key_set
 from apps.definitions.writing.rules.passwords import stored_rules
 from apps.definitions.writing.rules.quotas import expect_growth
 
@@ -30,6 +30,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
         for index, reference in enumerate(spec.policies)
     ]
     expect_lists(changes, owner, spec.rules)
+    follow_key_set(changes, owner, spec.rules)
     rules = stored_rules(changes, spec.rules, row.rules) if spec.rules else None
     if not _takes_any_host(changes, owner, spec.hostname, balancer):
         raise Invalid(changes.field_errors.drain())

@@ -10,7 +10,17 @@ from django.db.models import Count, Model, QuerySet
 from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import error_over, lock_quotas
 from apps.core.errors import Invalid
-from apps.definitions.models import CapacityTest, Certificate, NetworkList, Policy, Pool, Record, Route, Schedule
+from apps.definitions.models import (
+    CapacityTest,
+    Certificate,
+    KeySet,
+    NetworkList,
+    Policy,
+    Pool,
+    Record,
+    Route,
+    Schedule,
+)
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import StaticIP
 
@@ -19,6 +29,7 @@ _COUNTED: dict[str, tuple[str, type[Model]]] = {
     "Route": ("routes", Route),
     "NetworkList": ("network_lists", NetworkList),
     "Policy": ("policies", Policy),
+    "KeySet": ("key_sets", KeySet),
     "Pool": ("pools", Pool),
     "Certificate": ("certificates", Certificate),
     "Hostname": ("hostnames", Hostname),

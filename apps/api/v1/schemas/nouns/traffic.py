@@ -29,6 +29,26 @@ class LoadBalancer(Definition):
     spec = serializer_of(LoadBalancerSpec)()
 
 
+class FetchedKey(words.Shown):
+    """A key of a key set."""
+
+    algorithm = serializers.CharField()
+    kid = words.text(128, help_text="The key id; empty where the set names none.")
+    gone_at = words.instant(allow_null=True, help_text="When it left the set; null for a key that is in it.")
+
+
+class KeySet(words.Shown):
+    """What is known of the key set at `jwt.jwks_url`."""
+
+    url = serializers.CharField()
+    fetched_at = words.instant(allow_null=True, help_text="When there was a good answer; null: not yet.")
+    tried_at = words.instant(allow_null=True)
+    next_at = words.instant(help_text="When it is fetched again.")
+    error = words.text(400, help_text="Why the last try failed; the keys before it still count.")
+    ignored = words.text(400, help_text="Entries of the set that verify nothing.")
+    keys = FetchedKey(many=True)
+
+
 class Route(Conditioned):
     """A route."""
 
@@ -36,6 +56,7 @@ class Route(Conditioned):
     spec = serializer_of(RouteSpec)()
     serving = serializers.BooleanField(help_text="False until the hostname is verified.")
     hostname_id = words.ident()
+    key_set = KeySet(allow_null=True, help_text="Null where its own rules name no key set.")
 
 
 class NetworkList(Definition):
@@ -71,6 +92,7 @@ class Policy(Definition):
 
     kind = words.word(["Policy"])
     spec = serializer_of(PolicySpec)()
+    key_set = KeySet(allow_null=True, help_text="Null where it names no key set.")
 
 
 class PolicyEnvelope(Envelope):
