@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hmac
 import json
 import ssl
 import threading
@@ -19,7 +20,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from apps.core.clock import now
 
@@ -55,6 +56,14 @@ def token(name: str, **claims: Any) -> str:
     parts = ({"alg": "RS256", "typ": "JWT", "kid": name}, body)
     signed = ".".join(encoded(json.dumps(part).encode()) for part in parts)
     return f"{signed}.{encoded(private(name).sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+def confused(name: str) -> str:
+    """A token whose shared secret (HS256) is the public key, which everybody knows."""
+    public = private(name).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    head, body, _ = token(name).split(".")
+    head = encoded(json.dumps({"alg": "HS256", "typ": "JWT", "kid": name}).encode())
+    return f"{head}.{body}.{encoded(hmac.digest(public, f'{head}.{body}'.encode(), 'sha256'))}"
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from apps.accounts.models import Account, Hostname
 from apps.compiler.model import shared as model
 from apps.compiler.model.servers import CheckKind, HttpVersion, OverflowMode, ProxyProtocol, Reuse
 from apps.compiler.model.stack import RecordType
+from apps.definitions.key_sets.models import KeySet as KeySet  # noqa: PLC0414 - Django looks for rows here
 from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow
 from apps.definitions.shapes.traffic.zone import ZoneDriver
 from apps.fleet.models import Fleet, Region, Stack, StaticIP
@@ -260,30 +261,6 @@ class Policy(Definition):
     def default_for(self) -> SimpleNamespace:
         """For whom it holds without being named, as documents have it."""
         return SimpleNamespace(account=self.whole_account, hostnames=self.hostnames, load_balancers=self.load_balancers)
-
-
-class KeySet(models.Model):
-    """The public keys that an account's policies and routes have from one URL (JWKS): the last good answer.
-
-    `keys` are `[{algorithm, pem, kid, gone_at?}]`, those that left the set with the moment at which they did;
-    `ignored` says what else was there, `error` why the last try failed, `next_at` when the next one is due.
-    """
-
-    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    url = models.CharField(max_length=512)
-    keys = models.JSONField(default=list)
-    ignored = models.CharField(max_length=400, blank=True, default="")
-    fetched_at = models.DateTimeField(null=True)
-    tried_at = models.DateTimeField(null=True)
-    next_at = models.DateTimeField(db_index=True)
-    failures = models.PositiveIntegerField(default=0)
-    error = models.CharField(max_length=400, blank=True, default="")
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("account", "url"), name="keyset_url_in_account"),)
-
-    def __str__(self) -> str:
-        return self.url
 
 
 class Route(Definition):

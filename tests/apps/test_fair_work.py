@@ -21,10 +21,11 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.capacity.models import Run
 from apps.capacity.run import running
-from apps.core.clock import database_now
+from apps.core.clock import database_now, now
 from apps.core.concurrency import fairness
 from apps.core.concurrency.fairness import Choose, Owners, Seats
-from apps.definitions.models import Zone
+from apps.definitions.key_sets import fetching
+from apps.definitions.models import KeySet, Zone
 from apps.definitions.writing.kinds import hostnames
 from apps.dns import services as dns
 from apps.fleet.models import CloudAccount
@@ -126,6 +127,10 @@ def a_claim(actor: Actor, name: str) -> int:
     return Hostname.objects.create(account=actor.account, name=f"{name}.example").pk
 
 
+def a_key_set(actor: Actor, name: str) -> int:
+    return KeySet.objects.create(account=actor.account, url=f"https://{name}.example/", next_at=now()).pk
+
+
 def a_zone(actor: Actor, name: str) -> int:
     """Servers stand for accounts here: zones are the operator's."""
     zone = Zone.objects.create(
@@ -156,6 +161,7 @@ def a_stack_to_plan(actor: Actor, name: str) -> int:
 QUEUES: dict[str, tuple[ModuleType, Callable[[], int], Callable[[Actor, str], int]]] = {
     "webhooks": (delivering, delivering.deliver_in_turns, a_webhook),
     "verifications": (hostnames, hostnames.check_in_turns, a_claim),
+    "key sets": (fetching, fetching.fetch_in_turns, a_key_set),
     "zones": (dns, dns.reconcile_in_turns, a_zone),
     "clouds": (reading, reading.read_in_turns, a_stack_to_read),
     "stacks": (turns, turns.reconcile_in_turns, a_stack_to_plan),
