@@ -72,6 +72,7 @@ OWNERS = {
     "definitions.Server": "account",
     "definitions.Route": "account",
     "definitions.RoutePool": "route__account",
+    "definitions.KeySet": "account",
     "definitions.NetworkList": "account",
     "definitions.Policy": "account",
     "definitions.RoutePolicy": "route__account",
