@@ -29,9 +29,11 @@ from apps.web.capacity import (
 )
 from apps.web.clouds import cloud_accounts, stack_revisions, stacks, static_ips
 from apps.web.clouds import forms as cloud_forms
+from apps.web.fleets import forms as fleet_forms
 from apps.web.fleets import quarantine, regions, rollouts
 from apps.web.fleets import views as fleets
 from apps.web.load_balancers import certificates, portability
+from apps.web.load_balancers import forms as load_balancer_forms
 from apps.web.load_balancers import views as load_balancers
 from apps.web.overflow import views as overflow
 from apps.web.overview import search
@@ -85,7 +87,19 @@ urlpatterns = [
     path("tokens/<int:pk>/revoke", tokens.revoke, name="token-revoke"),
     path("search", search.search, name="search"),
     path("load-balancers", load_balancers.index, name="load-balancers"),
+    path("load-balancers/new", load_balancer_forms.new, name="load-balancer-new"),
     path("load-balancers/<int:pk>", load_balancers.detail, name="load-balancer"),
+    path("load-balancers/<int:pk>/edit", load_balancer_forms.edit, name="load-balancer-edit"),
+    path("load-balancers/<int:pk>/delete", load_balancer_forms.delete, name="load-balancer-delete"),
+    path("load-balancers/<int:pk>/listeners/new", load_balancer_forms.new_listener, name="listener-new"),
+    path(
+        "load-balancers/<int:pk>/listeners/<int:listener>/edit", load_balancer_forms.edit_listener, name="listener-edit"
+    ),
+    path(
+        "load-balancers/<int:pk>/listeners/<int:listener>/delete",
+        load_balancer_forms.delete_listener,
+        name="listener-delete",
+    ),
     path("routes", routes.index, name="routes"),
     path("routes/new", route_editing.new, name="route-new"),
     path("routes/trace", tracing.trace, name="route-trace"),
@@ -117,9 +131,15 @@ urlpatterns = [
     path("regions/<slug:name>", regions.detail, name="region"),
     path("regions/<slug:name>/drain", regions.drain, name="region-drain"),
     path("fleets", fleets.index, name="fleets"),
+    path("fleets/new", fleet_forms.new, name="fleet-new"),
+    path("fleets/<int:pk>/edit", fleet_forms.edit, name="fleet-edit"),
+    path("fleets/<int:pk>/delete", fleet_forms.delete, name="fleet-delete"),
     path("fleets/<int:pk>/push", fleets.push_again, name="fleet-push"),
     path("fleets/<int:pk>/resume", fleets.resume, name="fleet-resume"),
+    path("nodes/new", fleet_forms.new_node, name="node-new"),
     path("nodes/<int:pk>", fleets.node, name="node"),
+    path("nodes/<int:pk>/edit", fleet_forms.edit_node, name="node-edit"),
+    path("nodes/<int:pk>/delete", fleet_forms.delete_node, name="node-delete"),
     path("quarantine", quarantine.index, name="quarantine"),
     path("quarantine/<int:pk>/try-again", quarantine.try_again, name="quarantine-try-again"),
     path("rollouts", rollouts.index, name="rollouts"),

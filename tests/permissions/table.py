@@ -10,6 +10,7 @@ from tests.permissions.callers import Caller, callers_of, changes_nothing, main_
 from tests.permissions.capacity_rows import CAPACITY
 from tests.permissions.cloud_page_rows import CLOUD_PAGES
 from tests.permissions.cloud_rows import CLOUDS
+from tests.permissions.fleet_page_rows import FLEET_PAGES
 from tests.permissions.foreign_ids import FOREIGN_IDS
 from tests.permissions.kind_rows import OF_KINDS
 from tests.permissions.page_rows import PAGES
@@ -33,6 +34,7 @@ TABLE = (
     *STATE,
     *ZONE_PAGES,
     *CLOUD_PAGES,
+    *FLEET_PAGES,
 )
 
 

@@ -1,28 +1,23 @@
-"""Forms of cloud accounts, stacks, address pools and static IPs; the services check everything."""
+"""Forms of cloud accounts, stacks, address pools and static IPs: what the documents of those kinds say, typed in."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import redirect
 
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
 from apps.definitions.selectors import only
 from apps.fleet import selectors as topology
-from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import save_form, version_shown
-from apps.web.kit.shape_forms import ShapeForm
+from apps.web.kit.object_forms import ObjectForm, Way, edit_object
+from apps.web.kit.pages import PageRequest, operators_only, page
 
 BACK = {"web:stacks": "Stacks", "web:cloud-accounts": "Cloud accounts", "web:static-ips": "Static IPs"}
 
 
-class ObjectForm(ShapeForm):
-    """What the forms here share: locations are chosen by name, and the network stands in a group of its own."""
-
-    noun = ""
+class CloudForm(ObjectForm):
+    """What the forms here share: locations are chosen by name."""
 
     def __init__(self, data: QueryDict | None, *, actor: Actor, stored: Any) -> None:
         names = {
@@ -34,55 +29,35 @@ class ObjectForm(ShapeForm):
         }
         super().__init__(data, stored=stored, names=names)
 
-    @property
-    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
-        """The fields by heading."""
-        own = [self[name] for name in self.fields if "/network/" not in name]
-        network = [self[name] for name in self.fields if "/network/" in name]
-        found = [(f"{self.noun[0].upper()}{self.noun[1:]}", own)]
-        return [*found, ("Network", network)] if network else found
 
-
-class CloudAccountForm(ObjectForm):
+class CloudAccountForm(CloudForm):
     """An account at a cloud, by reference to its credentials."""
 
     kind, noun = "CloudAccount", "cloud account"
 
 
-class StackForm(ObjectForm):
+class StackForm(CloudForm):
     """One cloud account in one of its regions."""
 
     kind, noun = "Stack", "stack"
 
 
-class AddressPoolForm(ObjectForm):
+class AddressPoolForm(CloudForm):
     """Blocks that static IPs are allotted from."""
 
     kind, noun = "AddressPool", "address pool"
 
 
-class StaticIPForm(ObjectForm):
+class StaticIPForm(CloudForm):
     """An address that stays."""
 
     kind, noun = "StaticIP", "static IP"
 
 
-def _edit(request: PageRequest, form_class: Any, stored: Any, back: str, to: str) -> HttpResponse:
-    """Show the form, or store what was typed and go on."""
+def _edit(request: PageRequest, form_class: type[CloudForm], stored: Any, back: str, to: str) -> HttpResponse:
     request.actor.may_write()
-    form: ObjectForm = form_class(request.POST or None, actor=request.actor, stored=stored)
-    noun = f"{form.noun[0].upper()}{form.noun[1:]}"
-    if saved := save_form(request, form, form.kind, stored, form.spec, lambda row: f"{noun} {row.name} is saved."):
-        return redirect(to, saved.pk) if to != back else redirect(to)
-    words = BACK[back]
-    context = {
-        "form": form,
-        "stored": stored,
-        "back": back,
-        "back_words": words,
-        "version": version_shown(request, stored),
-    }
-    return show(request, "pages/clouds/form.html", context, status=422 if form.is_bound else 200)
+    form = form_class(request.POST or None, actor=request.actor, stored=stored)
+    return edit_object(request, form, Way.of(back, BACK[back], to if to != back else ""))
 
 
 @page

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -14,7 +13,7 @@ from apps.definitions.models import Policy
 from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
-from apps.web.kit.shape_forms import ShapeForm
+from apps.web.kit.shape_forms import Group, ShapeForm
 from apps.web.policies.keys import key_field, keys_of
 
 DEFAULTS = "/spec/default_for/"
@@ -29,16 +28,6 @@ class Secrets(forms.Textarea):
     def format_value(self, value: Any) -> str:
         """The names."""
         return "\n".join(f"{line.partition('=')[0]}=" for line in str(value or "").splitlines() if line.strip())
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The fields of one block; `is_open` where one has a value or an error."""
-
-    title: str
-    hint: str
-    fields: list[forms.BoundField]
-    is_open: bool
 
 
 class PolicyForm(ShapeForm):
@@ -87,4 +76,5 @@ class PolicyForm(ShapeForm):
     def _group(self, block: Any) -> Group:
         names = [f"/spec/rules/{block.name}/{field.name}" for field in fields_of(block.child)]
         fields = [self[name] for name in names if name in self.fields]
-        return Group(block.about.label, block.about.help, fields, any(each.value() or each.errors for each in fields))
+        is_open = any(each.value() or each.errors for each in fields)
+        return Group(block.about.label, fields, block.about.help, folds=True, is_open=is_open)

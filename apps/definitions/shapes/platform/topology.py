@@ -99,12 +99,12 @@ class FleetSpec(Shape):
             most=MAX_PRIVATE_NETWORKS,
         ),
     ] = tuple(sorted(ALL_PRIVATE))
-    peer_port: Annotated[Port, About("The port on which nodes share their counters.", "Port of peers")] = 9700
+    peer_port: Annotated[Port, About("The port on which nodes share their counters.", "Peer port")] = 9700
     overflow_port: Annotated[
-        Port, Check(_own), ALWAYS, About("The port for requests from other regions.", "Port of overflow")
+        Port, Check(_own), ALWAYS, About("The port for requests from other regions.", "Overflow port")
     ] = 9800
     overflow_tcp_port: Annotated[
-        Port, Check(_own), ALWAYS, About("The port for TCP connections from other regions.", "Port of overflow, tcp")
+        Port, Check(_own), ALWAYS, About("The port for TCP connections from other regions.", "Overflow port (TCP)")
     ] = 9900
     node_settings: Annotated[
         NodeSettingsSpec | None,
@@ -139,9 +139,13 @@ class NodeSpec(Shape):
         ),
     ]
     address: Annotated[
-        str, text(grammar.listen_address, "an address", 45), About("The address of listeners without a static IP.")
+        str,
+        text(grammar.listen_address, "an address", 45),
+        About("The address of listeners without a static IP.", "Address"),
     ] = "127.0.0.1"
-    port_offset: Annotated[int, whole(0, 60_000), About("Added to the ports of nodes that share one address.")] = 0
+    port_offset: Annotated[
+        int, whole(0, 60_000), About("Added to the ports of nodes that share one address.", "Port offset")
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True)

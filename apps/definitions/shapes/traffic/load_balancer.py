@@ -18,6 +18,8 @@ from apps.definitions.shapes.traffic.listener_options import (
     TlsSpec,
 )
 
+PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.HTTPS: "HTTPS", Protocol.TCP: "TCP"}
+
 
 def _of_https(certificates: tuple[str, ...], data: Data) -> None:
     protocol = data.get("protocol")
@@ -89,7 +91,9 @@ class ListenerSpec(Shape):
     may_be_absent: ClassVar[tuple[str, ...]] = ("certificates", "default_pool")
 
     name: Annotated[Name, About("The name of the listener.", "Name", "", "web")]
-    protocol: Annotated[Protocol, word(Protocol), About("The protocol of the clients.", "Protocol", "", "http")]
+    protocol: Annotated[
+        Protocol, word(Protocol, PROTOCOLS), About("The protocol of the clients.", "Protocol", "", "http")
+    ]
     port: Annotated[Port, About("The port on the static IP, or on each node's own address.", "Port", "", 80)]
     static_ip: Annotated[ByName | None, About("Default: each node's own address.", "Static IP")] = None
     certificates: Annotated[

@@ -1,0 +1,217 @@
+"""Forms of load balancers and their listeners; a listener is saved as a part of its load balancer."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from apps.accounts.actors import Actor
+from apps.core.errors import Invalid
+from apps.definitions.models import Listener, LoadBalancer
+from apps.definitions.reading.describing import describe
+from apps.definitions.selectors import certificates, load_balancers, only, pools
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
+from apps.fleet import selectors as topology
+from apps.web.kit.object_forms import ObjectForm, Way, edit_object, show_form
+from apps.web.kit.pages import PageRequest, operators_only, page
+from apps.web.kit.saving import Typed, confirmed, deleted, save_form, save_or_attach_errors, tell
+from apps.web.kit.shape_fields import LINES, words
+from apps.web.kit.shape_forms import DocumentForm, Group
+
+OFFERED = 500
+NOUN = "load balancers"
+_NAME_SENT = re.compile(r"(/spec/listeners/[0-9]{1,4})/name")
+TOLD = "Its nodes follow moments later."
+
+
+class LoadBalancerForm(ObjectForm):
+    """Where it stands; its listeners have forms of their own."""
+
+    kind, noun = "LoadBalancer", "load balancer"
+    lead = "Clients connect to its listeners, which you add to the load balancer once it exists."
+
+    def __init__(self, data: QueryDict | None, *, actor: Actor, stored: LoadBalancer | None) -> None:
+        names = {"fleets": topology.fleets(actor), "stacks": topology.stacks(actor)}
+        super().__init__(data, stored=stored, names=names)
+        if not names["stacks"]:  # nothing to choose from
+            del self.fields["/spec/stacks"]
+
+    def spec(self) -> dict[str, Any]:
+        """The document of what was typed, with the listeners as they are."""
+        return self.document() | {"listeners": describe(self.stored)["listeners"] if self.stored else []}
+
+
+class ListenerForm(DocumentForm):
+    """One listener: its port, what it serves, and in groups what it may be told beyond."""
+
+    noun = "listener"
+    lead = ""
+
+    def __init__(self, data: QueryDict | None, *, actor: Actor, document: dict[str, Any] | None, pointer: str) -> None:
+        names = {"static_ip": topology.static_ips(actor)}
+        super().__init__(data, shape=ListenerSpec, document=document, names=names, pointer=pointer)
+        for name, choices in (("default_pool", "pools"), ("default_certificate", "certificates")):
+            self.fields[f"{pointer}/{name}"].widget.attrs["list"] = choices
+        self._sni_routes, self._compresses = f"{pointer}/sni_routes", f"{pointer}/compression"
+        self.fields[self._sni_routes] = forms.CharField(
+            **words(ListenerSpec, "sni_routes") | {"help_text": "One per line: the hostname, then a tcp pool."},
+            widget=forms.Textarea(attrs=LINES),
+            initial=_lines((document or {}).get("sni_routes", [])),
+        )
+        self.fields[self._compresses] = forms.BooleanField(
+            label="Compress responses", required=False, initial="compression" in (document or {})
+        )
+        self.order_fields([self._compresses])
+
+    def listener(self) -> dict[str, Any]:
+        """The listener's document, without the blocks of which nothing is said."""
+        found = self.document()
+        types = found.pop("compression")
+        found = self.without_defaults(found)
+        if self.cleaned_data[self._compresses]:
+            found["compression"] = types
+        return found | {"sni_routes": _routes(self.cleaned_data[self._sni_routes])}
+
+    @property
+    def groups(self) -> list[Group]:
+        """What every listener has, then a group for each block."""
+        blocks = [field.name for field in fields_of(ListenerSpec) if field.child and not field.many]
+        plain = [
+            self[f"{self.pointer}/{field.name}"]
+            for field in fields_of(ListenerSpec)
+            if field.name not in blocks and f"{self.pointer}/{field.name}" in self.fields
+        ]
+        return [Group("Listener", plain), *map(self._block, blocks)]
+
+    def _block(self, name: str) -> Group:
+        group = self.folded(name)
+        if f"{self.pointer}/{name}" not in self.fields:
+            return group
+        switch = self[f"{self.pointer}/{name}"]
+        return Group(group.title, [switch, *group.fields], group.hint, folds=True, is_open=bool(switch.value()))
+
+
+def _lines(routes: list[dict[str, str]]) -> str:
+    return "\n".join(f"{each['hostname']} {each['pool']}" for each in routes)
+
+
+def _routes(text: str) -> list[dict[str, str]]:
+    lines = (line.split(maxsplit=1) for line in text.splitlines() if line.strip())
+    return [dict(zip(("hostname", "pool"), line, strict=False)) for line in lines]
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """A load balancer without listeners yet."""
+    return _edit(request, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """Change on which fleets and stacks it stands."""
+    operators_only(request.actor, NOUN)
+    return _edit(request, only(load_balancers(request.actor), pk))
+
+
+def _edit(request: PageRequest, stored: LoadBalancer | None) -> HttpResponse:
+    operators_only(request.actor, NOUN)
+    request.actor.may_write()
+    form = LoadBalancerForm(request.POST or None, actor=request.actor, stored=stored)
+    return edit_object(request, form, Way.of("web:load-balancers", "Load balancers", "web:load-balancer"))
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete one that no route names any more, once its name was typed."""
+    operators_only(request.actor, NOUN)
+    request.actor.may_write()
+    row = only(load_balancers(request.actor), pk)
+    if not confirmed(request, row.name):
+        return redirect("web:load-balancer", pk)
+    gone = deleted(request, "LoadBalancer", row, f"Load balancer {row.name} is deleted.")
+    return redirect("web:load-balancers") if gone else redirect("web:load-balancer", pk)
+
+
+@page
+def new_listener(request: PageRequest, pk: int) -> HttpResponse:
+    """One more port of a load balancer."""
+    operators_only(request.actor, NOUN)
+    return _listener(request, only(load_balancers(request.actor), pk), None)
+
+
+@page
+def edit_listener(request: PageRequest, pk: int, listener: int) -> HttpResponse:
+    """Change what a listener is told."""
+    operators_only(request.actor, NOUN)
+    balancer = only(load_balancers(request.actor), pk)
+    return _listener(request, balancer, only(balancer.listeners.all(), listener))
+
+
+def _listener(request: PageRequest, balancer: LoadBalancer, stored: Listener | None) -> HttpResponse:
+    actor = request.actor
+    actor.may_write()
+    spec = describe(balancer)
+    others = [each for each in spec["listeners"] if stored is None or each["name"] != stored.name]
+    document = next((each for each in spec["listeners"] if each not in others), None)
+    pointer = _pointer_sent(request) or f"/spec/listeners/{len(others)}"
+    form = ListenerForm(request.POST or None, actor=actor, document=document, pointer=pointer)
+
+    def whole() -> dict[str, Any]:
+        return {**spec, "listeners": [*others, form.listener()]}
+
+    if save_form(request, form, "LoadBalancer", balancer, whole, lambda row: f"{row.name} is saved. {TOLD}"):
+        return redirect("web:load-balancer", balancer.pk)
+    crumbs = (
+        (reverse("web:load-balancers"), "Load balancers"),
+        (reverse("web:load-balancer", args=[balancer.pk]), balancer.name),
+    )
+    name, choices = stored.name if stored else "", _choices(actor)
+    return show_form(request, form, Way(crumbs, ""), stored=balancer, name=name, choices=choices)
+
+
+def _pointer_sent(request: PageRequest) -> str:
+    """Where the listener stood when its form was shown: what was typed is shown again, whoever saved meanwhile."""
+    found = (_NAME_SENT.fullmatch(key) for key in request.POST)
+    return next((each[1] for each in found if each), "")
+
+
+def _choices(actor: Actor) -> dict[str, list[str]]:
+    """Names of pools and certificates to choose from, those of others with their account."""
+    own = actor.account.pk
+    return {
+        noun: [
+            row.name if row.account_id == own else f"{row.account.name}/{row.name}"
+            for row in rows.select_related("account").prefetch_related(None)[:OFFERED]
+        ]
+        for noun, rows in (("pools", pools(actor)), ("certificates", certificates(actor)))
+    }
+
+
+@require_POST
+@page
+def delete_listener(request: PageRequest, pk: int, listener: int) -> HttpResponse:
+    """Take a port away, once the listener's name was typed; clients can no longer connect to it."""
+    operators_only(request.actor, NOUN)
+    request.actor.may_write()
+    balancer = only(load_balancers(request.actor), pk)
+    row = only(balancer.listeners.all(), listener)
+    if confirmed(request, row.name):
+        spec = describe(balancer)
+        spec["listeners"] = [each for each in spec["listeners"] if each["name"] != row.name]
+        typed = Typed(kind="LoadBalancer", row=balancer, spec=spec, version=balancer.version)
+        if saved := save_or_attach_errors(request, typed, lambda error: _tell_why_not(request, error)):
+            tell(request, typed, saved, f"Listener {row.name} is deleted. {TOLD}")
+    return redirect("web:load-balancer", pk)
+
+
+def _tell_why_not(request: PageRequest, error: Invalid) -> None:
+    messages.error(request, " ".join(each.detail for each in error.field_errors))
