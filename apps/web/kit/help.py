@@ -21,6 +21,7 @@ PAGES = {
     "grant": "operate/accounts",
     "hostname": "use/traffic#hostnames",
     "invit": "operate/accounts",
+    "listener": "use/listeners",
     "load-balancer": "use/traffic",
     "mfa": "operate/accounts",
     "node": "use/rollouts",
