@@ -32,8 +32,8 @@ class Group:
 class DocumentForm(forms.Form):
     """A field for each of a shape that has a label, under its JSON pointer; what is empty is left out.
 
-    `document` holds what is stored, None for something new. `names` are those of objects that a field may name, by the
-    field's name.
+    `document` holds what is stored, None for something new; its lists of objects have no field and stay as they are.
+    `names` are those of objects that a field may name, by the field's name.
     """
 
     use_required_attribute = False
@@ -48,6 +48,7 @@ class DocumentForm(forms.Form):
         pointer: str = "/spec",
     ) -> None:
         self.shape, self.pointer = shape, pointer
+        self.kept = {each.name: document[each.name] for each in _lists(shape) if document and each.name in document}
         self.shown = dict(_shown(shape, document, pointer))
         initial = {name: written(value) for name, (_, value) in self.shown.items() if value is not NOTHING}
         super().__init__(data, initial=initial)
@@ -57,8 +58,8 @@ class DocumentForm(forms.Form):
             self.fields[name] = form_field(field, widget if field.name in names else None)
 
     def document(self) -> dict[str, Any]:
-        """What was typed."""
-        found: dict[str, Any] = {}
+        """What was typed, and what has no field."""
+        found = dict(self.kept)
         for name in self.shown:
             *parents, field = name.removeprefix(f"{self.pointer}/").split("/")
             target = found
@@ -110,6 +111,10 @@ class Checkboxes(forms.CheckboxSelectMultiple):
     def format_value(self, value: Any) -> list[str]:
         """The lines as names."""
         return str(value or "").splitlines()
+
+
+def _lists(shape: type[Shape]) -> Iterator[Field]:
+    return (field for field in fields_of(shape) if field.child and field.many)
 
 
 def _is_default(shape: type[Shape], said: Mapping[str, Any]) -> bool:

@@ -44,10 +44,6 @@ class LoadBalancerForm(ObjectForm):
         if not names["stacks"]:  # nothing to choose from
             del self.fields["/spec/stacks"]
 
-    def spec(self) -> dict[str, Any]:
-        """The document of what was typed, with the listeners as they are."""
-        return self.document() | {"listeners": describe(self.stored)["listeners"] if self.stored else []}
-
 
 class ListenerForm(DocumentForm):
     """One listener: its port, what it serves, and in groups what it may be told beyond."""

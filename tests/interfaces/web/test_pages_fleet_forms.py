@@ -10,8 +10,11 @@ from django.urls import reverse
 from apps.accounts.actors import Actor
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import describe
+from apps.definitions.services import apply_document
 from apps.fleet.models import Fleet, Node
 from apps.web.kit.shape_forms import Checkboxes
+from tests.apps.test_definitions_services import pem_pair
+from tests.authorities import Authority
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
@@ -91,6 +94,22 @@ def test_a_listener_is_told_only_what_was_typed(front: LoadBalancer, tutorial_en
     assert "text/html" in now["compression"]["types"]
     assert {name: now[name] for name in begin} == begin
     assert set(now) - set(begin) == {"connections", "client_address", "compression"}
+
+
+def test_what_has_no_field_stays(front: LoadBalancer, tutorial_env: Actor) -> None:
+    """A form that forgot them would take away the listeners, or no longer ask clients for certificates."""
+    chain, key = pem_pair("shop.example")
+    certificate = {"kind": "Certificate", "name": "house", "spec": {"chain": chain, "key": key}}
+    spec = describe(front)
+    asked = [{"mode": "required", "ca": Authority("Issuer").pem, "hostnames": ["shop.example"]}]
+    spec["listeners"][0] |= {"protocol": "https", "certificates": ["house"], "client_certificates": asked}
+    apply_document(actor=tutorial_env, objects=[certificate, {"kind": "LoadBalancer", "name": "front", "spec": spec}])
+    before = listeners_of(front)
+    send(tutorial_env, "load-balancer-edit", front.pk, spec__fleets=["us-central1"])
+    assert listeners_of(front) == before
+    listener = Listener.objects.get(load_balancer=front)
+    send(tutorial_env, "listener-edit", front.pk, listener.pk, spec__listeners__0__port="8443")
+    assert listeners_of(front) == [before[0] | {"port": 8443}]
 
 
 def test_what_is_refused_stands_beside_its_field(front: LoadBalancer, tutorial_env: Actor) -> None:
