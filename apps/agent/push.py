@@ -77,7 +77,9 @@ class Push:
             with self.node.failing_aloud(body.generation, "runtime"):
                 draft = self._releases.prepare(body.generation, files, old, same)
                 self._write_node_cfg(draft, body.manifest, body.generation)
-                if files.keys() - {"manifest.json"} - {path for path in files if path.startswith("maps/")}:
+                runtime.try_certificates(commands.certificates, self._proxy)
+                known = {"manifest.json", *commands.certificates}
+                if files.keys() - known - {path for path in files if path.startswith("maps/")}:
                     self._unless_it_crashes(self._check, draft, body.manifest, body.generation)
                 release = self._releases.seal(draft, body.generation)
                 self._releases.point_live(release)

@@ -8,12 +8,20 @@ from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_snapshots
 from apps.compiler.model.fleet import BypassToken, Pool, Region, RegionNode, Snapshot
-from apps.compiler.model.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerState, SetServerWeight
-from apps.compiler.model.shared import LoadBalancer, Route, ServerState, WeightedPool
-from apps.compiler.plan import REPLACE_ABOVE, Nothing, Reload, Runtime, plan
+from apps.compiler.model.operations import (
+    DeleteMapEntry,
+    ReplaceMap,
+    SetCertificate,
+    SetMapEntry,
+    SetServerState,
+    SetServerWeight,
+)
+from apps.compiler.model.servers import ServerTls
+from apps.compiler.model.shared import Certificate, LoadBalancer, Protocol, Route, ServerState, WeightedPool
+from apps.compiler.plan import LARGEST_CERTIFICATE, REPLACE_ABOVE, Nothing, Reload, Runtime, plan
 from apps.compiler.targets.haproxy.maps import map_content
 from apps.compiler.targets.haproxy.reader import read_map
-from tests.pure.compiler_fixtures import front, fronts, listener, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import certificate_pem, front, fronts, listener, pool, route, server, snapshot
 from tests.pure.properties import always, examples
 
 POOLS = (pool(1), pool(2))
@@ -93,11 +101,27 @@ def test_what_the_running_process_cannot_learn_is_a_reload_with_reasons() -> Non
     assert plan(base, _bundle(route(1), route(2, path="/x", methods=("GET",)))) == Reload(("frontend lst-1 changed",))
 
 
+def _with_file(path: str, content: bytes, base: Bundle | None = None) -> Bundle:
+    base = base or _bundle(route(1))
+    return replace(base, files={**base.files, path: content}, digest=content.hex())
+
+
 def test_a_key_that_changed_is_a_reload() -> None:
-    base = _bundle(route(1))
-    for path in ("certs/crt-1.pem", "secrets/overflow.map"):
-        old, new = (replace(base, files={**base.files, path: key}, digest=key.hex()) for key in (b"old", b"new"))
-        assert plan(old, new) == Reload((f"{path} changed",))
+    for path in ("certs/ca-pool-1.pem", "certs/jwt-0a.pem", "certs/client-ca-0a.pem", "secrets/overflow.map"):
+        assert plan(_with_file(path, b"old"), _with_file(path, b"new")) == Reload((f"{path} changed",))
+
+
+def test_a_certificate_that_is_replaced_needs_no_reload_unless_it_is_too_large_or_shown_to_servers() -> None:
+    path = "certs/crt-1.pem"
+    old = _with_file(path, b"old")
+    assert plan(old, _with_file(path, b"new")) == Runtime((SetCertificate(path),))
+    assert plan(old, _with_file(path, b"x" * (LARGEST_CERTIFICATE + 1))) == Reload((f"{path} changed",))
+    tls = ServerTls(client_certificate_id="crt-1")
+    certificate = Certificate("crt-1", "house", "acme", certificate_pem("a.example"), ("a.example",))
+    pools = (pool(1, protocol=Protocol.HTTPS, server_tls=tls), pool(2))
+    shown = compile_snapshot(snapshot(front(route(1)), pools=pools, certificates=(certificate,))).output
+    assert plan(_with_file(path, b"old", shown), _with_file(path, b"new", shown)) == Reload((f"{path} changed",))
+    assert plan(_bundle(route(1)), old) == Reload((f"{path} is new",))
 
 
 def test_a_capacity_test_begins_and_ends_without_a_reload() -> None:

@@ -38,6 +38,14 @@ class ReplaceMap:
 
 
 @dataclass(frozen=True, slots=True)
+class SetCertificate:
+    """Show clients what a certificate's file holds now (set, commit)."""
+
+    path: str
+    op: Literal["set_certificate"] = "set_certificate"
+
+
+@dataclass(frozen=True, slots=True)
 class SetServerWeight:
     """Change a server's weight, 0–256."""
 
@@ -67,4 +75,6 @@ class SetServerMaxconn:
     op: Literal["set_server_maxconn"] = "set_server_maxconn"
 
 
-Operation = SetMapEntry | DeleteMapEntry | ReplaceMap | SetServerWeight | SetServerState | SetServerMaxconn
+Operation = (
+    SetMapEntry | DeleteMapEntry | ReplaceMap | SetCertificate | SetServerWeight | SetServerState | SetServerMaxconn
+)

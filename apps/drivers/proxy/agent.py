@@ -13,7 +13,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from apps.compiler.bundle import MANIFEST, Bundle
-from apps.compiler.model.operations import Operation, ReplaceMap, SetServerMaxconn, SetServerState, SetServerWeight
+from apps.compiler.model.operations import (
+    Operation,
+    ReplaceMap,
+    SetCertificate,
+    SetServerMaxconn,
+    SetServerState,
+    SetServerWeight,
+)
 from apps.drivers.proxy.contract import (
     CounterReading,
     CounterRow,
@@ -61,7 +68,7 @@ class AgentDriver:
         self, operations: tuple[Operation, ...], bundle: Bundle, base_digest: str, generation: int
     ) -> NodeState:
         """POST /v1/runtime; sends the text of files only where the agent cannot make it from what it has."""
-        paths = {each.path for each in operations if isinstance(each, ReplaceMap)}
+        paths = {each.path for each in operations if isinstance(each, ReplaceMap | SetCertificate)}
         if any(isinstance(each, SetServerState | SetServerWeight | SetServerMaxconn) for each in operations):
             paths.add("haproxy.cfg")
         for _ in range(2):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from apps.compiler.bundle import MANIFEST, Bundle, digest_of, digest_of_all
-from apps.compiler.model.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry
+from apps.compiler.model.operations import DeleteMapEntry, Operation, ReplaceMap, SetCertificate, SetMapEntry
 from apps.drivers.proxy.contract import (
     CHECKED,
     CounterReading,
@@ -149,7 +149,7 @@ class MemoryDriver:
             self._object(bundle)
             changed = _apply(self._node.files, operations, bundle)
             for path, content in bundle.files.items():
-                if path.startswith("maps/") and changed.get(path) != content:
+                if path.startswith(("maps/", "certs/")) and changed.get(path) != content:
                     raise self._refused(f"The operations do not lead to the wanted content of {path}.")
             self._run(bundle, generation)
             self._node.operations.extend(operations)
@@ -215,10 +215,10 @@ def _verify(bundle: Bundle, stage: str = "validate") -> None:
 
 
 def _apply(files: Mapping[str, bytes], operations: tuple[Operation, ...], bundle: Bundle) -> dict[str, bytes]:
-    """The maps after the operations, each sorted by key."""
-    changed = {path: content for path, content in files.items() if path.startswith("maps/")}
+    """Certificates and maps after the operations, each map sorted by key."""
+    changed = {path: content for path, content in files.items() if path.startswith(("maps/", "certs/"))}
     for each in operations:
-        if isinstance(each, ReplaceMap):
+        if isinstance(each, ReplaceMap | SetCertificate):
             changed[each.path] = bundle.files[each.path]
         elif isinstance(each, SetMapEntry | DeleteMapEntry):
             entries = dict(line.split(b" ", 1) for line in changed[each.path].splitlines())
