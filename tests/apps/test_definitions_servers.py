@@ -66,6 +66,13 @@ def test_what_is_said_of_servers_is_stored_shown_and_frozen(tutorial_env: Actor,
     assert frozen().server_tls is None
 
 
+def test_who_says_no_word_of_verification_has_servers_verified(tutorial_env: Actor, acme: Actor) -> None:
+    saved(acme, server_tls={})
+    tls = frozen().server_tls
+    assert tls is not None
+    assert tls.verify is Verify.SYSTEM
+
+
 def test_the_certificate_that_servers_are_shown_is_the_accounts_own_and_stays(
     tutorial_env: Actor, acme: Actor, globex: Actor
 ) -> None:

@@ -48,10 +48,10 @@ def served() -> Front:
     return snapshot.load_balancers[0]
 
 
-def held() -> Access | None:
-    """The block that holds for the route of the tutorial."""
+def held(route: str = "acme/shop") -> Access | None:
+    """The block that holds for a route, that of the tutorial unless told otherwise."""
     front = served()
-    return rules_of(front, next(each for each in front.routes if each.label == "acme/shop")).access
+    return rules_of(front, next(each for each in front.routes if each.label == route)).access
 
 
 def generation() -> int:
@@ -79,6 +79,20 @@ def test_names_mean_lists_of_the_account_that_says_them(tutorial_env: Actor, acm
     assert held() == Access(deny=(f"net-{own.pk}",))
     shown = settings_of_route(Route.objects.get(name="shop", account=acme.account))
     assert [(each.value, each.source) for each in shown] == [("bad", "who")]
+
+
+def test_what_two_accounts_say_in_the_same_words_means_lists_of_their_own(
+    tutorial_env: Actor, acme: Actor, operator: Actor
+) -> None:
+    theirs, own = keep(operator, "bad", "192.0.2.0/24"), keep(acme, "bad", "198.51.100.0/24")
+    rules = {"access": {"deny": ["bad"]}}
+    spec = describe(selectors.routes(acme).get(name="shop")) | {"rules": rules}
+    save_object(actor=acme, kind="Route", name="shop", spec=spec)
+    action = {"fixed_response": {"status": 200, "body": "well"}}
+    spec = {"load_balancer": spec["load_balancer"], "hostname": "status.example", "action": action, "rules": rules}
+    save_object(actor=operator, kind="Route", name="status", spec=spec)
+    assert held() == Access(deny=(f"net-{own.pk}",))
+    assert held(f"{operator.account.name}/status") == Access(deny=(f"net-{theirs.pk}",))
 
 
 def test_a_list_of_another_account_does_not_exist(tutorial_env: Actor, acme: Actor, operator: Actor) -> None:

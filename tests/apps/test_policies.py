@@ -89,6 +89,17 @@ def test_the_policies_of_one_account_hold_for_no_other(tutorial_env: Actor, acme
     assert [error.pointer for error in caught.value.field_errors] == ["/spec/policies/0"]
 
 
+def test_each_account_on_a_load_balancer_follows_its_own_policies(
+    tutorial_env: Actor, acme: Actor, operator: Actor
+) -> None:
+    action = {"fixed_response": {"status": 200, "body": "well"}}
+    spec = {"load_balancer": LoadBalancer.objects.get().name, "hostname": "status.example", "action": action}
+    save_object(actor=operator, kind="Route", name="status", spec=spec)
+    keep(operator, "foreign", NO_SNIFF, account=True, hostnames=["status.example"])
+    assert held() == Rules()
+    assert held(f"{operator.account.name}/status").security_headers is not None
+
+
 def test_a_customer_sets_no_defaults_of_the_operators_load_balancer(tutorial_env: Actor, acme: Actor) -> None:
     with pytest.raises(Invalid) as caught:
         keep(acme, "mine", NO_SNIFF, load_balancers=[LoadBalancer.objects.get().name])

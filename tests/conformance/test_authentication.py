@@ -72,6 +72,7 @@ def cases() -> dict[str, Rules]:
         "nobody": Rules(basic_auth=BasicAuth(())),
         "api": api(("shop", KEY)),
         "empty": api(name="keys-8"),
+        "keyless": Rules(api_keys=ApiKeys(None)),
         "jwt": jwt(old, curve, claims=(("sub", "X-User"), ("a.b", "X-Deep"))),
         "both": jwt(new, old, keep_header=False),
     }
@@ -140,6 +141,7 @@ def test_an_api_key_passes_by_its_digest_and_servers_get_its_name(proxy: Rendere
 def test_any_other_key_is_refused(proxy: RenderedProxy, key: str) -> None:
     assert ask(proxy, "api", X_Api_Key=key).status == 401
     assert ask(proxy, "empty", X_Api_Key=key).status == 401
+    assert ask(proxy, "keyless", X_Api_Key=key).status == 401
 
 
 def test_a_route_without_rules_asks_nobody(proxy: RenderedProxy) -> None:

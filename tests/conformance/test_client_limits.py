@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.policy import ClientLimit, Rules
+from apps.compiler.model.policy import ClientLimit, HeaderChanges, Rules
 from apps.compiler.policies import rule_set
 from tests.e2e.rendered_proxy import Answer, RenderedProxy, echo_servers, running
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
@@ -42,7 +42,8 @@ CASES = {
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
     """Two routes for each case, `<case>.example` and `<case>.two.example`, and `plain.example` without a limit."""
-    sets = {name: rule_set(Rules(client_limit=said)) for name, said in CASES.items()}
+    told = HeaderChanges(set=(("X-Client", "{client_address}"),))
+    sets = {name: rule_set(Rules(client_limit=said, request_headers=told)) for name, said in CASES.items()}
     hosts = [(name, f"{name}{rest}.example") for rest in ("", ".two") for name in sets]
     routes = [route(number, hostname=host, rule_set=sets[name].id) for number, (name, host) in enumerate(hosts, 2)]
     below = route(500, hostname="by-hostname.example", path="/below", rule_set=sets["by-hostname"].id)
@@ -116,6 +117,7 @@ def test_the_server_still_sees_the_client_and_not_the_key(proxy: RenderedProxy) 
     headers = ask(proxy, "address", source="127.0.0.9").json["headers"]
     assert isinstance(headers, dict)
     assert headers["x-forwarded-for"] == ["127.0.0.9"]
+    assert headers["x-client"] == ["127.0.0.9"]  # rules that come after the count see the client as well
 
 
 @pytest.mark.parametrize(("name", "key"), [("header", "X-Api-Key: {}"), ("cookie", "Cookie: a=b; session={}")])

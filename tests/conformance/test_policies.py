@@ -118,6 +118,7 @@ def test_a_route_without_rules_is_left_alone(proxy: RenderedProxy) -> None:
         ("https://evil-example.org", False),
         ("http://app.example.com", False),
         ("https://app.example.com.evil.example", False),
+        ("https://app.example.org.evil.example", False),
         ("null", False),
     ],
 )

@@ -171,6 +171,12 @@ def test_servers_are_told_address_scheme_and_port_whatever_the_client_claims(pro
     assert "forwarded" not in headers
 
 
+def test_a_header_with_an_underscore_is_no_twin_of_ours(proxy: RenderedProxy) -> None:
+    """Many servers take the two for one header."""
+    assert proxy.ask("lst-1", "a.example", "/", headers={"X_Forwarded_For": "198.51.100.7"}).status == 403
+    assert proxy.ask("lst-1", "a.example", "/", headers={"X-Canary": "yes"}).status == 200
+
+
 def test_who_is_named_says_who_the_client_is_and_nobody_else(proxy: RenderedProxy) -> None:
     with connected(proxy, 2, CDN) as connection:
         headers = seen(connection, forged())

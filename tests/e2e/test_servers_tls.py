@@ -98,14 +98,17 @@ def test_a_server_that_speaks_too_old_a_version_is_asked_nothing(authority: Auth
         assert status(fleet_of(port, replace(tls, min_version=TlsVersion.V1_3)), tmp_path) == 503
 
 
-@pytest.mark.parametrize(("name", "state"), [(NAME, "UP"), ("other.example", "DOWN")])
-def test_health_checks_verify_the_same(authority: Authority, tmp_path: Path, name: str, state: str) -> None:
-    check = HealthCheck(path="/up", interval_ms=100, rise=1, fall=1)
-    tls = ServerTls(Verify.CA, authority.pem, name)
+@pytest.mark.parametrize("by", ["pool", "check"])
+@pytest.mark.parametrize(("name", "found"), [(NAME, "L7OK"), ("other.example", "L6RSP")])
+def test_health_checks_verify_the_same(authority: Authority, tmp_path: Path, name: str, found: str, by: str) -> None:
+    """The name of the pool, or else that of the check: it has no request whose host could be taken."""
+    check = HealthCheck(path="/up", host="" if by == "pool" else name, interval_ms=60_000)
+    tls = ServerTls(Verify.CA, authority.pem, name if by == "pool" else "")
     with tls_server(context_of(authority, NAME, tmp_path)) as port:
         compiled = compile_snapshot(fleet_of(port, tls, health_check=check))
         with running(compiled.output, tmp_path) as proxy:
-            proxy.until_checked("srv-1", state)
+            proxy.until(lambda: proxy.last_checks().get("srv-1", "") not in ("", "INI"), "it was checked")
+            assert proxy.last_checks()["srv-1"] == found
 
 
 def test_who_chooses_not_to_verify_is_told_what_that_means() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars import servers
 from tests.pure.compiler_fixtures import certificate_pem
 
 Grammar = Callable[[object], object]
@@ -162,6 +163,28 @@ def test_only_loopback_is_allowed_by_local_development() -> None:
     for value in ("169.254.169.254", "::ffff:127.0.0.1", "2130706433", "0.0.0.0", "unix@/x"):
         with pytest.raises(GrammarError):
             grammar.server_address(value, local_development=True)
+
+
+AUTHORITY = certificate_pem("ca.example").partition("-----BEGIN PRIVATE")[0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"{AUTHORITY}crl-file /etc/passwd\n",
+        f"# a comment\n{AUTHORITY}",
+        AUTHORITY.replace("\n", "\r\n"),
+        AUTHORITY.replace("MII", "M II"),
+        AUTHORITY.replace("MII", "M%[env(HOME)]"),
+        AUTHORITY.replace("CERTIFICATE", "PRIVATE KEY"),
+        certificate_pem("ca.example"),
+        AUTHORITY * 200,
+    ],
+)
+def test_authorities_are_certificates_and_nothing_in_between(value: str) -> None:
+    assert servers.ca_bundle(AUTHORITY * 2) == AUTHORITY * 2
+    with pytest.raises(GrammarError):
+        servers.ca_bundle(value)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_a_parameter_holds_no_sign_of_a_query_or_pattern(value: object) -> None:
         rewriting.parameter(value)
 
 
-@pytest.mark.parametrize("value", ["a b", "a&b", "%[src]", "%0a", "a#b", "é", "x" * 257])
+@pytest.mark.parametrize("value", ["a b", "a&b", "%[src]", "%0a", "%0A", "%00", "%1F", "a#b", "é", "x" * 257])
 def test_a_value_is_encoded_as_it_stands_in_a_url(value: str) -> None:
     with pytest.raises(GrammarError):
         rewriting.parameter_value(value)
