@@ -1,12 +1,11 @@
-"""What is spoken with servers through real HAProxy: PROXY protocol, WebSocket, Host, backups, bounds."""
+"""What is spoken with servers through real HAProxy: PROXY protocol, Host, backups, bounds."""
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -122,32 +121,6 @@ def test_a_status_that_is_named_is_tried_again(tmp_path: Path, retries: Retries 
 
     with talking(talk) as port, proxied(tmp_path, fleet_of(port, retries=retries)) as proxy:
         assert proxy.ask("lst-1", HOST, "/").status == status
-
-
-@pytest.mark.parametrize(("tunnel", "closed"), [(300, True), (60_000, False)])
-def test_a_silent_websocket_is_closed_after_its_own_time(tmp_path: Path, tunnel: int, closed: bool) -> None:
-    def talk(connection: Any) -> None:
-        connection.recv(65536)
-        accept = b"sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\nhello"
-        connection.sendall(b"HTTP/1.1 101 Switching\r\nupgrade: websocket\r\nconnection: upgrade\r\n" + accept)
-        connection.recv(65536)
-
-    with ExitStack() as stack:
-        port = stack.enter_context(talking(talk))
-        proxy = stack.enter_context(proxied(tmp_path, fleet_of(port, tunnel_timeout_ms=tunnel)))
-        with socket.create_connection(("127.0.0.1", proxy.ports["lst-1"]), timeout=3) as client:
-            client.sendall(
-                f"GET / HTTP/1.1\r\nhost: {HOST}\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
-                "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
-            )
-            found = b""
-            while b"hello" not in found:
-                found += client.recv(65536)
-            if closed:
-                assert client.recv(65536) == b""
-            else:
-                with pytest.raises(TimeoutError):
-                    client.recv(65536)
 
 
 def test_what_overflows_is_sent_with_the_clients_own_address_and_the_pools_settings() -> None:
