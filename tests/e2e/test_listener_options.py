@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Pool, Snapshot
@@ -42,8 +43,8 @@ V2 = b"\r\n\r\n\x00\r\nQUIT\n"
 
 
 def secure(number: int, tls: ListenerTls | None = None, default: str | None = None) -> Listener:
-    """An https listener with the certificates of a.example and b.example."""
-    certificates = {"certificate_ids": ("crt-1", "crt-2"), "default_certificate_id": default}
+    """An https listener with the certificates of a.example, b.example and r.example, the last with an RSA key."""
+    certificates = {"certificate_ids": ("crt-1", "crt-2", "crt-3"), "default_certificate_id": default}
     return listener(number, protocol=HTTPS, tls=tls, **certificates)
 
 
@@ -101,8 +102,12 @@ def topology(echo: int, texts: int) -> Snapshot:
     """One host on an echo, one path with long texts."""
     text = route(2, "a.example", "/text", pools=(WeightedPool("pool-3", 1),))
     certificates = tuple(
-        Certificate(f"crt-{number}", name, "acme", certificate_pem(name), (name,))
-        for number, name in ((1, "a.example"), (2, "b.example"))
+        Certificate(f"crt-{number}", name, "acme", certificate_pem(name, key=key), (name,))
+        for number, name, key in (
+            (1, "a.example", None),
+            (2, "b.example", None),
+            (3, "r.example", rsa.generate_private_key(65537, 2048)),
+        )
     )
     return snapshot(
         front(route(1), text, listeners=LISTENERS),
@@ -365,18 +370,41 @@ def shaken(proxy: RenderedProxy, number: int, *options: str, name: str = "a.exam
 
 
 TLS12 = ("-tls1_2",)
-CBC = ("-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES128-SHA")
-OLD = ("-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0")
+KINDS = {"a.example": "ECDSA", "r.example": "RSA"}
+OF_12 = ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305")
+OF_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
 
-def test_presets_offer_their_versions_and_ciphers_and_no_others(proxy: RenderedProxy) -> None:
-    for number, has_12 in ((6, False), (7, True), (8, True), (9, False)):
-        assert shaken(proxy, number, "-tls1_3"), number
-        assert bool(shaken(proxy, number, *TLS12)) is has_12, number
-        assert not shaken(proxy, number, *OLD), number
-        assert not shaken(proxy, number, *CBC), number
-    for cipher in ("ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"):
-        assert f"Cipher is {cipher}" in shaken(proxy, 7, *TLS12, "-cipher", cipher)
+def known_to_openssl(ciphers: str) -> list[str]:
+    """What a client offers that is told so."""
+    program = shutil.which("openssl") or "openssl"
+    done = subprocess.run([program, "ciphers", ciphers], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.split(":")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_cipher_of_the_guidelines_is_accepted_and_all_others_are_refused(proxy: RenderedProxy, name: str) -> None:
+    wanted = [f"ECDHE-{KINDS[name]}-{cipher}" for cipher in OF_12]
+    others = ":".join(("ALL", "COMPLEMENTOFALL", "@SECLEVEL=0", *(f"!{cipher}" for cipher in wanted)))
+    assert len(known_to_openssl(others)) > 50  # the control: they are offered indeed
+    for number in (7, 8):  # intermediate, and a listener that says nothing
+        for cipher in wanted:
+            assert f"Cipher is {cipher}" in shaken(proxy, number, *TLS12, "-cipher", cipher, name=name)
+        assert not shaken(proxy, number, *TLS12, "-cipher", others, name=name)
+    for number in (6, 7, 8):
+        for suite in OF_13:
+            assert f"Cipher is {suite}" in shaken(proxy, number, "-tls1_3", "-ciphersuites", suite, name=name)
+        assert not shaken(proxy, number, "-tls1_3", "-ciphersuites", "TLS_AES_128_CCM_SHA256", name=name)
+    for number in (6, 9):
+        assert not shaken(proxy, number, *TLS12, "-cipher", "ALL:COMPLEMENTOFALL:@SECLEVEL=0", name=name)
+
+
+@pytest.mark.parametrize("version", ["-tls1", "-tls1_1", "-tls1_2", "-tls1_3"])
+def test_versions_are_those_of_the_guidelines(proxy: RenderedProxy, version: str) -> None:
+    for number, refused in ((6, 3), (7, 2), (8, 2), (9, 3)):
+        accepted = ["-tls1", "-tls1_1", "-tls1_2", "-tls1_3"][refused:]
+        weakest = () if version == "-tls1_3" else ("-cipher", "ALL:@SECLEVEL=0")
+        assert bool(shaken(proxy, number, version, *weakest)) is (version in accepted), number
 
 
 def test_http2_can_be_left_out(proxy: RenderedProxy) -> None:
