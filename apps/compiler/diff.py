@@ -10,6 +10,7 @@ from typing import Any
 from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle, for_people
 from apps.compiler.model.fleet import BypassToken, Pool, RegionShare, Snapshot
 from apps.compiler.model.listener_options import (
+    Cache,
     ClientAddress,
     ClientCertificates,
     Compression,
@@ -308,6 +309,7 @@ TELLERS: Mapping[type, Callable[[Any], str]] = {
     ClientCertificates: _say_options,
     ListenerTls: _say_options,
     Compression: _say_options,
+    Cache: _say_options,
     Limit: _say_limit,
     HealthCheck: _say_check,
     Redirect: _say_redirect,

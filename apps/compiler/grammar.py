@@ -29,6 +29,10 @@ MAX_BODY = 8192
 MAX_PEM = 64 * 1024
 MAX_TIME_MS = 3_600_000
 MAX_CLIENTS = 1_000_000
+CACHE_MB = (1, 4095)  # HAProxy's own bounds
+CACHE_OBJECT = (1024, 16 * 1024 * 1024)
+# Short, so that nothing is kept beyond the cooldown of a hostname.
+CACHE_AGE = (1, 3600)
 NODE_CONNECTIONS = (100, 10_000_000)
 NODE_THREADS = (1, 64)  # what HAProxy 2.6 is built for
 # HTTP/2 needs the default; a smaller one would also hang the agent's commands.
@@ -412,6 +416,11 @@ def content_type(value: object) -> str:
 def clients(value: object) -> int:
     """How many clients may be connected at once."""
     return integer(value, 1, MAX_CLIENTS)
+
+
+def largest_object(total_mb: int) -> int:
+    """The largest object of a cache, in bytes: HAProxy takes half of the whole at most."""
+    return total_mb * 1024 * 1024 // 2
 
 
 def some(values: tuple[object, ...]) -> tuple[object, ...]:

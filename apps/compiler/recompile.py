@@ -74,6 +74,8 @@ def _is_simple(previous: Compilation[Bundle], front: LoadBalancer, old: list[Rou
     """Few routes, none with rules of its own, hosts and ids that stay with the route: nothing else can be touched."""
     if max(len(old), len(new)) > MAX_CHANGED or not all(map(_is_plain, (*old, *new))):
         return False
+    if map_path(front.id, "cached") in previous.output.files:
+        return False  # which answers are kept follows from all that holds for a route
     if map_path(front.id, "exact") not in previous.output.files:
         return False  # http and https have maps of their own
     if any(may_loop(route, front) for route in front.routes if route.redirect is not None):

@@ -41,6 +41,7 @@ OF_HTTP: dict[str, Any] = {
         "keep_alive": "clients",
     },
     "compression": {"types": ["text/html"]},
+    "cache": {"total_mb": 8, "max_object_bytes": 4096, "max_age_s": 30},
     "monitor_path": "/up",
 }  # fmt: skip
 OF_HTTPS: dict[str, Any] = {

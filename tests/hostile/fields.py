@@ -223,6 +223,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
                         "keepalive_timeout_ms": 100, "keep_alive": "clients",
                     },
                     "compression": {"types": ["text/html"]}, "monitor_path": "/up",
+                    "cache": {"total_mb": 64, "max_object_bytes": 65_536, "max_age_s": 60},
                 }
             ],
         },
@@ -416,6 +417,7 @@ RULES: dict[str, Legal] = {
     "proxy_protocol_from": is_network, "forwarded_from": is_network, "listeners/connections/max_connections":
     whole(1, 1_000_000), "client_timeout_ms": MS, "request_timeout_ms": MS, "keepalive_timeout_ms": MS,
     "connections/keep_alive": one_of("both", "clients", "none"),
+    "total_mb": whole(1, 4095), "max_object_bytes": whole(1024, 16_777_216), "cache/max_age_s": whole(1, 3600),
     "types": text(97, r"[a-z]{1,32}/[a-z0-9.+-]{1,64}"), "monitor_path": is_path, "default_certificate": REFERENCE,
     "static_ip": NAME, "certificates": REFERENCE, "default_pool": REFERENCE, "fleets": NAME,
     "load_balancer": NAME, "path": is_path, "path_kind": one_of("exact", "prefix", "regex"),

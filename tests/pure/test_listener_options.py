@@ -10,6 +10,7 @@ import pytest
 
 from apps.compiler.compile import compile_snapshot, compile_stack
 from apps.compiler.model.listener_options import (
+    Cache,
     ClientAddress,
     ClientCertificates,
     ClientVerify,
@@ -37,6 +38,7 @@ OF_CLIENTS = ClientCertificates(ClientVerify.OPTIONAL, "")
 LOST: list[tuple[dict[str, Any], str, Severity]] = [
     ({"connections": Connections()}, "connections", Severity.LOSSY),
     ({"compression": Compression()}, "compression", Severity.LOSSY),
+    ({"cache": Cache()}, "cache", Severity.LOSSY),
     ({"monitor_path": "/up"}, "monitor_path", Severity.LOSSY),
     ({"client_address": FROM_CDN}, "forwarded_from", Severity.LOSSY),
     ({"client_address": FROM_PROXY}, "proxy_protocol", Severity.REFUSED),

@@ -28,7 +28,13 @@ OF_BOTH = TARGETS / "listener_options.py"  # speaks of both clouds, so each call
 # Objects of which a table says all in one; and what is said with another field of the same object.
 WHOLE = (
     *("agent_check", "outlier_ejection", "connections", "retries"),
-    *("listeners.connections", "listeners.compression", "listeners.sni_routes", "listeners.client_certificates"),
+    *(
+        "listeners.cache",
+        "listeners.connections",
+        "listeners.compression",
+        "listeners.sni_routes",
+        "listeners.client_certificates",
+    ),
 )
 WITH_OTHERS = {
     "server_tls.ca",

@@ -17,6 +17,7 @@ from apps.compiler.grammars.servers import ca_bundle
 from apps.compiler.matching import names
 from apps.compiler.matching.patterns import pattern
 from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.listener_options import Cache
 from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.shared import (
     COMPARING,
@@ -110,6 +111,8 @@ def check_listener(notes: Notes, listener: Listener) -> None:
     if listener.address is not None:
         notes.ask(listener, "address", grammar.listen_address, listener.address)
     _check_options(notes, listener)
+    if listener.cache is not None:
+        _check_cache(notes, listener, listener.cache)
     if listener.protocol is not Protocol.HTTPS and listener.certificate_ids:
         notes.warn(listener, "certificates_unused", "Only https listeners use certificates.", "certificate_ids")
 
@@ -134,6 +137,16 @@ def _check_options(notes: Notes, listener: Listener) -> None:
     _check_client_certificates(notes, listener)
     if listener.monitor_path is not None:
         notes.ask(listener, "monitor_path", grammar.path, listener.monitor_path)
+
+
+def _check_cache(notes: Notes, listener: Listener, cache: Cache) -> None:
+    most = min(grammar.CACHE_OBJECT[1], grammar.largest_object(cache.total_mb))
+    for name, value, (low, high) in (
+        ("total_mb", cache.total_mb, grammar.CACHE_MB),
+        ("max_object_bytes", cache.max_object_bytes, (grammar.CACHE_OBJECT[0], most)),
+        ("max_age_s", cache.max_age_s, grammar.CACHE_AGE),
+    ):
+        notes.ask(listener, f"cache.{name}", grammar.integer, value, lowest=low, highest=high)
 
 
 def _check_client_certificates(notes: Notes, listener: Listener) -> None:

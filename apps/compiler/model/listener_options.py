@@ -96,6 +96,15 @@ class Compression:
 
 
 @dataclass(frozen=True, slots=True)
+class Cache:
+    """How much of routes' answers each node keeps in memory, and for how long."""
+
+    total_mb: int = 64
+    max_object_bytes: int = 65_536
+    max_age_s: int = 60
+
+
+@dataclass(frozen=True, slots=True)
 class SniRoute:
     """Connections of TLS whose client asks for the hostname (`*.` for one label) go to the pool as they are."""
 
@@ -111,6 +120,7 @@ class ListenerOptions:
     client_address: ClientAddress | None = None
     tls: ListenerTls | None = None
     compression: Compression | None = None
+    cache: Cache | None = None
     monitor_path: str | None = None
     default_certificate_id: str | None = None
     sni_routes: tuple[SniRoute, ...] = ()

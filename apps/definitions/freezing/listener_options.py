@@ -21,6 +21,7 @@ OBJECTS: dict[str, tuple[type[Shape], type[Any]]] = {
     "client_address": (shapes.ClientAddressSpec, model.ClientAddress),
     "connections": (shapes.ConnectionsSpec, model.Connections),
     "compression": (shapes.CompressionSpec, model.Compression),
+    "cache": (shapes.CacheSpec, model.Cache),
 }
 COLUMNS = (*OBJECTS, "client_certificates", "monitor_path", "default_certificate_id")
 

@@ -17,6 +17,7 @@ from apps.compiler.policies import rules_followed
 from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.haproxy.actions import IS_REDIRECT, MAX_POOLS, SPLIT, rewrite_length
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
+from apps.compiler.targets.haproxy.listeners.cache import add_cache
 from apps.compiler.targets.haproxy.listeners.client_address import (
     add_address_headers,
     add_forwarded,
@@ -121,6 +122,7 @@ def _add_http_rules(
         no_action = ("if", "!", "{", "var(txn.action)", "-m", "found", "}")
         plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
         section.add("http-request", "return", "status", "404", *plain, *no_action)
+    add_cache(section, listener, path)
     _add_rewrites(section, load_balancer)
     add_policies(section, used, own, listener, path)
     if own is not None:

@@ -1,6 +1,6 @@
 """Routes as map entries, so that their number costs nothing and a change needs no reload.
 
-Up to six maps per load balancer, each `key value` per line, sorted by key; where a route is of one scheme, as many for
+Several maps per load balancer, each `key value` per line, sorted by key; where a route is of one scheme, as many for
 the listeners of http and for those of https (`maps/lb-1-https-exact.map`):
 
 | map | key | value |
@@ -11,6 +11,7 @@ the listeners of http and for those of https (`maps/lb-1-https-exact.map`):
 | `maps/lb-1-rewrite.map` | route with a prefix rewrite | `<length of the prefix>|<new prefix>` |
 | `maps/lb-1-rules.map`, `values` | what policies say | see policies/attach.py |
 | `maps/lb-1-limits.map` | route with a limit per client | its terms (policies/client_limit.py) |
+| `maps/lb-1-cached.map` | route of which answers are kept | `1` (listeners/cache.py) |
 | `maps/lb-1-pages.map` | a line of an error page | its text (policies/error_pages.py) |
 
 A group (`group-9`, named after its best route) stands for the ordered candidates of one key of which the best has
@@ -28,6 +29,7 @@ from apps.compiler.matching.hosts import ANY, SUFFIX
 from apps.compiler.model.shared import LoadBalancer, PathKind, Route
 from apps.compiler.routing import is_conditional, number_of, rank
 from apps.compiler.targets.haproxy.actions import action_of, rewrite_length
+from apps.compiler.targets.haproxy.listeners.cache import cached_map
 from apps.compiler.targets.haproxy.policies.attach import pages_map, rules_map, values_map
 from apps.compiler.targets.haproxy.policies.client_limit import limits_map
 
@@ -60,6 +62,7 @@ class RouteMaps:
     values: Entries
     limits: Entries
     pages: Entries
+    cached: Entries | None
     groups: tuple[Group, ...]
     suffix_labels: tuple[int, ...] = ()
     any_host: bool = False
@@ -73,6 +76,8 @@ class RouteMaps:
             names |= {"limits": self.limits}
         if self.pages:
             names |= {"pages": self.pages}
+        if self.cached is not None:
+            names |= {"cached": self.cached}
         return {map_path(load_balancer_id, name): entries for name, entries in names.items()}
 
 
@@ -104,6 +109,7 @@ def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
         values_map(load_balancer),
         limits_map(load_balancer, load_balancer.routes),
         pages_map(load_balancer),
+        cached_map(load_balancer),
         tuple(sorted(groups, key=lambda group: number_of(group.id))),
         tuple(sorted({name.count(".") for name in wildcards if name.startswith(SUFFIX)}, reverse=True)),
         ANY in wildcards,

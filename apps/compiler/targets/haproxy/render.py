@@ -17,6 +17,7 @@ from apps.compiler.targets.haproxy.frontends import (
     add_listener,
     add_probe,
 )
+from apps.compiler.targets.haproxy.listeners.cache import add_caches
 from apps.compiler.targets.haproxy.listeners.client_address import address_maps
 from apps.compiler.targets.haproxy.listeners.client_certificates import (
     client_files,
@@ -143,6 +144,7 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
     settings.add_defaults(document)
     add_userlists(document, fronts)
     settings.add_tables(document)
+    add_caches(document, fronts)
     settings.add_redirects(document, redirect_lengths(fronts))
     add_ceilings(document, snapshot)
     own = own_region(snapshot)

@@ -24,7 +24,7 @@ def default_first(listener: Listener) -> list[str]:
 
 
 def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompatibility]:
-    """Connections, client addresses, compression, the monitor path."""
+    """Connections, client addresses, compression, the cache, the monitor path."""
     cloud = _NAMES[target]
     if listener.connections is not None:
         yield lossy(
@@ -51,6 +51,11 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
         yield lossy(
             target, listener, "compression", "compression",
             f"{cloud}: responses are not compressed.", "Let the servers compress them.",
+        )  # fmt: skip
+    if listener.cache is not None:
+        yield lossy(
+            target, listener, "cache", "cache",
+            f"{cloud}: responses are not kept; every request reaches a server.", "Leave the cache out.",
         )  # fmt: skip
     if listener.monitor_path is not None:
         yield lossy(

@@ -1,4 +1,4 @@
-"""The shapes of what a listener may be told: connections, client addresses, TLS, compression."""
+"""The shapes of what a listener may be told: connections, client addresses, TLS, compression, cache."""
 
 from __future__ import annotations
 
@@ -208,3 +208,36 @@ class CompressionSpec(model.Compression, Shape):
         SORTED,
         About("The media types that are compressed.", "Media types", "Default: texts.", most=MAX_TYPES),
     ] = TEXT_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSpec(model.Cache, Shape):
+    """Answers that each node keeps and gives to everybody who asks for the same host, path and query."""
+
+    component: ClassVar[str] = "ListenerCache"
+
+    total_mb: Annotated[
+        int,
+        whole(*grammar.CACHE_MB),
+        About("The memory that each node spends on it, in MB.", "Memory", "MB on each node."),
+    ] = 64
+    max_object_bytes: Annotated[
+        int,
+        whole(*grammar.CACHE_OBJECT),
+        About("Larger responses, with their headers, are not kept.", "Largest response", "Bytes, with headers."),
+    ] = 65_536
+    max_age_s: Annotated[
+        int,
+        whole(*grammar.CACHE_AGE),
+        About(
+            "Responses are kept for this time at most; servers may say less.",
+            "Max. age",
+            "Seconds; servers may say less.",
+        ),
+    ] = 60
+
+    def contradictions(self) -> Iterable[FieldError]:
+        """A response that takes more than half of the memory."""
+        if self.max_object_bytes > grammar.largest_object(self.total_mb):
+            detail = "Use at most half of the memory for one response."
+            yield FieldError("/max_object_bytes", "too_large", detail)

@@ -11,6 +11,7 @@ from apps.compiler.model.shared import Protocol
 from apps.definitions.shapes.base.shape import ALWAYS, UNORDERED, About, Check, Data, Distinct, Shape
 from apps.definitions.shapes.base.words import LISTED, ByName, Hostname, Name, Path, Port, Reference, at_most, word
 from apps.definitions.shapes.traffic.listener_options import (
+    CacheSpec,
     ClientAddressSpec,
     ClientCertificatesSpec,
     CompressionSpec,
@@ -55,6 +56,11 @@ def _without_headers(value: ClientAddressSpec, data: Data) -> None:
 def _without_answers(value: object, data: Data) -> None:
     if value is not None and data.get("protocol") is Protocol.TCP:
         raise GrammarError("protocol", "Only listeners of http and https can do this; leave it out.")
+
+
+def _without_client_certificates(value: object, data: Data) -> None:
+    if value is not None and data.get("client_certificates"):
+        raise GrammarError("client_certificates", "Leave the cache out where clients present certificates.")
 
 
 def _without_tls(value: object, data: Data) -> None:
@@ -163,6 +169,16 @@ class ListenerSpec(Shape):
         CompressionSpec | None,
         Check(_without_answers),
         About("The compression of responses.", "Compression", absent_when_empty=True),
+    ] = None
+    cache: Annotated[
+        CacheSpec | None,
+        Check(_without_answers),
+        Check(_without_client_certificates),
+        About(
+            "Responses that each node keeps in memory and gives to everybody.",
+            "Cache",
+            absent_when_empty=True,
+        ),
     ] = None
     monitor_path: Annotated[
         Path | None,

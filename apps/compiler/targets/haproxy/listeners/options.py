@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from apps.compiler.model.listener_options import Connections, KeepAlive
 from apps.compiler.model.shared import Listener, Protocol
+from apps.compiler.targets.haproxy.listeners.cache import add_filter
 from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
 
 _MODES = {KeepAlive.CLIENTS: "http-server-close", KeepAlive.NONE: "httpclose"}
@@ -18,6 +19,7 @@ def add_options(section: Section, listener: Listener) -> None:
         _add_connections(section, listener.connections, is_http=listener.protocol is not Protocol.TCP)
     if listener.monitor_path is not None:
         section.add("monitor-uri", Value(listener.monitor_path))
+    add_filter(section, listener)
     if listener.compression is not None:
         section.add("filter", "compression")
         section.add("compression", "algo", "gzip")
