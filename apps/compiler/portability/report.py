@@ -20,7 +20,7 @@ from apps.compiler.portability.incompatibilities import Incompatibility, Severit
 
 __all__ = ["Incompatibility", "Severity", "Target", "portability"]
 KINDS = {Target.HAPROXY: ON_FLEETS, Target.AWS: OF_CLOUD[Cloud.AWS], Target.GOOGLE: OF_CLOUD[Cloud.GOOGLE]}
-_NAMES = {Target.HAPROXY: "A fleet", Target.AWS: "AWS", Target.GOOGLE: "Google"}
+_NAMES = {Target.HAPROXY: "A fleet", Target.AWS: "AWS", Target.GOOGLE: "Google Cloud"}
 
 
 def portability(
@@ -105,8 +105,8 @@ def _of_addresses(target: Target, addresses: Iterable[CloudAddress]) -> Iterator
             kinds = " or ".join(sorted(kind.value for kind in fitting))
             yield refused(
                 target, address, "address_kind", "static_ip",
-                f"{_NAMES[target]} keeps no static IP of kind {address.kind}: the address does not move along.",
-                f"Give the listener one of kind {kinds} there, and let DNS lead clients to it before the old one goes.",
+                f"{_NAMES[target]} does not support static IPs of kind {address.kind}: the address does not move.",
+                f"Give the listener one of kind {kinds}, and point DNS to it before you remove the old one.",
             )  # fmt: skip
 
 

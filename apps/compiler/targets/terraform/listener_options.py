@@ -8,7 +8,7 @@ from apps.compiler.model.listener_options import TlsPreset, TlsVersion
 from apps.compiler.model.shared import Listener
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
 
-_NAMES = {Target.AWS: "AWS", Target.GOOGLE: "Google"}
+_NAMES = {Target.AWS: "AWS", Target.GOOGLE: "Google Cloud"}
 
 
 def is_tls13_alone(listener: Listener) -> bool:
@@ -37,30 +37,30 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
     if listener.sni_routes:
         yield refused(
             target, listener, "sni_routes", "sni_routes",
-            f"{cloud} passes connections of TLS on to one pool, whatever name the client requests.",
-            "Give each name a listener of its own, or put the load balancer on a fleet.",
+            f"{cloud} forwards all TLS connections to one pool, whatever name the client requests.",
+            "Create a listener for each name, or put the load balancer on a fleet.",
         )  # fmt: skip
     if listener.client_certificates:
         yield refused(
             target, listener, "client_certificates", "client_certificates",
-            f"{cloud} verifies certificates of clients by a trust store that Spillway does not manage; "
-            "without it everybody would be let in.",
+            f"{cloud} verifies client certificates against a trust store, which Spillway does not manage; "
+            "without it, every client would get in.",
             "Put the load balancer on a fleet.",
         )  # fmt: skip
     if listener.compression is not None:
         yield lossy(
             target, listener, "compression", "compression",
-            f"{cloud}: responses are not compressed.", "Let the servers compress them.",
+            f"{cloud} does not compress responses.", "Compress them on the servers.",
         )  # fmt: skip
     if listener.cache is not None:
         yield lossy(
             target, listener, "cache", "cache",
-            f"{cloud}: responses are not kept; every request reaches a server.", "Leave the cache out.",
+            f"{cloud} does not cache responses: every request reaches a server.", "Leave the cache out.",
         )  # fmt: skip
     if listener.monitor_path is not None:
         yield lossy(
             target, listener, "monitor_path", "monitor_path",
-            f"{cloud} does not respond to paths itself: requests for {listener.monitor_path} go to the routes.",
+            f"{cloud} does not answer the monitor path: requests for {listener.monitor_path} go to the routes.",
             "Add a route with a fixed response.",
         )  # fmt: skip
 
@@ -70,12 +70,12 @@ def _of_client_address(target: Target, listener: Listener) -> Iterator[Incompati
     if listener.client_address and listener.client_address.proxy_protocol_from:
         yield refused(
             target, listener, "proxy_protocol", "client_address.proxy_protocol_from",
-            f"{cloud} does not read the PROXY protocol of a load balancer in front.",
-            "Let clients connect directly, or put the load balancer on a fleet.",
+            f"{cloud} does not read the PROXY protocol from a load balancer in front of it.",
+            "Have clients connect directly, or put the load balancer on a fleet.",
         )  # fmt: skip
     if listener.client_address and listener.client_address.forwarded_from:
         yield lossy(
             target, listener, "forwarded_from", "client_address.forwarded_from",
-            f"{cloud} adds each client to X-Forwarded-For and trusts no proxy in front of it.",
-            "Let the servers skip the entries of the proxies in front.",
+            f"{cloud} appends each client address to X-Forwarded-For and trusts no proxy in front of it.",
+            "Have the servers skip the entries of the proxies in front.",
         )  # fmt: skip

@@ -62,34 +62,41 @@ _TOP_LEVEL = re.compile(r"[a-z]+")
 _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
 _DEFAULT_PORTS = {Protocol.HTTP: 80, Protocol.HTTPS: 443}
 
+_AUTHENTICATION = (
+    "Spillway does not authenticate clients on an ALB.",
+    "Authenticate clients on the servers, or serve the route from a fleet.",
+)
 # What the API and the Application Load Balancer guide say of rules and attributes; header attributes belong to a whole
 # listener, and provider 5 has no transforms.
 RULES: Sentences = {
-    "basic_auth": ("ALB: Spillway asks nobody there.", "Let the servers ask."),
-    "api_keys": ("ALB: Spillway asks nobody there.", "Let the servers ask."),
-    "jwt": ("ALB: Spillway asks nobody there.", "Let the servers ask."),
-    "access": ("ALB: a rule compares at most five networks.", "Use AWS WAF, or security groups."),
-    "request_headers": ("ALB: a rule cannot change request headers.", "Let the servers set them."),
+    "basic_auth": _AUTHENTICATION,
+    "api_keys": _AUTHENTICATION,
+    "jwt": _AUTHENTICATION,
+    "access": ("An ALB rule compares at most five networks.", "Use AWS WAF or security groups."),
+    "request_headers": ("An ALB rule cannot change request headers.", "Set the headers on the servers."),
     "response_headers": (
-        "ALB: only a few fixed headers can be changed, and for a whole listener.",
-        "Let the servers set them.",
+        "An ALB changes only a few fixed response headers, and only for a whole listener.",
+        "Set the headers on the servers.",
     ),
-    "security_headers": ("ALB: these headers are set for a whole listener only.", "Let the servers set them."),
-    "cors": ("ALB: CORS headers are set for a whole listener only.", "Let the servers answer preflight requests."),
+    "security_headers": ("An ALB sets these headers only for a whole listener.", "Set the headers on the servers."),
+    "cors": ("An ALB sets CORS headers only for a whole listener.", "Answer preflight requests on the servers."),
     "rewrite": (
-        "ALB: version 5 of the provider cannot rewrite hosts and paths.",
-        "Let the servers answer below the path itself.",
+        "Version 5 of the Terraform provider cannot rewrite hosts and paths on an ALB.",
+        "Have the servers accept the original host and path.",
     ),
     "maintenance": (
-        "ALB: maintenance pages are not rendered there.",
-        "Give the route a fixed response for that time.",
+        "Spillway does not serve maintenance pages from an ALB.",
+        "Give the route a fixed response during maintenance.",
     ),
-    "client_limit": ("ALB: limits per client need AWS WAF, which is not rendered.", "Serve the route from a fleet."),
-    "error_pages": ("ALB: errors have its own short pages.", "Let the servers answer with a page."),
-    "body": ("ALB: bodies are bounded by nothing but its own limits.", "Let the servers refuse long bodies."),
-    "timeouts": ("ALB: the idle timeout is that of the whole load balancer.", "Set the timeout of the pool."),
-    "retries": ("ALB: it repeats nothing, and nothing can be said of it.", "Leave retries out."),
-    "split": ("ALB: clients that stay on their side of a split were not tried.", "Let the servers set a cookie."),
+    "client_limit": (
+        "Limits per client on an ALB need AWS WAF, which Spillway does not configure.",
+        "Serve the route from a fleet.",
+    ),
+    "error_pages": ("An ALB returns its own short error pages.", "Return error pages from the servers."),
+    "body": ("An ALB has no setting for the length of bodies.", "Reject long bodies on the servers."),
+    "timeouts": ("An ALB has one idle timeout for the whole load balancer.", "Set the timeout of the pool."),
+    "retries": ("An ALB does not retry requests and has no setting for it.", "Leave retries out."),
+    "split": ("Spillway has not tested sticky traffic splits on an ALB.", "Set a cookie on the servers."),
 }
 
 
@@ -103,12 +110,12 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
     if not conditions_of(route):
         yield _refused(
             route, "too_many_conditions", "headers",
-            f"A rule of an ALB compares at most {limits.VALUES_PER_RULE} values.", "Name fewer conditions.",
+            f"An ALB rule compares at most {limits.VALUES_PER_RULE} values.", "Use fewer conditions.",
         )  # fmt: skip
     if route.prefix_rewrite is not None:
         yield _refused(
             route, "prefix_rewrite", "prefix_rewrite",
-            "ALB: no prefix rewrite.", "Let the servers answer below the path itself.",
+            "Spillway cannot rewrite a path prefix on an ALB.", "Have the servers accept the original path.",
         )  # fmt: skip
     yield from unsupported_rules(Target.AWS, route, load_balancer, RULES)
     if route.redirect is not None:
@@ -122,8 +129,8 @@ def _of_host(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibil
     if beside:
         yield _refused(
             route, "suffix_over_wildcard", "hostname",
-            f"ALB's * stands for any number of labels, so {beside} takes hosts that are for {route.hostname}.",
-            f"Use **. in place of {beside}, or exact hosts.",
+            f"On an ALB, * matches any number of labels, so {beside} also matches hosts of {route.hostname}.",
+            f"Use **. instead of {beside}, or use exact hostnames.",
         )  # fmt: skip
     if route.hostname == hosts.ANY:
         return
@@ -131,12 +138,13 @@ def _of_host(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibil
     if len(guarded + route.hostname) > limits.CONDITION_TEXT:
         yield _refused(
             route, "host_length", "hostname",
-            f"ALB compares hosts of at most {limits.CONDITION_TEXT} characters.", "Use a shorter host name.",
+            f"An ALB compares hostnames of at most {limits.CONDITION_TEXT} characters.", "Use a shorter hostname.",
         )  # fmt: skip
     if not _TOP_LEVEL.fullmatch(route.hostname.rpartition(".")[2]):
         yield _refused(
             route, "host_top_level", "hostname",
-            "ALB takes letters alone after a host's last dot.", "Use a host name below another top-level domain.",
+            "An ALB accepts only letters after the last dot of a hostname.",
+            "Use a hostname below another top-level domain.",
         )  # fmt: skip
 
 
@@ -152,19 +160,20 @@ def _of_path(route: Route) -> Iterator[Incompatibility]:
     if route.path_kind is PathKind.REGEX:
         yield _refused(
             route, "path_regex", "path_kind",
-            "The rules that are written for ALB know no regular expressions.", "Use a prefix or exact paths.",
+            "Spillway does not support regular expressions on an ALB.", "Use a prefix or exact paths.",
         )  # fmt: skip
         return
     patterns = path_patterns(route)
     if any(len(pattern) > limits.CONDITION_TEXT for pattern in patterns):
         yield _refused(
             route, "path_length", "path",
-            f"ALB compares paths of at most {limits.CONDITION_TEXT} characters.", "Use a shorter path.",
+            f"An ALB compares paths of at most {limits.CONDITION_TEXT} characters.", "Use a shorter path.",
         )  # fmt: skip
     if patterns not in ((), ("*",)) and not _PATTERN_PATH.fullmatch(route.path):
         yield _refused(
             route, "path_signs", "path",
-            "ALB's path patterns know letters, digits and _ - . $ / ~ @ : + only.", "Use a path without other signs.",
+            "A path pattern of an ALB may contain only letters, digits and the characters _ - . $ / ~ @ : +.",
+            "Use a path without other characters.",
         )  # fmt: skip
 
 
@@ -172,41 +181,42 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
     if redirect.code not in REDIRECT_CODES:
         yield _refused(
             route, "redirect_code", "redirect.code",
-            f"ALB redirects with 301 and 302 only, not with {redirect.code}.", "Use 301 or 302.",
+            f"An ALB redirects only with 301 and 302, not with {redirect.code}.", "Use 301 or 302.",
         )  # fmt: skip
     texts = (redirect.host, redirect.path, (redirect.prefix or "") + "/#{path}", "#{query}&" + (redirect.query or ""))
     if any(len(text or "") > limits.CONDITION_TEXT for text in texts):
         yield _refused(
             route, "redirect_length", "redirect",
-            f"ALB redirects to hosts, paths and queries of at most {limits.CONDITION_TEXT} characters.",
-            "Use shorter ones.",
+            f"An ALB redirects only to hosts, paths and queries of at most {limits.CONDITION_TEXT} characters.",
+            "Shorten them.",
         )  # fmt: skip
     if redirect.prefix is not None and route.path != "/":
         yield _refused(
             route, "redirect_prefix", "redirect.prefix",
-            "ALB replaces no prefix in a redirect.", "Redirect to a path, or give each path a route of its own.",
+            "An ALB cannot replace a prefix in a redirect.", "Redirect to a path, or create a route for each path.",
         )  # fmt: skip
     if redirect.query is not None and redirect.keep_query:
         yield _lossy(
             route, "redirect_query", "redirect.query",
-            "ALB writes ?& before what is added to the query where a request has none.",
+            "If a request has no query, an ALB writes ?& before the query that the redirect adds.",
         )  # fmt: skip
     said = redirect.path or redirect.prefix
     if said is not None and not _REDIRECT_PATH.fullmatch(said):
         yield _refused(
             route, "redirect_path_signs", "redirect.path",
-            "ALB redirects to paths of letters, digits and _ - . $ / ~ @ : + only.", "Use a path without other signs.",
+            "An ALB redirects only to paths of letters, digits and the characters _ - . $ / ~ @ : +.",
+            "Use a path without other characters.",
         )  # fmt: skip
     is_https = any(each.protocol is Protocol.HTTPS for each in load_balancer.listeners)
     if redirect.scheme == "http" and is_https:
         yield _refused(
             route, "redirect_to_http", "redirect.scheme",
-            "ALB does not redirect from https to http.", "Leave the scheme out, or serve the route by http alone.",
+            "An ALB does not redirect from https to http.", "Leave the scheme out, or serve the route only over http.",
         )  # fmt: skip
     if not any((redirect.scheme, redirect.host, redirect.port, redirect.path, (redirect.prefix or "").rstrip("/"))):
         yield _refused(
             route, "redirect_to_itself", "redirect",
-            "ALB refuses a redirect that keeps scheme, host, port and path.", "Change one of them.",
+            "An ALB rejects a redirect that keeps the scheme, host, port and path.", "Change at least one of them.",
         )  # fmt: skip
 
 
@@ -215,13 +225,13 @@ def _of_fixed_response(route: Route, response: FixedResponse) -> Iterator[Incomp
     if response.body and (kind not in CONTENT_TYPES or parameter not in ("", "charset=utf-8")):
         yield _refused(
             route, "content_type", "fixed_response.content_type",
-            f"ALB answers with {', '.join(sorted(CONTENT_TYPES))} only, in UTF-8.", "Use one of these types.",
+            f"An ALB returns only {', '.join(sorted(CONTENT_TYPES))}, in UTF-8.", "Use one of these types.",
         )  # fmt: skip
     if len(response.body) > limits.BODY:
         yield _refused(
             route, "body_length", "fixed_response.body",
-            f"ALB answers with at most {limits.BODY} characters; this body has {len(response.body)}.",
-            "Use a shorter body, or let a server answer.",
+            f"An ALB returns at most {limits.BODY} characters; this body has {len(response.body)}.",
+            "Shorten the body, or serve it from a server.",
         )  # fmt: skip
 
 
@@ -236,22 +246,22 @@ def unsupported_in_listener(listener: Listener, load_balancer: LoadBalancer) -> 
     if usual is not None and listener.port != usual and load_balancer.routes:
         yield _lossy(
             listener, "port_in_host", "port",
-            f"ALB compares the Host header as it is sent, and clients put port {listener.port} into it.",
-            f"Listen on port {usual}, or make sure that clients send the host alone.",
+            f"An ALB compares the Host header as clients send it, and clients include port {listener.port} in it.",
+            f"Listen on port {usual}, or make sure that clients send the host without a port.",
         )  # fmt: skip
     yield from unsupported_options(Target.AWS, listener)
     of_https = [each for each in load_balancer.listeners if each.protocol is Protocol.HTTPS]
     if listener.tls is not None and not listener.tls.http2 and speaks_http2(of_https):
         yield _lossy(
             listener, "http2", "tls.http2",
-            "An ALB speaks HTTP/2 on all of its https listeners or on none, and another one here does.",
-            "Set http2 alike on all of them.",
+            "An ALB enables HTTP/2 on all of its https listeners or on none, and another listener enables it.",
+            "Use the same http2 setting on all of them.",
         )  # fmt: skip
     if listener.protocol is Protocol.HTTPS and listener.default_certificate_id is None:
         yield _lossy(
             listener, "unknown_name", "certificates",
-            "ALB greets clients that ask for a name of none of the certificates with the first one.",
-            "Name the default_certificate that strangers may see.",
+            "If a client requests a name that no certificate covers, an ALB presents the first certificate.",
+            "Set default_certificate to the certificate that such clients may see.",
         )  # fmt: skip
 
 
@@ -260,8 +270,8 @@ def unsupported_in_load_balancer(load_balancer: LoadBalancer) -> Iterator[Incomp
     if any(each.protocol is not Protocol.TCP for each in load_balancer.listeners):
         yield _lossy(
             load_balancer, "forwarded_headers", "",
-            "ALB adds the client to X-Forwarded-For behind what the client sent, and sets neither X-Forwarded-Host "
-            "nor X-Real-IP nor X-Request-Id.", "Let servers trust the last entry alone.",
+            "An ALB appends the client address to the X-Forwarded-For header of the request, and does not set "
+            "X-Forwarded-Host, X-Real-IP or X-Request-Id.", "Have the servers trust only the last entry.",
         )  # fmt: skip
 
 
@@ -272,14 +282,15 @@ def unsupported_in_server(server: Server) -> Iterator[Incompatibility]:
     except AddressValueError:
         yield _refused(
             server, "server_address", "address",
-            f"Target groups take IPv4 addresses, not {server.address}.", "Give the server's private IPv4 address.",
+            f"Target groups accept only IPv4 addresses, not {server.address}.",
+            "Use the server's private IPv4 address.",
         )  # fmt: skip
         return
     if not any(address in network for network in _PRIVATE):
         yield _refused(
             server, "server_public", "address",
-            f"Target groups take private addresses only; {server.address} is none.",
-            "Give its address in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10.",
+            f"Target groups accept only private addresses; {server.address} is not one.",
+            "Use the server's address in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10.",
         )  # fmt: skip
 
 
@@ -291,7 +302,8 @@ def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
     if len({server.weight for server in _ready(pool)}) > 1:
         yield _lossy(
             pool, "server_weights", "servers.weight",
-            "Target groups know no weights of servers: each gets the same share.", "Put servers of one size in a pool.",
+            "Target groups do not support server weights: each server gets the same share.",
+            "Use servers of the same size in a pool.",
         )  # fmt: skip
     yield from _of_times(pool)
     yield from unsupported_on_the_way(pool)
@@ -301,22 +313,23 @@ def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
     if pool.protocol is Protocol.TCP:
         yield _lossy(
             pool, "server_timeout", "server_timeout_ms",
-            f"NLB keeps silent connections for {limits.NLB_IDLE_S} s, whatever the server timeout.",
-            "Let servers close connections that they have given up.",
+            f"An NLB keeps idle connections for {limits.NLB_IDLE_S} s, whatever the server timeout is.",
+            "Have the servers close connections that they no longer need.",
         )  # fmt: skip
         return
     if pool.connect_timeout_ms != limits.CONNECT_TIMEOUT_S * 1000:
         yield _lossy(
             pool, "connect_timeout", "connect_timeout_ms",
-            f"ALB tries to connect to a server for {limits.CONNECT_TIMEOUT_S} s, whatever the connect timeout.",
-            "Let health checks find servers that do not answer.",
+            f"An ALB tries to connect to a server for {limits.CONNECT_TIMEOUT_S} s, whatever connect_timeout_ms is.",
+            "Use health checks to find servers that do not respond.",
         )  # fmt: skip
     keepalive = pool.server_keepalive_ms
     if keepalive is not None and keepalive <= pool.server_timeout_ms:
         yield _lossy(
             pool, "keepalive_race", "server_keepalive_ms",
-            "ALB keeps idle connections for as long as it waits for an answer; a request that meets the server's "
-            "closing ends as 502.", "Let servers keep connections for longer than the server timeout.",
+            "An ALB keeps idle connections to servers for as long as it waits for a response; a request fails with 502 "
+            "if the server closes the connection at that moment.",
+            "Have the servers keep connections for longer than the server timeout.",
         )  # fmt: skip
 
 
@@ -331,13 +344,13 @@ def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
         return
     yield _lossy(
         pool, "limit", "limit",
-        "ALB and NLB keep no limit: weights of regions follow the samples, and a surge between two of them passes.",
-        "Leave the servers room above the limit.",
+        "ALBs and NLBs enforce no limit: region weights follow the samples, and a surge between two samples passes.",
+        "Leave the servers headroom above the limit.",
     )  # fmt: skip
     if pool.when_full is not WhenFull.SPREAD:
         yield _lossy(
             pool, "when_full", "when_full",
-            f"ALB and NLB neither queue nor refuse: {pool.when_full} becomes a spread by weights.",
+            f"ALBs and NLBs neither queue nor reject requests: {pool.when_full} becomes a spread by weight.",
             "Choose spread, so that fleets do the same.",
         )  # fmt: skip
 
@@ -347,30 +360,30 @@ def _of_balance(pool: CloudPool) -> Iterator[Incompatibility]:
         if pool.balance is not Balance.SOURCE:
             yield _lossy(
                 pool, "balance", "balance",
-                f"NLB chooses by a hash of the connection's addresses and ports, not by {pool.balance}.",
-                "Choose source where a client must stay with its server.",
+                f"An NLB chooses a server by a hash of the connection's addresses and ports, not by {pool.balance}.",
+                "Choose source if a client must stay with its server.",
             )  # fmt: skip
     elif pool.balance is Balance.SOURCE:
         yield _lossy(
             pool, "balance", "balance",
-            "ALB does not hash the client's address: a cookie of its own keeps a client with its server.",
-            "Clients without cookies move from server to server; use a tcp pool where that matters.",
+            "An ALB does not hash the client's address; it keeps a client with its server by its own cookie.",
+            "Clients without cookies move between servers; use a tcp pool if that matters.",
         )  # fmt: skip
 
 
 def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Incompatibility]:
     is_tcp = pool.protocol is Protocol.TCP
     if check is None or (not check.path and not is_tcp):
-        asks = "connects to its servers" if is_tcp else "asks GET / and takes any answer from 200 to 499"
+        request = "connects to its servers" if is_tcp else "sends GET / and accepts any status from 200 to 499"
         yield _lossy(
             pool, "health_check_default", "health_check",
-            f"Target groups always check: this one {asks}.",
-            "Write a health check with a path.",
+            f"Target groups always have a health check: this one {request}.",
+            "Add a health check with a path.",
         )  # fmt: skip
     yield _lossy(
         pool, "fail_open", "health_check",
-        "When no server of a target group is healthy, all of them get requests, instead of a 503.",
-        "Let servers that must not answer refuse connections.",
+        "If no server of a target group is healthy, all of them get requests; clients do not get a 503.",
+        "Have servers that must not get requests refuse connections.",
     )  # fmt: skip
     if check is None:
         return
@@ -378,13 +391,13 @@ def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Inc
     if check.path and not check.expect_statuses and not lowest <= check.expect_status <= highest:
         yield _refused(
             pool, "health_check_status", "health_check.expect_status",
-            f"Target groups take a status from {lowest} to {highest} for healthy.", "Expect another status.",
+            f"Target groups accept only a status from {lowest} to {highest} as healthy.", "Expect another status.",
         )  # fmt: skip
     if check.path and (check.method != "GET" or check.host):
         yield _lossy(
             pool, "health_check_request", "health_check",
-            "Target groups check with GET and the server's own address as Host.",
-            "Let the path answer whatever method and host are sent.",
+            "Target groups send health checks as GET requests, with the server's address as the Host header.",
+            "Have the path respond to any method and host.",
         )  # fmt: skip
     yield from _of_check_times(pool, check)
 
@@ -396,6 +409,7 @@ def _of_check_times(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibi
         interval, timeout, rise, fall = becomes
         yield _lossy(
             pool, "health_check_times", "health_check",
-            f"Target groups count whole seconds: every {interval} s, {timeout} s to answer, {rise} good and "
-            f"{fall} bad checks.", "Servers that fail are left later than on a fleet.",
+            f"Target groups use whole seconds: a check every {interval} s with a timeout of {timeout} s, healthy after "
+            f"{rise} checks that succeed and unhealthy after {fall} that fail.",
+            "Expect servers that fail to get requests for longer than on a fleet.",
         )  # fmt: skip

@@ -46,33 +46,34 @@ def unsupported_on_the_way(pool: CloudPool) -> Iterator[Incompatibility]:
     yield from _of_bounds(pool)
     if any(server.backup for backend in pool.backends for server in backend.servers):
         yield _lossy(
-            pool, "backup", "servers.backup", "Target groups know no backup servers: these get nothing at all.",
-            "Give backups a pool of their own, and shift a route's weight to it.",
+            pool, "backup", "servers.backup", "Target groups do not support backup servers: these get no requests.",
+            "Put backup servers in a separate pool, and shift a route's weight to it.",
         )  # fmt: skip
 
 
 def _of_tls(pool: CloudPool, tls: ServerTls, *, is_tcp: bool) -> Iterator[Incompatibility]:
     if is_tcp:
         yield _refused(
-            pool, "server_tls", "server_tls", "NLB encrypts to servers only behind a listener of TLS, which none is.",
-            "Let servers of tcp pools be reached without TLS there, or put the pool on a fleet.",
+            pool, "server_tls", "server_tls",
+            "An NLB encrypts connections to servers only behind a TLS listener, and not behind a TCP listener.",
+            "Remove TLS from the servers of tcp pools, or put the pool on a fleet.",
         )  # fmt: skip
         return
     if tls.verify is not Verify.NONE:
         yield _lossy(
             pool, "server_tls_verify", "server_tls.verify",
-            "ALB encrypts the way to its servers and takes any certificate, whoever signed it for whatever name.",
-            "Keep the way to the servers inside of the VPC.",
+            "An ALB encrypts connections to servers but accepts any certificate: it verifies neither issuer nor name.",
+            "Keep connections to servers inside the VPC.",
         )  # fmt: skip
     if tls.min_version is not TlsVersion.V1_2:
         yield _lossy(
-            pool, "server_tls_version", "server_tls.min_version", "ALB chooses the version of TLS by itself.",
-            "Let the servers refuse older ones.",
+            pool, "server_tls_version", "server_tls.min_version", "An ALB has no setting for the TLS version.",
+            "Reject older versions on the servers.",
         )  # fmt: skip
     if tls.client_certificate_id is not None:
         yield _refused(
-            pool, "client_certificate", "server_tls.client_certificate", "ALB shows its servers no certificate.",
-            "Let servers ask for none, or put the pool on a fleet.",
+            pool, "client_certificate", "server_tls.client_certificate", "An ALB presents no certificate to servers.",
+            "Do not require one on the servers, or put the pool on a fleet.",
         )  # fmt: skip
 
 
@@ -80,102 +81,105 @@ def _of_protocols(pool: CloudPool, *, is_tcp: bool) -> Iterator[Incompatibility]
     if pool.http_version is HttpVersion.HTTP2:
         yield _lossy(
             pool, "http_version", "http_version",
-            "ALB speaks HTTP/2 with these servers for clients that speak it, and answers others with an error.",
-            "Serve the pool by https listeners to clients of HTTP/2 alone.",
+            "An ALB uses HTTP/2 with these servers only for HTTP/2 clients, and returns an error to other clients.",
+            "Serve the pool from https listeners, and only to HTTP/2 clients.",
         )  # fmt: skip
     if pool.host_header:
         yield _refused(
-            pool, "host_header", "host_header", "ALB sends servers the Host header as it came.",
-            "Let servers take the names of clients.",
+            pool, "host_header", "host_header", "An ALB forwards the Host header unchanged.",
+            "Have the servers accept the hostnames that clients request.",
         )  # fmt: skip
     wanted = pool.proxy_protocol
     if wanted is not ProxyProtocol.NONE and not (is_tcp and wanted is ProxyProtocol.V2):
         yield _refused(
-            pool, "proxy_protocol", "proxy_protocol", "NLB speaks version 2 of the PROXY protocol, ALB none.",
+            pool, "proxy_protocol", "proxy_protocol",
+            "An NLB supports only version 2 of the PROXY protocol; an ALB does not support it.",
             "Use v2 for tcp; read X-Forwarded-For for http.",
         )  # fmt: skip
     if pool.connection_reuse is not Reuse.SAFE:
         yield _lossy(
-            pool, "connection_reuse", "connection_reuse", "ALB and NLB decide by themselves about connections.",
+            pool, "connection_reuse", "connection_reuse", "ALBs and NLBs have no setting for this.",
             "Leave it at safe.",
         )  # fmt: skip
     if pool.tunnel_timeout_ms is not None:
         yield _lossy(
-            pool, "tunnel_timeout", "tunnel_timeout_ms", "ALB counts silence on a WebSocket as on any connection.",
-            "Have both sides send a ping.",
+            pool, "tunnel_timeout", "tunnel_timeout_ms", "An ALB applies its idle timeout to WebSockets too.",
+            "Have both sides send pings.",
         )  # fmt: skip
 
 
 def _of_persistence(pool: CloudPool, wanted: Persistence, *, is_tcp: bool) -> Iterator[Incompatibility]:
     if wanted.by is PersistBy.HEADER:
         yield _refused(
-            pool, "persistence", "persistence.by", "Target groups keep clients by a cookie or an address alone.",
+            pool, "persistence", "persistence.by", "Target groups keep clients only by cookie or address.",
             "Use a cookie.",
         )  # fmt: skip
     elif wanted.by is PersistBy.SOURCE and not is_tcp:
         yield _lossy(
-            pool, "persistence", "persistence.by", "ALB keeps a client by a cookie of its own, not by its address.",
+            pool, "persistence", "persistence.by", "An ALB keeps clients by its own cookie, not by address.",
             "Use a cookie.",
         )  # fmt: skip
     elif wanted.by is PersistBy.COOKIE:
         yield _lossy(
             pool, "persistence_cookie", "persistence.cookie",
-            "ALB's cookie is AWSALB, with flags of its own, and ends after a time, not with the browser's session.",
-            "Write into no program what the cookie is called.",
+            "An ALB uses its own cookie, AWSALB, with its own flags; it expires after a time, not with the session.",
+            "Do not depend on the name of the cookie.",
         )  # fmt: skip
     if wanted.mode is CookieMode.PREFIX:
         yield _lossy(
-            pool, "persistence_mode", "persistence.mode", "ALB sets a second cookie and leaves the servers' as it is.",
+            pool, "persistence_mode", "persistence.mode",
+            "An ALB sets a second cookie and does not change the servers' cookie.",
         )  # fmt: skip
     if wanted.overflow is OnOverflow.KEEPS:
         yield _lossy(
             pool, "persistence_overflow", "persistence.overflow",
-            "A client stays with a target, and not with the target group of its region.",
+            "A client stays with a target, not with the target group of its region.",
         )  # fmt: skip
 
 
 def _of_question(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibility]:
     if check.kind not in (CheckKind.HTTP, CheckKind.GRPC):
         yield _lossy(
-            pool, "health_check_kind", "health_check.kind", f"NLB has no check of {check.kind}: it connects alone.",
-            "Let servers that are not well refuse connections.",
+            pool, "health_check_kind", "health_check.kind",
+            f"An NLB does not support {check.kind} checks: it only connects.",
+            "Have unhealthy servers refuse connections.",
         )  # fmt: skip
     if check.headers or check.body or check.expect_body:
         yield _lossy(
             pool, "health_check_question", "health_check.headers",
-            "Target groups send neither headers nor a body, and look at no more than the status.",
-            "Let the status say whether the server is well.",
+            "Target groups send health checks without headers and body, and check only the status.",
+            "Have the server report its health by the status.",
         )  # fmt: skip
     lowest, highest = limits.CHECK_STATUS
     if not all(lowest <= int(part) <= highest for each in check.expect_statuses for part in each.split("-")):
         yield _refused(
             pool, "health_check_status", "health_check.expect_statuses",
-            f"Target groups take a status from {lowest} to {highest} for healthy.", "Expect other statuses.",
+            f"Target groups accept only a status from {lowest} to {highest} as healthy.", "Expect other statuses.",
         )  # fmt: skip
 
 
 def _of_bounds(pool: CloudPool) -> Iterator[Incompatibility]:
     if pool.agent_check is not None:
-        yield _lossy(pool, "agent_check", "agent_check", "AWS asks no agents of servers.", "Use the health check.")
+        yield _lossy(pool, "agent_check", "agent_check", "AWS does not run agent checks.", "Use the health check.")
     if pool.outlier_ejection is not None:
         yield _lossy(
-            pool, "outlier_ejection", "outlier_ejection", "AWS leaves a server out for failed checks alone.",
-            "Let the check fail where requests do.",
+            pool, "outlier_ejection", "outlier_ejection", "AWS removes a server only after failed health checks.",
+            "Have the health check fail when requests fail.",
         )  # fmt: skip
     if pool.slow_start_ms is not None and "slow_start" not in slow_start(pool):
         lowest, highest = limits.SLOW_START_S
         yield _lossy(
             pool, "slow_start", "slow_start_ms",
-            f"ALB starts servers slowly in {lowest} to {highest} s, and not where it sends to the least busy.",
+            f"An ALB supports slow start from {lowest} to {highest} s, and not with least outstanding requests.",
             "Use roundrobin.",
         )  # fmt: skip
     if pool.connections is not None:
         yield _lossy(
-            pool, "connections", "connections", "Target groups bound nothing: a server gets what comes.",
-            "Leave servers room.",
+            pool, "connections", "connections", "Target groups do not limit connections to a server.",
+            "Leave the servers headroom.",
         )  # fmt: skip
     if pool.retries is not None:
-        yield _lossy(pool, "retries", "retries", "ALB sends no request again.", "Let clients repeat requests.")
+        yield _lossy(pool, "retries", "retries", "An ALB does not retry requests.", "Retry requests in the clients.")
 
 
 def slow_start(pool: CloudPool) -> dict[str, Any]:

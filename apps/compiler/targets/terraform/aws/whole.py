@@ -40,7 +40,7 @@ def _of_network(snapshot: StackSnapshot, front: LoadBalancer) -> Iterator[Incomp
         word = "two subnets in different zones" if needed > 1 else "a subnet"
         yield refused(
             Target.AWS, front, "network", "stacks",
-            f"Stack {snapshot.label} names no VPC with {word}.", "Write them into the stack's network.",
+            f"Stack {snapshot.label} has no VPC with {word}.", "Add them to the stack's network.",
         )  # fmt: skip
 
 
@@ -50,8 +50,8 @@ def _of_names(front: LoadBalancer) -> Iterator[Incompatibility]:
     if len(without) > 1:
         yield lossy(
             Target.AWS, front, "two_names", "listeners.static_ip",
-            "Listeners of http and of tcp without a static IP are reached at different names.",
-            "Give both one static IP, or let clients of tcp use the name of the NLB.",
+            "Without a static IP, http and tcp listeners have different DNS names.",
+            "Give both the same static IP, or have tcp clients use the name of the NLB.",
         )  # fmt: skip
 
 
@@ -67,14 +67,15 @@ def _of_quotas(front: LoadBalancer) -> Iterator[Incompatibility]:
         yield lossy(
             Target.AWS, front, "rules_quota", "routes",
             f"This load balancer needs {count} rules; AWS allows {limits.RULES} until a higher quota is granted.",
-            "Ask AWS for a higher quota, or serve http by a redirect of its own.",
+            "Ask AWS for a higher quota, or only redirect to https from http.",
         )  # fmt: skip
     more = sum(len(each.certificate_ids[1:]) for each in http)
     if more > limits.CERTIFICATES:
         yield lossy(
             Target.AWS, front, "certificates_quota", "listeners.certificates",
-            f"This load balancer needs {more} certificates beside the first ones; AWS allows {limits.CERTIFICATES} "
-            "until a higher quota is granted.", "Ask AWS for a higher quota, or use certificates for several names.",
+            f"This load balancer needs {more} certificates in addition to the first ones; AWS allows "
+            f"{limits.CERTIFICATES} until a higher quota is granted.",
+            "Ask AWS for a higher quota, or use certificates that cover several names.",
         )  # fmt: skip
 
 
@@ -85,7 +86,7 @@ def _of_timeouts(front: LoadBalancer, pools: Pools) -> Iterator[Incompatibility]
         if pools[pool_id].server_timeout_ms != seconds * 1000 and _speaks_http(front):
             yield lossy(
                 Target.AWS, pools[pool_id], "server_timeout", "server_timeout_ms",
-                f"ALB has one timeout for all pools of {front.label}: {seconds} s.",
+                f"An ALB has one timeout for all pools of {front.label}: {seconds} s.",
                 "Give these pools the same server timeout, in whole seconds up to 4000.",
             )  # fmt: skip
 
@@ -94,7 +95,7 @@ def _of_listener(listener: Listener, addresses: Mapping[str, CloudAddress], pool
     if listener.address is not None and listener.address not in addresses:
         yield refused(
             Target.AWS, listener, "unknown_address", "static_ip",
-            "The listener's static IP does not belong to this stack.", "Choose one of the stack, or none.",
+            "The listener's static IP does not belong to this stack.", "Choose one of this stack, or none.",
         )  # fmt: skip
     pool = pools.get(listener.default_pool_id or "")
     if pool is None:
@@ -105,14 +106,14 @@ def _of_listener(listener: Listener, addresses: Mapping[str, CloudAddress], pool
     elif not shares:
         yield refused(
             Target.AWS, listener, "no_backends", "default_pool",
-            f"An NLB listens for a target group, and {pool.label} has a backend in no region.",
-            "Give the pool a backend.",
+            f"An NLB listener forwards to a target group, and {pool.label} has no backend in any region.",
+            "Add a backend to the pool.",
         )  # fmt: skip
     elif len(taking(shares)) > 1:
         yield lossy(
             Target.AWS, pool, "regions_of_tcp", "backends",
-            "NLB sends a listener's connections to one region: the one with the largest share.",
-            "Serve tcp in several regions from fleets, or give each region a listener.",
+            "An NLB sends all connections of a listener to one region: the one with the largest share.",
+            "Serve tcp in several regions from fleets, or create a listener for each region.",
         )  # fmt: skip
 
 
@@ -126,14 +127,14 @@ def _of_shares(thing: Route | Listener, field: str, shares: Sequence[Share]) -> 
     if now > most:
         yield refused(
             Target.AWS, thing, "too_many_groups", field,
-            f"ALB shares traffic among at most {most} target groups; these pools are {now} in their regions.",
+            f"An ALB splits traffic among at most {most} target groups; these pools need {now} in their regions.",
             "Use fewer pools, or pools in fewer regions.",
         )  # fmt: skip
     elif len(shares) > most:
         yield lossy(
             Target.AWS, thing, "no_standby", field,
-            f"ALB has room for {most} target groups, these pools are {len(shares)} in their regions: regions without a "
-            "share are left out, and moving traffic to one changes more than weights.",
+            f"An ALB splits traffic among at most {most} target groups; these pools need {len(shares)} in their "
+            "regions. Regions without a share are left out, and moving traffic to one changes more than weights.",
             "Use fewer pools, or pools in fewer regions.",
         )  # fmt: skip
 
@@ -142,12 +143,12 @@ def _of_address(snapshot: StackSnapshot, address: CloudAddress) -> Iterator[Inco
     if address.kind not in (AddressKind.ELASTIC, AddressKind.ACCELERATOR):
         yield refused(
             Target.AWS, address, "address_kind", "kind",
-            f"{Cloud.AWS.upper()} keeps no static IP of kind {address.kind}.", "Use elastic or accelerator.",
+            f"{Cloud.AWS.upper()} does not offer static IPs of kind {address.kind}.", "Use elastic or accelerator.",
         )  # fmt: skip
     if address.kind is AddressKind.ELASTIC and not snapshot.network.subnets:
         yield refused(
             Target.AWS, address, "network", "stack",
-            f"Stack {snapshot.label} names no subnets to keep Elastic IPs for.", "Write them into its network.",
+            f"Stack {snapshot.label} has no subnets for Elastic IPs.", "Add them to its network.",
         )  # fmt: skip
 
 
@@ -156,15 +157,15 @@ def _of_records(zone: CloudZone, addresses: Mapping[str, CloudAddress]) -> Itera
         if record.type is RecordType.NS and record.name == "@":
             yield refused(
                 Target.AWS, record, "own_name_servers", "type",
-                "Route 53 keeps the name servers of a zone itself.", "Remove the record.",
+                "Route 53 manages the name servers of a zone itself.", "Remove the record.",
             )  # fmt: skip
         if record.address_id and record.address_id not in addresses:
             yield refused(
                 Target.AWS, record, "unknown_address", "static_ip",
-                "The record's static IP does not belong to this stack.", "Write its addresses as values.",
+                "The record's static IP does not belong to this stack.", "Enter its addresses as values.",
             )  # fmt: skip
         elif record.address_id and record.type is not RecordType.A:
             yield refused(
                 Target.AWS, record, "address_version", "type",
-                "Static IPs of AWS are of version 4: only a record of type A can follow one.", "Use type A.",
+                "Static IPs on AWS are IPv4 addresses: only an A record can follow one.", "Use type A.",
             )  # fmt: skip

@@ -72,36 +72,35 @@ LEAST_SCALER = 0.1
 SERVER_IDLE_MS = 600_000
 ANYBODY = ("0.0.0.0/0",)
 
-# Google's URL map can do several of these (headerAction, corsPolicy, urlRewrite); none was met by a real Google yet.
+_AUTHENTICATION = (
+    "Spillway does not authenticate clients on Google Cloud.",
+    "Use Identity-Aware Proxy, or authenticate clients on the servers.",
+)
+_HEADERS = ("Spillway has not tested header changes on Google Cloud.", "Set the headers on the servers.")
+# A URL map can do several of these (headerAction, corsPolicy, urlRewrite); none has been tested on Google Cloud yet.
 RULES: Sentences = {
-    "basic_auth": (
-        "Google: Spillway asks nobody there.",
-        "Use Identity-Aware Proxy, or ask on servers.",
+    "basic_auth": _AUTHENTICATION,
+    "api_keys": _AUTHENTICATION,
+    "jwt": _AUTHENTICATION,
+    "access": (
+        "Google Cloud filters networks with Cloud Armor, which Spillway does not configure.",
+        "Use a Cloud Armor policy.",
     ),
-    "api_keys": (
-        "Google: Spillway asks nobody there.",
-        "Use Identity-Aware Proxy, or ask on servers.",
-    ),
-    "jwt": (
-        "Google: Spillway asks nobody there.",
-        "Use Identity-Aware Proxy, or ask on servers.",
-    ),
-    "access": ("Google: networks are refused by Cloud Armor, which Spillway does not write.", "Use Cloud Armor."),
-    "request_headers": ("Google: header changes were not tried.", "Let the servers set them."),
-    "response_headers": ("Google: header changes were not tried.", "Let the servers set them."),
-    "security_headers": ("Google: header changes were not tried.", "Let the servers set them."),
-    "cors": ("Google: CORS policies were not tried.", "Let the servers answer preflight requests."),
-    "rewrite": ("Google: rewrites by policy were not tried.", "Use the route's prefix rewrite."),
-    "maintenance": ("Google answers with short texts of its own.", "Let a server show the page."),
+    "request_headers": _HEADERS,
+    "response_headers": _HEADERS,
+    "security_headers": _HEADERS,
+    "cors": ("Spillway has not tested CORS on Google Cloud.", "Answer preflight requests on the servers."),
+    "rewrite": ("Spillway has not tested this rewrite on Google Cloud.", "Use the route's prefix rewrite."),
+    "maintenance": ("Google Cloud returns only its own short texts.", "Serve the page from a server."),
     "client_limit": (
-        "Google: limits per client need Cloud Armor, which is not rendered.",
+        "Limits per client on Google Cloud need Cloud Armor, which Spillway does not configure.",
         "Serve the route from a fleet.",
     ),
-    "error_pages": ("Google: pages for errors were not tried.", "Let the servers answer with a page."),
-    "body": ("Google: bodies cannot be bounded.", "Let the servers refuse long bodies."),
-    "timeouts": ("Google: the timeout is that of a whole backend service.", "Set the timeout of the pool."),
-    "retries": ("Google: retries of some routes were not tried.", "Leave retries out."),
-    "split": ("Google: clients that stay on their side of a split were not tried.", "Let the servers set a cookie."),
+    "error_pages": ("Spillway has not tested error pages on Google Cloud.", "Return error pages from the servers."),
+    "body": ("Google Cloud has no setting for the length of bodies.", "Reject long bodies on the servers."),
+    "timeouts": ("On Google Cloud, a timeout applies to a whole backend service.", "Set the timeout of the pool."),
+    "retries": ("Spillway has not tested retries per route on Google Cloud.", "Leave retries out."),
+    "split": ("Spillway has not tested sticky traffic splits on Google Cloud.", "Set a cookie on the servers."),
 }
 
 
@@ -111,14 +110,14 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
         deeper = route.hostname.replace("*", "x.y", 1)
         yield _lossy(
             route, "wildcard_depth", "hostname",
-            f"Google's * stands for any number of labels: the route takes {deeper} as well.",
-            "Give deeper hosts routes of their own where they must not reach it.",
+            f"On Google Cloud, * matches any number of labels: the route also matches {deeper}.",
+            "Create separate routes for deeper hostnames that must not reach it.",
         )  # fmt: skip
     yield from unsupported_conditions(route)
     if route.path_kind is PathKind.PREFIX and len(route.path) >= LONGEST_PATH:
         yield _refused(
             route, "path_length", "path",
-            f"Google compares at most {LONGEST_PATH} characters, and a prefix needs one for the slash after it.",
+            f"Google Cloud compares at most {LONGEST_PATH} characters, and a prefix needs one for the slash after it.",
             "Use a shorter prefix.",
         )  # fmt: skip
     yield from unsupported_rules(Target.GOOGLE, route, load_balancer, RULES)
@@ -127,13 +126,13 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
     if route.fixed_response is not None and route.fixed_response.body:
         yield _refused(
             route, "fixed_response_body", "fixed_response.body",
-            "Google answers with a status, and with a short text of its own.",
-            "Leave the body empty, or let a server answer.",
+            "Google Cloud returns the status with its own short text.",
+            "Leave the body empty, or serve the response from a server.",
         )  # fmt: skip
     elif route.fixed_response is not None:
         yield _lossy(
             route, "fixed_response_text", "fixed_response.body",
-            "Google answers with the status, and with a short text of its own where the body is empty here.",
+            "Google Cloud returns the status with its own short text instead of an empty body.",
         )  # fmt: skip
 
 
@@ -146,17 +145,19 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
     ):
         yield _refused(
             route, "redirect_to_http", "redirect.scheme",
-            "Google does not redirect from https to http.", "Leave the scheme out, or serve the route by http alone.",
+            "Google Cloud does not redirect from https to http.",
+            "Leave the scheme out, or serve the route only over http.",
         )  # fmt: skip
     if redirect.port is not None:
         yield _refused(
             route, "redirect_port", "redirect.port",
-            "Google's redirects name no port.", "Listen on the usual port of the scheme, and leave the port out.",
+            "Google Cloud cannot redirect to another port.",
+            "Listen on the default port of the scheme, and leave the port out.",
         )  # fmt: skip
     if redirect.query is not None:
         yield _refused(
             route, "redirect_query", "redirect.query",
-            "Google keeps the query of a redirect or drops it, and adds nothing.", "Leave query out.",
+            "Google Cloud keeps or removes the query in a redirect, but cannot add to it.", "Leave query out.",
         )  # fmt: skip
 
 
@@ -166,20 +167,20 @@ def unsupported_in_listener(listener: Listener, _load_balancer: LoadBalancer) ->
     if listener.tls is not None and not listener.tls.http2:
         yield _lossy(
             listener, "http2", "tls.http2",
-            "Google's https load balancers always speak HTTP/2 with clients that can.", "Leave http2 out.",
+            "Google Cloud always uses HTTP/2 with https clients that support it.", "Leave http2 out.",
         )  # fmt: skip
     if listener.protocol is Protocol.HTTPS and listener.default_certificate_id is None:
         yield _lossy(
             listener, "unknown_name", "certificates",
-            "Google greets clients that ask for a name of none of the certificates with the first one.",
-            "Name the default_certificate that strangers may see.",
+            "If a client requests a name that no certificate covers, Google Cloud presents the first certificate.",
+            "Set default_certificate to the certificate that such clients may see.",
         )  # fmt: skip
     if len(listener.certificate_ids) > MOST_CERTIFICATES:
         yield _refused(
             listener, "too_many_certificates", "certificates",
-            f"A target proxy takes at most {MOST_CERTIFICATES} certificates; this listener has "
+            f"A target proxy accepts at most {MOST_CERTIFICATES} certificates; this listener has "
             f"{len(listener.certificate_ids)}.",
-            "Join host names in fewer certificates.",
+            "Combine hostnames in fewer certificates.",
         )  # fmt: skip
 
 
@@ -196,14 +197,14 @@ def unsupported_in_load_balancer(load_balancer: LoadBalancer) -> Iterator[Incomp
     if size > URL_MAP_BYTES:
         yield _refused(
             load_balancer, "url_map_size", "",
-            f"A URL map has at most {URL_MAP_BYTES} bytes; the routes of this load balancer need {size}.",
+            f"A URL map can have at most {URL_MAP_BYTES} bytes; the routes of this load balancer need {size}.",
             "Divide the routes among several load balancers.",
         )  # fmt: skip
     yield _lossy(
         load_balancer, "forwarded_headers", "",
-        "Google adds the client and itself to X-Forwarded-For behind what the client itself sent, and sets no "
-        "X-Forwarded-Host, no X-Forwarded-Port, no X-Real-IP and no X-Request-Id.",
-        "Let servers trust the last two entries alone.",
+        "Google Cloud appends the client address and its own to the X-Forwarded-For header of the request, and does "
+        "not set X-Forwarded-Host, X-Forwarded-Port, X-Real-IP or X-Request-Id.",
+        "Have the servers trust only the last two entries.",
     )  # fmt: skip
 
 
@@ -214,8 +215,8 @@ def unsupported_in_server(server: Server) -> Iterator[Incompatibility]:
     except AddressValueError:
         yield _refused(
             server, "server_address", "address",
-            f"Endpoints of Google's groups are IPv4 addresses, not {server.address}.",
-            "Give the server's private IPv4 address.",
+            f"Network endpoint groups accept only IPv4 addresses, not {server.address}.",
+            "Use the server's private IPv4 address.",
         )  # fmt: skip
 
 
@@ -233,14 +234,15 @@ def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
 def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
     yield _lossy(
         pool, "server_timeout", "server_timeout_ms",
-        f"Google counts the {whole_seconds(pool.server_timeout_ms)} s for the whole answer, not for a pause in it.",
-        "Give pools with long downloads or streams a longer server timeout.",
+        f"Google Cloud applies the {whole_seconds(pool.server_timeout_ms)} s to a whole response, "
+        "not to a pause in it.", "Use a longer server timeout for pools with long downloads or streams.",
     )  # fmt: skip
     if pool.server_keepalive_ms is not None and pool.server_keepalive_ms <= SERVER_IDLE_MS:
         yield _lossy(
             pool, "keepalive_race", "server_keepalive_ms",
-            f"Google keeps idle connections to servers for {SERVER_IDLE_MS // 1000} s; a request that meets the "
-            "server's closing ends as 502.", "Let servers keep connections for 620 s or longer.",
+            f"Google Cloud keeps idle connections to servers for {SERVER_IDLE_MS // 1000} s; a request fails with 502 "
+            "if the server closes the connection at that moment.",
+            "Have the servers keep connections for 620 s or longer.",
         )  # fmt: skip
 
 
@@ -251,26 +253,26 @@ def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
         counts = "connections" if pool.protocol is Protocol.TCP else "requests per second"
         yield _lossy(
             pool, "limit_kind", "limit.kind",
-            f"Google counts {counts} for this protocol; a limit of another kind is not kept.",
+            f"Google Cloud counts {counts} for this protocol and ignores a limit of another kind.",
             f"Use a limit of kind {fitting}.",
         )  # fmt: skip
     if fitting in kinds:
         yield _lossy(
             pool, "limit_is_a_target", "limit",
-            "To Google a limit is a target that the waterfall fills before it goes on; a surge passes it.",
-            "Leave the servers room above the limit.",
+            "Google Cloud treats a limit as a target that the waterfall fills before it moves on; a surge exceeds it.",
+            "Leave the servers headroom above the limit.",
         )  # fmt: skip
     if kinds and pool.when_full is not WhenFull.SPREAD:
         yield _lossy(
             pool, "when_full", "overflow.when_full",
-            f"Google neither queues nor refuses: {pool.when_full} becomes a spread over all regions.",
+            f"Google Cloud neither queues nor rejects requests: {pool.when_full} becomes a spread over all regions.",
             "Choose spread, so that fleets do the same.",
         )  # fmt: skip
     if any(0 < backend.capacity_scaler < LEAST_SCALER for backend in pool.backends):
         yield _refused(
             pool, "capacity_scaler", "backends.capacity_scaler",
-            f"Google's capacity scaler is 0 or from {LEAST_SCALER} to 1.",
-            "Use 0 to drain the region, or 0.1 and more.",
+            f"On Google Cloud, a capacity scaler is 0, or from {LEAST_SCALER} to 1.",
+            "Use 0 to drain the region, or at least 0.1.",
         )  # fmt: skip
 
 
@@ -278,19 +280,19 @@ def _of_choice(pool: CloudPool) -> Iterator[Incompatibility]:
     if len(pool.backends) > 1:
         yield _lossy(
             pool, "overflow_order", "overflow.order",
-            "Google tries the region nearest to the client first, then the next nearest.",
+            "Google Cloud tries the region nearest to the client first, then the next nearest.",
             "Order the regions by distance, so that fleets do the same.",
         )  # fmt: skip
     if any(len({server.weight for server in ready_servers(backend)}) > 1 for backend in pool.backends):
         yield _lossy(
             pool, "server_weights", "servers.weight",
-            "Google's groups know no weights of servers: each gets the same share.",
-            "Put servers of one size in a pool.",
+            "Network endpoint groups do not support server weights: each server gets the same share.",
+            "Use servers of the same size in a pool.",
         )  # fmt: skip
     if pool.protocol is Protocol.TCP and pool.balance in (Balance.LEASTCONN, Balance.RANDOM):
         yield _lossy(
             pool, "balance", "balance",
-            f"A proxy load balancer has no choice by {pool.balance} among servers.", "Use roundrobin or source.",
+            f"A proxy Network Load Balancer does not support {pool.balance}.", "Use roundrobin or source.",
         )  # fmt: skip
 
 
@@ -298,19 +300,20 @@ def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Inc
     if check is None:
         yield _lossy(
             pool, "health_check_default", "health_check",
-            "Google serves no group without a check: it connects to each server.", "Write a health check with a path.",
+            "Google Cloud requires a health check: without one here, it connects to each server.",
+            "Add a health check with a path.",
         )  # fmt: skip
         return
     if check.path and check.expect_status != 200 and not check.expect_statuses:
         yield _refused(
             pool, "health_check_status", "health_check.expect_status",
-            f"Google takes 200 for healthy and nothing else, not {check.expect_status}.",
-            "Let the path of the check answer 200.",
+            f"Google Cloud accepts only 200 as healthy, not {check.expect_status}.",
+            "Return 200 from the path of the check.",
         )  # fmt: skip
     if check.path and check.method != "GET":
         yield _lossy(
             pool, "health_check_request", "health_check.method",
-            "Google checks with GET.", "Let the path answer whatever method is sent.",
+            "Google Cloud sends health checks as GET requests.", "Have the path respond to any method.",
         )  # fmt: skip
     yield from _of_check_times(pool, check)
 
@@ -321,8 +324,9 @@ def _of_check_times(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibi
         interval, timeout, rise, fall = becomes
         yield _lossy(
             pool, "health_check_times", "health_check",
-            f"Google counts whole seconds within bounds: every {interval} s, {timeout} s to answer, {rise} good or "
-            f"{fall} bad checks in a row.", "Servers that fail are left later than on a fleet.",
+            f"Google Cloud uses whole seconds in a fixed range: a check every {interval} s with a timeout of "
+            f"{timeout} s, healthy after {rise} checks in a row that succeed and unhealthy after {fall} that fail.",
+            "Expect servers that fail to get requests for longer than on a fleet.",
         )  # fmt: skip
 
 
@@ -332,7 +336,7 @@ def unsupported_in_stack(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
         for front in snapshot.load_balancers:
             yield _refused(
                 front, "client_networks", "",
-                "Google's global load balancers are open to all clients; the stack names those that alone may connect.",
+                "Google Cloud's global load balancers accept all clients, but the stack restricts client networks.",
                 "Put the load balancer on a fleet or on AWS, or open the stack to 0.0.0.0/0.",
             )  # fmt: skip
     yield from _of_locations(snapshot)
@@ -345,13 +349,13 @@ def _of_locations(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
     for pool in snapshot.pools:
         if pool.backends and not snapshot.network.vpc:
             yield _refused(
-                pool, "no_network", "", "The stack names no network for the groups of its servers.",
-                "Add the name or link of the VPC to network.vpc of the stack.",
+                pool, "no_network", "", "The stack has no network for its network endpoint groups.",
+                "Set network.vpc of the stack to the name or link of the VPC.",
             )  # fmt: skip
         for region in sorted({backend.region for backend in pool.backends} - zones.keys()):
             yield _refused(
                 pool, "no_zone", "backends.region",
-                f"The stack names no zone for region {region}.", "Add the zone to network.zones of the stack.",
+                f"The stack has no zone for region {region}.", "Add the zone to network.zones of the stack.",
             )  # fmt: skip
 
 
@@ -363,7 +367,7 @@ def _of_addresses(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
             if listener.address is not None and listener.address not in kept:
                 yield _refused(
                     listener, "address_elsewhere", "static_ip",
-                    "The listener's static IP is none of this stack.",
+                    "The listener's static IP does not belong to this stack.",
                     "Choose a static IP of kind google in this stack.",
                 )  # fmt: skip
     for zone in snapshot.zones:
@@ -371,5 +375,5 @@ def _of_addresses(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
             if (record.address_id or record.load_balancer_id) and record.type is not RecordType.A:
                 yield Incompatibility(
                     Target.GOOGLE, Severity.REFUSED, "record_follows", record.id, record.name, "type",
-                    "Addresses at Google are of version 4: only an A record can follow one.", "Use type A.",
+                    "Static IPs on Google Cloud are IPv4 addresses: only an A record can follow one.", "Use type A.",
                 )  # fmt: skip

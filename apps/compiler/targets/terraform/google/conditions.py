@@ -21,27 +21,27 @@ def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
     if route.path_kind is PathKind.REGEX:
         yield _refused(
             route, "path_regex", "path_kind",
-            "Google's global load balancers match no path with a regular expression.", "Use a prefix or exact paths.",
+            "Google Cloud's global load balancers do not support regular expressions.", "Use a prefix or exact paths.",
         )  # fmt: skip
     for condition in route.headers:
         if condition.match is ValueMatch.REGEX:
             yield _refused(
                 route, "header_regex", "headers",
-                f"Google's global load balancers match no header with a regular expression: {condition.name}.",
-                "Compare the whole value, or how it begins.",
+                f"Google Cloud's global load balancers do not support regular expressions: {condition.name}.",
+                "Compare the whole value, or its prefix.",
             )  # fmt: skip
     yield from _of_query(route)
     if route.cookies:
         yield _refused(
             route, "cookies", "cookies",
-            "Google looks at the Cookie header as a whole, and at no cookie in it.",
-            "Let clients send a header of its own, and compare that.",
+            "Google Cloud compares only the whole Cookie header, not a single cookie.",
+            "Have clients send a separate header, and compare that.",
         )  # fmt: skip
     if route.client_networks:
         yield _refused(
             route, "route_client_networks", "client_networks",
-            "A URL map at Google knows no client networks; Cloud Armor does, which is not ours.",
-            "Use a fleet or AWS for the route.",
+            "A URL map does not support client networks; Cloud Armor does, but Spillway does not configure it.",
+            "Serve the route from a fleet or from AWS.",
         )  # fmt: skip
 
 
@@ -50,11 +50,11 @@ def _of_query(route: Route) -> Iterator[Incompatibility]:
         if condition.match is ValueMatch.PRESENT:
             yield _lossy(
                 route, "query_without_value", "query",
-                f"Google takes ?{condition.name} without = as present as well.", "Send a value with the parameter.",
+                f"Google Cloud also treats ?{condition.name} without = as present.", "Send a value with the parameter.",
             )  # fmt: skip
         elif condition.match is not ValueMatch.EQUALS:
             yield _refused(
                 route, "query_match", "query",
-                f"Google asks whether a query parameter is present or has one value; {condition.name} is compared "
-                "otherwise.", "Compare the whole value.",
+                "Google Cloud checks only that a query parameter is present or equals a value; the condition on "
+                f"{condition.name} checks something else.", "Compare the whole value.",
             )  # fmt: skip

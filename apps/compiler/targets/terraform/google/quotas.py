@@ -32,8 +32,8 @@ def unsupported_in_certificate(certificate: Certificate) -> Iterator[Incompatibi
     if key:
         yield _refused(
             certificate, "key_type", "key",
-            f"Google takes certificates with keys of RSA-2048 or ECDSA P-256; this one has {key}.",
-            "Have it issued for a key of one of these.",
+            f"Google Cloud accepts only certificates with RSA-2048 or ECDSA P-256 keys; this one has {key}.",
+            "Use a certificate with one of these keys.",
         )  # fmt: skip
 
 
@@ -59,15 +59,16 @@ def unsupported_in_url_maps(load_balancer: LoadBalancer) -> Iterator[Incompatibi
         if pattern_of(route.hostname) in late:
             yield _refused(
                 route, "too_many_hosts", "hostname",
-                f"A URL map at Google has at most {MOST_HOSTS} hosts; this load balancer has {len(matchers)}.",
+                f"A URL map can have at most {MOST_HOSTS} hosts; this load balancer has {len(matchers)}.",
                 "Put the route on another load balancer, or use a wildcard.",
             )  # fmt: skip
     too_much = {each.id: each for routes in matchers.values() for each in _beyond(routes)}
     for route in too_much.values():
         yield _refused(
             route, "too_many_predicates", "hostname",
-            f"Google compares at most {MOST_PREDICATES} paths and headers for one host; a prefix counts two, and each "
-            "method, header and query parameter again.", "Join routes of the host, or leave conditions to the servers.",
+            f"Google Cloud compares at most {MOST_PREDICATES} paths and headers for one host; a prefix counts twice, "
+            "and each method, header and query parameter counts again.",
+            "Combine routes of the host, or check conditions on the servers.",
         )  # fmt: skip
 
 

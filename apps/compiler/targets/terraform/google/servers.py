@@ -49,66 +49,71 @@ def unsupported_on_the_way(pool: CloudPool) -> Iterator[Incompatibility]:
     yield from _of_bounds(pool)
     if any(server.backup for backend in pool.backends for server in backend.servers):
         yield _lossy(
-            pool, "backup", "servers.backup", "Groups of endpoints know no backup servers: these get nothing at all.",
-            "Give backups a pool of their own, and shift a route's weight to it.",
+            pool, "backup", "servers.backup",
+            "Network endpoint groups do not support backup servers: these get no requests.",
+            "Put backup servers in a separate pool, and shift a route's weight to it.",
         )  # fmt: skip
     if pool.overflow_mode is not OverflowMode.ANYWHERE and len(pool.backends) > 1:
         yield _lossy(
-            pool, "overflow_mode", "overflow.mode", "The waterfall goes to every region in which the pool has servers.",
-            "Give each region that has to stay alone a pool of its own.",
+            pool, "overflow_mode", "overflow.mode",
+            "Google Cloud's waterfall uses every region in which the pool has servers.",
+            "Create a separate pool for each region that must not take overflow or pass it on.",
         )  # fmt: skip
 
 
 def _of_tls(pool: CloudPool, tls: ServerTls) -> Iterator[Incompatibility]:
     if pool.protocol is Protocol.TCP:
         yield _refused(
-            pool, "server_tls", "server_tls", "Proxies of tcp hand bytes on as they are.",
-            "Let servers of tcp pools be reached without TLS there, or put the pool on a fleet.",
+            pool, "server_tls", "server_tls", "A target TCP proxy forwards bytes unchanged.",
+            "Remove TLS from the servers of tcp pools, or put the pool on a fleet.",
         )  # fmt: skip
         return
     if tls.verify is not Verify.NONE:
         yield _lossy(
             pool, "server_tls_verify", "server_tls.verify",
-            "Google encrypts the way to servers and takes any certificate, whoever signed it for whatever name.",
-            "Keep the way to the servers inside of your networks.",
+            "Google Cloud encrypts connections to servers but accepts any certificate: it verifies neither "
+            "issuer nor name.",
+            "Keep connections to servers inside your networks.",
         )  # fmt: skip
     if tls.min_version is not TlsVersion.V1_2:
         yield _lossy(
-            pool, "server_tls_version", "server_tls.min_version", "Google chooses the version of TLS by itself.",
-            "Let the servers refuse older ones.",
+            pool, "server_tls_version", "server_tls.min_version", "Google Cloud has no setting for the TLS version.",
+            "Reject older versions on the servers.",
         )  # fmt: skip
     if tls.client_certificate_id is not None:
         yield _refused(
-            pool, "client_certificate", "server_tls.client_certificate", "Google shows these servers no certificate.",
-            "Let servers ask for none, or put the pool on a fleet.",
+            pool, "client_certificate", "server_tls.client_certificate",
+            "Google Cloud presents no certificate to these servers.",
+            "Do not require one on the servers, or put the pool on a fleet.",
         )  # fmt: skip
 
 
 def _of_protocols(pool: CloudPool) -> Iterator[Incompatibility]:
     if pool.http_version is HttpVersion.HTTP2 and pool.server_tls is None:
         yield _refused(
-            pool, "http_version", "http_version", "Google speaks HTTP/2 with servers by TLS.", "Add server_tls.",
+            pool, "http_version", "http_version",
+            "Google Cloud uses HTTP/2 with servers only over TLS.", "Add server_tls.",
         )  # fmt: skip
     if pool.host_header:
         yield _refused(
-            pool, "host_header", "host_header", "A backend service sends servers the Host header as it came.",
-            "Let servers take the names of clients.",
+            pool, "host_header", "host_header", "A backend service forwards the Host header unchanged.",
+            "Have the servers accept the hostnames that clients request.",
         )  # fmt: skip
     if pool.proxy_protocol is not ProxyProtocol.NONE:
         yield _refused(
-            pool, "proxy_protocol", "proxy_protocol", "Google's proxies are not told to speak it here.",
-            "Read X-Forwarded-For for http; put tcp pools that need it on a fleet.",
+            pool, "proxy_protocol", "proxy_protocol", "Spillway does not enable the PROXY protocol on Google Cloud.",
+            "Read X-Forwarded-For for http; put tcp pools that need the protocol on a fleet.",
         )  # fmt: skip
     if pool.connection_reuse is not Reuse.SAFE:
         yield _lossy(
-            pool, "connection_reuse", "connection_reuse", "Google decides by itself about connections.",
+            pool, "connection_reuse", "connection_reuse", "Google Cloud has no setting for this.",
             "Leave it at safe.",
         )  # fmt: skip
     if pool.tunnel_timeout_ms is not None:
         yield _lossy(
             pool, "tunnel_timeout", "tunnel_timeout_ms",
-            "Google closes a WebSocket when the time of the whole answer is over, silent or not.",
-            "Give pools with WebSockets a longer server timeout.",
+            "Google Cloud closes a WebSocket, idle or not, when the timeout of the whole response expires.",
+            "Use a longer server timeout for pools with WebSockets.",
         )  # fmt: skip
 
 
@@ -116,46 +121,47 @@ def _of_persistence(pool: CloudPool, wanted: Persistence) -> Iterator[Incompatib
     if wanted.by is PersistBy.COOKIE:
         yield _lossy(
             pool, "persistence_cookie", "persistence.cookie",
-            "Google's cookie is GCLB, with flags of its own, and moves a client when its region is full.",
-            "Write into no program what the cookie is called.",
+            "Google Cloud uses its own cookie, GCLB, with its own flags; a client moves when its region is full.",
+            "Do not depend on the name of the cookie.",
         )  # fmt: skip
     else:
         yield _lossy(
-            pool, "persistence_hash", "persistence.by", "Google hashes it: clients move when servers come and go.",
+            pool, "persistence_hash", "persistence.by", "Google Cloud uses a hash: clients move when servers change.",
             "Use a cookie.",
         )  # fmt: skip
     if wanted.mode is CookieMode.PREFIX:
         yield _lossy(
             pool, "persistence_mode", "persistence.mode",
-            "Google sets a second cookie and leaves the servers' as it is.",
+            "Google Cloud sets a second cookie and does not change the servers' cookie.",
         )  # fmt: skip
     if wanted.overflow is OnOverflow.KEEPS:
         yield _lossy(
-            pool, "persistence_overflow", "persistence.overflow", "A full region sends clients on, cookie or not.",
+            pool, "persistence_overflow", "persistence.overflow", "Clients of a full region move, even with a cookie.",
         )  # fmt: skip
 
 
 def _of_question(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibility]:
     if check.kind not in (CheckKind.HTTP, CheckKind.TCP, CheckKind.GRPC):
         yield _lossy(
-            pool, "health_check_kind", "health_check.kind", f"Google has no check of {check.kind}: it connects alone.",
-            "Let servers that are not well refuse connections.",
+            pool, "health_check_kind", "health_check.kind",
+            f"Google Cloud does not support {check.kind} checks: it only connects.",
+            "Have unhealthy servers refuse connections.",
         )  # fmt: skip
     if check.headers or check.body or check.expect_body:
         yield _lossy(
             pool, "health_check_question", "health_check.headers",
-            "These checks send neither headers nor a body, and look at no more than the status.",
-            "Let the status say whether the server is well.",
+            "Google Cloud sends health checks without headers and body, and checks only the status.",
+            "Have the server report its health by the status.",
         )  # fmt: skip
     if check.expect_statuses and not any(_holds_200(each) for each in check.expect_statuses):
         yield _refused(
             pool, "health_check_status", "health_check.expect_statuses",
-            "Google takes 200 for healthy and nothing else.", "Let the path of the check answer 200.",
+            "Google Cloud accepts only 200 as healthy.", "Return 200 from the path of the check.",
         )  # fmt: skip
     elif check.expect_statuses and check.expect_statuses != ("200",):
         yield _lossy(
             pool, "health_check_status", "health_check.expect_statuses",
-            "Google takes 200 for healthy and nothing else.", "Let the path of the check answer 200.",
+            "Google Cloud accepts only 200 as healthy.", "Return 200 from the path of the check.",
         )  # fmt: skip
 
 
@@ -166,27 +172,30 @@ def _holds_200(statuses: str) -> bool:
 
 def _of_bounds(pool: CloudPool) -> Iterator[Incompatibility]:
     if pool.agent_check is not None:
-        yield _lossy(pool, "agent_check", "agent_check", "Google asks no agents of servers.", "Use the health check.")
+        message = "Google Cloud does not run agent checks."
+        yield _lossy(pool, "agent_check", "agent_check", message, "Use the health check.")
     ejection = pool.outlier_ejection
     if ejection is not None and not outlier_detection(pool):
         yield _lossy(
-            pool, "outlier_ejection", "outlier_ejection", "Proxies of tcp leave a server out for failed checks alone.",
-            "Let the check fail where connections do.",
+            pool, "outlier_ejection", "outlier_ejection",
+            "A target TCP proxy removes a server only after failed checks.",
+            "Have the health check fail when connections fail.",
         )  # fmt: skip
     if pool.slow_start_ms is not None:
         yield _lossy(
-            pool, "slow_start", "slow_start_ms", "Google sends a server its full share at once.",
-            "Let servers be warm before their check succeeds.",
+            pool, "slow_start", "slow_start_ms", "Google Cloud sends a server its full share immediately.",
+            "Warm up servers before their check succeeds.",
         )  # fmt: skip
     if pool.connections is not None:
         yield _lossy(
-            pool, "connections", "connections", "Google bounds nothing for a single server, and queues nothing.",
-            "Leave servers room.",
+            pool, "connections", "connections",
+            "Google Cloud neither limits connections to a single server nor queues.",
+            "Leave the servers headroom.",
         )  # fmt: skip
     if pool.retries is not None:
         yield _lossy(
-            pool, "retries", "retries", "Google sends a request again by rules of its own: once, where that is safe.",
-            "Let clients repeat requests.",
+            pool, "retries", "retries", "Google Cloud retries a request by its own rules: once, if that is safe.",
+            "Retry requests in the clients.",
         )  # fmt: skip
 
 

@@ -25,15 +25,16 @@ def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
         if len(condition.name) > limits.HEADER_NAME:
             yield _refused(
                 route, "header_name_length", "headers",
-                f"ALB knows header names of at most {limits.HEADER_NAME} characters.", "Use a shorter header name.",
+                f"An ALB compares header names of at most {limits.HEADER_NAME} characters.",
+                "Use a shorter header name.",
             )  # fmt: skip
     for condition in route.query:
         yield from (replace(found, field="query") for found in _of_condition(route, "query", condition))
     if route.cookies:
         yield _refused(
             route, "cookies", "cookies",
-            "ALB looks at the Cookie header as a whole, and at no cookie in it.",
-            "Let clients send a header of its own, and compare that.",
+            "An ALB compares only the whole Cookie header, not a single cookie.",
+            "Have clients send a separate header, and compare that.",
         )  # fmt: skip
 
 
@@ -42,13 +43,13 @@ def _of_condition(route: Route, word: str, condition: ValueCondition) -> Iterato
     if condition.match is ValueMatch.ABSENT:
         yield _refused(
             route, f"{word}_absent", "headers",
-            f"ALB cannot ask whether {condition.name} is absent.",
+            f"An ALB cannot check that {condition.name} is absent.",
             f"Put a route for requests that have the {word} before this one, and leave the condition out.",
         )  # fmt: skip
     if condition.match is ValueMatch.REGEX:
         yield _refused(
             route, f"{word}_regex", "headers",
-            "The rules that are written for ALB know no regular expressions.", "Compare the whole value, or its start.",
+            "Spillway does not support regular expressions on an ALB.", "Compare the whole value, or its prefix.",
         )  # fmt: skip
         return
     yield from _of_value(route, word, condition)
@@ -60,16 +61,16 @@ def _of_value(route: Route, word: str, condition: ValueCondition) -> Iterator[In
     if len(value) + (condition.match is ValueMatch.PREFIX) > limits.CONDITION_TEXT:
         yield _refused(
             route, f"{word}_value_length", "headers",
-            f"ALB compares values of at most {limits.CONDITION_TEXT} characters.", "Compare a shorter value.",
+            f"An ALB compares values of at most {limits.CONDITION_TEXT} characters.", "Compare a shorter value.",
         )  # fmt: skip
     if "*" in value or "?" in value:
         yield _refused(
             route, f"{word}_wildcard", "headers",
-            f"ALB reads * and ? in the value of {name} as wildcards.", "Compare with a value without them.",
+            f"An ALB treats * and ? in the value of {name} as wildcards.", "Use a value without them.",
         )  # fmt: skip
     if value.lower() != value.upper():
         yield _lossy(
             route, f"{word}_case", "headers",
-            f"ALB compares the value of {name} without regard to case: it takes {value.swapcase()!r} as well.",
+            f"An ALB ignores case in the value of {name}: it also matches {value.swapcase()!r}.",
             "Use values that differ by more than case.",
         )  # fmt: skip
