@@ -81,6 +81,7 @@ class Pool(Definition):
     client_certificate = models.ForeignKey(Certificate, on_delete=models.PROTECT, null=True, related_name="pools")
     http_version = models.CharField(max_length=3, choices=_choices(HttpVersion), default=HttpVersion.HTTP1)
     host_header = models.CharField(max_length=253, blank=True, default="")
+    request_headers = models.JSONField(default=dict)
     proxy_protocol = models.CharField(max_length=4, choices=_choices(ProxyProtocol), default=ProxyProtocol.NONE)
     connection_reuse = models.CharField(max_length=6, choices=_choices(Reuse), default=Reuse.SAFE)
     persistence = models.JSONField(null=True)

@@ -73,6 +73,12 @@ def test_the_host_header_is_the_pools_where_it_says_one(tmp_path: Path) -> None:
         assert (answer["headers"]["host"], answer["headers"]["x-forwarded-host"]) == (["inner.example"], [HOST])
 
 
+def test_servers_get_the_headers_of_their_pool_whatever_the_client_says(tmp_path: Path) -> None:
+    with echo_servers(1) as ports, proxied(tmp_path, fleet_of(*ports, request_headers=(("X-Side", "blue"),))) as proxy:
+        answer: Any = proxy.ask("lst-1", HOST, "/", headers={"x-side": "green"}).json
+        assert answer["headers"]["x-side"] == ["blue"]
+
+
 def test_a_backup_serves_only_while_nobody_else_is_up(tmp_path: Path) -> None:
     with echo_servers(2) as (first, backup), proxied(tmp_path, fleet_of(first, backup, backups=(backup,))) as proxy:
         assert _ports(proxy) == {str(first)}

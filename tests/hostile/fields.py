@@ -71,6 +71,7 @@ Document = dict[str, Any]
 
 SERVERS: Document = {
     "tunnel_timeout_ms": 100, "slow_start_ms": 100, "http_version": "2", "host_header": "a.example",
+    "request_headers": {"X-A": "v"},
     "proxy_protocol": "v2", "connection_reuse": "safe",
     "server_tls": {"verify": "ca", "ca": AUTHORITY, "server_name": "a.example", "min_version": "1.2"},
     "persistence": {
@@ -383,7 +384,8 @@ RULES: dict[str, Legal] = {
         "connect", "no_answer", "timeout", "junk", "404", "408", "425", "500", "501", "502", "503", "504"
     ),
     "health_check/kind": one_of("http", "tcp", "grpc", "postgresql", "mysql", "redis", "smtp", "ldap"),
-    "headers/X-A": header_value, "health_check/body": maybe(LINE), "expect_body": maybe(LINE),
+    "headers/X-A": header_value, "request_headers/X-A": header_value,
+    "health_check/body": maybe(LINE), "expect_body": maybe(LINE),
     "health_check/expect": maybe(LINE), "expect_statuses": text(7, r"[1-5][0-9][0-9](-[1-5][0-9][0-9])?"),
     "service": maybe(text(639, r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")), "user": maybe(text(32, r"[A-Za-z0-9_-]+")),
     "health_check/path": check_path, "method": METHOD, "methods": METHOD, "host": maybe(one_host),

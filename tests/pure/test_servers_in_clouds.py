@@ -59,6 +59,7 @@ ROWS: tuple[tuple[Mapping[str, Any], Mapping[str, bool], Mapping[str, bool]], ..
     ({"server_tls": ServerTls(), **TCP}, {"server_tls": True}, {"server_tls": True}),
     ({"http_version": HttpVersion.HTTP2}, {"http_version": False}, {"http_version": True}),
     ({"host_header": "a.example"}, {"host_header": True}, {"host_header": True}),
+    ({"request_headers": (("X-A", "v"),)}, {"request_headers": True}, {"request_headers": True}),
     ({"proxy_protocol": ProxyProtocol.V2, **TCP}, {}, {"proxy_protocol": True}),
     ({"proxy_protocol": ProxyProtocol.V1, **TCP}, {"proxy_protocol": True}, {"proxy_protocol": True}),
     ({"proxy_protocol": ProxyProtocol.V2}, {"proxy_protocol": True}, {"proxy_protocol": True}),

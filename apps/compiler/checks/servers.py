@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from apps.compiler import grammar
+from apps.compiler import grammar, header_text
 from apps.compiler.checks.examination import Notes
 from apps.compiler.grammars import servers as grammars
 from apps.compiler.model.fleet import Pool
@@ -54,6 +54,9 @@ def check_way_to_servers(notes: Notes, pool: AnyPool) -> None:
             notes.ask(pool, f"{name}.{field}", read, getattr(holder, field))
     if pool.host_header:
         notes.ask(pool, "host_header", grammar.redirect_host, pool.host_header)
+    for name, value in pool.request_headers:
+        notes.ask(pool, "request_headers", header_text.request_header, name)
+        notes.ask(pool, "request_headers", grammar.header_value, value)
     for field, code, message in contradictions(pool):
         notes.quarantine(pool, code, message, field)
 
@@ -106,6 +109,8 @@ def _of_tcp(pool: Any) -> Iterator[Contradiction]:
         yield "http_version", "protocol", "Only http pools have a version of HTTP."
     if pool.host_header:
         yield "host_header", "protocol", "Only http pools have a Host header."
+    if pool.request_headers:
+        yield "request_headers", "protocol", "Only http pools send headers."
     if pool.persistence is not None and pool.persistence.by is not PersistBy.SOURCE:
         yield "persistence.by", "protocol", "A tcp pool can recognize clients only by their address: use source."
     ejection = pool.outlier_ejection

@@ -199,6 +199,7 @@ class ServerOptions:
     server_tls: ServerTls | None = None
     http_version: HttpVersion = HttpVersion.HTTP1
     host_header: str = ""
+    request_headers: tuple[tuple[str, str], ...] = ()
     proxy_protocol: ProxyProtocol = ProxyProtocol.NONE
     connection_reuse: Reuse = Reuse.SAFE
     tunnel_timeout_ms: int | None = None

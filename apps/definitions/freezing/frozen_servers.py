@@ -18,6 +18,7 @@ OBJECTS = {
     "connections": servers.Connections,
     "retries": servers.Retries,
 }
+HEADERS = "request_headers"
 WORDS = {
     "http_version": servers.HttpVersion,
     "proxy_protocol": servers.ProxyProtocol,
@@ -34,7 +35,7 @@ def options_of_row(row: Any) -> dict[str, Any]:
             value = WORDS[field.name](value)
         elif field.name in OBJECTS and value is not None:
             value = from_plain(OBJECTS[field.name], _without_name(row, value) if field.name == "server_tls" else value)
-        found[field.name] = value
+        found[field.name] = tuple(sorted(value.items())) if field.name == HEADERS else value
     return found
 
 

@@ -24,12 +24,12 @@ from apps.web.pools.servers import CHECK, OBJECTS, WAY, Part, object_fields, obj
 Texts = dict[str, str]
 SPARE = "__prefix__"  # the row that the page copies when one is added
 MODE, WHEN_FULL, ORDER = "/spec/overflow/mode", "/spec/overflow/when_full", "/spec/overflow/order"
-TAGS = "/spec/tags"
+TAGS, HEADERS = "/spec/tags", "/spec/request_headers"
 SERVER = tuple(field.name for field in fields_of(ServerSpec))
 
 
 def _pool_fields() -> dict[str, forms.Field]:
-    return plain_fields(PoolSpec, "/spec")
+    return plain_fields(PoolSpec, "/spec") | {HEADERS: form_field(field_at(PoolSpec, "request_headers"))}
 
 
 def _backend_fields(pointer: str) -> dict[str, forms.Field]:
@@ -136,7 +136,7 @@ class PoolForm(forms.Form):
                 (pointer for pointer in pointers if f"{field_error.pointer}/".startswith(f"{pointer[0]}/")), ("", "")
             )
             name = shown + field_error.pointer.removeprefix(sent)
-            name = next((field for field in (ORDER, TAGS) if name.startswith(f"{field}/")), name)
+            name = next((field for field in (ORDER, TAGS, HEADERS) if name.startswith(f"{field}/")), name)
             error_at = name if name in self.fields else None
             self.add_error(error_at, forms.ValidationError(field_error.detail, code=field_error.code))
 

@@ -11,6 +11,7 @@ from django import forms
 from apps.definitions.models import Pool
 from apps.definitions.shapes.base.fields import Field, field_at, fields_of
 from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.shapes.servers.connections import Connections, Retries
 from apps.definitions.shapes.servers.health import AgentCheck, HealthCheckSpec, OutlierEjection
 from apps.definitions.shapes.servers.persistence import Persistence
@@ -37,7 +38,10 @@ TITLES = {
     "agent_check": "Agent check",
 }
 # Plain fields of the pool that stand in a group of their own.
-WAY = ("http_version", "host_header", "proxy_protocol", "connection_reuse", "tunnel_timeout_ms", "slow_start_ms")
+WAY = (
+    *("http_version", "host_header", "request_headers", "proxy_protocol", "connection_reuse"),
+    *("tunnel_timeout_ms", "slow_start_ms"),
+)
 _LONG = {("server_tls", "ca"), (CHECK, "send")}
 
 
@@ -104,7 +108,7 @@ def said_of_servers(pool: Pool) -> list[tuple[str, str]]:
     found = []
     for name in (*WAY, *TITLES):
         field, value = field_at(PoolSpec, name), getattr(pool, name)
-        if value not in (None, "", field.default):
+        if value not in (None, "", {}, field.default):
             text = _sentence(OBJECTS[name], value) if name in OBJECTS else _label(field, value)
             found.append((TITLES.get(name, field.about.label), text))
     return found
@@ -124,7 +128,7 @@ def _sentence(shape: type[Shape], document: Mapping[str, Any]) -> str:
 
 def _label(field: Field, value: Any) -> str:
     labels = (field.grammar.labels if field.grammar else None) or {}
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
+    if isinstance(value, list | dict):
+        return ", ".join(map(str, as_texts(value) if isinstance(value, dict) else value))
     text = {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
     return f"{text} ms" if field.name.endswith("_ms") else labels.get(text, text)

@@ -121,12 +121,14 @@ def test_the_form_stores_what_a_pool_says_of_its_servers_and_takes_it_away(shop:
         "/spec/persistence/cookie": "SRV",
         "/spec/persistence/secure": "on",
         "/spec/host_header": "shop.internal.example",
+        "/spec/request_headers": "X-Side=blue\nX-Of=shop",
     }
     assert client.post(url, data).status_code == 302
     stored = Pool.objects.get(pk=shop.pk)
     assert stored.server_tls is not None
     assert stored.server_tls["server_name"] == "shop.internal.example"
     assert stored.persistence is not None
+    assert stored.request_headers == {"X-Of": "shop", "X-Side": "blue"}
     assert (stored.persistence["cookie"], stored.persistence["secure"]) == (
         "SRV",
         True,
@@ -136,6 +138,7 @@ def test_the_form_stores_what_a_pool_says_of_its_servers_and_takes_it_away(shop:
     page = client.get(reverse("web:pool", args=[shop.pk])).content.decode()
     assert "TLS to servers" in page
     assert "server name: shop.internal.example" in page
+    assert "X-Of=shop, X-Side=blue" in page
     del shown["/spec/persistence"]
     assert client.post(url, shown).status_code == 302
     assert Pool.objects.get(pk=shop.pk).persistence is None

@@ -13,6 +13,7 @@ from apps.definitions.shapes.base.shape import Check, Data, Wrong
 _NOTHING = {
     "http_version": HttpVersion.HTTP1,
     "host_header": "",
+    "request_headers": (),
     "server_tls": None,
     "persistence": None,
     "health_check": None,

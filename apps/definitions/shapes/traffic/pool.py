@@ -5,23 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from apps.compiler import grammar
+from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.servers import HttpVersion, OverflowMode, ProxyProtocol, Reuse
 from apps.compiler.model.shared import Balance, LimitKind, LimitScope, Protocol, ServerState, WhenFull
 from apps.compiler.model.shared import Limit as PlainLimit
 from apps.core.errors import FieldError
-from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Shape, Wrong
+from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (
     LISTED,
     Boolean,
     ByName,
     Name,
+    Pairs,
     Port,
     ServerAddress,
     Tags,
     TimeMs,
+    read_pairs,
     real,
+    sorted_pairs,
     text,
     whole,
     word,
@@ -61,6 +64,27 @@ MODES = {
     OverflowMode.LISTED: "The regions listed below",
     OverflowMode.NEVER: "Nowhere",
 }
+MOST_HEADERS = 8
+
+
+def _read_headers(value: object) -> Pairs:
+    found = read_pairs(value, header_text.request_header, grammar.header_value)
+    if len(found) > MOST_HEADERS:
+        raise GrammarError("too_many", f"Use at most {MOST_HEADERS} headers.")
+    if len({name.lower() for name, _ in found}) < len(found):
+        raise GrammarError("twice", "Name each header once, in one spelling.")
+    return found
+
+
+REQUEST_HEADERS = Grammar(
+    _read_headers,
+    {
+        "type": "object",
+        "title": f"at most {MOST_HEADERS} names of headers with a value each",
+        "additionalProperties": {"type": "string", "minLength": 1, "maxLength": 256},
+    },
+    sorted_pairs,
+)
 PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.TCP: "TCP"}
 
 
@@ -276,6 +300,16 @@ class PoolSpec(Shape):
         fits("host_header"),
         About("The Host header that servers get; empty keeps that of the request.", "Host header to servers", ""),
     ] = ""
+    request_headers: Annotated[
+        Pairs,
+        REQUEST_HEADERS,
+        fits("request_headers"),
+        About(
+            "Headers that servers of this pool receive, in place of those of the client or of policies.",
+            "Request headers",
+            "Such as X-Side=blue.",
+        ),
+    ] = ()
     proxy_protocol: Annotated[
         ProxyProtocol,
         word(ProxyProtocol, PROXY_PROTOCOLS),

@@ -67,6 +67,8 @@ def add_way(section: Section, pool: Pool) -> None:
         return
     if pool.host_header:
         section.add("http-request", "set-header", "Host", Value(pool.host_header))
+    for name, value in sorted(pool.request_headers):
+        section.add("http-request", "set-header", Value(name), Value(value))
     if pool.connection_reuse is Reuse.CLOSE:
         section.add("option", "http-server-close")
         section.add("http-reuse", "never")

@@ -89,6 +89,11 @@ def _of_protocols(pool: CloudPool, *, is_tcp: bool) -> Iterator[Incompatibility]
             pool, "host_header", "host_header", "An ALB forwards the Host header unchanged.",
             "Have the servers accept the hostnames that clients request.",
         )  # fmt: skip
+    if pool.request_headers:
+        yield _refused(
+            pool, "pool_headers", "request_headers", "ALB sends servers no headers of a pool.",
+            "Let servers know by themselves which pool they are of.",
+        )  # fmt: skip
     wanted = pool.proxy_protocol
     if wanted is not ProxyProtocol.NONE and not (is_tcp and wanted is ProxyProtocol.V2):
         yield _refused(

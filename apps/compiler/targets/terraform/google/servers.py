@@ -99,6 +99,11 @@ def _of_protocols(pool: CloudPool) -> Iterator[Incompatibility]:
             pool, "host_header", "host_header", "A backend service forwards the Host header unchanged.",
             "Have the servers accept the hostnames that clients request.",
         )  # fmt: skip
+    if pool.request_headers:
+        yield _refused(
+            pool, "pool_headers", "request_headers", "Headers of a pool are written by nodes alone.",
+            "Let servers know by themselves which pool they are of.",
+        )  # fmt: skip
     if pool.proxy_protocol is not ProxyProtocol.NONE:
         yield _refused(
             pool, "proxy_protocol", "proxy_protocol", "Spillway does not enable the PROXY protocol on Google Cloud.",
