@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.conformance.gateway_api.cases import KINDS
+from tests.golang import go
 
 RELEASE = "v1.7.0"
 MODULE = f"sigs.k8s.io/gateway-api/conformance@{RELEASE}"
-# Git does not see it; what is downloaded is read and never copied.
-CACHE = Path(__file__).parents[3] / "var" / "go"
 # What every case of these kinds needs.
 CORE = frozenset({"Gateway", "ReferenceGrant", *KINDS})
 PATIENCE_S = 60
-_GO = "/usr/local/go/bin/go"
 _CASE = re.compile(r'ShortName:\s*"(\w+)"(.*?)\bTest:', re.DOTALL)
 _FEATURE = re.compile(r"features\.Support(\w+)")
 
 
 def extended_features() -> Mapping[str, tuple[str, ...]] | str:
     """Each case of our kinds with the features beyond the core that it needs; or why that cannot be said."""
-    go = shutil.which("go") or (_GO if Path(_GO).exists() else None)
-    if go is None:
-        return "Go is not installed, which downloads the project's module."
-    settings = os.environ | {"GOMODCACHE": str(CACHE), "GOFLAGS": "-modcacherw"}
     with tempfile.TemporaryDirectory() as empty:
-        command = [go, "mod", "download", "-json", MODULE]
-        try:
-            done = subprocess.run(
-                command, cwd=empty, env=settings, capture_output=True, timeout=PATIENCE_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return "The project's module could not be downloaded in a minute."
+        done = go("mod", "download", "-json", MODULE, cwd=empty, patience_s=PATIENCE_S)
+    if isinstance(done, str):
+        return f"The project's module was not downloaded. {done}"
     # A Go that is older than the module refuses to build it; what it downloaded is there all the same.
-    archive = json.loads(done.stdout or b"{}").get("Zip", "")
+    archive = json.loads(done.stdout or "{}").get("Zip", "")
     return features_in(Path(archive)) if archive else "The project's module cannot be downloaded from here."
 
 
