@@ -129,7 +129,7 @@ def test_a_revision_in_which_an_assertion_fails_is_refused_before_any_node(tutor
     Route.objects.filter(name="new").update(assertions=broken)
     [sentence] = guards.failed_assertions(snapshot_of(fleet), ())
     assert sentence == (
-        "Assertion 0 of route acme/new fails: GET new.acme.example/api should be answered with 204, "
+        "Assertion 0 of route acme/new fails: GET new.acme.example/api should get status 204, "
         "but it goes to pool acme/shop by route acme/new."
     )
     claim = claims.take(fleet.pk)

@@ -154,7 +154,7 @@ def test_a_prefix_is_replaced_as_the_gateway_api_does_it() -> None:
         (Assertion("/api", route="acme/route-1"), ""),
         (Assertion("/api", route="acme/route-2"), "goes to pool"),
         (Assertion("/nope", status=404), ""),
-        (Assertion("/nope", status=200), "is taken by no route and answered with 404"),
+        (Assertion("/nope", status=200), "matches no route and gets status 404"),
         (Assertion("/gone", redirect=""), ""),
         (Assertion("/gone", redirect="http://a.example/there"), ""),
         (Assertion("/gone", redirect="http://a.example/"), "is redirected to http://a.example/there"),

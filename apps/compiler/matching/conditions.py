@@ -70,9 +70,9 @@ def failing(route: Route, sent: Sent) -> tuple[str, str] | None:
     ):
         for condition in conditions:
             if not holds(condition, values_of(condition.name)):
-                return kind, f"it takes requests of which the {what} {said(condition)}"
+                return kind, f"it requires that the {what} {said(condition)}"
     if route.client_networks and not is_within(sent.client, route.client_networks):
-        return "client", f"it takes clients of {', '.join(route.client_networks)} only"
+        return "client", f"it matches only clients in {', '.join(route.client_networks)}"
     return None
 
 

@@ -86,10 +86,10 @@ def _wanted(assertion: Assertion) -> str:
     if assertion.pool:
         return f"go to pool {assertion.pool}"
     if assertion.route:
-        return f"be taken by route {assertion.route}"
+        return f"match route {assertion.route}"
     if assertion.redirect is not None:
         return f"be redirected to {assertion.redirect}" if assertion.redirect else "be redirected"
-    return f"be answered with {assertion.status}"
+    return f"get status {assertion.status}"
 
 
 def happens(found: Trace, labels: Mapping[str, str]) -> str:
@@ -98,9 +98,9 @@ def happens(found: Trace, labels: Mapping[str, str]) -> str:
     if found.location is not None:
         return f"is redirected to {found.location}{by}"
     if found.status is not None:
-        return (
-            f"is answered with {found.status}{by}" if by else f"is taken by no route and answered with {found.status}"
-        )
+        if found.winner is None:
+            return f"matches no route and gets status {found.status}"
+        return f"gets status {found.status} from route {found.winner.label}"
     parts = [f"{labels.get(each.pool_id, each.pool_id)} ({each.part:.0%})" for each in found.pools]
     names = ", ".join(parts) if len(parts) > 1 else parts[0].rpartition(" ")[0]
     return f"goes to pool {names}{by}"

@@ -23,16 +23,16 @@ SCHEME_PORTS = {"http": 80, "https": 443}
 PREFLIGHT_STATUS = 204
 # Why a route that takes the request as well comes after the winner, in the order of its rank (routing.py).
 LATER = (
-    ("host", "its hostname takes more hosts than the winner's"),
-    ("path_kind", "exact paths come first, then prefixes, patterns, and / as a prefix"),
+    ("host", "its hostname is less specific"),
+    ("path_kind", "exact paths win over prefixes, prefixes over patterns, and patterns over the prefix /"),
     ("path", "its path is shorter"),
-    ("method", "it takes every method, the winner names some"),
-    ("header", "it has fewer conditions on headers"),
-    ("query", "it has fewer conditions on the query"),
-    ("cookie", "it has fewer conditions on cookies"),
-    ("client", "it takes clients of all networks, the winner of some"),
-    ("scheme", "it takes http and https, the winner one of them"),
-    ("order", "it takes the same requests and is younger"),
+    ("method", "it matches every method, the winner only some"),
+    ("header", "it has fewer header conditions"),
+    ("query", "it has fewer query conditions"),
+    ("cookie", "it has fewer cookie conditions"),
+    ("client", "it matches clients in all networks, the winner only in some"),
+    ("scheme", "it matches http and https, the winner only one of them"),
+    ("order", "it matches the same requests and was created later"),
 )
 
 
@@ -125,18 +125,18 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
 def _miss(route: Route, question: Question, sent: Sent) -> tuple[str, str] | None:
     """Why the route does not take the request, None when it does."""
     if not covers_scheme(route, question.scheme):
-        return "scheme", f"it takes {route.scheme} only"
+        return "scheme", f"it matches only {route.scheme}"
     if not covers_path(route, question.bare_path):
-        return "path", f"it takes {_paths_of(route)}"
+        return "path", f"it matches only {_paths_of(route)}"
     if route.methods and question.method not in route.methods:
-        return "method", f"it takes {', '.join(sorted(route.methods))} only"
+        return "method", f"it matches only {', '.join(sorted(route.methods))}"
     return failing(route, sent)
 
 
 def _paths_of(route: Route) -> str:
     if route.path_kind is PathKind.REGEX:
-        return f"paths that match {route.path}"
-    return f"{route.path} alone" if route.path_kind is PathKind.EXACT else f"{route.path} and what is below it"
+        return f"paths of the pattern {route.path}"
+    return f"the path {route.path}" if route.path_kind is PathKind.EXACT else f"{route.path} and paths below it"
 
 
 def _later(winner: Route | None, route: Route) -> tuple[str, str]:

@@ -81,7 +81,7 @@ def read_question(data: object) -> tuple[Question, str | None]:
 
 def _path(value: object) -> str:
     if not isinstance(value, str) or not _PATH.fullmatch(value):
-        raise grammar.GrammarError("path", "Write the path as it is sent: / and up to 2047 visible ASCII characters.")
+        raise grammar.GrammarError("path", "Start the path with /, followed by at most 2047 visible ASCII characters.")
     return value
 
 
@@ -95,7 +95,7 @@ def _headers(value: object) -> dict[str, str]:
     for name, text in value.items():
         grammar.header_name(name)
         if not isinstance(text, str) or not _HEADER_VALUE.fullmatch(text):
-            raise grammar.GrammarError("header_value", "Use printable ASCII text as the value of a header.")
+            raise grammar.GrammarError("header_value", "Use printable ASCII characters in header values.")
     return dict(value)
 
 
@@ -144,8 +144,10 @@ def _is_seen(actor: Actor, route: model.Route) -> bool:
 def _sentence(actor: Actor, scheme: str, found: Trace, labels: Mapping[str, str]) -> str:
     if found.winner is None and not actor.is_operator:
         return NOTHING
-    said = f"It {happens(found, labels)}."
-    return said if found.listener else f"Nothing listens for {scheme} here, so it never arrives. If it did: {said}"
+    outcome = f"{happens(found, labels)}."
+    if found.listener:
+        return f"It {outcome}"
+    return f"This load balancer has no {scheme} listener, so the request never arrives. With a listener, it {outcome}"
 
 
 def _labels(found: Trace) -> dict[str, str]:

@@ -18,7 +18,7 @@ class Trace(words.Sent):
     method = words.word(METHODS, required=False)
     scheme = words.word(["http", "https"], required=False)
     headers = serializers.DictField(child=words.text(1024), required=False)
-    client = words.text(45, required=False, help_text="Its address, for routes that ask for the network.")
+    client = words.text(45, required=False, help_text="The client's address, for routes that match client networks.")
     load_balancer = words.name(required=False)
 
 
@@ -74,5 +74,5 @@ class TraceAnswer(words.Shown):
 
     answers = Traced(many=True)
     waits_for_verification = serializers.BooleanField(
-        help_text="Whether routes of the host are waiting for the verification of the name."
+        help_text="Whether routes of this host go live only when its hostname is verified."
     )
