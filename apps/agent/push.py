@@ -14,7 +14,7 @@ from apps.agent.bodies import MOVED_BY, BundleBody, Manifest, RuntimeBody, read_
 from apps.agent.check.sandbox import readable_group
 from apps.agent.errors import Crashed, Refusal, Unavailable
 from apps.agent.node import Node
-from apps.agent.release import nodecfg, runtime
+from apps.agent.release import certificates, nodecfg, runtime
 from apps.agent.release.releases import write_file
 from apps.agent.switch import put_back, switch
 
@@ -77,8 +77,8 @@ class Push:
             with self.node.failing_aloud(body.generation, "runtime"):
                 draft = self._releases.prepare(body.generation, files, old, same)
                 self._write_node_cfg(draft, body.manifest, body.generation)
-                runtime.try_certificates(commands.certificates, self._proxy)
-                known = {"manifest.json", *commands.certificates}
+                certificates.try_out(commands.certificates, self._proxy)
+                known = {"manifest.json", *commands.certificates.paths}
                 if files.keys() - known - {path for path in files if path.startswith("maps/")}:
                     self._unless_it_crashes(self._check, draft, body.manifest, body.generation)
                 release = self._releases.seal(draft, body.generation)

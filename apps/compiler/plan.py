@@ -7,7 +7,6 @@ in which a restart from those files would start it.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -16,21 +15,18 @@ from apps.compiler.model.operations import (
     DeleteMapEntry,
     Operation,
     ReplaceMap,
-    SetCertificate,
     SetMapEntry,
     SetServerMaxconn,
     SetServerState,
     SetServerWeight,
 )
+from apps.compiler.targets.haproxy import certificate_changes as certificates
 from apps.compiler.targets.haproxy.reader import Statement, read_config, read_map
 
 CONFIG = "haproxy.cfg"
 
 # From here on it is cheaper, and safer for who watches, to swap the map at once than to change entry by entry.
 REPLACE_ABOVE = 2000
-# HAProxy takes a certificate with its chain and key in one message, of at most its buffer.
-LARGEST_CERTIFICATE = 15_000
-_CERTIFICATE = re.compile(r"certs/crt-[0-9]+\.pem")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +67,20 @@ def plan(running: Bundle, wanted: Bundle) -> Plan:
     if reasons:
         return Reload(tuple(reasons))
     additions, deletions = _compare_maps(running, wanted)
-    return Runtime((*_replaced_certificates(running, wanted), *additions, *servers, *deletions))
+    return Runtime((*certificates.operations(running, wanted), *additions, *servers, *deletions))
 
 
 def _compare_file_sets(running: Bundle, wanted: Bundle) -> list[str]:
     """Files that only one side has, and changed files that no runtime operation reaches."""
-    reasons = [f"{path} is new" for path in sorted(wanted.files.keys() - running.files.keys())]
-    reasons += [f"{path} is gone" for path in sorted(running.files.keys() - wanted.files.keys())]
-    for path in sorted(running.files.keys() & wanted.files.keys()):
-        reachable = path in (CONFIG, MANIFEST) or _is_map(path) or _is_certificate(path, wanted)
+    told = {each.path for each in certificates.operations(running, wanted)}
+    told |= certificates.taken_away(running, wanted) if told else set()
+    reasons = [f"{path} is new" for path in sorted(wanted.files.keys() - running.files.keys() - told)]
+    reasons += [f"{path} is gone" for path in sorted(running.files.keys() - wanted.files.keys() - told)]
+    for path in sorted((running.files.keys() & wanted.files.keys()) - told):
+        reachable = path in (CONFIG, MANIFEST) or _is_map(path)
         if not reachable and running.files[path] != wanted.files[path]:
             reasons.append(f"{path} changed")
     return reasons
-
-
-def _is_certificate(path: str, wanted: Bundle) -> bool:
-    """Whether it is shown to clients; connections to servers would keep the one that they began with."""
-    if not _CERTIFICATE.fullmatch(path) or len(wanted.files[path]) > LARGEST_CERTIFICATE:
-        return False
-    return f" crt {path}".encode() not in wanted.files.get(CONFIG, b"")
-
-
-def _replaced_certificates(running: Bundle, wanted: Bundle) -> list[Operation]:
-    paths = sorted(path for path in wanted.files if _CERTIFICATE.fullmatch(path))
-    return [SetCertificate(path) for path in paths if running.files.get(path) != wanted.files[path]]
 
 
 def _compare_configs(running: Bundle, wanted: Bundle) -> tuple[list[Operation], list[str]]:

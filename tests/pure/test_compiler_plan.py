@@ -18,7 +18,8 @@ from apps.compiler.model.operations import (
 )
 from apps.compiler.model.servers import ServerTls
 from apps.compiler.model.shared import Certificate, LoadBalancer, Protocol, Route, ServerState, WeightedPool
-from apps.compiler.plan import LARGEST_CERTIFICATE, REPLACE_ABOVE, Nothing, Reload, Runtime, plan
+from apps.compiler.plan import REPLACE_ABOVE, Nothing, Reload, Runtime, plan
+from apps.compiler.targets.haproxy.certificate_changes import LARGEST
 from apps.compiler.targets.haproxy.maps import map_content
 from apps.compiler.targets.haproxy.reader import read_map
 from tests.pure.compiler_fixtures import certificate_pem, front, fronts, listener, pool, route, server, snapshot
@@ -115,7 +116,7 @@ def test_a_certificate_that_is_replaced_needs_no_reload_unless_it_is_too_large_o
     path = "certs/crt-1.pem"
     old = _with_file(path, b"old")
     assert plan(old, _with_file(path, b"new")) == Runtime((SetCertificate(path),))
-    assert plan(old, _with_file(path, b"x" * (LARGEST_CERTIFICATE + 1))) == Reload((f"{path} changed",))
+    assert plan(old, _with_file(path, b"x" * (LARGEST + 1))) == Reload((f"{path} changed",))
     tls = ServerTls(client_certificate_id="crt-1")
     certificate = Certificate("crt-1", "house", "acme", certificate_pem("a.example"), ("a.example",))
     pools = (pool(1, protocol=Protocol.HTTPS, server_tls=tls), pool(2))

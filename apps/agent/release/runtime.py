@@ -12,15 +12,11 @@ from typing import Any
 from apps.agent.bodies import MOVED_BY, PATH, Manifest, RuntimeBody, sha256
 from apps.agent.errors import Malformed, Missing, Refusal
 from apps.agent.process.proxy import Proxy
+from apps.agent.release import certificates
 
 WORD = re.compile(r"[A-Za-z0-9!$%&()*+,./:=?@_|~^-]{1,8192}")
 POOL, SERVER = re.compile(r"(?:pool|queue)-[0-9]{1,18}"), re.compile(r"srv-[0-9]{1,18}")
-CERTIFICATE = re.compile(r"certs/crt-[0-9]{1,18}\.pem")
-PEM = re.compile(rb"(?:-----(?:BEGIN|END) [A-Z0-9 ]{1,40}-----\n|[A-Za-z0-9+/=]{1,76}\n)+")
 LARGEST_COMMAND = 11_000  # a payload larger than HAProxy's buffer (16 kB) hangs
-LARGEST_CERTIFICATE = 15_000
-SET_CERTIFICATE = "set_certificate"
-COMMIT_SECONDS = 30.0
 MANY = 300  # from here on a map is replaced as a whole: prepare, add, commit
 
 
@@ -40,7 +36,7 @@ class Commands:
     """What to tell the worker."""
 
     maps: tuple[MapChange, ...]
-    certificates: Mapping[str, bytes]
+    certificates: certificates.Changes
     servers: tuple[str, ...]
 
 
@@ -60,7 +56,7 @@ def prepare(
     4. Every digest must come out as wanted.
     """
     wanted = body.manifest.files
-    certificates = frozenset(_certificate(each, base) for each in body.operations if each.get("op") == SET_CERTIFICATE)
+    shown = certificates.prepare(body, base, release)
     servers, by_map, replaced = _sort(body.operations, safe)
     missing = [
         path
@@ -78,10 +74,9 @@ def prepare(
         if sha256(content) != wanted.get(path):
             raise Refusal(f"The operations do not lead to the wanted content of {path}.", "runtime")
     silent = {path for path in files if path.startswith(("maps/", "certs/", "secrets/", *MOVED_BY.values()))}
-    if silent - by_map.keys() - certificates or _named(body.manifest) != _named(base):
+    if silent - by_map.keys() - shown.paths or _named(body.manifest) != _named(base):
         raise Refusal("The change needs a reload.", "runtime")
     same = frozenset(wanted.keys() - files.keys())
-    shown = {path: _pem(files[path]) for path in sorted(certificates & files.keys())}
     return {**files, "manifest.json": body.manifest.raw}, same, Commands(tuple(changes), shown, tuple(servers))
 
 
@@ -105,7 +100,7 @@ def _sort(
         elif kind == "replace_map":
             replaced.add(_map(each))
             by_map.setdefault(_map(each), {})
-        elif kind != SET_CERTIFICATE:
+        elif kind not in certificates.OPERATIONS:
             servers.append(_server_command(each))
     return servers, by_map, replaced
 
@@ -134,22 +129,6 @@ def _map(each: Mapping[str, Any]) -> str:
     if not isinstance(path, str) or not PATH.fullmatch(path) or not path.startswith("maps/"):
         raise Malformed("A map operation needs the path of a map.")
     return path
-
-
-def _certificate(each: Mapping[str, Any], base: Manifest) -> str:
-    path = each.get("path")
-    if not isinstance(path, str) or not CERTIFICATE.fullmatch(path):
-        raise Malformed("A certificate operation needs the path of a certificate.")
-    if path not in base.files:
-        raise Refusal(f"{path} is new; this needs a reload.", "runtime")
-    return path
-
-
-def _pem(content: bytes) -> bytes:
-    """Nothing that would end the message to HAProxy before its time."""
-    if len(content) > LARGEST_CERTIFICATE or not PEM.fullmatch(content):
-        raise Refusal("A certificate is too large for HAProxy's Runtime API, or is not in PEM.", "runtime")
-    return content
 
 
 def _word(each: Mapping[str, Any], name: str, safe: Callable[[str], bool]) -> str:
@@ -186,9 +165,7 @@ def run(commands: Commands, proxy: Proxy, safe: Callable[[str], bool] = safe_wor
             replace_map(change.path, change.lines, proxy, safe)
         else:
             _quiet(proxy, [_entry_command(change, key, value) for key, value in change.entries.items()])
-    for path, content in commands.certificates.items():
-        _hand_over(path, content, proxy)
-        _expect("Success", proxy.worker(f"commit ssl cert {path}", COMMIT_SECONDS))
+    certificates.change(commands.certificates, proxy)
     _quiet(proxy, list(commands.servers))
 
 
@@ -204,27 +181,6 @@ def _quiet(proxy: Proxy, commands: list[str]) -> None:
         answer = proxy.worker(chunk).strip()
         if answer:
             raise Refusal(f"HAProxy objects: {answer.splitlines()[0]}", "runtime", output=answer)
-
-
-def try_certificates(certificates: Mapping[str, bytes], proxy: Proxy) -> None:
-    """Have the worker read certificates with their keys, and forget them again. Raises Refusal.
-
-    So nobody has to check all others once more, which takes minutes where there are thousands.
-    """
-    for path, content in certificates.items():
-        _hand_over(path, content, proxy)
-        proxy.worker(f"abort ssl cert {path}")
-
-
-def _hand_over(path: str, content: bytes, proxy: Proxy) -> None:
-    """HAProxy has one such transaction at a time; a certificate that it does not take begins none."""
-    _expect("Transaction", proxy.worker(f"set ssl cert {path} <<\n{content.decode()}"))
-
-
-def _expect(word: str, answer: str) -> None:
-    if word not in answer:
-        first = (answer.strip().splitlines() or ["it says nothing"])[0]
-        raise Refusal(f"HAProxy objects: {first}", "runtime", output=answer)
 
 
 def replace_map(path: str, lines: list[bytes], proxy: Proxy, safe: Callable[[str], bool] = safe_word) -> None:

@@ -39,10 +39,18 @@ class ReplaceMap:
 
 @dataclass(frozen=True, slots=True)
 class SetCertificate:
-    """Show clients what a certificate's file holds now (set, commit)."""
+    """Show clients what a certificate's file holds now (new, set, commit)."""
 
     path: str
     op: Literal["set_certificate"] = "set_certificate"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateCertificateList:
+    """Add lines to a listener's list of certificates and take others away, as its file says now."""
+
+    path: str
+    op: Literal["update_certificate_list"] = "update_certificate_list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,5 +84,12 @@ class SetServerMaxconn:
 
 
 Operation = (
-    SetMapEntry | DeleteMapEntry | ReplaceMap | SetCertificate | SetServerWeight | SetServerState | SetServerMaxconn
+    SetMapEntry
+    | DeleteMapEntry
+    | ReplaceMap
+    | SetCertificate
+    | UpdateCertificateList
+    | SetServerWeight
+    | SetServerState
+    | SetServerMaxconn
 )

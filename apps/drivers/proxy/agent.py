@@ -20,6 +20,7 @@ from apps.compiler.model.operations import (
     SetServerMaxconn,
     SetServerState,
     SetServerWeight,
+    UpdateCertificateList,
 )
 from apps.drivers.proxy.contract import (
     CounterReading,
@@ -41,6 +42,7 @@ READ_SECONDS = 5.0
 # its time for each by the bundle's size (apps/agent/check/load_time.py), and this is not less.
 PUSH_SECONDS = 90.0
 LOADS = 4
+SENT_WHOLE = (ReplaceMap, SetCertificate, UpdateCertificateList)
 CERTIFICATE_SECONDS = 0.02
 MEGABYTE_SECONDS = 0.5
 
@@ -68,7 +70,7 @@ class AgentDriver:
         self, operations: tuple[Operation, ...], bundle: Bundle, base_digest: str, generation: int
     ) -> NodeState:
         """POST /v1/runtime; sends the text of files only where the agent cannot make it from what it has."""
-        paths = {each.path for each in operations if isinstance(each, ReplaceMap | SetCertificate)}
+        paths = {each.path for each in operations if isinstance(each, SENT_WHOLE)}
         if any(isinstance(each, SetServerState | SetServerWeight | SetServerMaxconn) for each in operations):
             paths.add("haproxy.cfg")
         for _ in range(2):

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from apps.compiler.bundle import MANIFEST, Bundle, digest_of, digest_of_all
-from apps.compiler.model.operations import DeleteMapEntry, Operation, ReplaceMap, SetCertificate, SetMapEntry
+from apps.compiler.model.operations import (
+    DeleteMapEntry,
+    Operation,
+    ReplaceMap,
+    SetCertificate,
+    SetMapEntry,
+    UpdateCertificateList,
+)
 from apps.drivers.proxy.contract import (
     CHECKED,
     CounterReading,
@@ -218,7 +225,7 @@ def _apply(files: Mapping[str, bytes], operations: tuple[Operation, ...], bundle
     """Certificates and maps after the operations, each map sorted by key."""
     changed = {path: content for path, content in files.items() if path.startswith(("maps/", "certs/"))}
     for each in operations:
-        if isinstance(each, ReplaceMap | SetCertificate):
+        if isinstance(each, ReplaceMap | SetCertificate | UpdateCertificateList):
             changed[each.path] = bundle.files[each.path]
         elif isinstance(each, SetMapEntry | DeleteMapEntry):
             entries = dict(line.split(b" ", 1) for line in changed[each.path].splitlines())
