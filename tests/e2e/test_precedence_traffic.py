@@ -18,6 +18,7 @@ from tests.pure.compiler_fixtures import certificate_pem, front, listener, pool,
 
 pytestmark = pytest.mark.e2e
 
+LONG = "/" + "a" * 1023
 BODY = 'I\'m "a" teapot é\n#{}|| %[env(HOME)] \\ ${HOME}\n'
 
 
@@ -42,6 +43,7 @@ def _world(ports: list[int]) -> Snapshot:
         route(3, "r.example", "/old", redirect=Redirect(301, "https", "new.example", "/new")),
         route(4, "r.example", "/host", redirect=Redirect(302, host="new.example", keep_query=False)),
         route(5, "r.example", "/scheme", redirect=Redirect(308, "https"), scheme="http"),
+        route(15, "r.example", LONG, redirect=Redirect(301, host="new.example", port=80, prefix="/")),
         route(14, "r.example", "/prefix", redirect=Redirect(307, port=8443, prefix="/new", query="from=%25old")),
         route(12, "a.example", "/secure", redirect=Redirect(308, "https"), scheme="http"),
         route(13, "a.example", "/secure"),
@@ -112,6 +114,8 @@ def test_moving_a_weight_is_one_change_of_a_map(proxy: RenderedProxy, ports: lis
         ("/old/x?q=1", 301, "https://new.example/new?q=1"),
         ("/host/x?q=1", 302, "http://new.example:8080/host/x"),
         ("/scheme/x", 308, "https://r.example/scheme/x"),
+        (LONG, 301, "http://new.example/"),
+        (LONG + "/x", 301, "http://new.example/x"),
         ("/prefix/x?q=1", 307, "http://r.example:8443/new/x?q=1&from=%25old"),
         ("/prefix", 307, "http://r.example:8443/new?from=%25old"),
         (

@@ -253,7 +253,8 @@ class RouteEntry:
     def _action(self, action: str, got: Mapping[str, Any]) -> Any:
         if action == "redirect":
             names = ("code", "scheme", "host", "port", "path", "prefix", "query")
-            parts = {name: got.get(f"redirect_{name}") or None for name in names}
+            parts = {name: got.get(f"redirect_{name}") for name in names}
+            parts = {name: None if value == "" else value for name, value in parts.items()}
             return parts | {"keep_query": bool(got.get("redirect_keep_query"))}
         if action == "fixed_response":
             body = (got.get("fixed_body") or "").replace("\r\n", "\n")

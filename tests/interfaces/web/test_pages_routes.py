@@ -170,6 +170,7 @@ def test_other_actions_need_no_pool(
         ({"pools__0__pool": "absent"}, "There is no pool absent."),
         ({"pools__0__weight": "1001"}, "Use a number from 0 to 1000"),
         ({"name": "shop"}, "A Route named shop already exists."),
+        ({"action": "redirect", "redirect_code": "301", "redirect_port": "0"}, "Use a number from 1 to 65535"),
         ({"action": "redirect", "redirect_code": "301"}, "Set at least one of scheme, host, port, path and prefix"),
         (
             {"action": "redirect", "redirect_code": "301", "redirect_path": "/a", "redirect_prefix": "/b"},

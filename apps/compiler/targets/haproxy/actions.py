@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import accumulate
 
-from apps.compiler.model.shared import LoadBalancer, Redirect, Route, WeightedPool
+from apps.compiler.model.shared import Redirect, Route, WeightedPool
 
 SPLIT = "split|"
 REDIRECT = "redirect|"
 SHARES = 1000
 MAX_POOLS = 8
+LENGTHS = "abcdefghijk"
+"""A letter for each power of two up to the length of the longest path."""
 IS_REDIRECT = ("{", "var(txn.action)", "-m", "beg", REDIRECT, "}")
 
 
@@ -40,19 +41,18 @@ def _share_of(part: int, whole: int) -> int:
 def _redirect_action(route: Route, redirect: Redirect) -> str:
     """`redirect|<code>|<scheme>|<host>|<path>|<q to keep the query>`; empty parts come from the request.
 
-    Where any is said, `|<port>|<length of the prefix that the path replaces>|<query to add>` follow.
+    Where any is said, `|<port>|<length of the prefix that the path replaces>|<query to add>` follow. The length is a
+    hyphen and the letters of the powers of two that it is the sum of: `-ac` is 5.
     """
     path = redirect.path or (redirect.prefix or "").rstrip("/")
     parts = (str(redirect.code), redirect.scheme or "", redirect.host or "", path, "q" if redirect.keep_query else "")
-    length = "" if redirect.prefix is None else str(rewrite_length(route))
+    length = "" if redirect.prefix is None else _letters_of(rewrite_length(route))
     more = (str(redirect.port or ""), length, redirect.query or "")
     return REDIRECT + "|".join((*parts, *more) if any(more) else parts)
 
 
-def redirect_lengths(load_balancers: Iterable[LoadBalancer]) -> list[int]:
-    """How long the prefixes are that redirects replace."""
-    redirecting = (route for each in load_balancers for route in each.routes if route.redirect is not None)
-    return sorted({rewrite_length(route) for route in redirecting if route.redirect and route.redirect.prefix})
+def _letters_of(length: int) -> str:
+    return "-" + "".join(letter for power, letter in enumerate(LENGTHS) if length & 1 << power)
 
 
 def rewrite_length(route: Route) -> int:

@@ -10,7 +10,6 @@ from apps.compiler.model.fleet import Region, RegionNode, Snapshot
 from apps.compiler.model.shared import Certificate, Finding, Listener, LoadBalancer, Protocol
 from apps.compiler.routing import as_served_by, number_of
 from apps.compiler.targets.haproxy import settings
-from apps.compiler.targets.haproxy.actions import redirect_lengths
 from apps.compiler.targets.haproxy.bypass_tokens import bypass_map
 from apps.compiler.targets.haproxy.frontends import (
     add_latency,
@@ -145,7 +144,7 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
     add_userlists(document, fronts)
     settings.add_tables(document)
     add_caches(document, fronts)
-    settings.add_redirects(document, redirect_lengths(fronts))
+    settings.add_redirects(document)
     add_ceilings(document, snapshot)
     own = own_region(snapshot)
     if own is not None:

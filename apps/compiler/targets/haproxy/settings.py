@@ -6,11 +6,11 @@ environment variables, see `apps/compiler/bundle.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from apps.compiler.model.listener_options import TlsPreset
 from apps.compiler.model.node_settings import NodeSettings
-from apps.compiler.targets.haproxy.actions import REDIRECT
+from apps.compiler.targets.haproxy.actions import LENGTHS, REDIRECT
 from apps.compiler.targets.haproxy.writer import Call, Document, Expanded, Section, Value
 
 HTTP = "http"
@@ -156,11 +156,11 @@ def add_tables(document: Document) -> None:
     latency.add("stick-table", "type", "string", "len", "32", "size", "100k", "store", "gpc0")
 
 
-def add_redirects(document: Document, lengths: Iterable[int]) -> None:
+def add_redirects(document: Document) -> None:
     """One backend answers every redirect from its action in the map (`actions.py` says which field is what).
 
     A redirect that names the scheme drops the port of the request, which belonged to the old one. The scheme's own port
-    is not written. `lengths` are those of the prefixes that are replaced: HAProxy 2.6 cuts by constant lengths only.
+    is not written.
     """
     section = document.section("backend", REDIRECT_BACKEND, "from", HTTP)
     rules = (
@@ -175,7 +175,7 @@ def add_redirects(document: Document, lengths: Iterable[int]) -> None:
         ("set-var(txn.to_path)", "var(txn.action),field(5,|)", *_if_field(5)),
         ("set-var(txn.to_port)", "var(txn.action),field(7,|)", *_if_field(7)),
         ("set-var-fmt(txn.to_host)", "%[var(txn.to_host)]:%[var(txn.to_port)]", "if", "!", *_USUAL_PORT),
-        *_below_prefixes(lengths),
+        *_below_prefixes(),
         ("set-var-fmt(txn.to_path)", "%[var(txn.to_path)]?%[query]", *_if_field(6), "{", "query", "-m", "found", "}"),
         ("set-var-fmt(txn.to_path)", f"%[var(txn.to_path)]&{_ADDED}", *_if_field(9), *_HAS_QUERY),
         ("set-var-fmt(txn.to_path)", f"%[var(txn.to_path)]?{_ADDED}", *_if_field(9), "!", *_HAS_QUERY),
@@ -188,13 +188,18 @@ def add_redirects(document: Document, lengths: Iterable[int]) -> None:
         section.add("http-request", "redirect", "location", location, "code", code, "if", *begins)
 
 
-def _below_prefixes(lengths: Iterable[int]) -> Iterator[tuple[str, ...]]:
-    """What stands behind the matched prefix, behind what replaces it."""
-    for length in lengths:
-        moved = f"%[var(txn.action),field(5,|)]%[path,bytes({length})]"
-        has_length = ("{", "var(txn.action),field(8,|)", "-m", "str", str(length), "}")
-        yield "set-var-fmt(txn.to_path)", moved, "if", *has_length
-        yield "set-var(txn.to_path)", "str(/)", "if", *has_length, "{", "var(txn.to_path)", "-m", "len", "0", "}"
+def _below_prefixes() -> Iterator[tuple[str, ...]]:
+    """What stands behind the matched prefix, behind what replaces it.
+
+    HAProxy 2.6 cuts by constant lengths only: powers of two, of which any length is a sum.
+    """
+    replaced = _if_field(8)
+    yield "set-var(txn.rest)", "path", *replaced
+    for power, letter in enumerate(LENGTHS):
+        cuts = ("{", "var(txn.action),field(8,|)", "-m", "sub", letter, "}")
+        yield "set-var(txn.rest)", f"var(txn.rest),bytes({1 << power})", "if", *cuts
+    yield "set-var-fmt(txn.to_path)", "%[var(txn.action),field(5,|)]%[var(txn.rest)]", *replaced
+    yield "set-var(txn.to_path)", "str(/)", "if", "{", "var(txn.to_path)", "-m", "len", "0", "}"
 
 
 def _if_field(number: int) -> tuple[str, ...]:

@@ -219,20 +219,20 @@ class CacheSpec(model.Cache, Shape):
     total_mb: Annotated[
         int,
         whole(*grammar.CACHE_MB),
-        About("The memory that each node spends on it, in MB.", "Memory", "MB on each node."),
+        About("The memory that each node spends on it, in MB.", "Memory (MB)", "On each node."),
     ] = 64
     max_object_bytes: Annotated[
         int,
         whole(*grammar.CACHE_OBJECT),
-        About("Larger responses, with their headers, are not kept.", "Largest response", "Bytes, with headers."),
+        About("Larger responses, with their headers, are not kept.", "Largest response (bytes)", "With its headers."),
     ] = 65_536
     max_age_s: Annotated[
         int,
         whole(*grammar.CACHE_AGE),
         About(
             "Responses are kept for this time at most; servers may say less.",
-            "Max. age",
-            "Seconds; servers may say less.",
+            "Max. age (s)",
+            "Servers may say less.",
         ),
     ] = 60
 
