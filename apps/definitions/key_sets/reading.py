@@ -43,7 +43,7 @@ class _Ignored(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KeySetRead:
-    """The keys that count, and a sentence about those that do not (empty where there are none)."""
+    """The keys that count, and what else there is: `shared secret (2)`, empty for nothing."""
 
     keys: tuple[JwtKey, ...]
     ignored: str
@@ -61,11 +61,11 @@ def read_key_set(body: bytes) -> KeySetRead:
             ignored[str(reason)] += 1
     if len(found) > MOST_KEYS:
         raise BadKeySet(f"The key set has {len(found)} keys; at most {MOST_KEYS} are taken.")
-    said = ", ".join(f"{count} {what}" for what, count in sorted(ignored.items()))
+    said = ", ".join(f"{what} ({count})" for what, count in sorted(ignored.items()))
     if not found:
-        raise BadKeySet(f"The key set has no key that verifies tokens{f' (ignored: {said})' if said else ''}.")
+        raise BadKeySet(f"The key set has no key that verifies tokens{f': {said}' if said else ''}.")
     keys = sorted(found, key=lambda key: (key.kid, key.algorithm, key.pem))
-    return KeySetRead(tuple(keys), f"Ignored: {said}." if said else "")
+    return KeySetRead(tuple(keys), said)
 
 
 def _entries(body: bytes) -> list[Any]:

@@ -50,7 +50,7 @@ class DocumentForm(forms.Form):
         self.shape, self.pointer = shape, pointer
         self.kept = {each.name: document[each.name] for each in _lists(shape) if document and each.name in document}
         self.shown = dict(_shown(shape, document, pointer))
-        initial = {name: written(value) for name, (_, value) in self.shown.items() if value is not NOTHING}
+        initial = {name: _initial(*each) for name, each in self.shown.items() if each[1] is not NOTHING}
         super().__init__(data, initial=initial)
         for name, (field, _) in self.shown.items():
             options = [("", "none"), *((row.name, row.name) for row in names.get(field.name, ()))]
@@ -119,6 +119,11 @@ def _lists(shape: type[Shape]) -> Iterator[Field]:
 
 def _is_default(shape: type[Shape], said: Mapping[str, Any]) -> bool:
     return all(said.get(field.name) in (None, field.default) for field in fields_of(shape))
+
+
+def _initial(field: Field, value: Any) -> Any:
+    """What stands in a field at first: a box is ticked by True alone, every other field has text."""
+    return value if isinstance(value, bool) and not field.nullable else written(value)
 
 
 def _shown(shape: type[Shape], document: Any, pointer: str) -> Iterator[tuple[str, tuple[Field, Any]]]:

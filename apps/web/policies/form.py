@@ -20,6 +20,7 @@ DEFAULTS = "/spec/default_for/"
 SECRETS = ("/spec/rules/basic_auth/users", "/spec/rules/api_keys/keys")
 # The one list of objects, as text: a line with algorithm and key id above each key.
 KEYS = "/spec/rules/jwt/keys"
+KEY_SET_URL = "/spec/rules/jwt/jwks_url"
 
 
 class Secrets(forms.Textarea):
@@ -41,6 +42,7 @@ class PolicyForm(ShapeForm):
         for pointer in SECRETS:
             self.fields[pointer].widget = Secrets(attrs={"rows": 3, "spellcheck": "false", "class": "mono"})
         self.fields[KEYS] = key_field(describe(stored)["rules"].get("jwt") if stored else None)
+        self.fields[KEY_SET_URL].widget.attrs |= {"class": "long", "inputmode": "url", "spellcheck": "false"}
         if not actor.is_operator:
             del self.fields[f"{DEFAULTS}load_balancers"]
         elif stored is None:

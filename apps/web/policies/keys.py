@@ -17,7 +17,8 @@ BEGIN, END = "-----BEGIN ", "-----END "
 
 def key_field(stored: Mapping[str, Any] | None) -> Text:
     """The field, with the keys of a stored block."""
-    attributes = {"rows": 6, "spellcheck": "false", "class": "mono", "placeholder": EXAMPLE}
+    attributes = {"rows": 6, "spellcheck": "false", "class": "mono long", "wrap": "off"}
+    attributes |= {"placeholder": EXAMPLE}
     said = words(Jwt, "keys") | {"help_text": HINT, "initial": written((stored or {}).get("keys") or [])}
     return Text(**said, widget=forms.Textarea(attrs=attributes))
 

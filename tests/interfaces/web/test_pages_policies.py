@@ -61,6 +61,15 @@ def test_the_form_shows_what_is_stored_and_saves_it_unchanged(stored: Policy, ac
     assert stored.version == 1
 
 
+@pytest.mark.parametrize("said", [True, False])
+def test_a_box_is_ticked_by_what_is_stored(tutorial_env: Actor, acme: Actor, said: bool) -> None:
+    spec = {"rules": {"rewrite": {"drop_query": False}}, "default_for": {"account": said}}
+    row: Policy = save_object(actor=acme, kind="Policy", name="web", spec=spec)
+    form = client_of(acme).get(reverse("web:policy-edit", args=[row.pk])).context["form"]
+    assert ("checked" in str(form["/spec/default_for/account"])) is said
+    assert form["/spec/rules/rewrite/drop_query"].value() == "false"
+
+
 @pytest.mark.parametrize(
     ("field", "typed", "words"),
     [
@@ -214,11 +223,11 @@ def test_the_page_shows_what_was_fetched_and_what_went_wrong(tutorial_env: Actor
     assert "Not fetched yet" in client.get(url).content.decode()
     gone = {"algorithm": "RS256", "pem": RSA, "kid": "<b>old</b>", "gone_at": "2026-01-01T00:00:00Z"}
     keys = [{"algorithm": "ES256", "pem": JWT_KEY, "kid": "new"}, gone]
-    KeySet.objects.update(keys=keys, fetched_at=now(), tried_at=now(), ignored="Ignored: 1 shared secret.")
+    KeySet.objects.update(keys=keys, fetched_at=now(), tried_at=now(), ignored="shared secret (1)")
     page = client.get(url + "?partial=key_set").content.decode()
     assert "new" in page
     assert "&lt;b&gt;old&lt;/b&gt;" in page
-    assert "1 shared secret" in page
+    assert "shared secret (1)" in page
     assert "BEGIN" not in page
     KeySet.objects.update(error="The response is 500.")
     page = client.get(url).content.decode()

@@ -219,7 +219,7 @@ class Jwt(Shape):
         About(
             "Where the issuer publishes its keys (JWKS, https); fetched every five minutes, and used beside `keys`.",
             "Key set URL",
-            "https://login.example.com/.well-known/jwks.json. Fetched every five minutes; used beside the keys above.",
+            "Such as https://login.example.com/jwks.json. Fetched every five minutes, used beside the keys above.",
         ),
     ] = None
     jwks_grace_s: Annotated[
