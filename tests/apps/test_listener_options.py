@@ -45,7 +45,7 @@ OF_HTTP: dict[str, Any] = {
     "monitor_path": "/up",
 }  # fmt: skip
 OF_HTTPS: dict[str, Any] = {
-    "tls": {"preset": "intermediate", "minimum_version": "1.3", "http2": False},
+    "tls": {"preset": "intermediate", "minimum_version": "1.3", "http2": False, "same_certificate": True},
     "default_certificate": "house",
 }
 
@@ -85,7 +85,7 @@ def test_options_are_kept_described_and_frozen(tutorial_env: Actor, house: Certi
     assert web.client_address == ClientAddress(("192.0.2.0/24",), ("198.51.100.0/24", "2001:db8::/48"))
     assert web.connections == Connections(500, 30_000, 5000, 9000, KeepAlive.CLIENTS)
     assert (web.compression, web.monitor_path) == (Compression(("text/html",)), "/up")
-    assert secure.tls == ListenerTls(TlsPreset.INTERMEDIATE, TlsVersion.V13, http2=False)
+    assert secure.tls == ListenerTls(TlsPreset.INTERMEDIATE, TlsVersion.V13, http2=False, same_certificate=True)
     assert secure.default_certificate_id == f"crt-{house.pk}"
     version = LoadBalancer.objects.get(name="front").version
     save(tutorial_env, PLAIN | OF_HTTP, HTTPS | OF_HTTPS)

@@ -40,6 +40,7 @@ LOST: list[tuple[dict[str, Any], str, Severity]] = [
     ({"compression": Compression()}, "compression", Severity.LOSSY),
     ({"cache": Cache()}, "cache", Severity.LOSSY),
     ({"monitor_path": "/up"}, "monitor_path", Severity.LOSSY),
+    ({"tls": ListenerTls(same_certificate=True)}, "same_certificate", Severity.LOSSY),
     ({"client_address": FROM_CDN}, "forwarded_from", Severity.LOSSY),
     ({"client_address": FROM_PROXY}, "proxy_protocol", Severity.REFUSED),
     ({"client_certificates": (OF_CLIENTS,)}, "client_certificates", Severity.REFUSED),
@@ -61,7 +62,7 @@ def test_what_a_cloud_does_not_do_is_said(cloud: Cloud, fields: dict[str, Any], 
 
 
 def test_every_option_is_decided_on_for_every_cloud() -> None:
-    decided = {name for fields, _, _ in LOST for name in fields} | {"tls", "default_certificate_id"}
+    decided = {name for fields, _, _ in LOST for name in fields} | {"default_certificate_id"}
     assert decided == set(ListenerOptions.__slots__)
 
 

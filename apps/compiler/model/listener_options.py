@@ -69,6 +69,7 @@ class ListenerTls:
     preset: TlsPreset | None = None
     minimum_version: TlsVersion | None = None
     http2: bool = True
+    same_certificate: bool = False
 
 
 class ClientVerify(StrEnum):

@@ -155,6 +155,7 @@ def _listener(
         spec.port,
         certificate_ids=tuple(ids.values()),
         default_certificate_id=ids.get(spec.default_certificate or ""),
+        tls=spec.tls,
         default_pool_id=pools[spec.default_pool] if spec.default_pool else None,
         sni_routes=tuple(SniRoute(each.hostname, pools[each.pool]) for each in spec.sni_routes),
     )

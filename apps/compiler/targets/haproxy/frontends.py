@@ -26,6 +26,7 @@ from apps.compiler.targets.haproxy.listeners.client_address import (
 )
 from apps.compiler.targets.haproxy.listeners.client_certificates import add_client_rules
 from apps.compiler.targets.haproxy.listeners.options import add_options
+from apps.compiler.targets.haproxy.listeners.same_certificate import add_host_rules
 from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
 from apps.compiler.targets.haproxy.listeners.tls import tls_words
 from apps.compiler.targets.haproxy.lookup import add_lookup
@@ -108,6 +109,7 @@ def _add_http_rules(
     add_forwarded(section, listener)
     add_loop_guard(section, snapshot.loop_mark)
     add_request_refusals(section)
+    add_host_rules(section, listener)
     add_client_rules(section, listener)
     if own is not None:
         add_recognition(section)

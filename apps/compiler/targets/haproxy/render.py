@@ -24,6 +24,7 @@ from apps.compiler.targets.haproxy.listeners.client_certificates import (
     list_lines,
     resumes_sessions,
 )
+from apps.compiler.targets.haproxy.listeners.same_certificate import names_maps
 from apps.compiler.targets.haproxy.listeners.sni import sni_maps
 from apps.compiler.targets.haproxy.listeners.tls import certificate_list_path
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
@@ -197,6 +198,7 @@ def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, E
     if own_region(snapshot) is not None:
         maps |= limit_maps(snapshot) | ceiling_map(snapshot) | bypass_map(snapshot) | cookie_map(snapshot)
         maps |= {KEY_MAP: {"key": snapshot.overflow_key}}
+    maps |= names_maps(snapshot)
     for served, entries in of_routes.items():
         maps |= entries.by_path(served)
     for front in snapshot.load_balancers:

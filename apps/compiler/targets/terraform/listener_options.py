@@ -57,6 +57,12 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
             target, listener, "cache", "cache",
             f"{cloud} does not cache responses: every request reaches a server.", "Leave the cache out.",
         )  # fmt: skip
+    if listener.tls is not None and listener.tls.same_certificate:
+        yield lossy(
+            target, listener, "same_certificate", "tls.same_certificate",
+            f"{cloud} serves all hosts of a listener on each connection.",
+            "Use a load balancer for each certificate.",
+        )  # fmt: skip
     if listener.monitor_path is not None:
         yield lossy(
             target, listener, "monitor_path", "monitor_path",

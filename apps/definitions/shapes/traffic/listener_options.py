@@ -133,6 +133,13 @@ class TlsSpec(model.ListenerTls, Shape):
         About("The oldest accepted version. Default: that of the preset.", "Oldest TLS version"),
     ] = None
     http2: Annotated[Boolean, About("Whether clients may use HTTP/2 (ALPN).", "HTTP/2")] = True
+    same_certificate: Annotated[
+        Boolean,
+        About(
+            "Whether a connection only serves hosts of the certificate that it began with; other hosts get 421.",
+            "Only hosts of the presented certificate",
+        ),
+    ] = False
 
 
 def _authorities(value: object) -> str:

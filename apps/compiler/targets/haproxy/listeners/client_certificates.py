@@ -124,14 +124,19 @@ def _add_codes(section: Section, listener: Listener, rest: str) -> None:
         section.add("http-request", "set-var(txn.clients)", f"str({rest})")
         return
     for name, fetch in (("shaken", "ssl_fc_sni"), ("clients", "req.fhdr(host),host_only")):
-        key, missing = f"txn.{name}_key", ("if", "!", "{", f"var(txn.{name})", "-m", "found", "}")
-        lookup = f"var({key}),map_str({hosts_path(listener.id)})"
-        section.add("http-request", f"set-var({key})", f"{fetch},lower")
-        section.add("http-request", f"set-var(txn.{name})", lookup)
-        section.add("http-request", f"set-var-fmt({key})", f"*.%[var({key}),field(2,.,0)]", *missing)
-        section.add("http-request", f"set-var(txn.{name})", lookup, *missing)
-        section.add("http-request", f"set-var(txn.{name})", f"str({rest})", *missing)
+        add_lookup(section, name, fetch, hosts_path(listener.id), rest)
     refuse_other_hosts(section)
+
+
+def add_lookup(section: Section, name: str, fetch: str, path: str, rest: str) -> None:
+    """`txn.<name>`: what a map has for a host or for its wildcard, else `rest`."""
+    key, missing = f"txn.{name}_key", ("if", "!", "{", f"var(txn.{name})", "-m", "found", "}")
+    lookup = f"var({key}),map_str({path})"
+    section.add("http-request", f"set-var({key})", f"{fetch},lower")
+    section.add("http-request", f"set-var(txn.{name})", lookup)
+    section.add("http-request", f"set-var-fmt({key})", f"*.%[var({key}),field(2,.,0)]", *missing)
+    section.add("http-request", f"set-var(txn.{name})", lookup, *missing)
+    section.add("http-request", f"set-var(txn.{name})", f"str({rest})", *missing)
 
 
 def refuse_other_hosts(section: Section) -> None:
