@@ -103,9 +103,7 @@ def _text(value: object, longest: int) -> str:
     if len(value) > longest:
         raise GrammarError("too_long", f"Use at most {longest} characters; this value has {len(value)}.")
     if not value.isascii():
-        raise GrammarError(
-            "not_ascii", "Use plain ASCII letters, digits and signs; write an international name in its xn-- form."
-        )
+        raise GrammarError("not_ascii", "Use plain ASCII characters; write an international name in its xn-- form.")
     if not value.isprintable():
         raise GrammarError("control_character", "Remove the line break or control character from this value.")
     return value
@@ -163,7 +161,7 @@ def status_code(value: object) -> int:
 def fixed_status(value: object) -> int:
     """A status that a fixed response may have: 200 to 599 without 3xx, which are redirects; 204 carries no body."""
     if 300 <= status_code(value) <= 399:
-        raise GrammarError("fixed_status", "Use a redirect for a 3xx answer.")
+        raise GrammarError("fixed_status", "Use a redirect for a 3xx response.")
     return int(str(value))
 
 
@@ -256,7 +254,7 @@ def _path_error(text: str) -> GrammarError:
     if not text.startswith("/"):
         return GrammarError("path_start", "Begin the path with a slash.")
     if "?" in text or "#" in text:
-        return GrammarError("path_query", "Leave out the query and the fragment; routes compare the path alone.")
+        return GrammarError("path_query", "Leave out the query and the fragment; routes compare only the path.")
     if "//" in text:
         return GrammarError("empty_segment", "Remove the double slash; servers treat empty segments differently.")
     if _DOTS.search(text):

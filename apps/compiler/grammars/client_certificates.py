@@ -22,13 +22,13 @@ def revocation_lists(value: object) -> str:
     text = value if isinstance(value, str) and len(value) <= MAX_CRL else ""
     if _LISTS.fullmatch(text):
         return text
-    raise GrammarError("pem", f"Paste X509 CRL blocks alone, in PEM, at most {MAX_CRL} characters.")
+    raise GrammarError("pem", f"Paste only X509 CRL blocks in PEM, at most {MAX_CRL} characters.")
 
 
 def without_default(entries: Iterable[ClientCertificates], default: object) -> None:
     """Whoever asks for an unknown name must not be judged by the authorities of another one."""
     if default is not None and any(entry.hostnames for entry in entries):
-        sentence = "Leave default_certificate out, or ask all clients of the listener for certificates of one kind."
+        sentence = "Leave default_certificate out, or use one entry for all clients of the listener."
         raise GrammarError("default_certificate", sentence)
 
 
@@ -39,5 +39,5 @@ def distinct(entries: Iterable[ClientCertificates]) -> None:
         for name in entry.hostnames or ("",):
             if name in seen:
                 what = f"{name} in one entry only" if name else "hostnames in all entries but one"
-                raise GrammarError("twice", f"Name {what}; otherwise it is not clear which authorities count.")
+                raise GrammarError("twice", f"Name {what}; otherwise it is not clear which authorities apply.")
             seen.add(name)

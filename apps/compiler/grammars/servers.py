@@ -34,7 +34,7 @@ def _matching(pattern: re.Pattern[str], value: object, code: str, sentence: str)
 def ca_bundle(value: object) -> str:
     """Certificates of authorities in PEM, nothing else in between, at most 64 kB."""
     text = value if isinstance(value, str) and len(value) <= MAX_CA else ""
-    sentence = f"Paste CERTIFICATE blocks alone, in PEM, at most {MAX_CA} characters."
+    sentence = f"Paste only CERTIFICATE blocks in PEM, at most {MAX_CA} characters."
     return _matching(_CERTIFICATES, text, "pem", sentence)
 
 

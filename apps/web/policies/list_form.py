@@ -31,7 +31,7 @@ class NetworkListForm(forms.Form):
         self.fields[ENTRIES] = forms.CharField(
             label="Networks",
             required=False,
-            help_text="One per line: the network, then until when (UTC) and why, if you like: "
+            help_text="One per line: the network, then an optional expiry (UTC) and reason: "
             "192.0.2.0/24 2027-01-31T00:00:00Z scans our login",
             widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "mono"}),
         )

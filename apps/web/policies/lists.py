@@ -86,7 +86,7 @@ def _form(request: PageRequest, stored: NetworkList | None) -> HttpResponse:
 
 
 def _saved(row: NetworkList) -> str:
-    return f"List {row.name} is saved. Nodes follow it moments later, without a reload."
+    return f"List {row.name} is saved. Nodes apply it within moments, without a reload."
 
 
 @require_POST

@@ -72,7 +72,7 @@ def _form(request: PageRequest, stored: Policy | None) -> HttpResponse:
 
 
 def _saved(row: Policy) -> str:
-    return f"Policy {row.name} is saved. Its routes follow it moments later."
+    return f"Policy {row.name} is saved. Its routes apply it within moments."
 
 
 @require_POST

@@ -182,7 +182,7 @@ def test_keys_of_tokens_are_typed_below_their_algorithm(tutorial_env: Actor, acm
     [
         (JWT_KEY, "Entry 1: Write the algorithm"),
         ("RS256", "Entry 1: Add the public key"),
-        (f"RS256\n{JWT_KEY}", "Entry 1: Give a key for RS256."),
+        (f"RS256\n{JWT_KEY}", "Entry 1: Use a key for RS256."),
         (f"ES256\n{JWT_KEY}HS256\n{RSA}", "Entry 2: Use one of RS256"),
         (f"none\n{JWT_KEY}", "Entry 1: Use one of RS256"),
         (f'ES256 a"b\n{JWT_KEY}', "Entry 1: Use 1 to 128 letters"),

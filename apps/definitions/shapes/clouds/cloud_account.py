@@ -61,6 +61,6 @@ class CloudAccountSpec(Shape):
         if sent.get("cloud") == Cloud.GOOGLE and not sent.get("project"):
             field_errors.append(FieldError("/project", "missing", "Fill in the id of the Google project."))
         if sent.get("cloud") == Cloud.GOOGLE and credentials and not credentials.startswith("env:"):
-            detail = "Google takes env:NAME (a service account's JSON), or nothing."
+            detail = "For Google, use env:NAME (a service account's JSON), or leave this out."
             field_errors.append(FieldError("/credentials", "cloud", detail))
         return field_errors

@@ -355,7 +355,7 @@ class ScheduleSpec(TimingSpec):
             "The time a webhook has to respond.",
             "Timeout per attempt",
             "",
-            note="How long a webhook may take to answer.",
+            note="How long a webhook may take to respond.",
         ),
     ] = 30
     paused: Annotated[

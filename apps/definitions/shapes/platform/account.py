@@ -57,7 +57,7 @@ class Quotas(Shape):
         _of(
             "node_rps",
             "Requests/s (TCP: new connections/s) on a node",
-            "How much a node takes for its pools, all together.",
+            "How much a node accepts for all of its pools together.",
         ),
     ] = None
     capacity_tests: Annotated[int | None, _most("capacity_tests"), _of("capacity_tests", "Capacity tests")] = None

@@ -72,7 +72,7 @@ def _private_network(value: object) -> str:
     if any(overlap(network, each) and network.prefixlen >= each.prefixlen for each in PRIVATE_NETWORKS):
         return str(value)
     known = ", ".join(ALL_PRIVATE)
-    raise GrammarError("not_private", f"Write a network inside of {known}; servers may be at public addresses.")
+    raise GrammarError("not_private", f"Use a network within {known}; servers may have public addresses.")
 
 
 def _own(port: int, data: Data) -> None:

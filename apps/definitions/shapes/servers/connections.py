@@ -33,7 +33,7 @@ Count = Annotated[int, whole(1, MAX_CONNECTIONS)]
 
 @dataclass(frozen=True, slots=True)
 class Connections(Shape):
-    """What all nodes of a region together give one server at once: requests, for tcp connections. More wait."""
+    """How many requests (tcp: connections) all nodes of a region together send one server at once; others wait."""
 
     max_per_server: Annotated[
         Count,

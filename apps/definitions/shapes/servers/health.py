@@ -67,7 +67,7 @@ def _line(title: str) -> Grammar:
 
 @dataclass(frozen=True, slots=True)
 class HealthCheckSpec(Shape):
-    """How servers are asked whether they are well; an empty path only connects."""
+    """How servers are checked; an empty path only connects."""
 
     component: ClassVar[str] = "HealthCheck"
 
@@ -134,16 +134,16 @@ class HealthCheckSpec(Shape):
 
 @dataclass(frozen=True, slots=True)
 class AgentCheck(Shape):
-    """A program on each server that answers how much the server takes: `75%`, `drain`, `down`."""
+    """A program on each server that reports how much load the server accepts: `75%`, `drain`, `down`."""
 
     port: Annotated[Port, About("The port of the agent on each server.", "Port", "", 9777)]
-    interval_ms: Annotated[TimeMs, About("The time between two questions.", "Every", "ms")] = 2000
-    send: Annotated[str, _line("a line of text"), About("A line that is sent first.", "Send", "")] = ""
+    interval_ms: Annotated[TimeMs, About("The time between two checks.", "Every", "ms")] = 2000
+    send: Annotated[str, _line("a line of text"), About("A line to send first.", "Send", "")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OutlierEjection(Shape):
-    """A server that fails real requests in a row is left out; its checks bring it back."""
+    """A server that fails several requests in a row is taken out; its checks bring it back."""
 
     observe: Annotated[
         Observed, word(Observed, OBSERVED), About("What counts as an error.", "Count", "", "responses")

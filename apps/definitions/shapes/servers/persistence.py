@@ -32,7 +32,9 @@ def _secure_enough(value: SameSite, data: Data) -> None:
 
 def _in_a_cookie(value: OnOverflow, data: Data) -> None:
     if value is OnOverflow.KEEPS and data.get("by") in (PersistBy.HEADER, PersistBy.SOURCE):
-        raise GrammarError("overflow", "Only a cookie says in which region its server is: use by cookie, or breaks.")
+        raise GrammarError(
+            "overflow", "Only a cookie identifies the region of its server: set by to cookie, or overflow to breaks."
+        )
 
 
 @dataclass(frozen=True, slots=True)

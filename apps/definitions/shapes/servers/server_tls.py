@@ -17,7 +17,7 @@ from apps.definitions.values.certificates import canonical_pem
 VERIFY = {
     Verify.SYSTEM: "By the authorities of the nodes",
     Verify.CA: "By these authorities",
-    Verify.NONE: "Not at all",
+    Verify.NONE: "No verification",
 }
 VERSIONS = {TlsVersion.V1_2: "TLS 1.2", TlsVersion.V1_3: "TLS 1.3"}
 
@@ -32,7 +32,7 @@ def _authorities(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ServerTls(Shape):
-    """TLS to servers, whose certificates are verified unless somebody chooses otherwise."""
+    """TLS to servers; their certificates are verified by default."""
 
     verify: Annotated[
         Verify,
@@ -50,7 +50,7 @@ class ServerTls(Shape):
         About(
             "The name that is sent as SNI and that certificates must contain. Default: the host of the request.",
             "Server name",
-            "Default: the host that the client asks for.",
+            "Default: the host that the client requests.",
             "shop.internal.example",
         ),
     ] = ""

@@ -33,7 +33,7 @@ class NetworkEntry(Shape):
     network: Annotated[NetworkBlock, About("The network in CIDR.", "Network", example="192.0.2.0/24")]
     expires_at: Annotated[
         Instant | None,
-        About("When it leaves the list (UTC); never where it is left out.", "Until", absent_when_empty=True),
+        About("When it leaves the list (UTC). Default: never.", "Until", absent_when_empty=True),
     ] = None
     reason: Annotated[
         Annotated[str, text(_reason, "text", MAX_REASON, blank=True)],
@@ -58,7 +58,7 @@ def _by_network(entries: Sequence[NetworkEntry]) -> tuple[NetworkEntry, ...]:
 
 @dataclass(frozen=True, slots=True)
 class NetworkListSpec(Shape):
-    """Networks under one name that policies of the account let in or keep out; a change of it takes no reload."""
+    """A named list of networks that policies of the account allow or deny; changes need no reload."""
 
     entries: Annotated[
         tuple[NetworkEntry, ...],
@@ -74,21 +74,25 @@ _LISTS: Any = (at_most(MOST_LISTS, "lists"), Distinct(), UNORDERED)
 
 @dataclass(frozen=True, slots=True)
 class Access(model.Access, Shape):
-    """Which networks may ask."""
+    """Which networks have access."""
 
     sparse: ClassVar = True
 
     allow: Annotated[
         tuple[ByName, ...] | None,
         *_LISTS,
-        About("Lists of networks: others are refused. Empty lets everybody in.", "Let in only", example="offices"),
+        About(
+            "Lists of networks that are allowed; all others are rejected. Default: all networks.",
+            "Allow only",
+            example="offices",
+        ),
     ] = None
     deny: Annotated[
         tuple[ByName, ...] | None,
         *_LISTS,
-        About("Lists of networks that are refused, whatever allow says.", "Keep out"),
+        About("Lists of networks that are rejected, even if allow contains them.", "Deny"),
     ] = None
     status: Annotated[
         Annotated[int, whole(400, 599)] | None,
-        About("The status of the refusal; 403 where nothing is said.", "Status"),
+        About("The status of the rejection. Default: 403.", "Status"),
     ] = None

@@ -104,7 +104,7 @@ def _jwks_url(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BasicAuth(model.BasicAuth, Shape):
-    """A name and password for everybody who asks."""
+    """Names and passwords of users."""
 
     sparse: ClassVar = True
 
@@ -117,7 +117,7 @@ class BasicAuth(model.BasicAuth, Shape):
     ] = None
     realm: Annotated[
         Annotated[str, text(grammar.realm, "text", 64)] | None,
-        About("What browsers show beside the question.", "Realm"),
+        About("What browsers show when they ask for the password.", "Realm"),
     ] = None
     keep_header: Annotated[
         Boolean | None, About("Whether servers get the Authorization header.", "Keep the header")
@@ -126,24 +126,25 @@ class BasicAuth(model.BasicAuth, Shape):
 
 @dataclass(frozen=True, slots=True)
 class ApiKeys(Shape):
-    """A key for every program that asks."""
+    """A key for each client program."""
 
     sparse: ClassVar = True
 
     keys: Annotated[
         Annotated[Pairs, _secrets(grammar.key_name, _api_key, MOST_API_KEYS, "keys")] | None,
         About(
-            "Names with a random key each, of which a digest is stored; it is never shown; empty keeps the stored one.",
+            "Names with a random key each. Only a digest is stored, and the key is never shown; empty keeps the "
+            "stored key.",
             "Keys",
         ),
     ] = None
     header: Annotated[
         Annotated[str, text(header_text.request_header, "the name of a header", 64)] | None,
-        About("The header that has the key; X-Api-Key where nothing is said. Servers never get it.", "Header"),
+        About("The header that carries the key. Default: X-Api-Key. Servers never get it.", "Header"),
     ] = None
     name_header: Annotated[
         Annotated[str, text(header_text.request_header, "the name of a header", 64)] | None,
-        About("The header in which servers get the name of the key.", "Header with the name"),
+        About("The header that gives servers the name of the key.", "Header with the name"),
     ] = None
 
 
@@ -154,7 +155,7 @@ class JwtKey(model.JwtKey, Shape):
     algorithm: Annotated[
         Annotated[str, one_of(*grammar.ALGORITHMS)],
         About(
-            "The algorithm; tokens of another are refused, whatever they say.",
+            "The algorithm; tokens signed with another one are rejected.",
             "Algorithm",
             missing="Write the algorithm of the key.",
         ),
@@ -165,7 +166,7 @@ class JwtKey(model.JwtKey, Shape):
     ]
     kid: Annotated[
         Annotated[str, text(grammar.kid, "text", 128, blank=True)],
-        About("The key id of the tokens that it verifies; empty: any.", "Key id", absent_when_empty=True),
+        About("The key id of the tokens that it verifies. Default: any.", "Key id", absent_when_empty=True),
     ] = ""
 
     def contradictions(self) -> Iterable[FieldError]:
@@ -177,13 +178,13 @@ class JwtKey(model.JwtKey, Shape):
         of_rsa = isinstance(key, rsa.RSAPublicKey) and self.algorithm.startswith("RS")
         of_curve = isinstance(key, ec.EllipticCurvePublicKey) and CURVES.get(self.algorithm) == key.curve.name
         if not of_rsa and not of_curve:
-            yield FieldError("/pem", "algorithm", f"Give a key for {self.algorithm}.")
+            yield FieldError("/pem", "algorithm", f"Use a key for {self.algorithm}.")
         elif isinstance(key, rsa.RSAPublicKey) and key.key_size < LEAST_RSA_BITS:
             yield FieldError("/pem", "short_key", f"Use an RSA key of {LEAST_RSA_BITS} bits or more.")
         elif isinstance(key, rsa.RSAPublicKey) and _is_slow(key):
             yield FieldError("/pem", "slow_key", f"Use an RSA key of at most {MOST_RSA_BITS} bits with exponent 65537.")
         elif key is not None and key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode() != self.pem:
-            yield FieldError("/pem", "public_key", "Write the key as OpenSSL does, without anything around it.")
+            yield FieldError("/pem", "public_key", "Write the key as OpenSSL writes it, without any text around it.")
 
 
 def _is_slow(key: rsa.RSAPublicKey) -> bool:
@@ -198,18 +199,18 @@ class Jwt(Shape):
 
     issuer: Annotated[
         Annotated[str, text(grammar.issuer, "text", 256)] | None,
-        About("Who signs the tokens (iss).", "Issuer"),
+        About("The issuer of the tokens (iss).", "Issuer"),
     ] = None
     audience: Annotated[
         Annotated[str, text(grammar.issuer, "text", 256)] | None,
-        About("For whom they are (aud), alone or among the first five of a list.", "Audience"),
+        About("The audience of the tokens (aud): the only one, or one of the first five of a list.", "Audience"),
     ] = None
     keys: Annotated[
         tuple[JwtKey, ...] | None,
         at_most(MOST_JWT_KEYS, "keys"),
         Distinct(("pem",)),
         About(
-            "Public keys, each of which may verify a token: to change one, add the new one first.",
+            "Public keys, any of which may verify a token. To replace a key, add the new one first.",
             "Public keys",
             most=MOST_JWT_KEYS,
         ),
@@ -217,27 +218,28 @@ class Jwt(Shape):
     jwks_url: Annotated[
         Annotated[str, text(_jwks_url, "a URL", MOST_JWKS_URL)] | None,
         About(
-            "Where the issuer publishes its keys (JWKS, https); fetched every five minutes, and used beside `keys`.",
+            "Where the issuer publishes its keys (JWKS, https). Fetched every five minutes; used in addition to "
+            "`keys`.",
             "Key set URL",
-            "Such as https://login.example.com/jwks.json. Fetched every five minutes, used beside the keys above.",
+            "Such as https://login.example.com/jwks.json. Fetched every five minutes, added to the keys above.",
         ),
     ] = None
     jwks_grace_s: Annotated[
         Annotated[int, whole(0, MOST_GRACE_S)] | None,
         About(
-            "For how many seconds a key still counts after it left the key set; 3600 where nothing is said.",
-            "Grace of old keys, seconds",
+            "How long a key stays valid after it leaves the key set, in seconds. Default: 3600.",
+            "Grace period of old keys, seconds",
         ),
     ] = None
     claims: Annotated[
         Annotated[Pairs, _claims()] | None,
-        About("Claims with the header in which servers get each.", "Claims for servers"),
+        About("Claims, each with the header that passes it to servers.", "Claims for servers"),
     ] = None
     leeway_s: Annotated[
         Annotated[int, whole(0, 300)] | None,
-        About("By how many seconds clocks may differ; 30 where nothing is said.", "Leeway, seconds"),
+        About("How many seconds clocks may differ. Default: 30.", "Leeway, seconds"),
     ] = None
     keep_header: Annotated[
         Boolean | None,
-        About("Whether servers get the token as well; they do where nothing is said.", "Keep the header"),
+        About("Whether servers get the token. Default: yes.", "Keep the header"),
     ] = None

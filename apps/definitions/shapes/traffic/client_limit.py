@@ -30,59 +30,60 @@ KEY_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 
 @dataclass(frozen=True, slots=True)
 class ClientLimit(model.ClientLimit, Shape):
-    """How much one client may ask for, counted over all nodes of a region."""
+    """How many requests one client may send, counted over all nodes of a region."""
 
     sparse: ClassVar = True
 
     requests: Annotated[
         Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
-        About("The most requests of one client in that time.", "Requests", example=100),
+        About("The maximum number of requests per client in that time.", "Requests", example=100),
     ] = None
     in_flight: Annotated[
         Annotated[int, whole(1, limits.MOST_IN_FLIGHT)] | None,
         About(
-            "The most requests of one client under way at once. Latency is not measured on routes that say it.",
+            "The maximum number of concurrent requests per client. Routes that set this do not measure latency.",
             "Requests in flight",
         ),
     ] = None
     per: Annotated[
-        Annotated[str, one_of(labels=PERS)] | None, About("In which time; a second where nothing is said.", "Per")
+        Annotated[str, one_of(labels=PERS)] | None,
+        About("The time that requests are counted in. Default: second.", "Per"),
     ] = None
     burst: Annotated[
         Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
         About(
-            "The most requests in any one second. Where nothing is said: a little more than the rate per second, or "
-            "all of a minute's.",
+            "The maximum number of requests in any one second. Default: slightly more than the rate per second, or "
+            "all requests of a minute.",
             "Burst",
         ),
     ] = None
     key: Annotated[
         Annotated[str, one_of(labels=KEYS)] | None,
-        About("What a client is known by; without the header or cookie, by its address.", "A client is known by"),
+        About("What identifies a client; its address if it sends no such header or cookie.", "Identify clients by"),
     ] = None
     key_name: Annotated[
         Annotated[str, text(limits.key_name, "the name of a header or cookie", 64, KEY_NAME)] | None,
-        About("Which header or cookie.", "Header or cookie"),
+        About("The name of the header or cookie.", "Header or cookie"),
     ] = None
     ipv4_prefix: Annotated[
         Annotated[int, whole(8, 32)] | None,
-        About("IPv4 addresses with the same first bits are one client; 32 where nothing is said.", "IPv4 prefix"),
+        About("IPv4 addresses with this prefix length in common are one client. Default: 32.", "IPv4 prefix"),
     ] = None
     ipv6_prefix: Annotated[
         Annotated[int, whole(16, 128)] | None,
-        About("IPv6 addresses with the same first bits are one client; 64 where nothing is said.", "IPv6 prefix"),
+        About("IPv6 addresses with this prefix length in common are one client. Default: 64.", "IPv6 prefix"),
     ] = None
     counted_for: Annotated[
         Annotated[str, one_of(labels=COUNTED_FOR)] | None,
-        About("Whose requests of a client are counted together; the account's where nothing is said.", "Counted for"),
+        About("Where requests of a client are counted together. Default: account.", "Counted for"),
     ] = None
     action: Annotated[
         Annotated[str, one_of(labels=ACTIONS)] | None,
-        About("What happens beyond the limit; 429 with Retry-After where nothing is said.", "Beyond the limit"),
+        About("What happens beyond the limit. Default: 429 with Retry-After.", "Beyond the limit"),
     ] = None
     log_only: Annotated[
         Boolean | None,
-        About("Let requests beyond the limit through; servers get them with X-Client-Limit: exceeded.", "Log only"),
+        About("Let requests beyond the limit through; servers get X-Client-Limit: exceeded.", "Log only"),
     ] = None
     exempt: Annotated[
         tuple[NetworkBlock, ...] | None,
@@ -94,23 +95,23 @@ class ClientLimit(model.ClientLimit, Shape):
     clients: Annotated[
         Annotated[int, whole(100, limits.MOST_CLIENTS)] | None,
         About(
-            "How many clients are counted at once; 100,000 where nothing is said. Each takes about "
-            f"{limits.ENTRY_BYTES} bytes on each node for every node of the region; beyond them the oldest are "
-            "forgotten.",
+            "The maximum number of clients counted at once. Default: 100,000. Each uses about "
+            f"{limits.ENTRY_BYTES} bytes on each node for every node of the region; beyond the maximum, the oldest "
+            "are forgotten.",
             "Clients counted at once",
         ),
     ] = None
     ban_after: Annotated[
         Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
-        About("Ban a client that was over the limit so many times; without it nobody is banned.", "Ban after"),
+        About("Ban a client that exceeds the limit this many times. Default: no bans.", "Ban after"),
     ] = None
     ban_within_s: Annotated[
         Annotated[int, whole(10, 3600)] | None,
-        About("Within how many seconds; 60 where nothing is said.", "Ban within, seconds"),
+        About("The seconds in which a client must exceed the limit that often. Default: 60.", "Ban within, seconds"),
     ] = None
     ban_for_s: Annotated[
         Annotated[int, whole(10, 86_400)] | None,
-        About("For how many seconds; 600 where nothing is said.", "Ban for, seconds"),
+        About("How long a ban lasts, in seconds. Default: 600.", "Ban for, seconds"),
     ] = None
 
     @classmethod

@@ -46,7 +46,7 @@ MEDIA_TYPE = text(grammar.media_type, "a media type", 97)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionsSpec(model.Connections, Shape):
-    """How many clients may be connected, and how long they may be silent; tcp has the first two alone."""
+    """How many clients may be connected, and how long they may be idle; tcp has only the first two."""
 
     component: ClassVar[str] = "ListenerConnections"
 
@@ -59,7 +59,7 @@ class ConnectionsSpec(model.Connections, Shape):
         ),
     ] = None
     client_timeout_ms: Annotated[
-        TimeMs, About("ms. A silent client is disconnected after this time.", "Client timeout", "ms")
+        TimeMs, About("ms. An idle client is disconnected after this time.", "Client timeout", "ms")
     ] = 60_000
     request_timeout_ms: Annotated[
         TimeMs, About("ms. A request's headers must arrive within this time.", "Request timeout", "ms")
@@ -74,7 +74,7 @@ class ConnectionsSpec(model.Connections, Shape):
 
 @dataclass(frozen=True, slots=True)
 class ClientAddressSpec(model.ClientAddress, Shape):
-    """Whose word is taken for where a client is. Everybody else is taken for the client itself."""
+    """Which proxies are trusted to report a client's address. Any other peer is treated as the client."""
 
     component: ClassVar[str] = "ListenerClientAddress"
 
@@ -167,20 +167,21 @@ class ClientCertificatesSpec(model.ClientCertificates, Shape):
     mode: Annotated[
         ClientVerify,
         word(ClientVerify, CLIENT_VERIFY),
-        About("Whether requests without a valid certificate are refused.", "Mode"),
+        About("Whether requests without a valid certificate are rejected.", "Mode"),
     ]
     ca: Annotated[
         str,
         text(_authorities, "PEM text", MAX_CA),
-        About("The certificates of the authorities that issue those of clients, with their roots, in PEM.", "Issuers"),
+        About(
+            "The certificates of the authorities that issue client certificates, with their roots, in PEM.", "Issuers"
+        ),
     ]
     crl: Annotated[
         str,
         text(_revocation_lists, "PEM text", MAX_CRL, blank=True),
         Check(_of_these_authorities),
         About(
-            "A revocation list of each of the authorities, in PEM. One that is out of date makes every certificate "
-            "invalid.",
+            "A revocation list of each of the authorities, in PEM. An expired list makes every certificate invalid.",
             "Revocation lists",
             absent_when_empty=True,
         ),
@@ -192,7 +193,7 @@ class ClientCertificatesSpec(model.ClientCertificates, Shape):
         at_most(MOST_HOSTNAMES, "hostnames"),
         SORTED,
         About(
-            "The hostnames that it is for, `*.` for one label. Default: all that no other entry names.",
+            "The hostnames of this entry, `*.` for one label. Default: all that no other entry names.",
             "Hostnames",
             most=MOST_HOSTNAMES,
             absent_when_empty=True,
@@ -202,7 +203,7 @@ class ClientCertificatesSpec(model.ClientCertificates, Shape):
 
 @dataclass(frozen=True, slots=True)
 class CompressionSpec(model.Compression, Shape):
-    """Answers that are compressed (gzip) for clients that take it, unless the server did it already."""
+    """Responses are compressed (gzip) for clients that accept it, unless the server has compressed them."""
 
     component: ClassVar[str] = "ListenerCompression"
 
@@ -219,27 +220,31 @@ class CompressionSpec(model.Compression, Shape):
 
 @dataclass(frozen=True, slots=True)
 class CacheSpec(model.Cache, Shape):
-    """Answers that each node keeps and gives to everybody who asks for the same host, path and query."""
+    """Responses that each node caches for all clients that request the same host, path and query."""
 
     component: ClassVar[str] = "ListenerCache"
 
     total_mb: Annotated[
         int,
         whole(*grammar.CACHE_MB),
-        About("The memory that each node spends on it, in MB.", "Memory (MB)", "On each node."),
+        About("The memory of the cache on each node, in MB.", "Memory (MB)", "On each node."),
     ] = 64
     max_object_bytes: Annotated[
         int,
         whole(*grammar.CACHE_OBJECT),
-        About("Larger responses, with their headers, are not kept.", "Largest response (bytes)", "With its headers."),
+        About(
+            "Responses larger than this, with their headers, are not cached.",
+            "Largest response (bytes)",
+            "With its headers.",
+        ),
     ] = 65_536
     max_age_s: Annotated[
         int,
         whole(*grammar.CACHE_AGE),
         About(
-            "Responses are kept for this time at most; servers may say less.",
+            "Responses are cached for at most this time; servers may set less.",
             "Max. age (s)",
-            "Servers may say less.",
+            "Servers may set less.",
         ),
     ] = 60
 

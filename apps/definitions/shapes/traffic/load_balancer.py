@@ -44,7 +44,7 @@ def _without_requests(value: ConnectionsSpec, data: Data) -> None:
     plain = ConnectionsSpec(value.max_connections, value.client_timeout_ms)
     if data.get("protocol") is Protocol.TCP and value != plain:
         raise GrammarError(
-            "protocol", "A tcp listener has no requests; set max_connections and client_timeout_ms alone."
+            "protocol", "A tcp listener has no requests; set only max_connections and client_timeout_ms."
         )
 
 
@@ -175,7 +175,7 @@ class ListenerSpec(Shape):
         Check(_without_answers),
         Check(_without_client_certificates),
         About(
-            "Responses that each node keeps in memory and gives to everybody.",
+            "Responses that each node caches in memory for all clients.",
             "Cache",
             absent_when_empty=True,
         ),

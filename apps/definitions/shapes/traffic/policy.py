@@ -42,11 +42,11 @@ CORS_HEADER = r"^([A-Za-z][A-Za-z0-9-]*|\*)$"
 CORS_METHOD = Grammar(header_text.cors_method, {"type": "string", "enum": [*METHODS, header_text.ANY]})
 FRAMES = {"deny": "Nowhere", "sameorigin": "On pages of the same origin"}
 CACHING = {
-    "no-store": "Nobody keeps responses",
-    "no-cache": "Ask again each time",
-    "private": "Browsers only, asking again",
-    "hour": "Everybody, for an hour",
-    "immutable": "Everybody, for a year",
+    "no-store": "Never",
+    "no-cache": "Revalidate each time",
+    "private": "In browsers only, revalidate",
+    "hour": "Anywhere, for an hour",
+    "immutable": "Anywhere, for a year",
 }
 REFERRERS = {
     "no-referrer": "Never",
@@ -136,7 +136,7 @@ class ResponseHeaders(model.HeaderChanges, Shape):
 
 @dataclass(frozen=True, slots=True)
 class SecurityHeaders(model.SecurityHeaders, Shape):
-    """Headers by which browsers protect people."""
+    """Headers that make browsers protect users."""
 
     sparse: ClassVar = True
 
@@ -162,13 +162,13 @@ class SecurityHeaders(model.SecurityHeaders, Shape):
     ] = None
     caching: Annotated[
         Annotated[str, _choice(CACHING)] | None,
-        About("Cache-Control of responses that say nothing of it themselves.", "Caching"),
+        About("Cache-Control of responses that do not set it.", "Caching"),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cors(model.Cors, Shape):
-    """Which origins may read responses in a browser; preflight requests are answered by the balancer."""
+    """Which origins may read responses in a browser; the load balancer answers preflight requests."""
 
     sparse: ClassVar = True
 
@@ -218,7 +218,7 @@ class Cors(model.Cors, Shape):
 
 @dataclass(frozen=True, slots=True)
 class Maintenance(model.Maintenance, Shape):
-    """A page instead of the service, for everybody but some networks."""
+    """A page instead of the service, for all clients outside the exempt networks."""
 
     sparse: ClassVar = True
 
@@ -248,15 +248,15 @@ class Maintenance(model.Maintenance, Shape):
 
 @dataclass(frozen=True, slots=True)
 class Rules(model.Rules, Shape):
-    """Settings for requests. Of what is left out nothing is said here: a policy further away may say it."""
+    """Settings for requests. A setting that is left out here may come from a policy further away."""
 
     sparse: ClassVar = True
 
     access: Annotated[Access | None, About("Which networks have access.", "Access by network")] = None
-    basic_auth: Annotated[BasicAuth | None, About("A name and password for everybody.", "Password")] = None
+    basic_auth: Annotated[BasicAuth | None, About("Names and passwords of users.", "Password")] = None
     # Their id is not said: it is that of whoever says them. Where keys of tokens are fetched, nodes do not know.
-    api_keys: Annotated[ApiKeys | None, About("A key for every program.", "API keys")] = None  # type: ignore[assignment]
-    jwt: Annotated[Jwt | None, About("Signed tokens.", "Tokens (JWT)")] = None  # type: ignore[assignment]
+    api_keys: Annotated[ApiKeys | None, About("A key for each client program.", "API keys")] = None  # type: ignore[assignment]
+    jwt: Annotated[Jwt | None, About("Signed tokens of users.", "Tokens (JWT)")] = None  # type: ignore[assignment]
     request_headers: Annotated[RequestHeaders | None, About("Headers of requests to servers.", "Request headers")] = (
         None
     )
@@ -264,19 +264,19 @@ class Rules(model.Rules, Shape):
         ResponseHeaders | None, About("Headers of responses to clients.", "Response headers")
     ] = None
     security_headers: Annotated[
-        SecurityHeaders | None, About("Headers that make browsers protect people.", "Security headers")
+        SecurityHeaders | None, About("Headers that make browsers protect users.", "Security headers")
     ] = None
     cors: Annotated[Cors | None, About("Which other origins may read responses.", "CORS")] = None
-    rewrite: Annotated[Rewrite | None, About("What servers receive instead.", "Rewrite")] = None
+    rewrite: Annotated[Rewrite | None, About("The host, path and query that servers receive.", "Rewrite")] = None
     maintenance: Annotated[Maintenance | None, About("A page instead of the service.", "Maintenance page")] = None
     client_limit: Annotated[ClientLimit | None, About("How many requests one client may send.", "Limit per client")] = (
         None
     )
     error_pages: Annotated[ErrorPages | None, About("Your own pages for error statuses.", "Error pages")] = None
-    body: Annotated[Body | None, About("Bounds of request bodies.", "Request body")] = None
+    body: Annotated[Body | None, About("Limits of request bodies.", "Request body")] = None
     timeouts: Annotated[Timeouts | None, About("Timeouts instead of those of the pool.", "Timeouts")] = None
-    retries: Annotated[Retries | None, About("Which requests are sent again.", "Retries")] = None
-    split: Annotated[Split | None, About("Each client stays on one side of a split.", "Sticky canary")] = None
+    retries: Annotated[Retries | None, About("Which requests are retried.", "Retries")] = None
+    split: Annotated[Split | None, About("Keeps each client on one side of a split.", "Sticky canary")] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
@@ -290,7 +290,7 @@ class Rules(model.Rules, Shape):
 
 @dataclass(frozen=True, slots=True)
 class DefaultFor(Shape):
-    """For whom the policy holds without being named by a route."""
+    """The routes that follow the policy without naming it."""
 
     account: Annotated[Boolean, About("All routes of the account.", "All routes of the account", "")] = False
     hostnames: Annotated[
@@ -311,7 +311,7 @@ class DefaultFor(Shape):
 
 @dataclass(frozen=True, slots=True)
 class PolicySpec(Shape):
-    """Settings that many routes share; where several policies hold for a route, the nearest wins field by field."""
+    """Settings that many routes share; if several policies apply to a route, the nearest wins field by field."""
 
     rules: Annotated[Rules, About("The settings.", missing="Fill in rules with at least one block.")]
     default_for: Annotated[DefaultFor, About("The routes that follow it without naming it.")] = DefaultFor()

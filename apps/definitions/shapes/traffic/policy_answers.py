@@ -15,7 +15,7 @@ MOST_STATUSES = 20
 
 @dataclass(frozen=True, slots=True)
 class ErrorPages(model.ErrorPages, Shape):
-    """A page of your own with some statuses."""
+    """Your own page for some statuses."""
 
     sparse: ClassVar = True
 
@@ -24,11 +24,11 @@ class ErrorPages(model.ErrorPages, Shape):
         at_most(MOST_STATUSES, "statuses"),
         Distinct(),
         SORTED,
-        About("Statuses that are answered with the page.", "Statuses", example=503),
+        About("Statuses that get the page.", "Statuses", example=503),
     ] = None
     content_type: Annotated[
         Annotated[str, text(grammar.content_type, "a media type", 128)] | None,
-        About("The media type of the page; text/html where nothing is said.", "Content type"),
+        About("The media type of the page. Default: text/html.", "Content type"),
     ] = None
     body: Annotated[
         Annotated[str, text(grammar.body, "text", grammar.MAX_BODY)] | None,
@@ -36,25 +36,28 @@ class ErrorPages(model.ErrorPages, Shape):
     ] = None
     intercept: Annotated[
         Boolean | None,
-        About("Whether servers' own answers with these statuses are replaced, too.", "Replace servers' answers"),
+        About("Whether the page also replaces responses of servers with these statuses.", "Replace server responses"),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Body(model.Body, Shape):
-    """What bodies of requests may be."""
+    """Limits of request bodies."""
 
     sparse: ClassVar = True
 
     max_bytes: Annotated[
         Annotated[int, whole(0, 1_000_000_000_000)] | None,
         About(
-            "A longer body is answered with 413. Who sends more than a few kB must say the length (else 411).",
+            "A longer body gets 413. A body of more than a few kB needs a Content-Length (otherwise it gets 411).",
             "Longest body, bytes",
             example=10_000_000,
         ),
     ] = None
     buffered: Annotated[
         Boolean | None,
-        About("Whether servers wait until a body is here, as far as it fits into a buffer (15 kB).", "Buffer bodies"),
+        About(
+            "Whether servers get a request only when its body has arrived, as far as it fits a buffer (15 kB).",
+            "Buffer bodies",
+        ),
     ] = None

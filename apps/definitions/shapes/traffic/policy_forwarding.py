@@ -21,23 +21,25 @@ YEAR_S = 31_536_000
 
 @dataclass(frozen=True, slots=True)
 class Timeouts(model.Timeouts, Shape):
-    """Times of some routes instead of those of their pools."""
+    """Timeouts of some routes instead of those of their pools."""
 
     sparse: ClassVar = True
 
     response_ms: Annotated[
         TimeMs | None,
-        About("How long a server may take until it answers, in ms; then 504.", "Response, ms", example=5000),
+        About(
+            "How long a server may take to respond, in ms; after that, clients get 504.", "Response, ms", example=5000
+        ),
     ] = None
     tunnel_ms: Annotated[
         TimeMs | None,
-        About("How long an upgraded connection (WebSocket) may be silent, in ms.", "Upgraded connections, ms"),
+        About("How long an upgraded connection (WebSocket) may be idle, in ms.", "Upgraded connections, ms"),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Retries(model.Retries, Shape):
-    """Which requests are sent once more. Connections that fail are always tried again: no server got anything."""
+    """Which requests are retried. Failed connections are always retried, because no server got the request."""
 
     component: ClassVar[str] = "RequestRetries"
     sparse: ClassVar = True
@@ -45,8 +47,8 @@ class Retries(model.Retries, Shape):
     after_sending: Annotated[
         Boolean | None,
         About(
-            "Whether a request is repeated when a server closed the connection without an answer; never POST or PATCH.",
-            "Repeat what was sent",
+            "Whether a request is retried if a server closes the connection without a response; never POST or PATCH.",
+            "Retry sent requests",
             example=False,
         ),
     ] = None
@@ -60,34 +62,34 @@ class Split(model.Split, Shape):
 
     stick_by: Annotated[
         Annotated[str, Grammar(cookies.stick_by, {"type": "string", "enum": list(STICK_BY)}, labels=STICK_BY)] | None,
-        About("By what a client is known again.", "Clients stay by", example="cookie"),
+        About("How a returning client is recognized.", "Clients recognized by", example="cookie"),
     ] = None
     header: Annotated[
         Annotated[str, text(grammar.header_name, "the name of a header", 64, r"^[A-Za-z][A-Za-z0-9-]*$")] | None,
-        About("The request header by whose value clients are known.", "Header"),
+        About("The request header that identifies a client.", "Header"),
     ] = None
     cookie: Annotated[
         Annotated[str, text(cookie_name, "the name of a cookie", 64, r"^[A-Za-z][A-Za-z0-9_-]*$")] | None,
-        About("The name of the cookie; spillway-side where nothing is said.", "Cookie"),
+        About("The name of the cookie. Default: spillway-side.", "Cookie"),
     ] = None
     max_age_s: Annotated[
         Annotated[int, whole(1, YEAR_S)] | None,
-        About("How long browsers keep the cookie, in seconds; until they close where nothing is said.", "Max age, s"),
+        About("How long browsers keep the cookie, in seconds. Default: until they close.", "Max age, s"),
     ] = None
     secure: Annotated[Boolean | None, About("Whether the cookie is sent over https only.", "Secure")] = None
-    http_only: Annotated[
-        Boolean | None, About("Whether scripts do not see the cookie; yes where nothing is said.", "HttpOnly")
-    ] = None
+    http_only: Annotated[Boolean | None, About("Whether scripts cannot read the cookie. Default: yes.", "HttpOnly")] = (
+        None
+    )
     same_site: Annotated[
         Annotated[str, Grammar(cookies.same_site, {"type": "string", "enum": list(SAME_SITE)}, labels=SAME_SITE)]
         | None,
-        About("Whether other sites' requests carry the cookie; lax where nothing is said.", "SameSite"),
+        About("Whether requests from other sites carry the cookie. Default: lax.", "SameSite"),
     ] = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
         """By a header needs its name."""
         if sent.get("stick_by") == "header" and not sent.get("header"):
-            yield FieldError("/header", "missing", "Name the header by whose value clients are known.")
+            yield FieldError("/header", "missing", "Name the header that identifies a client.")
         if sent.get("same_site") == "none" and sent.get("secure") is not True:
             yield FieldError("/secure", "cookie", "Set secure: browsers drop cookies of SameSite=None without it.")

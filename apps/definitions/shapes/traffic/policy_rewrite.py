@@ -39,7 +39,7 @@ PARAMETERS = Grammar(
 
 @dataclass(frozen=True, slots=True)
 class Rewrite(model.Rewrite, Shape):
-    """What servers get instead of what the client asked for."""
+    """The host, path and query that servers get instead of those that the client requested."""
 
     sparse: ClassVar = True
 
@@ -50,7 +50,7 @@ class Rewrite(model.Rewrite, Shape):
     drop_query: Annotated[Boolean | None, About("Whether the query is removed.", "Drop the query")] = None
     path_regex: Annotated[
         Annotated[str, text(patterns.pattern, "a regular expression", patterns.LONGEST)] | None,
-        About("Paths that this pattern takes as a whole are replaced.", "Path pattern", example="/v1/([^/]*)/(.*)"),
+        About("Paths that match this pattern as a whole are replaced.", "Path pattern", example="/v1/([^/]*)/(.*)"),
     ] = None
     path_replacement: Annotated[
         Annotated[str, text(rewriting.replacement, "a path", 256)] | None,

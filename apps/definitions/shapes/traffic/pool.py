@@ -109,7 +109,7 @@ class ServerSpec(Shape):
     state: Annotated[
         ServerState,
         word(ServerState, STATES),
-        About("`drain` finishes active requests and takes no new ones; `maintenance` takes none.", "State", ""),
+        About("`drain` finishes active requests and gets no new ones; `maintenance` gets none.", "State", ""),
     ] = ServerState.READY
     backup: Annotated[
         Boolean, About("Whether it gets requests only while no other server of the region is up.", "Backup", "")
@@ -126,7 +126,7 @@ def _fits_kind(value: int, data: Data) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LimitSpec(Shape):
-    """What a backend takes: requests per second or requests in flight; `measured_by` names a capacity run."""
+    """What a backend accepts: requests per second or requests in flight; `measured_by` names a capacity run."""
 
     component: ClassVar[str] = "Limit"
 
@@ -205,7 +205,7 @@ class Overflow(Shape):
         OverflowMode,
         word(OverflowMode, MODES),
         About(
-            "`anywhere`: to every region in which the pool has servers; `listed`: to those of `order` alone; "
+            "`anywhere`: to every region in which the pool has servers; `listed`: only to those of `order`; "
             "`never`: a region's requests stay in it.",
             "Overflow to",
             "",
@@ -292,7 +292,11 @@ class PoolSpec(Shape):
         HttpVersion,
         word(HttpVersion, VERSIONS),
         fits("http_version"),
-        About("`2` is needed by gRPC: by ALPN with TLS, without it at once (h2c).", "HTTP version to servers", ""),
+        About(
+            "gRPC needs `2`: negotiated by ALPN with TLS, by prior knowledge (h2c) without.",
+            "HTTP version to servers",
+            "",
+        ),
     ] = HttpVersion.HTTP1
     host_header: Annotated[
         str,
@@ -313,7 +317,7 @@ class PoolSpec(Shape):
     proxy_protocol: Annotated[
         ProxyProtocol,
         word(ProxyProtocol, PROXY_PROTOCOLS),
-        About("Begin each connection to a server with the client's address.", "PROXY protocol to servers", ""),
+        About("Whether each connection to a server starts with the client's address.", "PROXY protocol to servers", ""),
     ] = ProxyProtocol.NONE
     connection_reuse: Annotated[
         Reuse,
@@ -339,7 +343,7 @@ class PoolSpec(Shape):
     outlier_ejection: Annotated[
         OutlierEjection | None,
         fits("outlier_ejection", "health_check"),
-        About("Servers that fail requests get none for a while.", "Outlier detection"),
+        About("Servers that fail requests get no requests for a while.", "Outlier detection"),
     ] = None
     slow_start_ms: Annotated[
         TimeMs | None,
@@ -348,12 +352,12 @@ class PoolSpec(Shape):
     connections: Annotated[
         Connections | None,
         fits("connections"),
-        About("How many concurrent requests a server gets.", "Limits for each server"),
+        About("The maximum number of concurrent requests for each server.", "Limits for each server"),
     ] = None
     retries: Annotated[
         Retries | None,
         About(
-            "Which requests are sent again. Default: three times after a failed connection or no response.", "Retries"
+            "Which requests are retried. Default: three retries after a failed connection or no response.", "Retries"
         ),
     ] = None
     backends: Annotated[

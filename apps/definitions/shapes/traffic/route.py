@@ -114,7 +114,7 @@ class HeaderCondition(model.ValueCondition, Shape):
 
 @dataclass(frozen=True, slots=True)
 class QueryCondition(model.ValueCondition, Shape):
-    """A query parameter that a request must have; where it stands several times, one of them."""
+    """A query parameter that a request must have; if it occurs several times, one of them must match."""
 
     name: Annotated[ParameterName, About("The name of the parameter.", "Query parameter", "", "version")]
     match: Match = ValueMatch.EQUALS
@@ -162,7 +162,7 @@ class Redirect(model.Redirect, Shape):
     port: Annotated[
         Port | None,
         About(
-            "Default: that of the scheme where one is set, else that of the request; the scheme's own is not written.",
+            "Default: the port of the scheme if one is set, otherwise that of the request. Default ports are left out.",
             "Redirect port",
             "Leave empty for the usual port of the scheme, or the port of the request.",
             absent_when_empty=True,
@@ -190,7 +190,7 @@ class Redirect(model.Redirect, Shape):
         str | None,
         text(rewriting.query, "a query", rewriting.MAX_QUERY),
         About(
-            "Added to the query: behind that of the request, or alone where that is dropped.",
+            "Added to the end of the query; the whole query if the query of the request is not kept.",
             "Add to the query",
             "Such as from=old, without a question mark.",
             absent_when_empty=True,
@@ -207,7 +207,7 @@ class Redirect(model.Redirect, Shape):
 
 @dataclass(frozen=True, slots=True)
 class FixedResponse(model.FixedResponse, Shape):
-    """An answer that no server gives."""
+    """A response that no server sends."""
 
     status: Annotated[int, whole(200, 599), About("The status of the response; use a redirect for 3xx.", "Status", "")]
     content_type: Annotated[
@@ -240,7 +240,7 @@ class Action(Shape):
     redirect: Annotated[Redirect | None, About("Redirects clients.", "Redirect", absent_when_empty=True)] = None
     fixed_response: Annotated[
         FixedResponse | None,
-        About("The load balancer responds itself.", "Return a fixed response", absent_when_empty=True),
+        About("The load balancer returns a response of its own.", "Return a fixed response", absent_when_empty=True),
     ] = None
 
     @classmethod
@@ -292,7 +292,7 @@ class Expectation(Shape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assertion(Shape):
-    """A request, and what must happen to it: no revision goes out in which it does not."""
+    """A request and its expected result; a revision that fails it is not rolled out."""
 
     method: Annotated[Method, About("The method of the request.")] = "GET"
     host: Annotated[Host | None, About("A host that the route matches. Default: the route's own.")] = None

@@ -91,8 +91,8 @@ def _of_protocols(pool: CloudPool, *, is_tcp: bool) -> Iterator[Incompatibility]
         )  # fmt: skip
     if pool.request_headers:
         yield _refused(
-            pool, "pool_headers", "request_headers", "ALB sends servers no headers of a pool.",
-            "Let servers know by themselves which pool they are of.",
+            pool, "pool_headers", "request_headers", "An ALB cannot add request headers for a pool.",
+            "Configure the servers to know which pool they belong to.",
         )  # fmt: skip
     wanted = pool.proxy_protocol
     if wanted is not ProxyProtocol.NONE and not (is_tcp and wanted is ProxyProtocol.V2):

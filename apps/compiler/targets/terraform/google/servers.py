@@ -101,8 +101,9 @@ def _of_protocols(pool: CloudPool) -> Iterator[Incompatibility]:
         )  # fmt: skip
     if pool.request_headers:
         yield _refused(
-            pool, "pool_headers", "request_headers", "Headers of a pool are written by nodes alone.",
-            "Let servers know by themselves which pool they are of.",
+            pool, "pool_headers", "request_headers",
+            "Spillway does not add request headers for a pool on Google Cloud.",
+            "Configure the servers to know which pool they belong to.",
         )  # fmt: skip
     if pool.proxy_protocol is not ProxyProtocol.NONE:
         yield _refused(
