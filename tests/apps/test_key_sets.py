@@ -206,6 +206,22 @@ def test_the_grace_is_the_policys_own(tutorial_env: Actor, acme: Actor, issuer: 
     assert held() == ["new", "old"]
 
 
+def test_saving_a_policy_fetches_at_once_but_not_again_and_again(
+    tutorial_env: Actor, acme: Actor, issuer: Issuer
+) -> None:
+    issuer.publish("old")
+    follow(acme, issuer.url)
+    fetching.fetch_in_turns()
+    follow(acme, issuer.url, jwks_grace_s=1)
+    fetching.fetch_in_turns()
+    assert issuer.asked == 1
+    pass_by(seconds=6)
+    issuer.publish("new")
+    follow(acme, issuer.url, jwks_grace_s=0)
+    fetching.fetch_in_turns()
+    assert (issuer.asked, held()) == (2, ["new"])
+
+
 def test_a_key_that_comes_back_has_not_left(tutorial_env: Actor, acme: Actor, issuer: Issuer) -> None:
     for keys in (["a", "b"], ["b"], ["a", "b"]):
         issuer.publish(*keys)
