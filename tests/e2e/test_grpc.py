@@ -15,7 +15,7 @@ import grpc
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.servers import CheckKind, HttpVersion, ServerTls, Verify
+from apps.compiler.model.servers import CheckKind, HttpVersion, Retries, ServerTls, Verify
 from apps.compiler.model.shared import Certificate, HealthCheck, Protocol, WeightedPool
 from tests.authorities import Authority
 from tests.e2e.grpc_servers import Heard, Methods, grpc_server, health
@@ -60,7 +60,11 @@ def pools_at(plain: int, tls: int, authority: Authority) -> tuple[Any, ...]:
     """A pool for each way to servers."""
     http2, trusted = HttpVersion.HTTP2, ServerTls(Verify.CA, authority.pem, INNER)
     ports = {"plain": plain, "tls": tls, "http1": plain, "nobody": spare_port(), "hasty": plain}
-    fields: dict[str, dict[str, Any]] = {"tls": {"server_tls": trusted}, "hasty": {"server_timeout_ms": 500}}
+    fields: dict[str, dict[str, Any]] = {
+        "tls": {"server_tls": trusted},
+        "nobody": {"retries": Retries(0)},
+        "hasty": {"server_timeout_ms": 500},
+    }
     return tuple(
         pool(
             number,
@@ -215,7 +219,7 @@ def test_a_stream_may_be_silent_for_as_long_as_its_pool_waits(env: GrpcEnv, host
     with env.channel("plain", host) as channel:
         say, _ = conversation(channel)
         assert say(b"a") == b"a"
-        threading.Event().wait(1.5)
+        threading.Event().wait(1)
         if cut:
             assert failure_of(lambda: say(b"b")).code() is grpc.StatusCode.CANCELLED
         else:
