@@ -10,7 +10,7 @@ from django import forms
 from apps.definitions.shapes.traffic.authentication import Jwt
 from apps.web.kit.shape_fields import Text, words
 
-HINT = "For each key a line with its algorithm and, where tokens name it, its key id; below it the key in PEM."
+HINT = "For each key: a line with its algorithm and, if tokens name it, its key id; then the key in PEM."
 EXAMPLE = "RS256 2026-1\n-----BEGIN PUBLIC KEY-----\n…\n-----END PUBLIC KEY-----"
 BEGIN, END = "-----BEGIN ", "-----END "
 

@@ -41,7 +41,7 @@ class KeySet(words.Shown):
     """What is known of the key set at `jwt.jwks_url`."""
 
     url = serializers.CharField()
-    fetched_at = words.instant(allow_null=True, help_text="When there was a good answer; null: not yet.")
+    fetched_at = words.instant(allow_null=True, help_text="When the last successful fetch was; null: never.")
     tried_at = words.instant(allow_null=True)
     next_at = words.instant(help_text="When it is fetched again.")
     error = words.text(400, help_text="Why the last try failed; the keys before it still count.")
