@@ -28,6 +28,8 @@ from apps.web.kit.shape_forms import DocumentForm, Group
 
 OFFERED = 500
 NOUN = "load balancers"
+# Blocks that do something even where all in them is as by default; the others are left out then.
+SWITCHES = {"compression": "Compress responses", "cache": "Cache responses"}
 _NAME_SENT = re.compile(r"(/spec/listeners/[0-9]{1,4})/name")
 TOLD = "Its nodes follow moments later."
 
@@ -56,25 +58,23 @@ class ListenerForm(DocumentForm):
         super().__init__(data, shape=ListenerSpec, document=document, names=names, pointer=pointer)
         for name, choices in (("default_pool", "pools"), ("default_certificate", "certificates")):
             self.fields[f"{pointer}/{name}"].widget.attrs["list"] = choices
-        self._sni_routes, self._compresses = f"{pointer}/sni_routes", f"{pointer}/compression"
+        self._sni_routes = f"{pointer}/sni_routes"
         self.fields[self._sni_routes] = forms.CharField(
             **words(ListenerSpec, "sni_routes") | {"help_text": "One per line: the hostname, then a tcp pool."},
             widget=forms.Textarea(attrs=LINES),
             initial=_lines((document or {}).get("sni_routes", [])),
         )
-        self.fields[self._compresses] = forms.BooleanField(
-            label="Compress responses", required=False, initial="compression" in (document or {})
-        )
-        self.order_fields([self._compresses])
+        for name, label in SWITCHES.items():
+            is_on = name in (document or {})
+            self.fields[f"{pointer}/{name}"] = forms.BooleanField(label=label, required=False, initial=is_on)
 
     def listener(self) -> dict[str, Any]:
         """The listener's document, without the blocks of which nothing is said."""
         found = self.document()
-        types = found.pop("compression")
-        found = self.without_defaults(found)
-        if self.cleaned_data[self._compresses]:
-            found["compression"] = types
-        return found | {"sni_routes": _routes(self.cleaned_data[self._sni_routes])}
+        blocks = {name: found.pop(name) for name in SWITCHES}
+        on = {name: block for name, block in blocks.items() if self.cleaned_data[f"{self.pointer}/{name}"]}
+        routes = _routes(self.cleaned_data[self._sni_routes])
+        return {**self.without_defaults(found), **on, "sni_routes": routes}
 
     @property
     def groups(self) -> list[Group]:

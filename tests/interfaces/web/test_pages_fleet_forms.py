@@ -11,6 +11,8 @@ from apps.accounts.actors import Actor
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import apply_document
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet.models import Fleet, Node
 from apps.web.kit.shape_forms import Checkboxes
 from tests.apps.test_definitions_services import pem_pair
@@ -110,6 +112,48 @@ def test_what_has_no_field_stays(front: LoadBalancer, tutorial_env: Actor) -> No
     listener = Listener.objects.get(load_balancer=front)
     send(tutorial_env, "listener-edit", front.pk, listener.pk, spec__listeners__0__port="8443")
     assert listeners_of(front) == [before[0] | {"port": 8443}]
+
+
+# The least that each block of a listener may say, and what it then means.
+LEAST: dict[str, dict[str, Any]] = {
+    "tls": {"minimum_version": "1.3"},
+    "client_address": {"proxy_protocol_from": ["192.0.2.0/24"]},
+    "connections": {"max_connections": 5},
+    "compression": {},
+    "cache": {},
+}
+
+
+def test_every_block_of_a_listener_has_an_example_below() -> None:
+    assert {field.name for field in fields_of(ListenerSpec) if field.child and not field.many} == set(LEAST)
+
+
+@pytest.mark.parametrize("block", LEAST)
+def test_a_block_of_a_listener_outlives_its_form(front: LoadBalancer, tutorial_env: Actor, block: str) -> None:
+    """Also one in which all is as by default."""
+    chain, key = pem_pair("shop.example")
+    certificate = {"kind": "Certificate", "name": "house", "spec": {"chain": chain, "key": key}}
+    spec = describe(front)
+    spec["listeners"][0] |= {"protocol": "https", "certificates": ["house"], block: LEAST[block]}
+    apply_document(actor=tutorial_env, objects=[certificate, {"kind": "LoadBalancer", "name": "front", "spec": spec}])
+    before = listeners_of(front)
+    assert block in before[0]
+    send(tutorial_env, "listener-edit", front.pk, Listener.objects.get(load_balancer=front).pk)
+    assert listeners_of(front) == before
+
+
+def test_names_that_tls_is_passed_on_for_are_lines(front: LoadBalancer, tutorial_env: Actor) -> None:
+    pool = {"kind": "Pool", "name": "mail", "spec": {"protocol": "tcp", "backends": []}}
+    apply_document(actor=tutorial_env, objects=[pool])
+    routes = [{"hostname": "a.example", "pool": "mail"}, {"hostname": "*.b.example", "pool": "mail"}]
+    lines = "\r\n".join(f"{each['hostname']}  {each['pool']}" for each in routes)
+    at = "spec__listeners__1__"
+    fields = {"name": "tls", "protocol": "tcp", "port": "9443", "sni_routes": lines}
+    send(tutorial_env, "listener-new", front.pk, **{f"{at}{name}": value for name, value in fields.items()})
+    before = listeners_of(front)
+    assert sorted(map(str, before[1]["sni_routes"])) == sorted(map(str, routes))
+    send(tutorial_env, "listener-edit", front.pk, Listener.objects.get(name="tls").pk)
+    assert listeners_of(front) == before
 
 
 def test_what_is_refused_stands_beside_its_field(front: LoadBalancer, tutorial_env: Actor) -> None:
