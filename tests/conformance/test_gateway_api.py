@@ -49,6 +49,7 @@ def gateways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateways]:
 
 
 @pytest.mark.parametrize("case", ASKED, ids=lambda case: case.name)
+@pytest.mark.slow(reason="timeouts and retries of the cases take half a second each")
 def test_each_request_of_a_case_gets_what_it_must(gateways: Gateways, case: Case) -> None:
     gateways.check(case, *case.asks)
 

@@ -121,6 +121,7 @@ def tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stranger]:
 
 
 @each_way
+@pytest.mark.slow(reason="whoever asks first loads the libraries of the clouds")
 def test_not_one_packet_goes_to_a_server_that_the_environment_does_not_name(
     way: Way, stranger: Stranger, tokens: Stranger
 ) -> None:
@@ -133,6 +134,7 @@ def test_not_one_packet_goes_to_a_server_that_the_environment_does_not_name(
 
 
 @each_way
+@pytest.mark.slow(reason="whoever asks first loads the libraries of the clouds")
 def test_naming_another_server_does_not_help(
     way: Way, stranger: Stranger, tokens: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +173,7 @@ def test_without_the_comparing_the_packet_arrives(
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("name", ["powerdns", "aws", "google", "google monitoring"])
 @pytest.mark.usefixtures("tokens")
+@pytest.mark.slow(reason="whoever asks first loads the libraries of the clouds")
 def test_a_redirect_takes_no_secret_to_another_server(
     name: str, status: int, stranger: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
