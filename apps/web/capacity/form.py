@@ -18,7 +18,7 @@ from apps.definitions.load_targets import testable_hostnames
 from apps.definitions.models import Backend, CapacityTest, Pool, RoutePool
 from apps.definitions.selectors import describe, pools
 from apps.definitions.shapes.base.fields import field_at, fields_of
-from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.base.writing import reference, write
 from apps.definitions.shapes.operations.capacity_test import (
     KINDS,
     GuardSpec,
@@ -106,7 +106,7 @@ def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str,
     if not actor.is_operator:
         own = own.filter(account=actor.account)
     owner = stored.account if stored else actor.account
-    by_name = {_reference(pool, owner.pk): pool for pool in own[:POOLS_SHOWN]}
+    by_name = {reference(pool, owner.pk): pool for pool in own[:POOLS_SHOWN]}
     names = [(name, f"{pool.account.name}/{pool.name}") for name, pool in by_name.items()]
     pool = by_name.get(chosen) or next(iter(by_name.values()), None)
     regions = list(Backend.objects.filter(pool=pool).values_list("region__name", flat=True).order_by("region__name"))
@@ -129,10 +129,6 @@ def _leading_to(names: list[str], pool: Pool | None) -> list[str]:
     """Those of the names that have a route to the pool; all of them where none has."""
     routed = set(RoutePool.objects.filter(pool=pool).values_list("route__hostname__name", flat=True)) if pool else set()
     return [name for name in names if name in routed] or names
-
-
-def _reference(pool: Any, owner: int) -> str:
-    return pool.name if pool.account_id == owner else f"{pool.account.name}/{pool.name}"
 
 
 def _parts() -> dict[str, forms.Field]:

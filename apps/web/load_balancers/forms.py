@@ -18,6 +18,7 @@ from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import certificates, load_balancers, only, pools
 from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.base.writing import reference
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet import selectors as topology
 from apps.web.kit.object_forms import ObjectForm, Way, edit_object, show_form
@@ -51,7 +52,6 @@ class ListenerForm(DocumentForm):
     """One listener: its port, what it serves, and in groups what it may be told beyond."""
 
     noun = "listener"
-    lead = ""
 
     def __init__(self, data: QueryDict | None, *, actor: Actor, document: dict[str, Any] | None, pointer: str) -> None:
         names = {"static_ip": topology.static_ips(actor)}
@@ -107,6 +107,7 @@ def _routes(text: str) -> list[dict[str, str]]:
 @page
 def new(request: PageRequest) -> HttpResponse:
     """A load balancer without listeners yet."""
+    operators_only(request.actor, NOUN)
     return _edit(request, None)
 
 
@@ -118,7 +119,6 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 
 
 def _edit(request: PageRequest, stored: LoadBalancer | None) -> HttpResponse:
-    operators_only(request.actor, NOUN)
     request.actor.may_write()
     form = LoadBalancerForm(request.POST or None, actor=request.actor, stored=stored)
     return edit_object(request, form, Way.of("web:load-balancers", "Load balancers", "web:load-balancer"))
@@ -184,10 +184,7 @@ def _choices(actor: Actor) -> dict[str, list[str]]:
     """Names of pools and certificates to choose from, those of others with their account."""
     own = actor.account.pk
     return {
-        noun: [
-            row.name if row.account_id == own else f"{row.account.name}/{row.name}"
-            for row in rows.select_related("account").prefetch_related(None)[:OFFERED]
-        ]
+        noun: [reference(row, own) for row in rows.select_related("account").prefetch_related(None)[:OFFERED]]
         for noun, rows in (("pools", pools(actor)), ("certificates", certificates(actor)))
     }
 

@@ -14,6 +14,7 @@ from apps.core.errors import FieldError, Invalid, Stale
 from apps.definitions.models import Route
 from apps.definitions.selectors import only, pools, route_conflicts
 from apps.definitions.selectors import routes as visible_routes
+from apps.definitions.shapes.base.writing import reference
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.saving import Typed, save, tell, two_edits
 from apps.web.routes.form import RouteEntry
@@ -92,7 +93,7 @@ def _two_edits(request: PageRequest, entry: RouteEntry, typed: Typed) -> HttpRes
 def _page(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
     own = request.actor.account.pk
     offered = pools(request.actor).prefetch_related(None).filter(protocol="http")[:OFFERED_POOLS]
-    names = [pool.name if pool.account_id == own else f"{pool.account.name}/{pool.name}" for pool in offered]
+    names = [reference(pool, own) for pool in offered]
     return {"entry": entry, "form": entry.head, "row": entry.row, "pool_names": names}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from apps.accounts.actors import Actor
 from apps.definitions.models import Route
 from apps.definitions.selectors import load_balancers
+from apps.definitions.shapes.base.writing import reference
 from apps.observe.selectors import pool_numbers, route_numbers
 from apps.rollouts.selectors import sync_statuses
 from apps.web.kit.figures import Figures, figures_of
@@ -115,10 +116,10 @@ def _shares(route: Route, pools: dict[int, Any]) -> tuple[Share, ...]:
         percent = f"{100 * share.weight / total:.3g} %"
         health, message = (seen.health, seen.message) if seen else ("unknown", "")
         pool = share.pool
-        reference = pool.name if pool.account_id == route.account_id else f"{pool.account.name}/{pool.name}"
         figures = figures_of(seen.numbers if seen else None)
         button = _button(share.weight, [each.weight for each in rows if each is not share])
-        found.append(Share(pool, share.weight, percent, health, message, reference, figures, button))
+        named = reference(pool, route.account_id)
+        found.append(Share(pool, share.weight, percent, health, message, named, figures, button))
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.selectors import records as visible_records
 from apps.definitions.selectors import zones as visible_zones
+from apps.definitions.shapes.base.writing import reference
 from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
 from apps.web.kit.field_errors import attach_errors
@@ -104,7 +105,7 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
             kind="Record",
             row=stored,
             name=form.cleaned_data.get("/name") or _slug(form.cleaned_data, zone),
-            spec=form.spec() | {"zone": _reference(owner_id, zone)},
+            spec=form.spec() | {"zone": reference(zone, owner_id)},
             version=version_sent(request) if stored else None,
         )
         if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
@@ -112,11 +113,6 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
             return redirect("web:zone", zone.pk)
     context = {"form": form, "stored": stored, "zone": zone, "version": version_shown(request, stored)}
     return show(request, "pages/zones/record_form.html", context, status=422 if form.is_bound else 200)
-
-
-def _reference(owner_id: int, zone: Zone) -> str:
-    """How the account that owns the record names the zone."""
-    return zone.name if zone.account_id == owner_id else f"{zone.account.name}/{zone.name}"
 
 
 def _slug(found: dict[str, Any], zone: Zone) -> str:

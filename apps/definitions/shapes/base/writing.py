@@ -43,9 +43,13 @@ def _one(field: Field, value: Any, owner: int | None) -> Any:
             return {each.name: value[each.name] for each in fields_of(field.child) if each.name in value}
         return write(field.child, value, owner)
     if hasattr(value, "pk"):  # a row, where documents have its name
-        foreign = field.grammar and field.grammar.with_account and value.account_id != owner
-        return f"{value.account.name}/{value.name}" if foreign else value.name
+        return reference(value, owner) if field.grammar and field.grammar.with_account else value.name
     return field.grammar.write(value) if field.grammar else value
+
+
+def reference(row: Any, owner: int | None) -> str:
+    """How an account (its id) names an object: `acme/shop` where it belongs to another one."""
+    return str(row.name) if row.account_id == owner else f"{row.account.name}/{row.name}"
 
 
 def settled(shape: type[Shape], stored: Document, said: Document) -> Document:
