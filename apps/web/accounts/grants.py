@@ -23,7 +23,7 @@ from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.sharing import tagged
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import Typed, confirmed, deleted, save_or_attach_errors, tell
+from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell
 
 PER_PAGE = 100
 SHOWN = 50
@@ -184,9 +184,7 @@ def _typed(form: GrantForm, stored: Grant | None) -> Typed:
 def delete(request: PageRequest, name: str) -> HttpResponse:
     """Take a grant away that no route needs, once its name was typed."""
     row = _one(request, name)
-    if not confirmed(request, row.name):
-        return redirect("web:grant", name)
-    gone = deleted(request, "Grant", row, f"Grant {row.name} is deleted.")
+    gone = deleted_by_name(request, "Grant", row, f"Grant {row.name} is deleted.")
     return redirect("web:grants") if gone else redirect("web:grant", name)
 
 

@@ -18,7 +18,7 @@ from apps.stacks.cloud import health
 from apps.stacks.models import StackRun
 from apps.stacks.selectors import StackState
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import confirmed, deleted
+from apps.web.kit.saving import confirmed, deleted_by_name
 from apps.web.kit.worst_first import by_word
 
 RUNS_SHOWN, REVISIONS_SHOWN, STATES_SHOWN, EVENTS_SHOWN = 20, 20, 20, 200
@@ -213,9 +213,9 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, "delete of stacks")
     request.actor.may_write()
     stack = selectors.stack_state(request.actor, pk).stack
-    if not confirmed(request, stack.name):
-        return redirect("web:stack", pk)
-    gone = deleted(request, "Stack", stack, f"Stack {stack.name} is deleted; its history stays in the audit log.")
+    gone = deleted_by_name(
+        request, "Stack", stack, f"Stack {stack.name} is deleted; its history stays in the audit log."
+    )
     return redirect("web:stacks") if gone else redirect("web:stack", pk)
 
 

@@ -17,7 +17,7 @@ from apps.definitions.shapes.clouds.static_ip import KINDS
 from apps.fleet import selectors as topology
 from apps.observe.show.address_locations import address_locations
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import confirmed, deleted
+from apps.web.kit.saving import deleted, deleted_by_name
 
 SHOWN = 500
 # What a node says of an address → state and word of components/status.html.
@@ -115,9 +115,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, "static IPs")
     request.actor.may_write()
     row = only(topology.static_ips(request.actor), pk)
-    if not confirmed(request, row.name, "release it"):
-        return redirect("web:static-ip", pk)
-    gone = deleted(request, "StaticIP", row, f"{row.name} is released.")
+    gone = deleted_by_name(request, "StaticIP", row, f"{row.name} is released.", "release it")
     return redirect("web:static-ips") if gone else redirect("web:static-ip", pk)
 
 

@@ -13,7 +13,7 @@ from apps.definitions.selectors import only
 from apps.fleet import selectors as topology
 from apps.web.kit.object_forms import ObjectForm, Way, edit_object
 from apps.web.kit.pages import PageRequest, operators_only, page
-from apps.web.kit.saving import confirmed, deleted
+from apps.web.kit.saving import deleted_by_name
 from apps.web.kit.shape_forms import Group
 
 
@@ -98,6 +98,5 @@ def delete_node(request: PageRequest, pk: int) -> HttpResponse:
 
 def _delete(request: PageRequest, kind: str, row: Any) -> HttpResponse:
     request.actor.may_write()
-    if confirmed(request, row.name):
-        deleted(request, kind, row, f"{kind} {row.name} is deleted.")
+    deleted_by_name(request, kind, row, f"{kind} {row.name} is deleted.")
     return redirect("web:fleets")

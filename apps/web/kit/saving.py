@@ -128,6 +128,11 @@ def deleted(request: PageRequest, kind: str, row: Any, done: str) -> bool:
     return True
 
 
+def deleted_by_name(request: PageRequest, kind: str, row: Any, done: str, purpose: str = "delete it") -> bool:
+    """The same, once somebody typed its name."""
+    return confirmed(request, row.name, purpose) and deleted(request, kind, row, done)
+
+
 def tell(request: PageRequest, typed: Typed, saved: Any, done: str) -> None:
     """Say on the next page that it is `done`, or that there was nothing to do."""
     if typed.row is not None and saved.version == typed.row.version:

@@ -20,7 +20,7 @@ from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.rollouts.selectors import conditions_of
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import Typed, confirmed, deleted, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_fields import form_field
 
 PER_PAGE = 100
@@ -146,7 +146,5 @@ def _typed(request: PageRequest, form: CertificateForm, stored: Certificate | No
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a certificate that no listener uses, once its name was typed."""
     stored = selectors.only(selectors.certificates(request.actor), pk)
-    if not confirmed(request, stored.name):
-        return redirect("web:certificates")
-    deleted(request, "Certificate", stored, f"Certificate {stored.name} is deleted.")
+    deleted_by_name(request, "Certificate", stored, f"Certificate {stored.name} is deleted.")
     return redirect("web:certificates")

@@ -23,7 +23,7 @@ from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet import selectors as topology
 from apps.web.kit.object_forms import ObjectForm, Way, edit_object, show_form
 from apps.web.kit.pages import PageRequest, operators_only, page
-from apps.web.kit.saving import Typed, confirmed, deleted, save_form, save_or_attach_errors, tell
+from apps.web.kit.saving import Typed, confirmed, deleted_by_name, save_form, save_or_attach_errors, tell
 from apps.web.kit.shape_fields import LINES, words
 from apps.web.kit.shape_forms import DocumentForm, Group
 
@@ -131,9 +131,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, NOUN)
     request.actor.may_write()
     row = only(load_balancers(request.actor), pk)
-    if not confirmed(request, row.name):
-        return redirect("web:load-balancer", pk)
-    gone = deleted(request, "LoadBalancer", row, f"Load balancer {row.name} is deleted.")
+    gone = deleted_by_name(request, "LoadBalancer", row, f"Load balancer {row.name} is deleted.")
     return redirect("web:load-balancers") if gone else redirect("web:load-balancer", pk)
 
 

@@ -19,7 +19,7 @@ from apps.definitions.selectors import network_lists, only
 from apps.definitions.services import ban_network, lift_ban
 from apps.definitions.shapes.base.words import instant_text, read_instant
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import confirmed, deleted, save_form, version_shown
+from apps.web.kit.saving import deleted_by_name, save_form, version_shown
 from apps.web.policies.list_form import ENTRIES, NetworkListForm
 
 SHOWN = 200
@@ -135,7 +135,5 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a list that no policy and no route names any more, once its name was typed."""
     request.actor.may_write()
     row = only(network_lists(request.actor), pk)
-    if not confirmed(request, row.name):
-        return redirect("web:network-list", pk)
-    gone = deleted(request, "NetworkList", row, f"List {row.name} is deleted.")
+    gone = deleted_by_name(request, "NetworkList", row, f"List {row.name} is deleted.")
     return redirect("web:network-lists") if gone else redirect("web:network-list", pk)

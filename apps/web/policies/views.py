@@ -17,7 +17,7 @@ from apps.definitions.selectors import only, policies, routes
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import confirmed, deleted, save_form, version_shown
+from apps.web.kit.saving import deleted_by_name, save_form, version_shown
 from apps.web.policies.form import PolicyForm
 
 SHOWN = 200
@@ -81,7 +81,5 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a policy that no route names any more, once its name was typed."""
     request.actor.may_write()
     row = only(policies(request.actor), pk)
-    if not confirmed(request, row.name):
-        return redirect("web:policy", pk)
-    gone = deleted(request, "Policy", row, f"Policy {row.name} is deleted.")
+    gone = deleted_by_name(request, "Policy", row, f"Policy {row.name} is deleted.")
     return redirect("web:policies") if gone else redirect("web:policy", pk)

@@ -18,7 +18,7 @@ from apps.definitions.selectors import zones as visible_zones
 from apps.dns import selectors, services
 from apps.dns.selectors import RecordState, ZoneState
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import confirmed, deleted
+from apps.web.kit.saving import deleted, deleted_by_name
 from apps.web.kit.worst_first import by_word
 
 SHOWN = 500
@@ -133,9 +133,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, "delete of zones")
     request.actor.may_write()
     zone = only(visible_zones(request.actor), pk)
-    if not confirmed(request, zone.name):
-        return redirect("web:zone", pk)
-    gone = deleted(request, "Zone", zone, f"Zone {zone.domain} is no longer managed here.")
+    gone = deleted_by_name(request, "Zone", zone, f"Zone {zone.domain} is no longer managed here.")
     return redirect("web:zones") if gone else redirect("web:zone", pk)
 
 
