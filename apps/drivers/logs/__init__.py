@@ -1,0 +1,1 @@
+"""OBSERVE: where the lines of requests are kept and searched."""

@@ -1,0 +1,229 @@
+"""The border of the log store: what every store of request lines promises.
+
+Two implementations stand behind it, chosen by URL in `registry.py`: Parquet files searched by DuckDB (`parquet.py`)
+and an honest fake in memory (`memory.py`). `tests/conformance/` runs one suite against both. Every call names the
+account as a number of its own; no filter and no SQL can name another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Protocol
+
+Kind = Literal["request", "connection"]
+ExportFormat = Literal["parquet", "jsonl.gz"]
+
+# What a search may name, by how it is compared.
+TEXT_FIELDS = (
+    "id", "parent_id", "kind", "node", "fleet", "load_balancer", "listener", "route", "pool", "server", "region",
+    "home_region", "why", "decided_by", "termination", "tls", "cipher", "method", "host", "path", "query", "test_run",
+)  # fmt: skip
+NUMBER_FIELDS = (
+    "status", "queue_ms", "connect_ms", "response_ms", "total_ms", "request_ms", "bytes_in", "bytes_out",
+)  # fmt: skip
+ADDRESS_FIELDS = ("client",)
+FACET_FIELDS = (
+    "status", "load_balancer", "listener", "route", "pool", "server", "node", "region", "home_region", "why",
+    "decided_by", "method", "host", "path", "client", "termination", "tls", "kind", "test_run",
+)  # fmt: skip
+# The bars of a histogram, lowest first; `none` are connections and requests that got no answer.
+STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "none")
+
+
+class LogStoreError(Exception):
+    """The store did not do what it was asked; `message` is a sentence for whoever asked."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Unavailable(LogStoreError):
+    """The store cannot be reached or written now: try again, nothing was acknowledged."""
+
+
+class Busy(LogStoreError):
+    """Too many questions at once, of this account or of all: ask again in a moment."""
+
+
+class TooLarge(LogStoreError):
+    """The question met its ceiling of time, memory or rows; `message` says which and what to do."""
+
+
+class Rejected(LogStoreError):
+    """The question is not one that this store answers (SQL that is no SELECT, a field that is unknown)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One request, or one connection of a listener that knows no requests, with names instead of identifiers.
+
+    Times are milliseconds and None where the request never got that far. `why` is empty when it was served as usual,
+    else a word of the glossary; `decided_by` names the policy, list or limit that decided. `id` starts with the
+    milliseconds of its time (UUIDv7), so that a search by id knows the hour.
+    """
+
+    time: datetime
+    id: str
+    node: str
+    fleet: str
+    account: int
+    load_balancer: str
+    listener: str
+    kind: Kind = "request"
+    parent_id: str = ""
+    route: str = ""
+    pool: str = ""
+    server: str = ""
+    region: str = ""
+    home_region: str = ""
+    why: str = ""
+    decided_by: str = ""
+    status: int | None = None
+    termination: str = ""
+    queue_ms: int | None = None
+    connect_ms: int | None = None
+    response_ms: int | None = None
+    total_ms: int | None = None
+    request_ms: int | None = None
+    bytes_in: int = 0
+    bytes_out: int = 0
+    tls: str = ""
+    cipher: str = ""
+    client: str = ""
+    method: str = ""
+    host: str = ""
+    path: str = ""
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    test_run: str = ""
+
+
+class Comparison(StrEnum):
+    """How a condition compares; `starts` and `contains` are for text, `within` for addresses."""
+
+    IS = "is"
+    BELOW = "below"
+    AT_MOST = "at most"
+    ABOVE = "above"
+    AT_LEAST = "at least"
+    STARTS = "starts"
+    CONTAINS = "contains"
+    WITHIN = "within"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One word of a filter: the field, how it is compared, and with which values (any of them fits).
+
+    The field `""` is free text: it fits when host, path, query, id, route, server or a header contains it, in any case.
+    A number that a line does not have fits nothing, and so it fits what is negated.
+    """
+
+    field: str
+    comparison: Comparison
+    values: tuple[str | int, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for: from `start` until before `end` (UTC), where all of the conditions hold."""
+
+    start: datetime
+    end: datetime
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Records, newest first; `cursor` continues with older ones and is empty at the end."""
+
+    records: tuple[Record, ...]
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """How many lines of each status class are from `start` until one step later."""
+
+    start: datetime
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """All bins of the window, the empty ones too; `step_seconds` is how long each of them is."""
+
+    step_seconds: int
+    bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """The most frequent values of a field, each with its number of lines, the most frequent first."""
+
+    field: str
+    values: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlAnswer:
+    """Rows of an SQL question as plain values of JSON; `truncated` when there were more than the ceiling of rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an account has in the store; `oldest` is the start of its oldest hour, None when it has nothing."""
+
+    lines: int
+    bytes: int
+    oldest: datetime | None
+
+
+class LogStore(Protocol):
+    """Lines of many accounts. Every call may raise LogStoreError; none blocks longer than its ceiling of time."""
+
+    def store(self, batch_id: str, records: Sequence[Record]) -> int:
+        """Keep a batch and return how many lines are new: 0 when the batch is stored already.
+
+        When this returns, the lines survive a crash of the machine. Records may belong to several accounts and hours.
+        """
+
+    def search(self, account: int, query: Query, *, limit: int, cursor: str = "") -> Page:
+        """The newest records that fit, from `cursor` on."""
+
+    def histogram(self, account: int, query: Query, *, bins: int) -> Histogram:
+        """Counts over time by status class, in about so many bins."""
+
+    def facets(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
+        """The most frequent values of each field, among what fits."""
+
+    def one(self, account: int, record_id: str) -> Record | None:
+        """The record of this id, None when this account has none."""
+
+    def sql(self, account: int, text: str, *, start: datetime, end: datetime) -> SqlAnswer:
+        """The answer to one SELECT over the table `requests`: the account's lines of the window, nothing else."""
+
+    def export(self, account: int, query: Query, target: Path, kind: ExportFormat) -> int:
+        """Write what fits into a new file, oldest first, and return how many lines it has."""
+
+    def usage(self, account: int) -> Usage:
+        """How much the account has stored."""
+
+    def accounts(self) -> tuple[int, ...]:
+        """Everybody who has lines here."""
+
+    def delete(self, account: int, before: datetime | None = None) -> int:
+        """Delete the account's lines of whole hours that ended before this, or all; return how many lines went."""
+
+    def tidy(self, now: datetime) -> int:
+        """Make fewer, larger files of many small ones where that is due; return how many files went into others."""

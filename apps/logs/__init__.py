@@ -1,0 +1,1 @@
+"""OBSERVE: one line per request, collected from nodes, kept by account, and searched."""
