@@ -28,7 +28,12 @@ from tests.suite_report import Run, report
 
 ROOT = Path(__file__).resolve().parents[1]
 LEDGERS = ROOT / "var" / "suite"
-WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS") or str(len(os.sched_getaffinity(0)))
+CORES = len(os.sched_getaffinity(0))
+WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS") or str(CORES)
+# Tests beside processes wait half of their time: one more file than there are cores keeps those busy.
+FILES_AT_ONCE = os.environ.get("SPILLWAY_TEST_WORKERS") or str(CORES + 1)
+# In random order: by its number of tests, the file that takes longest, which has one, would begin last.
+WHOLE_FILES = ("loadfile", "--no-loadscope-reorder")
 PURE = ("tests/pure", "tests/golden", "tests/architecture")
 COMPUTING = (*PURE, "tests/apps", "tests/interfaces", "tests/hostile", "tests/permissions")
 ATTACKS = ("requests", "poison", "machines")
@@ -46,7 +51,7 @@ class Phase:
     folders: Sequence[str]
     marks: str
     workers: str = WORKERS
-    dealt: str = "worksteal"
+    dealt: Sequence[str] = ("worksteal",)
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, suite: str, extra: Sequence[str]) -> Run:
@@ -56,7 +61,7 @@ class Phase:
         ledger.unlink(missing_ok=True)
         folders = () if any(Path(word.partition("::")[0]).exists() for word in extra) else self.folders
         command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.ledger", "--ledger", str(ledger)]
-        command += ["-n", self.workers, "--dist", self.dealt, "-m", self.marks, *folders, *extra]
+        command += ["-n", self.workers, "--dist", *self.dealt, "-m", self.marks, *folders, *extra]
         begun = time.monotonic()
         code = _run(command, os.environ | {**KEEP_BYTECODE, **self.environment})
         return Run(self.name, SUCCEEDED if code == NONE_FOUND else code, time.monotonic() - begun, ledger)
@@ -93,7 +98,7 @@ def changed(on: Engines) -> list[Phase]:
         Phase("computing", COMPUTING, rest, environment=on.postgresql),
         Phase("both engines", COMPUTING, f"both_engines and {rest}", environment=on.sqlite),
         # Whole files: what a module has started is started once.
-        Phase("processes", PROCESSES, "processes and not exhaustive", dealt="loadfile", environment=on.postgresql),
+        Phase("processes", PROCESSES, "processes and not exhaustive", FILES_AT_ONCE, WHOLE_FILES, on.postgresql),
     ]
 
 

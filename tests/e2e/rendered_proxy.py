@@ -46,6 +46,15 @@ class RenderedProxy:
     ports: Mapping[str, int]
     process: subprocess.Popen[bytes]
 
+    def wait_for_start(self) -> None:
+        """Wait until each port takes connections and the Runtime API answers; its socket is there before it listens."""
+        until, waiting = time.monotonic() + PATIENCE_S, set(self.ports.values())
+        while waiting or not self._worker():
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise AssertionError((self.directory / "log").read_text())
+            waiting = {port for port in waiting if not _takes_connections(port)}
+            time.sleep(0.02)
+
     def reload(self) -> None:
         """Have a new worker, which answers on the sockets of the old one."""
         before, until = self._worker(), time.monotonic() + PATIENCE_S
@@ -153,8 +162,9 @@ def running(bundle: Bundle, directory: Path, connections: int = 0) -> Iterator[R
             command_line(directory, "-W", "-S", f"{directory}/master.sock", "-db"), stdout=log, stderr=log
         )
     try:
-        _wait(directory, ports, process)
-        yield RenderedProxy(directory, ports, process)
+        proxy = RenderedProxy(directory, ports, process)
+        proxy.wait_for_start()
+        yield proxy
     finally:
         process.terminate()
         try:
@@ -164,21 +174,12 @@ def running(bundle: Bundle, directory: Path, connections: int = 0) -> Iterator[R
             process.wait(10)
 
 
-def _wait(directory: Path, ports: Mapping[str, int], process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    waiting = set(ports.values())
-    while waiting:
-        if process.poll() is not None or time.monotonic() > until:
-            raise AssertionError((directory / "log").read_text())
-        port = next(iter(waiting))
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            waiting.discard(port)
-        except OSError:
-            time.sleep(0.02)
-    # HAProxy binds it under another name and gives it its own last.
-    while not (directory / "worker.sock").exists() and time.monotonic() < until:
-        time.sleep(0.02)
+def _takes_connections(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 class _Echo(BaseHTTPRequestHandler):
