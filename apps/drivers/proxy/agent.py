@@ -8,9 +8,10 @@ import http.client
 import json
 import socket
 import ssl
+import zlib
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from apps.compiler.bundle import MANIFEST, Bundle
 from apps.compiler.model.operations import (
@@ -23,8 +24,11 @@ from apps.compiler.model.operations import (
     UpdateCertificateList,
 )
 from apps.drivers.proxy.contract import (
+    LONGEST_LOG_WAIT_S,
     CounterReading,
     CounterRow,
+    LogSegment,
+    LogSegments,
     NodeState,
     NodeTarget,
     ProxyError,
@@ -45,6 +49,9 @@ LOADS = 4
 SENT_WHOLE = (ReplaceMap, SetCertificate, UpdateCertificateList)
 CERTIFICATE_SECONDS = 0.02
 MEGABYTE_SECONDS = 0.5
+OK, NOT_FOUND, MISSING = 200, 404, 428
+# A segment has 1 MiB of lines (apps/agent/log/segments.py), and one line more than that.
+LARGEST_SEGMENT = 4 * 1024 * 1024
 
 
 class AgentDriver:
@@ -109,24 +116,86 @@ class AgentDriver:
                 in_use=answer.get("in_use", {}),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Unreachable(f"{self._target.name}: the agent's answer cannot be read ({error}).") from error
+            raise self._unreadable(error) from error
+
+    def log_segments(self, wait_s: float = 0.0) -> LogSegments:
+        """GET /v1/log/segments; a node whose agent is older than this call writes no lines."""
+        wait = min(max(wait_s, 0.0), LONGEST_LOG_WAIT_S)
+        status, content = self._ask("GET", f"/v1/log/segments?wait={wait:.1f}", None, READ_SECONDS + wait)
+        if status == NOT_FOUND:
+            return LogSegments(off=f"The agent of {self._target.name} is too old to keep request lines.")
+        answer = self._read(status, content, "/v1/log/segments")
+        try:
+            return LogSegments(
+                tuple(LogSegment(str(e["id"]), int(e["lines"]), int(e["bytes"])) for e in answer["segments"]),
+                int(answer["dropped"]),
+                float(answer["oldest"]),
+                str(answer.get("off", "")),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._unreadable(error) from error
+
+    def read_log_segment(self, segment_id: str) -> bytes:
+        """GET /v1/log/segments/<id>; what no node of ours would send is refused, however it is compressed."""
+        path = _segment_path(segment_id)
+        status, content = self._ask("GET", path, None, READ_SECONDS * 2)
+        if status == NOT_FOUND:
+            return b""
+        if status != OK:
+            self._read(status, content, path)
+        packed = zlib.decompressobj()
+        try:
+            lines = packed.decompress(content, LARGEST_SEGMENT)
+        except zlib.error as error:
+            raise self._unreadable(error) from error
+        if not packed.eof:
+            raise self._unreadable(f"segment {segment_id} is cut off or larger than {LARGEST_SEGMENT} bytes")
+        return lines
+
+    def acknowledge_log_segment(self, segment_id: str) -> None:
+        """DELETE /v1/log/segments/<id>."""
+        path = _segment_path(segment_id)
+        status, content = self._ask("DELETE", path, None, READ_SECONDS)
+        if status != NOT_FOUND:
+            self._read(status, content, path)
+
+    def _unreadable(self, why: object) -> Unreachable:
+        return Unreachable(f"{self._target.name}: the agent's answer cannot be read ({why}).")
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float) -> dict[str, Any]:
-        name = self._target.name
+        status, content = self._ask(method, path, body, timeout)
+        return self._read(status, content, path)
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float) -> tuple[int, bytes]:
+        """The status and the bytes of one answer."""
         try:
             connection = _connection(self._target, timeout)
             try:
                 content = None if body is None else json.dumps(body).encode()
                 connection.request(method, path, content, {"content-type": "application/json"})
                 response = connection.getresponse()
-                status, answer = response.status, json.loads(response.read())
+                return response.status, response.read()
             finally:
                 connection.close()
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise Unreachable(f"{name} does not answer at {self._target.url}: {error}.") from error
-        if status in (200, 428):
+            raise self._silent(error) from error
+
+    def _read(self, status: int, content: bytes, path: str) -> dict[str, Any]:
+        """The JSON of an answer that is none of an error."""
+        try:
+            answer = json.loads(content)
+        except ValueError as error:
+            raise self._silent(error) from error
+        if status in (OK, MISSING):
             return dict(answer)
-        raise _failure(name, status, answer, "runtime" if path == "/v1/runtime" else "validate")
+        raise _failure(self._target.name, status, answer, "runtime" if path == "/v1/runtime" else "validate")
+
+    def _silent(self, error: Exception) -> Unreachable:
+        return Unreachable(f"{self._target.name} does not answer at {self._target.url}: {error}.")
+
+
+def _segment_path(segment_id: str) -> str:
+    return f"/v1/log/segments/{quote(segment_id, safe='')}"
 
 
 def push_seconds(bundle: Bundle) -> float:

@@ -15,6 +15,7 @@ from apps.compiler.bundle import Bundle
 from apps.compiler.model.operations import Operation
 
 CHECKED = ("validate", "trial_run")
+LONGEST_LOG_WAIT_S = 5.0
 
 
 class ProxyError(Exception):
@@ -154,6 +155,30 @@ class CounterReading:
     in_use: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class LogSegment:
+    """A closed piece of a node's request log; `id` is the node's and is never used again, `size` is its compressed."""
+
+    id: str
+    lines: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogSegments:
+    """What waits on a node to be stored, oldest first.
+
+    `dropped` counts the lines that the node lost since its state directory was made: they came while nobody read, or
+    their segments went when there was no more room. `oldest_s` is the age of the oldest segment. `off` says in a
+    sentence why the node writes no lines; empty when it does.
+    """
+
+    segments: tuple[LogSegment, ...] = ()
+    dropped: int = 0
+    oldest_s: float = 0.0
+    off: str = ""
+
+
 class ProxyDriver(Protocol):
     """One node. Every call may raise `Unreachable`; none blocks longer than its timeout."""
 
@@ -183,3 +208,12 @@ class ProxyDriver(Protocol):
 
     def read_counters(self) -> CounterReading:
         """The node's counters now."""
+
+    def log_segments(self, wait_s: float = 0.0) -> LogSegments:
+        """The closed segments; when there is none, as soon as one is closed, at the latest after `wait_s` (0 to 5)."""
+
+    def read_log_segment(self, segment_id: str) -> bytes:
+        """The lines of a segment, each with its line feed; empty when the node has no such segment (any more)."""
+
+    def acknowledge_log_segment(self, segment_id: str) -> None:
+        """The segment is stored: the node forgets it. Nothing happens when it has none of this name."""

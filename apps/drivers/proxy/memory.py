@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -23,8 +24,11 @@ from apps.compiler.model.operations import (
 )
 from apps.drivers.proxy.contract import (
     CHECKED,
+    LONGEST_LOG_WAIT_S,
     CounterReading,
     CounterRow,
+    LogSegment,
+    LogSegments,
     NodeState,
     NodeTarget,
     ProxyError,
@@ -42,7 +46,7 @@ class MemoryNode:
     `unreachable` makes every call fail; `unavailable`, while it says why, keeps the node from taking any push;
     `refusal` is raised by the next pushes and operations, `refusal_for` says for each bundle what is raised; `rows`
     to `in_use` are what read_counters answers, `addresses` what it says of static IPs; writing to `files` is what a
-    stranger who edits them does.
+    stranger who edits them does. `log` are the segments that wait (id → lines), of `log_dropped` lines before them.
     """
 
     name: str
@@ -68,6 +72,9 @@ class MemoryNode:
     pushes: int = 0
     checks: int = 0
     operations: list[Operation] = field(default_factory=list)
+    log: dict[str, bytes] = field(default_factory=dict)
+    log_dropped: int = 0
+    log_off: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def state(self) -> NodeState:
@@ -182,6 +189,32 @@ class MemoryDriver:
                 distances_ms=self._node.distances_ms,
                 in_use=self._node.in_use,
             )
+
+    def log_segments(self, wait_s: float = 0.0) -> LogSegments:
+        """What waits; an empty log is waited for as a real node does."""
+        until = time.monotonic() + min(wait_s, LONGEST_LOG_WAIT_S)
+        while True:
+            with self._node.lock:
+                self._reach()
+                found = tuple(
+                    LogSegment(name, lines.count(b"\n"), len(zlib.compress(lines, 1)))
+                    for name, lines in self._node.log.items()
+                )
+                if found or time.monotonic() >= until:
+                    return LogSegments(found, self._node.log_dropped, 0.0, self._node.log_off)
+            time.sleep(0.01)
+
+    def read_log_segment(self, segment_id: str) -> bytes:
+        """The lines of a segment."""
+        with self._node.lock:
+            self._reach()
+            return self._node.log.get(segment_id, b"")
+
+    def acknowledge_log_segment(self, segment_id: str) -> None:
+        """The segment goes."""
+        with self._node.lock:
+            self._reach()
+            self._node.log.pop(segment_id, None)
 
     def _reach(self) -> None:
         if self._node.unreachable:
