@@ -23,6 +23,9 @@ WORDS = {
 
 MOST_REQUESTS = 1_000_000
 MOST_IN_FLIGHT = 100_000
+# HAProxy counts bytes of a window in 32 bits: twice what ten seconds of this are.
+LEAST_BYTES = 1_000
+MOST_BYTES = 200_000_000
 BOUNDLESS = 1_000_000_000
 IPV4_PREFIX = 32
 IPV6_PREFIX = 64
@@ -54,7 +57,17 @@ def key_name(value: object) -> str:
 
 def is_limit(said: ClientLimit | None) -> bool:
     """Whether anything is limited."""
-    return said is not None and (said.requests is not None or said.in_flight is not None)
+    return said is not None and (said.requests is not None or is_held(said))
+
+
+def has_bytes(said: ClientLimit) -> bool:
+    """Whether bytes are limited, in either direction."""
+    return said.bytes_out is not None or said.bytes_in is not None
+
+
+def is_held(said: ClientLimit) -> bool:
+    """Whether it limits what HAProxy counts only while a request holds a counter."""
+    return said.in_flight is not None or has_bytes(said)
 
 
 def per_of(said: ClientLimit) -> str:
@@ -76,6 +89,13 @@ def numbers_of(said: ClientLimit) -> Numbers:
     return Numbers(long, min(said.burst or short_bound(requests), long), 1)
 
 
+def bytes_of(said: ClientLimit) -> tuple[int | None, int | None]:
+    """Most bytes to a client and from it, each over the whole window."""
+    windows = LONG_WINDOW_S if per_of(said) == SECOND else 1
+    out, into = (None if each is None else each * windows for each in (said.bytes_out, said.bytes_in))
+    return out, into
+
+
 def clients_of(said: ClientLimit) -> int:
     """How many clients are counted at once."""
     return said.clients or CLIENTS
@@ -83,7 +103,7 @@ def clients_of(said: ClientLimit) -> int:
 
 def memory_bytes(said: ClientLimit, nodes: int) -> int:
     """What the counts take on each node when that many clients come at once over all of the region's nodes."""
-    return clients_of(said) * max(1, nodes) * ENTRY_BYTES
+    return clients_of(said) * max(1, nodes) * ENTRY_BYTES * (2 if is_held(said) else 1)
 
 
 def ban_of(said: ClientLimit) -> tuple[int, int] | None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import http.client
+import re
+import socket
+import socketserver
+import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +17,7 @@ import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.policy import ClientLimit, HeaderChanges, Rules
+from apps.compiler.model.shared import WeightedPool
 from apps.compiler.policies import rule_set
 from tests.e2e.rendered_proxy import Answer, RenderedProxy, echo_servers, running
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
@@ -20,6 +26,7 @@ pytestmark = pytest.mark.e2e
 
 # A minute's limit does not depend on how busy the machine is; 127.0.0.0/8 is where the tests ask from.
 FEW = ClientLimit(requests=3, per="minute")
+HELD = "st_clients_held_minute"
 CASES = {
     "address": FEW,
     "wider": replace(FEW, requests=4, ipv4_prefix=24),
@@ -35,6 +42,12 @@ CASES = {
     "burst": ClientLimit(requests=2, burst=2),
     "banned": replace(FEW, ban_after=2, ban_within_s=10, ban_for_s=10),
     "banned-later": replace(FEW, ban_after=1000, ban_within_s=10, ban_for_s=10),
+    "bytes-out": ClientLimit(bytes_out=3000, per="minute"),
+    "bytes-in": ClientLimit(bytes_in=3000, per="minute"),
+    "bytes-logged": ClientLimit(bytes_out=3000, per="minute", log_only=True),
+    "bytes-exempt": ClientLimit(bytes_out=3000, per="minute", exempt=("127.0.0.0/8",)),
+    "bytes-by-key": ClientLimit(bytes_out=3000, per="minute", key="header", key_name="X-Api-Key"),
+    "bytes-and-all": ClientLimit(requests=10, in_flight=10, bytes_out=3000, bytes_in=100_000, per="minute"),
     "says-nothing": ClientLimit(exempt=("192.0.2.0/24",)),
 }
 
@@ -48,11 +61,14 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
     routes = [route(number, hostname=host, rule_set=sets[name].id) for number, (name, host) in enumerate(hosts, 2)]
     below = route(500, hostname="by-hostname.example", path="/below", rule_set=sets["by-hostname"].id)
     other = route(600, hostname="other.example", account="other", rule_set=sets["address"].id)
-    served = replace(front(route(1, hostname="plain.example"), *routes, below, other), rule_sets=tuple(sets.values()))
+    slow = (WeightedPool("pool-2", 100),)
+    long = route(700, hostname="bytes-trickle.example", rule_set=sets["bytes-out"].id, pools=slow)
+    all_routes = (route(1, hostname="plain.example"), *routes, below, other, long)
+    served = replace(front(*all_routes), rule_sets=tuple(sets.values()))
     directory: Path = tmp_path_factory.mktemp("limits")
-    with echo_servers(1) as ports:
+    with echo_servers(1) as ports, trickling_server() as trickling:
         servers = (server(1, address="127.0.0.1", port=ports[0]),)
-        pools = (pool(1, servers=servers),)
+        pools = (pool(1, servers=servers), pool(2, servers=(server(2, address="127.0.0.1", port=trickling),)))
         compilation = compile_snapshot(snapshot(served, pools=pools, local_development=True))
         assert compilation.left_out == ()
         with running(compilation.output, directory) as found:
@@ -61,8 +77,28 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
 
 @pytest.fixture(autouse=True)
 def _nobody_has_asked(proxy: RenderedProxy) -> None:
-    for table in ("st_clients_minute", "st_clients_second", "st_over_10", "st_banned_10"):
+    for table in ("st_clients_minute", "st_clients_second", HELD, "st_over_10", "st_banned_10"):
         proxy.command(f"clear table {table}")
+
+
+@contextmanager
+def trickling_server() -> Iterator[int]:
+    """Sends 100 bytes of its answer every hundredth of a second."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                self.request.recv(65536)
+                self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+                while True:
+                    self.request.sendall(b"x" * 100)
+                    time.sleep(0.01)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
 
 
 def ask(
@@ -167,6 +203,54 @@ def test_a_burst_bounds_each_second(proxy: RenderedProxy) -> None:
     found = statuses(proxy, "burst", 4)
     if time.monotonic() - started < 0.5:  # else the machine was too busy to ask four times in one second
         assert found == [200, 200, 429, 429]
+
+
+def much(proxy: RenderedProxy, name: str, **headers: str) -> Answer:
+    """A request and an answer of more than 2000 bytes each; the answer is counted when this returns."""
+    before = counted(proxy)
+    answer = ask(proxy, name, headers={"X-Pad": "x" * 2000, **headers})
+    if answer.status == 200 and not name.startswith("bytes-exempt") and "x-client-limit" not in answer.body:
+        proxy.until(lambda: counted(proxy) > before + 2000, "its bytes are counted")
+    return answer
+
+
+def counted(proxy: RenderedProxy) -> int:
+    """Bytes of answers to all clients."""
+    return sum(map(int, re.findall(r"bytes_out_rate\(60000\)=([0-9]+)", proxy.command(f"show table {HELD}"))))
+
+
+@pytest.mark.parametrize("name", ["bytes-out", "bytes-in", "bytes-and-all"])
+def test_the_answer_that_goes_over_is_whole_and_the_next_is_429(proxy: RenderedProxy, name: str) -> None:
+    assert [much(proxy, name).status for _ in range(2)] == [200, 200]
+    refused = ask(proxy, name)
+    assert refused.status == 429
+    # More than half as much again as may be: so of the minute a third has to pass.
+    assert 60 / 5 < int(refused.headers["retry-after"]) < 60 / 2
+    assert counted(proxy) < 7000, "what is refused is not counted"
+    proxy.command(f"clear table {HELD}")
+    assert ask(proxy, name).status == 200
+
+
+def test_bytes_count_for_who_got_them(proxy: RenderedProxy) -> None:
+    assert [much(proxy, "bytes-out").status for _ in range(3)] == [200, 200, 429]
+    assert ask(proxy, "bytes-out", source="127.0.0.2").status == 200
+    assert [much(proxy, "bytes-by-key", **{"X-Api-Key": "one"}).status for _ in range(3)] == [200, 200, 429]
+    assert much(proxy, "bytes-by-key", **{"X-Api-Key": "two"}).status == 200
+    assert [much(proxy, "bytes-exempt").status for _ in range(4)] == [200] * 4
+
+
+def test_bytes_beyond_a_limit_that_only_logs_reach_the_client(proxy: RenderedProxy) -> None:
+    found = [much(proxy, "bytes-logged", **{"X-Client-Limit": "forged"}).json["headers"] for _ in range(4)]
+    assert [each.get("x-client-limit") for each in found if isinstance(each, dict)] == [None] * 2 + [["exceeded"]] * 2
+
+
+@pytest.mark.slow(reason="HAProxy adds what is under way every five seconds")
+def test_a_long_answer_counts_while_it_is_sent(proxy: RenderedProxy) -> None:
+    with socket.create_connection(("127.0.0.1", proxy.ports["lst-1"]), timeout=60) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: bytes-trickle.example\r\n\r\n")
+        proxy.until(lambda: counted(proxy) > 3000, "what was sent so far is counted")
+        assert ask(proxy, "bytes-out.two", headers={"X-Pad": "x"}).status == 429
+    proxy.until(lambda: "use=1" not in proxy.command(f"show table {HELD}"), "the request has ended")
 
 
 @pytest.mark.slow(reason="a tarpit holds a client for five seconds")

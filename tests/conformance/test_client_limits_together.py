@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from apps.compiler.model.policy import ClientLimit, Rules
-from apps.compiler.targets.haproxy.policies.client_in_flight import TABLE
-from tests.bench.client_limits import LIMIT, Result, measure
+from apps.compiler.targets.haproxy.policies.client_held import table
+from tests.bench.client_limits import LIMIT, Result, measure, measure_bytes
 from tests.e2e.overflow_env import Node, OverflowEnv, RegionSetup, regions, wait_until
 
 pytestmark = pytest.mark.e2e
@@ -31,6 +31,19 @@ def test_nodes_that_only_look_at_their_own_counts_admit_too_many() -> None:
     assert found.error > 10 * GOAL, found
 
 
+@pytest.mark.exhaustive
+def test_four_nodes_send_as_many_bytes_as_one_limit_says() -> None:
+    found = measure_bytes(10_000)
+    assert abs(found.error) <= GOAL, found
+
+
+@pytest.mark.exhaustive
+def test_nodes_that_only_look_at_their_own_bytes_send_too_many() -> None:
+    """The negative control: without the lines that add other nodes' bytes."""
+    found = measure_bytes(10_000, without=",add(txn.counted)")
+    assert found.error > 10 * GOAL, found
+
+
 @pytest.mark.slow(reason="sixteen requests, each known to the other nodes before the next")
 def test_four_nodes_bound_together_what_a_client_has_under_way() -> None:
     """Eight requests at once on four nodes; five may be under way, and there is room again when they have ended."""
@@ -48,7 +61,7 @@ PUBLISHED = re.compile(r"key=(\S+) .*gpt0=([0-9]+)")
 
 def agreed(env: OverflowEnv) -> bool:
     """Whether all nodes believe the same of what each of them has under way."""
-    tables = [node.command(f"show table {TABLE}") for node in env.nodes[0]]
+    tables = [node.command(f"show table {table('second')}") for node in env.nodes[0]]
     return len({frozenset(PUBLISHED.findall(table)) for table in tables}) == 1
 
 

@@ -64,7 +64,8 @@ def in_flight(value: int) -> Limit:
 class RegionSetup:
     """What the tests say of one region: its limit, how many nodes and servers it has.
 
-    Its servers answer after `delay_s`, or, with `held`, when all who ask together have been sent somewhere.
+    Its servers answer after `delay_s`, or, with `held`, when all who ask together have been sent somewhere. The others
+    answer with a body of `body_bytes`.
     """
 
     limit: Limit = NO_LIMIT
@@ -73,6 +74,7 @@ class RegionSetup:
     scaler: float = 1.0
     delay_s: float = 0.0
     held: bool = False
+    body_bytes: int = 0
 
 
 @dataclass
@@ -467,7 +469,9 @@ def _start_servers(stack: ExitStack, env: OverflowEnv, setups: tuple[RegionSetup
             marks = f"hdr x-region rgn-{number} hdr x-marks %[req.hdr_names]"
             lines += [f"frontend f{port}", f" bind 127.0.0.1:{port}"]
             lines.append(f" http-request return status 425 {marks} if {{ path /early }}")
-            lines.append(f" http-request return status 200 {marks}")
+            (root / f"body{port}").write_bytes(b"x" * setup.body_bytes)
+            body = f"content-type text/plain file {root}/body{port}" if setup.body_bytes else ""
+            lines.append(f" http-request return status 200 {body} {marks}")
     (root / "servers.cfg").write_text("\n".join(lines) + "\n")
     if any("frontend" in line for line in lines):
         program = shutil.which("haproxy") or "/usr/sbin/haproxy"

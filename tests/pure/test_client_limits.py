@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from apps.compiler.bundle import Bundle
-from apps.compiler.client_limits import ban_of, clients_of, is_limit, memory_bytes, numbers_of
+from apps.compiler.client_limits import ban_of, bytes_of, clients_of, is_limit, memory_bytes, numbers_of
 from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model.fleet import Region, RegionNode
 from apps.compiler.model.policy import ClientLimit, Rules
@@ -49,6 +50,31 @@ def test_a_rate_is_two_numbers_and_a_time_to_try_again(said: ClientLimit, long: 
     assert (found.long, found.short, found.retry_after_s) == (long, short, again)
 
 
+def test_bytes_are_counted_over_the_window_of_their_period() -> None:
+    assert bytes_of(ClientLimit(bytes_out=5_000)) == (50_000, None)
+    assert bytes_of(ClientLimit(bytes_out=5_000, bytes_in=7_000, per="minute")) == (5_000, 7_000)
+
+
+def test_what_a_request_must_hold_a_counter_for_is_stored_only_where_a_limit_counts_it() -> None:
+    def stored(*limits: ClientLimit) -> dict[str, str]:
+        config = compiled(*limits, nodes=2).output.files["haproxy.cfg"].decode()
+        return dict(re.findall(r"backend st_clients_held_(\w+) from http\n.* store (\S+)\n", config))
+
+    bytes_of_second = "bytes_out_rate(10s),bytes_in_rate(10s)"
+    assert stored(LIMIT) == {}
+    assert stored(ClientLimit(in_flight=5)) == {"second": "gpt0,conn_cur"}
+    assert stored(ClientLimit(bytes_out=5_000), LIMIT) == {"second": bytes_of_second}
+    assert stored(ClientLimit(bytes_in=5_000, in_flight=5), ClientLimit(bytes_in=5_000, per="minute")) == {
+        "second": f"gpt0,conn_cur,{bytes_of_second}",
+        "minute": bytes_of_second.replace("10s", "60s"),
+    }
+
+
+def test_bytes_of_a_long_answer_are_told_while_it_is_sent_only_where_a_limit_counts_them() -> None:
+    for said, told in ((LIMIT, False), (ClientLimit(bytes_out=5_000), True)):
+        assert (b"option contstats" in compiled(said).output.files["haproxy.cfg"]) is told
+
+
 def test_a_limit_without_requests_is_none_and_one_that_logs_bans_nobody() -> None:
     assert not is_limit(None)
     assert not is_limit(ClientLimit(exempt=("192.0.2.0/24",)))
@@ -82,6 +108,7 @@ def test_routes_count_together_by_what_the_limit_says() -> None:
 def test_a_limit_that_may_take_much_memory_is_told_once() -> None:
     much = replace(LIMIT, clients=2_000_000)
     assert memory_bytes(much, 4) == 4 * clients_of(much) * memory_bytes(replace(LIMIT, clients=1), 1)
+    assert memory_bytes(replace(much, bytes_out=5_000), 4) == 2 * memory_bytes(much, 4)
     warnings = [each for each in compiled(much, much, LIMIT, nodes=4).warnings if each.code == "limit_memory"]
     assert [each.object_id for each in warnings] == ["route-1"]
     assert "2000000 over 4 nodes may take 1760 MB on each node" in warnings[0].message
@@ -93,6 +120,8 @@ def test_a_limit_that_may_take_much_memory_is_told_once() -> None:
     [
         {"requests": 0},
         {"per": "hour"},
+        {"bytes_out": 999},
+        {"bytes_in": 10**9},
         {"key_name": "X Key"},
         {"key_name": "x),src("},
         {"ipv4_prefix": 33},

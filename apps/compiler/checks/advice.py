@@ -14,7 +14,7 @@ from apps.compiler.routing import as_served_by
 # Idle connections are closed before servers that wait at least so long do it (targets/haproxy/pools.py).
 LEAST_KEEPALIVE_MS = 160
 # More than what the default takes in a region of four nodes.
-MUCH_MEMORY = 100_000_000
+MUCH_MEMORY = 200_000_000
 
 
 def advise(notes: Notes, snapshot: Snapshot) -> None:

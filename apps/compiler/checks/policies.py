@@ -95,6 +95,8 @@ def _of_client_limit(said: ClientLimit | None) -> Iterator[Asked]:
     numbers = {
         "requests": (1, client_limits.MOST_REQUESTS), "burst": (1, client_limits.MOST_REQUESTS),
         "in_flight": (1, client_limits.MOST_IN_FLIGHT), "ipv4_prefix": (8, 32),
+        "bytes_out": (client_limits.LEAST_BYTES, client_limits.MOST_BYTES),
+        "bytes_in": (client_limits.LEAST_BYTES, client_limits.MOST_BYTES),
         "ipv6_prefix": (16, 128), "clients": (100, client_limits.MOST_CLIENTS),
         "ban_after": (1, client_limits.MOST_REQUESTS), "ban_within_s": (10, 3600), "ban_for_s": (10, 86_400),
     }  # fmt: skip

@@ -30,7 +30,7 @@ KEY_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 
 @dataclass(frozen=True, slots=True)
 class ClientLimit(model.ClientLimit, Shape):
-    """How many requests one client may send, counted over all nodes of a region."""
+    """How many requests and bytes one client may have, counted over all nodes of a region."""
 
     sparse: ClassVar = True
 
@@ -45,9 +45,21 @@ class ClientLimit(model.ClientLimit, Shape):
             "Requests in flight",
         ),
     ] = None
+    bytes_out: Annotated[
+        Annotated[int, whole(limits.LEAST_BYTES, limits.MOST_BYTES)] | None,
+        About(
+            "The maximum number of bytes of responses per client in that time, headers included. A response counts "
+            "when it ends and is never cut off. Routes that set this do not measure latency.",
+            "Bytes of responses",
+        ),
+    ] = None
+    bytes_in: Annotated[
+        Annotated[int, whole(limits.LEAST_BYTES, limits.MOST_BYTES)] | None,
+        About("The same for bytes of requests.", "Bytes of requests"),
+    ] = None
     per: Annotated[
         Annotated[str, one_of(labels=PERS)] | None,
-        About("The time that requests are counted in. Default: second.", "Per"),
+        About("The time that requests and bytes are counted in. Default: second.", "Per"),
     ] = None
     burst: Annotated[
         Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,

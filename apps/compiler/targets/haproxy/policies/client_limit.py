@@ -3,8 +3,9 @@
 A map says what holds for a route, so that numbers change without a reload and the rules are as many for one limit as
 for a hundred:
 
-    route-9 second|<scope>|<in 10 s>|<in 1 s>|reject|<retry after>|<ban>|<refusals before it>|<in flight>
+    route-9 second|<scope>|<in 10 s>|<in 1 s>|reject|<retry after>|<ban>|<refusals before it>|<what is held>
 
+What is held (client_held.py) are four words more: `<in flight>|<bytes out in 10 s>|<bytes in in 10 s>|held`.
 What a client is (`txn.client`) becomes six groups of an IPv6 address by SHA-1, the node's number the last two. So each
 node counts under a key of its own, and whoever asks adds the keys of all nodes up, as for limits of pools (ADR 0010).
 
@@ -26,6 +27,9 @@ from apps.compiler.client_limits import (
     IPV6_PREFIX,
     REJECT,
     ban_of,
+    bytes_of,
+    has_bytes,
+    is_held,
     is_limit,
     numbers_of,
     per_of,
@@ -34,7 +38,7 @@ from apps.compiler.model.fleet import Region
 from apps.compiler.model.policy import ClientLimit, Rules
 from apps.compiler.model.shared import LoadBalancer, Route
 from apps.compiler.routing import number_of
-from apps.compiler.targets.haproxy.policies import client_in_flight
+from apps.compiler.targets.haproxy.policies import client_held
 from apps.compiler.targets.haproxy.policies.lookup import Lookup
 from apps.compiler.targets.haproxy.policies.networks import add_mark
 from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
@@ -52,6 +56,7 @@ HALF = 10_000  # a group is four digits
 _ANY = ("{", "var(txn.limit)", "-m", "found", "}")
 _OVER = ("{", "var(txn.over)", "-m", "found", "}")
 _NOT_OVER = ("!", *_OVER)
+_of = client_held.of_period
 _CLIENT = ("{", "var(txn.client)", "-m", "found", "}")
 _PASSES = ("{", "var(txn.passes_limit)", "-m", "found", "}")
 Ban = tuple[int, int]
@@ -92,10 +97,12 @@ def limits_map(load_balancer: LoadBalancer, routes: Iterable[Route]) -> dict[str
 
 def _terms(route: Route, said: ClientLimit) -> str:
     numbers, ban = numbers_of(said), ban_of(said)
+    held = (said.in_flight, *bytes_of(said))
     words = (
         per_of(said), _scope(route, said), str(numbers.long), str(numbers.short),
         LOG if said.log_only else said.action or REJECT, str(numbers.retry_after_s),
-        "-".join(map(str, ban)) if ban else "", str(said.ban_after) if ban else "", str(said.in_flight or ""),
+        "-".join(map(str, ban)) if ban else "", str(said.ban_after) if ban else "",
+        *("" if each is None else str(each) for each in held), client_held.HELD if is_held(said) else "",
     )  # fmt: skip
     return "|".join(words)
 
@@ -124,12 +131,10 @@ def add_verdict(section: Section, own: Region | None, used: Iterable[Rules], loo
     periods = sorted({per_of(said) for said in limits})
     for per in periods:
         _add_windows(section, per, keys)
-    if any(said.in_flight for said in limits):
-        client_in_flight.add_sum(section, keys, NODE)
+    client_held.add_sums(section, limits, keys, NODE)
     _add_counts(section, periods, bans, keys)
-    if any(said.in_flight for said in limits):
-        client_in_flight.add_count(section, NODE)
-    _add_answers(section, {LOG if said.log_only else said.action or REJECT for said in limits})
+    client_held.add_counts(section, limits, NODE)
+    _add_answers(section, limits)
 
 
 def _add(section: Section, action: str, expression: Argument, given: Iterable[Argument]) -> None:
@@ -168,15 +173,11 @@ def banned_table(ban: Ban) -> str:
     return f"st_banned_{ban[1]}"
 
 
-def _is(per: str) -> tuple[Argument, ...]:
-    return ("{", "var(txn.limit)", "-m", "beg", f"{per}|", "}")
-
-
 def _add_windows(section: Section, per: str, keys: list[str]) -> None:
     for position, question in ((3, "table_gpc0_rate"), (4, "table_gpc1_rate")):
-        _add_up(section, question, table(per), keys, _is(per))
+        _add_up(section, question, table(per), keys, _of(per))
         above = ("{", f"var(txn.limit),field({position},|),sub(txn.counted)", "-m", "int", "le", "0", "}")
-        _add(section, "set-var(txn.over)", "str(rate)", (*_is(per), *_NOT_OVER, *above))
+        _add(section, "set-var(txn.over)", "str(rate)", (*_of(per), *_NOT_OVER, *above))
 
 
 def _add_up(section: Section, question: str, table: str, keys: list[str], given: tuple[Argument, ...]) -> None:
@@ -192,7 +193,7 @@ def _add_counts(section: Section, periods: list[str], bans: list[Ban], keys: lis
     _add(section, "set-src", f"var(txn.client),concat(:,{NODE})", _ANY)
     for per in periods:
         for counter in ("gpc0", "gpc1"):
-            _add(section, "set-var(txn.counted)", f"src_inc_{counter}({table(per)})", (*_is(per), *_NOT_OVER))
+            _add(section, "set-var(txn.counted)", f"src_inc_{counter}({table(per)})", (*_of(per), *_NOT_OVER))
     for ban in bans:
         refused = ("{", "var(txn.over)", "-m", "str", "rate", "}", *_has_ban(ban))
         _add(section, "set-var(txn.counted)", f"src_inc_gpc0({over_table(ban)})", refused)
@@ -203,7 +204,9 @@ def _add_counts(section: Section, periods: list[str], bans: list[Ban], keys: lis
     _add(section, "set-src", "var(txn.address)", ("{", "var(txn.address)", "-m", "found", "}"))
 
 
-def _add_answers(section: Section, actions: set[str]) -> None:
+def _add_answers(section: Section, limits: list[ClientLimit]) -> None:
+    actions = {LOG if said.log_only else said.action or REJECT for said in limits}
+
     def does(action: str) -> tuple[Argument, ...]:
         return (*_OVER, "{", "var(txn.limit),field(5,|)", "-m", "str", action, "}")
 
@@ -215,7 +218,12 @@ def _add_answers(section: Section, actions: set[str]) -> None:
         section.add("timeout", "tarpit", TARPIT_FOR)
         section.add("http-request", "tarpit", "status", "429", "if", *does("tarpit"))
     if REJECT in actions:
-        again = ("hdr", "retry-after", "%[var(txn.limit),field(6,|)]")
+        seconds = "var(txn.limit),field(6,|)"
+        if any(map(has_bytes, limits)):
+            unknown = ("!", "{", "var(txn.again)", "-m", "found", "}")
+            _add(section, "set-var(txn.again)", seconds, (*_OVER, *unknown))
+            seconds = "var(txn.again)"
+        again = ("hdr", "retry-after", f"%[{seconds}]")
         plain = ("content-type", "text/plain; charset=utf-8", "string", TOO_MANY)
         section.add("http-request", "return", "status", "429", *plain, *again, "if", *does(REJECT))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from apps.compiler.client_limits import WINDOW_S, ban_of, clients_of, per_of
+from apps.compiler.client_limits import WINDOW_S, ban_of, clients_of, is_held, per_of
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.policies import rules_followed
 from apps.compiler.targets.haproxy.overflow.admission import PEERS
 from apps.compiler.targets.haproxy.overflow.local_traffic import own_region
-from apps.compiler.targets.haproxy.policies import client_in_flight
+from apps.compiler.targets.haproxy.policies import client_held
 from apps.compiler.targets.haproxy.policies.client_limit import (
     HALF,
     NODE,
@@ -34,9 +34,9 @@ def add_tables(document: Document, snapshot: Snapshot) -> None:
         clients = sum(clients_of(said) for said in limits if per_of(said) == per)
         stored = f"gpc0,gpc0_rate({WINDOW_S[per]}s),gpc1,gpc1_rate(1s)"
         _add_table(document, snapshot, table(per), clients * nodes, 3 * WINDOW_S[per], stored)
-    at_once = [clients_of(said) for said in limits if said.in_flight]
-    if at_once:
-        _add_table(document, snapshot, client_in_flight.TABLE, sum(at_once) * nodes, 60, "gpt0,conn_cur")
+        if held := client_held.stored(limits, per):
+            clients = sum(clients_of(said) for said in limits if per_of(said) == per and is_held(said))
+            _add_table(document, snapshot, client_held.table(per), clients * nodes, max(60, 2 * WINDOW_S[per]), held)
     bans = {ban: said for said in limits if (ban := ban_of(said))}
     for within, ban in sorted({ban[0]: ban for ban in bans}.items()):
         clients = max(clients_of(said) for said in limits)
