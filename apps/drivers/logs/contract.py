@@ -30,6 +30,10 @@ FACET_FIELDS = (
     "status", "load_balancer", "listener", "route", "pool", "server", "node", "region", "home_region", "why",
     "decided_by", "method", "host", "path", "client", "termination", "tls", "kind", "test_run",
 )  # fmt: skip
+# A condition on a chosen header is on the field `header.<Name>`.
+HEADER = "header."
+# Where free text is looked for.
+SEARCHED_BY_TEXT = ("id", "parent_id", "host", "path", "query", "route", "server", "headers")
 # The bars of a histogram, lowest first; `none` are connections and requests that got no answer.
 STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "none")
 
@@ -120,7 +124,7 @@ class Comparison(StrEnum):
 class Condition:
     """One word of a filter: the field, how it is compared, and with which values (any of them fits).
 
-    The field `""` is free text: it fits when host, path, query, id, route, server or a header contains it, in any case.
+    The field `""` is free text: it fits when one of `SEARCHED_BY_TEXT` contains it, in any case.
     A number that a line does not have fits nothing, and so it fits what is negated.
     """
 

@@ -1,0 +1,195 @@
+"""Answers to typed questions over the files of one account; runs in the process that asks DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import duckdb
+
+from apps.drivers.logs.asking.statements import Values, names_of, where
+from apps.drivers.logs.bins import step_of
+from apps.drivers.logs.contract import FACET_FIELDS, STATUS_CLASSES, Query, Rejected, TooLarge
+from apps.drivers.logs.files.columns import NAMES, TYPES, cursor_of, millis, moment, position
+from apps.drivers.logs.files.layout import HOUR, hour_of, hours_between, live_files
+from apps.drivers.logs.files.tidying import COUNTED_BY
+from apps.drivers.logs.files.writing import FORMAT, quoted
+
+READ = "read_parquet(?, hive_partitioning=false)"
+MOST_EXPORTED = 20_000_000
+TRIES = 3
+Row = dict[str, Any]
+P = ParamSpec("P")
+T = TypeVar("T")
+_CLASS = "CASE WHEN status BETWEEN 100 AND 599 THEN (status // 100) || 'xx' ELSE 'none' END"
+_NOTHING = "(SELECT " + ", ".join(f"NULL::{TYPES[name]} AS {name}" for name in NAMES) + " WHERE false)"
+_JSON_LINES = "(FORMAT json, COMPRESSION gzip)"
+_TIME_AS_JSON = "strftime(line.time, '%Y-%m-%dT%H:%M:%S.%gZ')"
+_AS_JSON = f"* REPLACE ({_TIME_AS_JSON} AS time, coalesce(nullif(headers, ''), '{{}}')::JSON AS headers)"
+_ALL = ", ".join("epoch_ms(time) AS time" if name == "time" else name for name in NAMES)
+
+
+def patient(ask: Callable[P, T]) -> Callable[P, T]:
+    """Ask again, with the names of files read anew, when one of them was merged away meanwhile."""
+
+    @wraps(ask)
+    def asked(*given: P.args, **named: P.kwargs) -> T:
+        for _ in range(TRIES - 1):
+            with suppress(duckdb.IOException):
+                return ask(*given, **named)
+        return ask(*given, **named)
+
+    return asked
+
+
+class Answering:
+    """The questions about one account."""
+
+    def __init__(self, connection: Any, root: Path, account: int) -> None:
+        self._connection = connection
+        self._root = root
+        self._account = account
+
+    def search(self, query: Query, limit: int, cursor: str) -> dict[str, Any]:
+        """The newest rows that fit, and where to go on; hours are read from the newest on, more and more at once."""
+        text, values = where(query)
+        if cursor:
+            at, record_id = position(cursor)
+            text += " AND (time < ?::TIMESTAMP OR (time = ?::TIMESTAMP AND id < ?))"
+            values += [_text_of(at), _text_of(at), record_id]
+            query = Query(query.start, min(query.end, at + timedelta(milliseconds=1)), query.conditions)
+        rows: list[Row] = []
+        hours = [folder for _, folder in hours_between(self._root, self._account, query.start, query.end)]
+        at_once = 1
+        while hours and len(rows) <= limit:
+            group, hours = hours[-at_once:], hours[:-at_once]
+            rows += self._newest(group, text, values, limit + 1 - len(rows))
+            at_once = min(at_once * 2, 24)
+        more = len(rows) > limit
+        rows = rows[:limit]
+        return {"rows": rows, "cursor": cursor_of(rows[-1]["time"], rows[-1]["id"]) if more and rows else ""}
+
+    @patient
+    def histogram(self, query: Query, bins: int) -> dict[str, Any]:
+        """Counts by step and status class."""
+        step = step_of(query, bins)
+        counts: dict[int, dict[str, int]] = {}
+        for source, values in self._sources(query, {"status"}):
+            sql = (
+                f"SELECT epoch_ms(time) // {step * 1000} AS step, {_CLASS} AS class, sum(lines)::BIGINT "
+                f"FROM ({source}) GROUP BY ALL"
+            )
+            for number, status_class, lines in self._rows(sql, values):
+                bucket = counts.setdefault(int(number) * step, dict.fromkeys(STATUS_CLASSES, 0))
+                bucket[status_class] += lines
+        return {"step": step, "bins": sorted(counts.items())}
+
+    @patient
+    def facets(self, query: Query, fields: Sequence[str], limit: int) -> dict[str, Any]:
+        """The most frequent values of each field."""
+        for name in fields:
+            if name not in FACET_FIELDS:
+                raise Rejected(f"{name} cannot be counted; these can: {', '.join(FACET_FIELDS)}.")
+        return {"facets": [[name, self._facet(query, name, limit)] for name in fields]}
+
+    def one(self, record_id: str) -> dict[str, Any]:
+        """The row of an id; its first twelve digits are the milliseconds when it was made."""
+        digits = record_id.replace("-", "")[:12]
+        try:
+            made = moment(int(digits, 16))
+        except (ValueError, OverflowError, OSError):
+            return {"row": None}
+        # A line is stored by its own time, which is a request's duration or a clock away from its id's.
+        for start in (hour_of(made), hour_of(made) + HOUR, hour_of(made) - HOUR):
+            folders = [folder for _, folder in hours_between(self._root, self._account, start, start + HOUR)]
+            rows = self._newest(folders, "id = ?", [record_id], 1)
+            if rows:
+                return {"row": rows[0]}
+        return {"row": None}
+
+    @patient
+    def export(self, query: Query, target: str, kind: str) -> dict[str, Any]:
+        """Write what fits into a file, oldest first."""
+        text, values = where(query)
+        files = self._files([folder for _, folder in self._hours(query)])
+        lines = self._count(files, text, values)
+        if lines > MOST_EXPORTED:
+            raise TooLarge(f"This export has {lines} lines, more than {MOST_EXPORTED}: take a shorter time.")
+        form, columns = (FORMAT.format(level=6), "*") if kind == "parquet" else (_JSON_LINES, _AS_JSON)
+        source = f"(SELECT {columns} FROM {READ} AS line WHERE {text} ORDER BY line.time, id)" if files else _NOTHING
+        self._rows(f"COPY {source} TO {quoted(Path(target))} {form}", [files, *values] if files else [])
+        return {"lines": lines}
+
+    def _hours(self, query: Query) -> list[tuple[datetime, Path]]:
+        return hours_between(self._root, self._account, query.start, query.end)
+
+    def _files(self, folders: Sequence[Path]) -> list[str]:
+        return [str(file.path) for folder in folders for file in live_files(folder)]
+
+    def _count(self, files: list[str], text: str, values: Values) -> int:
+        if not files:
+            return 0
+        return int(self._rows(f"SELECT count(*) FROM {READ} WHERE {text}", [files, *values])[0][0])
+
+    @patient
+    def _newest(self, folders: Sequence[Path], text: str, values: Values, limit: int) -> list[Row]:
+        """Two steps: when the oldest that is wanted was, from few columns; then whole rows, from few places."""
+        files = self._files(folders)
+        if not files:
+            return []
+        newest = f"SELECT time FROM {READ} WHERE {text} ORDER BY time DESC LIMIT {int(limit)}"
+        oldest = self._rows(f"SELECT min(time)::VARCHAR FROM ({newest})", [files, *values])[0][0]
+        if oldest is None:
+            return []
+        rows = self._rows(
+            f"SELECT {_ALL} FROM {READ} AS line WHERE ({text}) AND line.time >= ?::TIMESTAMP "
+            f"ORDER BY line.time DESC, id DESC LIMIT {int(limit)}",
+            [files, *values, oldest],
+        )
+        return [dict(zip(NAMES, row, strict=True)) for row in rows]
+
+    def _facet(self, query: Query, name: str, limit: int) -> list[tuple[str, int]]:
+        counts: dict[str, int] = {}
+        sources = self._sources(query, {name})
+        for source, values in sources:
+            sql = (
+                f"SELECT coalesce({name}::VARCHAR, '') AS value, sum(lines)::BIGINT AS lines FROM ({source}) "
+                f"GROUP BY value ORDER BY lines DESC, value"
+            )
+            # With two sources the most frequent of both may be anywhere in each; a field of minutes has few values.
+            for value, lines in self._rows(sql + (f" LIMIT {int(limit)}" if len(sources) == 1 else ""), values):
+                counts[value] = counts.get(value, 0) + lines
+        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+    def _sources(self, query: Query, names: set[str]) -> list[tuple[str, Values]]:
+        """Where to count: minutes of whole closed hours where nothing else is asked for, lines elsewhere."""
+        text, values = where(query)
+        wanted = names | names_of(query.conditions)
+        columns = ", ".join(sorted({"time", *names}))
+        minutes: list[str] = []
+        lines: list[str] = []
+        for hour, folder in self._hours(query):
+            whole = wanted <= set(COUNTED_BY) and query.start <= hour and hour + HOUR <= query.end
+            for file in live_files(folder):
+                counted = file.beside(".minutes")
+                if whole and file.level and counted.exists():
+                    minutes.append(str(counted))
+                else:
+                    lines.append(str(file.path))
+        sources: list[tuple[str, Values]] = []
+        if minutes:
+            sources.append((f"SELECT {columns}, lines FROM {READ} WHERE {text}", [minutes, *values]))
+        if lines:
+            sources.append((f"SELECT {columns}, 1 AS lines FROM {READ} WHERE {text}", [lines, *values]))
+        return sources
+
+    def _rows(self, sql: str, values: Sequence[object]) -> list[Any]:
+        return list(self._connection.execute(sql, list(values)).fetchall())
+
+
+def _text_of(time: datetime) -> str:
+    return moment(millis(time)).replace(tzinfo=None).isoformat()

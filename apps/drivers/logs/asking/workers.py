@@ -1,0 +1,173 @@
+"""Processes that ask DuckDB: started, given one question at a time, and killed by the clock.
+
+Whatever is asked, this process reads only lines of JSON, never more than a ceiling of bytes, and goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apps.drivers.logs import contract
+from apps.drivers.logs.contract import Busy, LogStoreError, TooLarge, Unavailable
+
+REPOSITORY = Path(__file__).resolve().parents[4]
+KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
+MODULE = "apps.drivers.logs.asking"
+MOST_BYTES = 32 * 2**20
+QUESTIONS_EACH = 500
+SPARE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What one question may take, and how many may be asked at once by all and by one account."""
+
+    seconds: float = 20.0
+    export_seconds: float = 600.0
+    memory_mb: int = 1024
+    threads: int = 2
+    rows: int = 10_000
+    at_once: int = 4
+    at_once_each: int = 2
+    wait_seconds: float = 5.0
+
+
+class Workers:
+    """The processes of this process; threads may share it, forks make their own."""
+
+    def __init__(self, root: Path, ceilings: Ceilings) -> None:
+        self.ceilings = ceilings
+        self._root = root
+        self._idle: list[_Worker] = []
+        self._turn = threading.Condition()
+        self._asking: Counter[int] = Counter()
+        self._process = os.getpid()
+
+    def ask(self, account: int, ask: str, given: Sequence[object], *, alone: bool = False) -> dict[str, Any]:
+        """The answer. With `alone` the process is new and ends with the question. Raises LogStoreError."""
+        seconds = self.ceilings.export_seconds if ask == "export" else self.ceilings.seconds
+        question = {"ask": ask, "account": account, "given": list(given), "seconds": seconds}
+        self._enter(account)
+        worker = None
+        try:
+            worker = _Worker(self._root, self.ceilings) if alone else self._take()
+            answer = worker.ask(question, seconds)
+            if not alone:
+                self._give_back(worker)
+                worker = None
+        finally:
+            if worker is not None:
+                worker.kill()
+            self._leave(account)
+        if "error" in answer:
+            error = getattr(contract, answer["error"], LogStoreError)
+            raise error(answer["message"])
+        found: dict[str, Any] = answer["answer"]
+        return found
+
+    def close(self) -> None:
+        """End the idle processes."""
+        while self._idle:
+            self._idle.pop().kill()
+
+    def _enter(self, account: int) -> None:
+        with self._turn:
+            if self._process != os.getpid():
+                self._idle, self._asking, self._process = [], Counter(), os.getpid()
+            if not self._turn.wait_for(lambda: self._is_room(account), self.ceilings.wait_seconds):
+                raise Busy("Too many questions are asked of the request log now: ask again in a moment.")
+            self._asking[account] += 1
+
+    def _is_room(self, account: int) -> bool:
+        return self._asking.total() < self.ceilings.at_once and self._asking[account] < self.ceilings.at_once_each
+
+    def _leave(self, account: int) -> None:
+        with self._turn:
+            self._asking[account] -= 1
+            self._asking += Counter()
+            self._turn.notify_all()
+
+    def _take(self) -> _Worker:
+        with self._turn:
+            while self._idle:
+                worker = self._idle.pop()
+                if worker.is_alive():
+                    return worker
+                worker.kill()
+        return _Worker(self._root, self.ceilings)
+
+    def _give_back(self, worker: _Worker) -> None:
+        with self._turn:
+            if len(self._idle) < SPARE and worker.asked < QUESTIONS_EACH:
+                self._idle.append(worker)
+                return
+        worker.kill()
+
+
+class _Worker:
+    """One process, with neither settings nor secrets of this one."""
+
+    def __init__(self, root: Path, ceilings: Ceilings) -> None:
+        self.asked = 0
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", MODULE, str(root), str(ceilings.memory_mb), str(ceilings.threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=REPOSITORY,
+            env={name: os.environ[name] for name in KEPT if name in os.environ},
+            start_new_session=True,
+        )
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        self._process.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        self._process.wait()
+
+    def ask(self, question: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Its answer, or why there is none; after an error the process must not be used again."""
+        self.asked += 1
+        until = time.monotonic() + seconds
+        try:
+            assert self._process.stdin is not None  # noqa: S101 - opened above
+            self._process.stdin.write(json.dumps(question).encode() + b"\n")
+            self._process.stdin.flush()
+            line = self._line(until, seconds)
+        except OSError as error:
+            raise Unavailable("The process that searches ended before it was asked: ask again.") from error
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _line(self, until: float, seconds: float) -> bytes:
+        assert self._process.stdout is not None  # noqa: S101 - opened above
+        number, found, size = self._process.stdout.fileno(), [], 0
+        while True:
+            if not select.select([number], [], [], max(0.0, until - time.monotonic()))[0]:
+                raise TooLarge(f"The question took longer than {seconds:g} seconds: take a shorter time.")
+            piece = os.read(number, 2**18)
+            if not piece:
+                raise TooLarge("The question took more than one may use and was ended: take a shorter time.")
+            found.append(piece)
+            size += len(piece)
+            if piece.endswith(b"\n"):
+                return b"".join(found)
+            if size > MOST_BYTES:
+                raise TooLarge(f"The answer is longer than {MOST_BYTES // 2**20} MB: ask for less.")

@@ -1,0 +1,1 @@
+"""OBSERVE: lines of requests as Parquet files, written, merged and deleted."""

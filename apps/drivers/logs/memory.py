@@ -1,0 +1,130 @@
+"""An honest fake of the log store: the same answers, from a list in this process, gone when it ends."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from apps.drivers.logs.bins import histogram_of, step_of
+from apps.drivers.logs.contract import (
+    FACET_FIELDS,
+    STATUS_CLASSES,
+    ExportFormat,
+    Facet,
+    Histogram,
+    Page,
+    Query,
+    Record,
+    Rejected,
+    SqlAnswer,
+    Usage,
+)
+from apps.drivers.logs.files.columns import cursor_of, millis, position, record_of, row_of
+from apps.drivers.logs.files.layout import BATCH_ID, HOUR, hour_of
+from apps.drivers.logs.matching import fits, status_class
+
+
+class MemoryStore:
+    """A LogStore without files. It has no SQL and says so."""
+
+    def __init__(self) -> None:
+        self._batches: dict[str, tuple[Record, ...]] = {}
+
+    def store(self, batch_id: str, records: Sequence[Record]) -> int:
+        """Once for each batch id."""
+        if not BATCH_ID.fullmatch(batch_id):
+            raise Rejected("A batch id has only letters, digits, - and _, at most 100 of them.")
+        if batch_id in self._batches:
+            return 0
+        self._batches[batch_id] = tuple(record_of(each.account, row_of(each)) for each in records)
+        return len(records)
+
+    def search(self, account: int, query: Query, *, limit: int, cursor: str = "") -> Page:
+        """Newest first."""
+        found = sorted(self._fitting(account, query), key=lambda each: (each.time, each.id), reverse=True)
+        if cursor:
+            at = position(cursor)
+            found = [each for each in found if (each.time, each.id) < at]
+        page, more = found[:limit], len(found) > limit
+        return Page(tuple(page), cursor_of(millis(page[-1].time), page[-1].id) if more and page else "")
+
+    def histogram(self, account: int, query: Query, *, bins: int) -> Histogram:
+        """Counted one by one."""
+        step = step_of(query, bins)
+        counts: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(STATUS_CLASSES, 0))
+        for record in self._fitting(account, query):
+            counts[int(record.time.timestamp()) // step * step][status_class(record)] += 1
+        return histogram_of(query, step, dict(counts))
+
+    def facets(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
+        """Counted one by one."""
+        for name in fields:
+            if name not in FACET_FIELDS:
+                raise Rejected(f"{name} cannot be counted; these can: {', '.join(FACET_FIELDS)}.")
+        records = self._fitting(account, query)
+        counted = {name: Counter(_shown(getattr(each, name)) for each in records) for name in fields}
+        return tuple(
+            Facet(name, tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]))
+            for name, counts in counted.items()
+        )
+
+    def one(self, account: int, record_id: str) -> Record | None:
+        """By its id."""
+        return next((each for each in self._of(account) if each.id == record_id), None)
+
+    def sql(self, account: int, text: str, *, start: datetime, end: datetime) -> SqlAnswer:  # noqa: ARG002 - the contract
+        """There is no SQL here."""
+        raise Rejected("The log store in memory has no SQL: choose logs+file:// as SPILLWAY_LOG_STORE.")
+
+    def export(self, account: int, query: Query, target: Path, kind: ExportFormat) -> int:
+        """JSON lines only."""
+        if kind == "parquet":
+            raise Rejected("The log store in memory exports JSON lines, not Parquet.")
+        found = sorted(self._fitting(account, query), key=lambda each: (each.time, each.id))
+        with gzip.open(target, "wt") as opened:
+            for record in found:
+                time = record.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{millis(record.time) % 1000:03}Z"
+                row = {**row_of(record), "time": time, "headers": dict(record.headers)}
+                opened.write(json.dumps(row) + "\n")
+        return len(found)
+
+    def usage(self, account: int) -> Usage:
+        """Bytes are those of the lines as JSON."""
+        records = self._of(account)
+        size = sum(len(json.dumps(row_of(each))) for each in records)
+        return Usage(len(records), size, hour_of(min(each.time for each in records)) if records else None)
+
+    def accounts(self) -> tuple[int, ...]:
+        """Everybody who has lines."""
+        return tuple(sorted({each.account for batch in self._batches.values() for each in batch}))
+
+    def delete(self, account: int, before: datetime | None = None) -> int:
+        """The batch stays known, so that it is not stored again."""
+        gone = 0
+        for batch_id, records in self._batches.items():
+            kept = tuple(
+                each
+                for each in records
+                if each.account != account or (before is not None and hour_of(each.time) + HOUR > before)
+            )
+            gone += len(records) - len(kept)
+            self._batches[batch_id] = kept
+        return gone
+
+    def tidy(self, now: datetime) -> int:  # noqa: ARG002 - the contract
+        """There is nothing to tidy."""
+        return 0
+
+    def _of(self, account: int) -> list[Record]:
+        return [each for batch in self._batches.values() for each in batch if each.account == account]
+
+    def _fitting(self, account: int, query: Query) -> list[Record]:
+        return [each for each in self._of(account) if fits(each, query)]
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,36 @@
+"""The choice: which store keeps the lines, by URL."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from apps.drivers.logs.contract import LogStore, Rejected
+from apps.drivers.logs.memory import MemoryStore
+
+KNOWN = "logs+file:///var/lib/spillway/logs or memory://name"
+LATER = {
+    "logs+s3": "Buckets are not supported yet: mount one as a folder, or use a folder of this machine.",
+    "clickhouse": "ClickHouse is not supported yet: use a folder of this machine.",
+}
+
+
+@cache
+def open_logs(url: str) -> LogStore:
+    """The store of a URL, the same one for the same URL. Raises Rejected for a URL that names none."""
+    parts = urlsplit(url)
+    if parts.scheme in LATER:
+        raise Rejected(LATER[parts.scheme])
+    if parts.scheme == "memory" and parts.netloc:
+        return MemoryStore()
+    if parts.scheme == "logs+file" and not parts.netloc and parts.path.startswith("/"):
+        return _in_files(Path(unquote(parts.path)))
+    raise Rejected(f"{url} names no log store: use {KNOWN}.")
+
+
+def _in_files(root: Path) -> LogStore:
+    # Imported here, so that who keeps no lines needs no DuckDB.
+    from apps.drivers.logs.parquet import ParquetStore
+
+    return ParquetStore(root)
