@@ -64,6 +64,12 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
         help="minimum seconds that a new worker has to answer; larger bundles get more",
     )
     parser.add_argument("--drift-every", default=10.0, type=float, help="seconds between two drift checks")
+    parser.add_argument(
+        "--log-megabytes",
+        default=1024,
+        type=int,
+        help="maximum disk space for compressed request lines that the console has not fetched yet; oldest go first",
+    )
     parser.add_argument("--leave-running", action="store_true", help="keep haproxy running when the agent stops")
     parser.add_argument(
         "--resolver",
@@ -73,9 +79,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
         metavar="ADDRESS[:PORT]",
         help="a name server for servers' names; repeat for more; default: those of /etc/resolv.conf",
     )
-    parser.add_argument(
-        "--interface", default="", help="interface for static IPs of VRRP; default: the one of --address"
-    )
+    parser.add_argument("--interface", default="", help="interface for VRRP's static IPs; default: that of --address")
     parser.add_argument("--bgp-as", default=0, type=int, help="AS number by which this node announces static IPs")
     parser.add_argument(
         "--bgp-neighbour", default=[], type=neighbour, action="append", metavar="AS@ADDRESS", help="a BGP router"
@@ -146,6 +150,7 @@ def settings_from(words: argparse.Namespace) -> Settings:
         bgp_neighbours=tuple(words.bgp_neighbour),
         bgp_password_file=words.bgp_password_file,
         resolvers=tuple(words.resolver),
+        log_megabytes=words.log_megabytes,
     )
     if not settings.interface and settings.own_ip is not None:
         settings = dataclasses.replace(settings, interface=interface_of(str(settings.own_ip)))
@@ -220,6 +225,7 @@ def main(words: list[str] | None = None) -> int:
         return 0
     events = Events()
     node = Node(settings, events)
+    node.log.start()
     recover(node)
     server = listen(given, Push(node))
     ended = threading.Event()

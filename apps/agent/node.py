@@ -17,6 +17,7 @@ from apps.agent.check.sandbox import readable_group
 from apps.agent.check.trial_run import end_left_over
 from apps.agent.errors import Refusal, Unavailable, unavailable
 from apps.agent.events import Events
+from apps.agent.log.request_log import RequestLog
 from apps.agent.names.resolver import Resolver
 from apps.agent.process import counters
 from apps.agent.process.proxy import Proxy
@@ -43,6 +44,7 @@ class Node:
             make_dir(folder, group)
         self.releases = Releases(settings.state_dir, group, safeguards.replace_link)
         self.proxy = Proxy(settings, self.releases.live_link)
+        self.log = RequestLog(settings, self.proxy, events)
         self.addresses = Addresses(settings, self.releases.live_link)
         self.resolver = Resolver(settings, self.releases.live_link, events, safeguards.names)
         self.switching = threading.RLock()
@@ -104,7 +106,9 @@ class Node:
             manifest,
             generation=generation,
             probe=self.probe_secret,
-            around=Surroundings(self.settings.run_dir, self.settings.health_file, self.resolver.address),
+            around=Surroundings(
+                self.settings.run_dir, self.settings.health_file, self.resolver.address, self.log.level()
+            ),
             endpoints={bind.listener_id: nodecfg.endpoint(self.settings, bind) for bind in manifest.binds},
             rights=(self.settings.user, self.settings.state_dir / "empty") if self.settings.drops_rights else None,
             node=self.id_of(manifest),
@@ -173,6 +177,7 @@ class Node:
             if not self.settings.leave_running:
                 self.addresses.stop()
                 self.proxy.stop()
+        self.log.stop()
 
 
 def boot_id() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import socketserver
 import ssl
@@ -18,6 +19,9 @@ from apps.agent.push import Push
 
 LARGEST_BODY = 256 * 1024 * 1024
 STREAM_TICK = 5.0
+SEGMENTS = "/v1/log/segments"
+LONGEST_WAIT = 5.0
+WAIT = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3})?")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -52,8 +56,31 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(self.server.push.node.samples)
         elif path == "/v1/events":
             self._stream()
+        elif path == SEGMENTS:
+            self._answer(lambda: self.server.push.node.log.segments.waiting(self._wait()))
+        elif path.startswith(f"{SEGMENTS}/"):
+            self._send_segment(path[len(SEGMENTS) + 1 :])
         else:
             self._send(404, {"error": "unknown", "message": "There is no such page."})
+
+    def do_DELETE(self) -> None:
+        """A segment is stored and may go."""
+        name = self.path[len(SEGMENTS) + 1 :]
+        if self.path.startswith(f"{SEGMENTS}/") and self.server.push.node.log.segments.acknowledge(name):
+            self._send(200, {})
+        else:
+            self._send(404, {"error": "unknown", "message": "There is no such segment."})
+
+    def _wait(self) -> float:
+        text = parse_qs(urlsplit(self.path).query).get("wait", ["0"])[0]
+        return min(float(text), LONGEST_WAIT) if WAIT.fullmatch(text) else 0.0
+
+    def _send_segment(self, name: str) -> None:
+        content = self.server.push.node.log.segments.read(name)
+        if content is None:
+            self._send(404, {"error": "unknown", "message": "There is no such segment."})
+        else:
+            self._send_bytes(200, "application/zlib", content)
 
     def do_PUT(self) -> None:
         """A whole bundle."""
@@ -101,9 +128,11 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, answer)
 
     def _send(self, status: int, answer: dict[str, Any]) -> None:
-        content = json.dumps(answer).encode()
+        self._send_bytes(status, "application/json", json.dumps(answer).encode())
+
+    def _send_bytes(self, status: int, kind: str, content: bytes) -> None:
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

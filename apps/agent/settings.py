@@ -16,6 +16,7 @@ SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]+")
 INTERFACE = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 PASSWORD = re.compile(r"[!#-&(-~]{1,80}")
 LARGEST_AS = 4_294_967_294
+MOST_LOG_MEGABYTES = 1024 * 1024
 LONGEST_SOCKET = 84  # haproxy binds `<path>.<pid>.tmp` first and a unix address ends at 108 bytes
 
 
@@ -27,6 +28,7 @@ class Settings:
     (check/load_time.py).
 
     `resolvers` are the name servers (address, port) that are asked for servers' names, else those of resolv.conf.
+    `log_megabytes` is the most that request lines take on disk, compressed, until the console fetches them.
     `interface` is where addresses that VRRP moves are put; `bgp_neighbours` are (AS number, address) of the routers.
     """
 
@@ -50,6 +52,7 @@ class Settings:
     bgp_neighbours: tuple[tuple[int, str], ...] = ()
     bgp_password_file: Path | None = None
     resolvers: tuple[tuple[str, int], ...] = ()
+    log_megabytes: int = 1024
 
     def __post_init__(self) -> None:
         """One haproxy from now on: for its version, checks, trial runs and the service."""
@@ -119,6 +122,8 @@ class Settings:
                 f"{self.state_dir}: the state directory is too long: its sockets' paths have {longest} characters, "
                 f"and {LONGEST_SOCKET} is the most."
             )
+        if not 0 < self.log_megabytes <= MOST_LOG_MEGABYTES:
+            found.append(f"--log-megabytes must lie between 1 and {MOST_LOG_MEGABYTES}.")
         if not 0 <= self.port_offset <= 60000:
             found.append("The port offset must lie between 0 and 60000.")
         return found + self._address_problems()

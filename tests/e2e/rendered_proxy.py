@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from apps.compiler.bundle import Bundle
+from apps.logs.lines import Line, read_segment
 from tests.ports import spare_port
 
 PROBE = "probe-of-the-test"
@@ -105,6 +106,15 @@ class RenderedProxy:
         finally:
             connection.close()
 
+    def lines(self, count: int) -> list[Line]:
+        """The request log, once it has so many lines."""
+        read = (self.directory / "requests").read_bytes
+        self.until(lambda: len(list(read_segment(read()))) >= count, f"there are {count} lines in {read()!r}")
+        found = read_segment(read())
+        lines = list(found)
+        assert not found.damaged, read()
+        return lines
+
     def command(self, line: str) -> str:
         """One Runtime API command."""
         with socket.socket(socket.AF_UNIX) as runtime:
@@ -127,6 +137,7 @@ def write_bundle(bundle: Bundle, directory: Path, connections: int = 0) -> dict[
         "SPILLWAY_GENERATION": "7",
         "SPILLWAY_DIGEST": bundle.digest,
         "SPILLWAY_PROBE": PROBE,
+        "SPILLWAY_LOG": "info",
     }
     settings |= {bind.variable: f"127.0.0.1:{ports[bind.listener_id]}" for bind in bundle.binds}
     settings |= {"SPILLWAY_CONNECTIONS": str(connections)} if connections else {}
@@ -157,9 +168,9 @@ def refusal_of(bundle: Bundle, directory: Path) -> str:
 def running(bundle: Bundle, directory: Path, connections: int = 0) -> Iterator[RenderedProxy]:
     """Start HAProxy on the bundle, wait until its sockets answer, stop it at the end."""
     ports = write_bundle(bundle, directory, connections)
-    with (directory / "log").open("wb") as log:
+    with (directory / "log").open("ab") as log, (directory / "requests").open("ab") as lines:
         process = subprocess.Popen(
-            command_line(directory, "-W", "-S", f"{directory}/master.sock", "-db"), stdout=log, stderr=log
+            command_line(directory, "-W", "-S", f"{directory}/master.sock", "-db"), stdout=lines, stderr=log
         )
     try:
         proxy = RenderedProxy(directory, ports, process)

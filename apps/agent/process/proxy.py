@@ -13,6 +13,7 @@ from pathlib import Path
 
 from apps.agent.check.sandbox import failure_from
 from apps.agent.errors import Unavailable
+from apps.agent.log.pipe import Pipe
 from apps.agent.process.sockets import ask
 from apps.agent.release.releases import stamp_of
 from apps.agent.settings import Settings
@@ -45,6 +46,7 @@ class Proxy:
         self._stamp: tuple[int, int, int] | None = None
         self._lock = threading.Lock()
         self.log_path = settings.state_dir / "haproxy.log"
+        self.pipe = Pipe(settings.run_dir / "requests")
 
     @property
     def master_socket(self) -> Path:
@@ -99,6 +101,7 @@ class Proxy:
             raise Unavailable(message, "switch")
         self.trim_log()
         log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        lines = self.pipe.open()
         command = [self._settings.haproxy, "-W", "-S", self._marker]
         for name in ("node.cfg", "haproxy.cfg"):
             command += ["-f", str(self._live / name)]
@@ -106,7 +109,7 @@ class Proxy:
             self._child = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=lines,
                 stderr=log,
                 env={"PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")},
                 cwd=str(self._settings.state_dir),
@@ -117,6 +120,7 @@ class Proxy:
             raise Unavailable(f"haproxy could not be started: {error}.", "switch") from error
         finally:
             os.close(log)
+            os.close(lines)
 
     def reload_or_start(self, release: Path, seconds: float) -> None:
         """Let the master read the live path again, within so many seconds, or start one when none lives.

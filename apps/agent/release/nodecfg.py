@@ -23,12 +23,13 @@ class Surroundings:
     """What one haproxy process finds around it.
 
     `run_dir` has its sockets, the file `health` what the last worker knew of servers; `resolver` (`address:port`)
-    answers for names.
+    answers for names; `log` is the level of request lines, empty where nobody reads them.
     """
 
     run_dir: Path
     health: Path
     resolver: str
+    log: str = ""
 
 
 def endpoint(settings: Settings, bind: Bind) -> tuple[str, int]:
@@ -86,6 +87,8 @@ def render(
         "SPILLWAY_CONNECTIONS": str(connections()),
         "SPILLWAY_RESOLVER": around.resolver,
     }
+    if around.log:
+        values["SPILLWAY_LOG"] = around.log
     for bind in manifest.binds:
         values[bind.variable] = written(*endpoints[bind.listener_id])
     lines = ["global", *(f'    setenv {name} "{value}"' for name, value in values.items())]

@@ -15,6 +15,7 @@ from apps.compiler.model.fleet import Region, Snapshot
 from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
 from apps.compiler.policies import rules_followed
 from apps.compiler.routing import NO_ROUTE, as_served_by
+from apps.compiler.targets.haproxy import request_log
 from apps.compiler.targets.haproxy.actions import IS_REDIRECT, MAX_POOLS, SPLIT, rewrite_length
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
 from apps.compiler.targets.haproxy.listeners.cache import add_cache
@@ -68,6 +69,7 @@ def add_listener(
         served = as_served_by(load_balancer, listener.protocol)
         _add_http_rules(section, snapshot, served, listener, maps[served.id])
     else:
+        request_log.add_connections(section)
         add_sni_rules(section, listener)
         if own is not None:
             _add_tcp_overflow(section, snapshot, own, listener)
@@ -103,6 +105,7 @@ def _add_http_rules(
     section: Section, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
 ) -> None:
     own = own_region(snapshot)
+    request_log.add_requests(section)
     add_source_rules(section, snapshot, listener)
     add_idle_rule(section, snapshot)
     add_probe(section, listener.id)
@@ -153,6 +156,7 @@ def add_probe(section: Section, listener_id: str) -> None:
     Probes are counted under the listener's id among the routes, so that the agent can take them off its numbers.
     """
     probed = ("if", "{", "path", Expanded("/${SPILLWAY_PROBE}"), "}")
+    request_log.add_silence(section, *probed)
     section.add("http-request", "track-sc0", f"str({listener_id})", "table", ROUTE_TABLE, *probed)
     section.add(
         "http-request", "return", "status", "200",
@@ -166,8 +170,7 @@ def _add_client_facts(section: Section, listener: Listener) -> None:
     """What clients claim about themselves is dropped; what we know is said."""
     section.add("http-request", "del-header", "Forwarded")
     section.add("http-request", "del-header", "x-spillway-", "-m", "beg")
-    section.add("unique-id-format", "%[uuid()]")
-    section.add("http-request", "set-header", "X-Request-Id", "%[unique-id]")
+    request_log.add_ids(section)
     add_address_headers(section, listener)
     section.add("http-request", "set-header", "X-Forwarded-Host", "%[req.fhdr(host)]")
 

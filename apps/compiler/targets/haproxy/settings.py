@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from apps.compiler.model.listener_options import TlsPreset
 from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.targets.haproxy.actions import LENGTHS, REDIRECT
+from apps.compiler.targets.haproxy.request_log import add_target
 from apps.compiler.targets.haproxy.writer import Call, Document, Expanded, Section, Value
 
 HTTP = "http"
@@ -63,6 +64,7 @@ def add_global(document: Document, said: NodeSettings | None, *, resumes_session
         "expose-fd",
         "listeners",
     )
+    add_target(section)
     _add_sizes(section, wanted)
     section.add("ssl-default-bind-ciphers", CIPHERS)
     section.add("ssl-default-bind-ciphersuites", CIPHERSUITES)

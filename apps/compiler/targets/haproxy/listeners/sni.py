@@ -38,6 +38,7 @@ def add_sni_rules(section: Section, listener: Listener) -> None:
     hello = ("if", "{", "req.ssl_hello_type", "1", "}")
     add("tcp-request", "inspect-delay", PATIENCE)
     add("tcp-request", "content", "set-var(txn.sni)", "req.ssl_sni,lower", *hello)
+    add("tcp-request", "content", "set-var(txn.asked)", "var(txn.sni)")  # for the request log
     add("tcp-request", "content", "set-var(txn.action)", f"var(txn.sni),{looked_up}")
     add("tcp-request", "content", "set-var-fmt(txn.sni)", "*.%[var(txn.sni),field(2,.,0)]", *_NOT_FOUND)
     add("tcp-request", "content", "set-var(txn.action)", f"var(txn.sni),{looked_up}", *_NOT_FOUND)

@@ -263,6 +263,7 @@ def _gate(document: Document, snapshot: Snapshot, name: str, *, behind: bool) ->
     if any(map(needs_client_address, snapshot.pools)):
         section.add("http-request", "set-header", "x-spillway-client", "%[src]")
     section.add("http-response", "set-var(txn.served)", "res.hdr(x-spillway-region)")
+    section.add("http-response", "set-var(txn.served_by)", "res.hdr(x-spillway-server)")
     section.add("http-response", "set-var-fmt(txn.flow)", "%[var(txn.pool)]/to/%[var(txn.served)]/%[var(txn.why)]")
     refusal = f"%[var(txn.pool)]/refuse/{snapshot.region_id}/full"
     section.add("http-response", "set-var-fmt(txn.flow)", refusal, "if", *_REFUSED)

@@ -74,6 +74,7 @@ def add_http_remote_traffic(
     section.add("http-response", "set-header", "x-spillway-status", "425", "if", *early)
     section.add("http-response", "set-status", "503", "if", *early)
     section.add("http-response", "set-header", "x-spillway-region", snapshot.region_id)
+    section.add("http-response", "set-header", "x-spillway-server", "%[srv_name]")
     section.add("http-response", "set-header", "x-spillway-over", "%[var(txn.over)]", "if", *found("over"))
     section.add("use_backend", "%[var(txn.pool)]")
 

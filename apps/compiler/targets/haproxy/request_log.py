@@ -1,0 +1,126 @@
+"""One line for each request and connection, written where the client came in; another region's node writes none.
+
+Fields are separated by tabs and always stand in this order. A dash is a field that has nothing to say. What clients
+choose comes last and is encoded, so that no client can make a field or a line: HAProxy writes other than plain
+characters of the request line as `#0A`, the rest is percent-encoded. Each of them has a bound; a line that is too long
+all the same is cut at its end.
+
+HAProxy writes lines to its standard output, a pipe that the agent reads (apps/agent/log/). It never waits there: what
+the pipe does not take is counted and lost. A line says identifiers; apps/logs/meaning.py makes names of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apps.compiler.targets.haproxy.writer import Expanded, Section
+
+LONGEST_LINE = 4000
+"""One write to a pipe is whole up to 4096 bytes (PIPE_BUF), whoever else writes."""
+REQUEST, CONNECTION = "R1", "C1"
+"""The first field: what the line is, and which version of its fields."""
+LONGEST_PARENT = 128
+LONGEST_HOST = 255
+
+# 48 bits of milliseconds, then chance, as a UUIDv7 without dashes; of a connection the reader puts it together.
+_CHANCE = "rand,hex,bytes({},{}),lower"
+ID = "%[date(0,ms),hex,bytes(4,12),lower]7%[{}]8%[{}]%[{}]".format(
+    *(_CHANCE.format(*each) for each in ((13, 3), (9, 7), (8, 8)))
+)
+
+
+def _variable(name: str) -> str:
+    return f"%[var(txn.{name})]"
+
+
+# What decides and what is known of a request before any client's word.
+REQUEST_FIELDS: Mapping[str, str] = {
+    "mark": REQUEST,
+    "id": "%ID",
+    "seconds": "%Ts",
+    "milliseconds": "%ms",
+    "listener": "%f",
+    "route": _variable("route"),
+    "backend": "%b",
+    "server": "%s",
+    "pool": _variable("pool"),
+    "flow": _variable("flow"),
+    "served_by": _variable("served_by"),
+    "refused_by": _variable("refused_by"),
+    "over": _variable("over"),
+    "capped": _variable("capped"),
+    "bypass": _variable("bypass"),
+    "one_in": _variable("one_in"),
+    "status": "%ST",
+    "termination": "%ts",
+    "request_ms": "%TR",
+    "queue_ms": "%Tw",
+    "connect_ms": "%Tc",
+    "response_ms": "%Tr",
+    "total_ms": "%Ta",
+    "bytes_in": "%U",
+    "bytes_out": "%B",
+    "tls": "%sslv",
+    "cipher": "%sslc",
+    "client": "%ci",
+    "method": "%HM",
+    "host": f"%[var(txn.authority),bytes(0,{LONGEST_HOST}),url_enc]",
+    "parent": f"%[var(txn.parent),bytes(0,{LONGEST_PARENT}),url_enc]",
+    "path": "%HPO",
+    "query": _variable("kept_query"),
+    "headers": _variable("kept_headers"),
+}
+CONNECTION_FIELDS: Mapping[str, str] = {
+    "mark": CONNECTION,
+    "seconds": "%Ts",
+    "milliseconds": "%ms",
+    "chance": "%[" + _CHANCE.format(13, 3) + "]%[" + _CHANCE.format(9, 7) + "]%[" + _CHANCE.format(8, 8) + "]",
+    "listener": "%f",
+    "backend": "%b",
+    "server": "%s",
+    "pool": _variable("pool"),
+    "flow": _variable("flow"),
+    "capped": _variable("capped"),
+    "termination": "%ts",
+    "queue_ms": "%Tw",
+    "connect_ms": "%Tc",
+    "total_ms": "%Tt",
+    "bytes_in": "%U",
+    "bytes_out": "%B",
+    "tls": "%sslv",
+    "cipher": "%sslc",
+    "client": "%ci",
+    "host": f"%[var(txn.asked),bytes(0,{LONGEST_HOST}),url_enc]",
+}
+
+
+def add_target(section: Section) -> None:
+    """Where lines go. The agent says `info` where it reads them; on a trial run, say, none is ever as grave."""
+    words = ("len", str(LONGEST_LINE), "format", "raw", "local0", Expanded("${SPILLWAY_LOG-emerg}"))
+    section.add("log", "stdout", *words)
+
+
+def add_requests(section: Section) -> None:
+    """The line of each request, and its id: made here, told to servers and clients; a client's own is its parent."""
+    section.add("log", "global")
+    section.add("option", "dontlognull")  # a connection without a request is none
+    section.add("log-format", "\t".join(REQUEST_FIELDS.values()))
+    section.add("unique-id-format", ID)
+
+
+def add_ids(section: Section) -> None:
+    """Tell the id; before anything else looks at the header."""
+    section.add("http-request", "set-var(txn.parent)", "req.hdr(x-request-id)")
+    section.add("http-request", "set-header", "X-Request-Id", "%[unique-id]")
+    section.add("http-after-response", "set-header", "X-Request-Id", "%[unique-id]")
+
+
+def add_connections(section: Section) -> None:
+    """The line of each connection."""
+    section.add("log", "global")
+    section.add("log-format", "\t".join(CONNECTION_FIELDS.values()))
+
+
+def add_silence(section: Section, *given: str | Expanded) -> None:
+    """No line for a request."""
+    section.add("http-request", "set-log-level", "silent", *given)

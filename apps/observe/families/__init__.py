@@ -1,1 +1,0 @@
-"""Metrics by what they are about: nodes, pools, limits, problems, certificates."""

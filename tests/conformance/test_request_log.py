@@ -1,0 +1,194 @@
+"""The request log of a real HAProxy: one line for a request, whatever a client writes into it."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model.shared import FixedResponse, Protocol, Redirect
+from apps.logs.lines import LONGEST_TEXT, Line
+from apps.logs.meaning import Names, names_of, record_of
+from tests.e2e.rendered_proxy import PROBE, RenderedProxy, echo_servers, running
+from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
+
+pytestmark = pytest.mark.e2e
+
+ACCOUNT = 7
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RenderedProxy, Names]]:
+    """A pool that answers, one whose server is away, a redirect, an answer of the route's own, and tcp."""
+    with echo_servers(1) as ports:
+        routes = (
+            route(1),
+            route(2, path="/moved", redirect=Redirect(302, host="b.example")),
+            route(3, path="/fixed", fixed_response=FixedResponse(418)),
+        )
+        database = listener(2, protocol=Protocol.TCP, default_pool_id="pool-2")
+        both = (
+            pool(1, servers=(server(1, address="127.0.0.1", port=ports[0]),)),
+            pool(2, protocol=Protocol.TCP, servers=(server(2, address="127.0.0.1", port=ports[0]),)),
+        )
+        given = snapshot(front(*routes, listeners=(listener(1), database)), pools=both, local_development=True)
+        compilation = compile_snapshot(given)
+        assert not compilation.left_out, compilation.left_out
+        with running(compilation.output, tmp_path_factory.mktemp("log")) as proxy:
+            yield proxy, names_of(given, node="n1", fleet="f1", accounts={"acme": ACCOUNT})
+
+
+def sent(proxy: RenderedProxy, raw: bytes) -> bytes:
+    """What a client gets who writes these bytes and nothing more."""
+    with socket.create_connection(("127.0.0.1", proxy.ports["lst-1"]), timeout=30) as stream:
+        stream.sendall(raw)
+        stream.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: stream.recv(65536), b""))
+
+
+def new_lines(proxy: RenderedProxy, before: int, count: int = 1) -> list[Line]:
+    """Exactly so many lines came since then; connections that only looked at a port are none."""
+    found = proxy.lines(before + count)[before:]
+    assert len(found) == count, found
+    return found
+
+
+def how_many(proxy: RenderedProxy) -> int:
+    """Lines so far, once nobody writes any more."""
+    count = -1
+    while count != (count := len(proxy.lines(0))):
+        time.sleep(0.05)
+    return count
+
+
+def test_a_request_is_one_line_with_the_id_that_client_and_server_got(env: tuple[RenderedProxy, Names]) -> None:
+    proxy, names = env
+    before, started = how_many(proxy), time.time()
+    answer = proxy.ask("lst-1", "a.example", "/a/b?c=d", headers={"X-Request-Id": "theirs\t1"})
+    (line,) = new_lines(proxy, before)
+    found = record_of(line, names)
+    assert found is not None
+    got = answer.json["headers"]
+    assert isinstance(got, dict)
+    assert [found.id] == got["x-request-id"] == [answer.headers["x-request-id"]]
+    assert re.fullmatch(r"[0-9a-f]{12}7[0-9a-f]{3}8[0-9a-f]{15}", found.id)
+    assert abs(found.time.timestamp() - started) < 30
+    assert (found.parent_id, found.method, found.host, found.path) == ("theirs%091", "GET", "a.example", "/a/b")
+    assert (found.query, found.headers, found.why, found.status) == ("", {}, "", 200)
+    assert (found.account, found.load_balancer, found.listener) == (ACCOUNT, "front-1", "listener-1")
+    assert (found.route, found.pool, found.server) == ("route-1-label", "pool-1-label", "server-1")
+    assert (found.region, found.home_region, found.client) == ("region-a", "region-a", "127.0.0.1")
+    assert found.total_ms is not None
+    assert found.bytes_out > found.bytes_in > 50
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "why", "status", "named"),
+    [
+        ("/moved", "a.example", "redirect", 302, "route-2-label"),
+        ("/fixed", "a.example", "fixed_answer", 418, "route-3-label"),
+        ("/", "other.example", "no_route", 404, ""),
+        ("/", "b ad", "malformed", 400, ""),
+    ],
+)
+def test_a_line_says_why_no_server_answered(
+    env: tuple[RenderedProxy, Names], path: str, host: str, why: str, status: int, named: str
+) -> None:
+    proxy, names = env
+    before = how_many(proxy)
+    assert proxy.ask("lst-1", host, path).status == status
+    found = record_of(new_lines(proxy, before)[0], names)
+    assert found is not None
+    assert (found.why, found.status, found.route, found.server, found.region) == (why, status, named, "", "")
+    assert found.account == ACCOUNT
+
+
+HOSTILE = (
+    b"\x00", b"\x01", b"\t", b"\r", b"\x7f", b"\xff\xfe", "é".encode(), b"#0A", b"%0A%09", b'"', b"\\t", b"\x1b[2J",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+def test_no_client_can_make_a_field_or_a_line(env: tuple[RenderedProxy, Names], word: bytes) -> None:
+    proxy, names = env
+    before = how_many(proxy)
+    forged = b"x" + word + b"R1\t" + b"0" * 32 + word
+    requests = (
+        b"GET /" + forged + b" HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        b"GET /?q=" + forged + b" HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a.example" + forged + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a.example\r\nX-Request-Id: " + forged + b"\r\n\r\n",
+        b"GE" + forged + b" / HTTP/1.1\r\nHost: a.example\r\n\r\n",
+    )
+    for raw in requests:
+        sent(proxy, raw)
+    for line in new_lines(proxy, before, len(requests)):
+        found = record_of(line, names)
+        assert found is not None
+        texts = (found.id, found.parent_id, found.method, found.host, found.path, found.query, found.client)
+        assert all(text.isprintable() and len(text) <= LONGEST_TEXT for text in texts), texts
+        assert found.id != "0" * 32
+        assert (found.listener, found.home_region, found.client) == ("listener-1", "region-a", "127.0.0.1")
+
+
+def test_words_without_an_end_are_cut_and_the_line_still_counts(env: tuple[RenderedProxy, Names]) -> None:
+    proxy, names = env
+    before = how_many(proxy)
+    long = b'"' * 6000
+    sent(proxy, b"GET /" + long + b" HTTP/1.1\r\nHost: a.example\r\nX-Request-Id: " + b"%" * 3000 + b"\r\n\r\n")
+    found = record_of(new_lines(proxy, before)[0], names)
+    assert found is not None
+    assert found.path == "/" + '"' * (len(found.path) - 1)
+    assert 500 < len(found.path) <= LONGEST_TEXT
+    assert found.parent_id == "%" * 128
+    assert found.route == "route-1-label"
+
+
+def test_our_own_questions_and_empty_connections_are_no_lines(env: tuple[RenderedProxy, Names]) -> None:
+    proxy, names = env
+    before = how_many(proxy)
+    assert proxy.ask("lst-1", "a.example", f"/{PROBE}").status == 200
+    sent(proxy, b"")
+    assert proxy.ask("lst-1", "a.example", "/the-last").status == 200
+    assert [each.path for each in new_lines(proxy, before)] == ["/the-last"]
+    socket.create_connection(("127.0.0.1", proxy.ports["lst-2"]), timeout=5).close()
+    assert record_of(new_lines(proxy, before + 1)[0], names) is None
+
+
+def test_a_connection_is_one_line(env: tuple[RenderedProxy, Names]) -> None:
+    proxy, names = env
+    before = how_many(proxy)
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.ports["lst-2"], timeout=30)
+    connection.request("GET", "/inside")
+    assert connection.getresponse().read()
+    connection.close()
+    found = record_of(new_lines(proxy, before)[0], names)
+    assert found is not None
+    assert (found.kind, found.listener, found.pool, found.server) == (
+        "connection",
+        "listener-2",
+        "pool-2-label",
+        "server-2",
+    )
+    assert (found.status, found.path, found.account) == (None, "", ACCOUNT)
+    assert found.bytes_in > 0 < found.bytes_out
+    assert re.fullmatch(r"[0-9a-f]{12}7[0-9a-f]{3}8[0-9a-f]{15}", found.id)
+
+
+def test_a_reload_loses_no_line_of_the_old_worker(env: tuple[RenderedProxy, Names]) -> None:
+    proxy, _ = env
+    before = how_many(proxy)
+    kept = http.client.HTTPConnection("127.0.0.1", proxy.ports["lst-1"], timeout=30)
+    kept.request("GET", "/first", headers={"Host": "a.example"})
+    kept.getresponse().read()
+    proxy.reload()
+    kept.request("GET", "/of-the-old-worker", headers={"Host": "a.example"})
+    assert kept.getresponse().status == 200
+    proxy.ask("lst-1", "a.example", "/of-the-new-worker")
+    paths = [each.path for each in new_lines(proxy, before, 3)]
+    assert sorted(paths) == ["/first", "/of-the-new-worker", "/of-the-old-worker"]
