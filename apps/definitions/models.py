@@ -160,6 +160,11 @@ class Backend(models.Model):
         kind, scope = model.LimitKind(self.limit_kind), model.LimitScope(self.limit_scope)
         return LimitSpec(kind, self.limit_value, scope, self.limit_measured_by)
 
+    def scaled_limit(self, ready: int) -> float:
+        """What the region takes of its limit's kind, scaled, with this many servers that are ready."""
+        servers = ready if self.limit_scope == model.LimitScope.SERVER else 1
+        return self.limit_value * servers * self.capacity_scaler
+
 
 class Server(models.Model):
     """One address that answers, with its weight (0–256) and administrative state."""

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db.models import Count, Q
 
 from apps.accounts.actors import Actor
-from apps.compiler.model.shared import LimitKind, LimitScope, ServerState
+from apps.compiler.model.shared import LimitKind, ServerState
 from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SECOND
 from apps.definitions.models import Backend, Pool
 from apps.definitions.sharing import seen_pools
@@ -131,8 +131,7 @@ def share_of(backend: Backend, ready: int) -> Share:
     """What a backend may take; `ready` counts its servers that are neither drained nor in maintenance."""
     if backend.region.drained or backend.capacity_scaler <= 0 or not ready:
         return Share(backend, 0.0, None, closed=True, empty=not ready)
-    servers = ready if backend.limit_scope == LimitScope.SERVER else 1
-    whole = backend.limit_value * servers * backend.capacity_scaler
+    whole = backend.scaled_limit(ready)
     if backend.limit_kind == LimitKind.RATE:
         return Share(backend, whole, None)
     if backend.limit_kind == LimitKind.CONNECTIONS:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.observe.collect.percentiles import BOUNDS, merge, percentile
-from apps.observe.metrics import cumulative
+from apps.observe.families.pools import cumulative
 
 
 @pytest.mark.parametrize(

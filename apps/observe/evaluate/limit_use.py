@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count, F, Q, Sum
 
-from apps.compiler.model.shared import LimitKind, LimitScope, ServerState
+from apps.compiler.model.shared import LimitKind, ServerState
 from apps.definitions.models import Backend
 from apps.fleet.models import Node
 from apps.observe.collect.buckets import LONG
@@ -57,10 +57,9 @@ def evaluate_all(instant: datetime) -> list[Verdict]:
     served = _served({backend.pool_id for backend in backends}, instant)
     facts: dict[int, list[LimitFacts]] = defaultdict(list)
     for backend in backends:
-        servers = backend.ready if backend.limit_scope == LimitScope.SERVER else 1
         minutes = served.get((backend.pool_id, backend.region_id), {})
         recent = [rate for at, rate in minutes.items() if instant - at <= ALWAYS_FOR]
-        if per_s := backend.limit_value * servers * backend.capacity_scaler:
+        if per_s := backend.scaled_limit(backend.ready):
             facts[backend.pool_id].append(LimitFacts(backend.region.name, per_s, recent, list(minutes.values())))
     evaluated = [evaluate_limits(pool_id, each) for pool_id, each in facts.items()]
     return evaluated + [_unlimited(pool_id) for pool_id in _evaluated_before() - facts.keys()]

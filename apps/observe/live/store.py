@@ -14,7 +14,7 @@ import redis
 from django.conf import settings
 
 from apps.drivers.proxy.contract import CounterReading
-from apps.observe.collect.deltas import RESTING, Counts, Key
+from apps.observe.collect.deltas import Counts, Key
 from apps.observe.collect.percentiles import from_json
 
 EXPIRES = 60  # seconds
@@ -95,10 +95,10 @@ def _replace(pipe: Any, key: str, mapping: Mapping[str, str]) -> None:
 
 
 def totals_of(reading: CounterReading) -> dict[str, str]:
-    """The reading's cumulative counters as fields `kind:id`; routes and flows are left out, too many for metrics."""
+    """The reading's cumulative counters as fields `kind:id`; routes are left out, too many for metrics."""
     totals = {}
     for row in reading.rows:
-        if row.kind not in RESTING:
+        if row.kind != "route":
             counts = Counts(**{name: getattr(row, name) for name in NAMES if hasattr(row, name)})
             if row.kind == "backend":
                 counts.latency = dict(reading.latency_buckets.get(row.object_id, {}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -11,15 +13,19 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.tokens import create_token
 from apps.core.clock import now
+from apps.definitions.models import Certificate
 from apps.drivers.proxy.contract import CounterReading
 from apps.fleet.models import Fleet
 from apps.observe import services, views
 from apps.observe.collect import lease
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
+from apps.observe.models import Condition
+from apps.observe.reference import page
 from apps.rollouts.models import Revision, Rollout
 from tests.apps.observe_env import Env, make_env, row, state
 
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("apps.observe.urls")]
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -41,7 +47,7 @@ def scrape(client: Client) -> Samples:
     }
 
 
-def value(samples: Samples, name: str, **labels: str) -> float:
+def value(samples: Samples, name: str, /, **labels: str) -> float:
     """The one sample with this name and at least these labels."""
     found = [number for (each, having), number in samples.items() if each == name and set(labels.items()) <= having]
     assert len(found) == 1, (name, labels, found)
@@ -115,6 +121,47 @@ def test_metrics_count_what_the_nodes_counted(client: Client, env: Env, live_red
     assert value(found, "spillway_collector_up") == 0
 
 
+def test_metrics_tell_limits_overflow_and_what_was_refused(client: Client, env: Env, live_redis: str) -> None:
+    pool, node, (eu, us) = env.pools["acme"], env.nodes[0], env.regions
+    pool.backends.filter(region=eu).update(limit_kind="rate", limit_value=50, limit_scope="server", capacity_scaler=0.5)
+    flows = (
+        row("flow", f"pool-{pool.pk}/to/rgn-{us.pk}/rate", 30),
+        row("flow", f"pool-{pool.pk}/from/rgn-{us.pk}/rate", 4),
+        row("flow", f"pool-{pool.pk}/refuse/rgn-{eu.pk}/full", 9),
+        row("flow", f"pool-999999/refuse/rgn-{eu.pk}/full", 1),
+        row("route", "route-1", 7),
+    )
+    live.write({node.pk: LiveNode(now().timestamp(), {})}, {node.pk: CounterReading("one", 1.0, flows, {})})
+    found = scrape(client)
+    labels = {"account": "acme", "pool": "acme-web", "region": "eu"}
+    ready = pool.backends.get(region=eu).servers.count()
+    assert value(found, "spillway_limit_requests_per_second", **labels) == 25 * ready > 0
+    assert value(found, "spillway_overflow_requests_total", **labels, node="eu-1", to="us", reason="rate") == 30
+    assert value(found, "spillway_refused_requests_total", **labels, node="eu-1", reason="full") == 9
+    eu.drained = True
+    eu.save()
+    assert value(scrape(client), "spillway_limit_requests_per_second", **labels) == 0
+
+
+def test_metrics_tell_problems_and_when_certificates_end(client: Client, env: Env, live_redis: str) -> None:
+    certificate = Certificate(account=env.acme.account, name="shop", not_before=now(), not_after=now())
+    certificate.save()
+    assert lease.hold(0, "a test")
+    Condition.objects.create(
+        object_kind="pool",
+        object_id=env.pools["acme"].pk,
+        type="Healthy",
+        status=False,
+        reason="NoServerUp",
+        since=now(),
+    )
+    found = scrape(client)
+    wrong = {"kind": "pool", "account": "acme", "name": "acme-web", "reason": "NoServerUp", "severity": "1"}
+    assert value(found, "spillway_problem", **wrong) == 1
+    ends = value(found, "spillway_certificate_not_after_seconds", account="acme", name="shop")
+    assert ends == certificate.not_after.timestamp()
+
+
 def test_metrics_tell_the_states_of_rollouts(client: Client, env: Env, live_redis: str) -> None:
     fleet = Fleet.objects.get(name="eu-fleet")
     revision = Revision.objects.create(fleet=fleet, number=1, digest="d", snapshot=b"", bundle=b"", actor="a")
@@ -123,6 +170,11 @@ def test_metrics_tell_the_states_of_rollouts(client: Client, env: Env, live_redi
     assert value(found, "spillway_rollouts", state="pushing") == 1
     assert value(found, "spillway_rollouts", state="failed") == 0
     assert 0 < value(found, "spillway_rollouts_oldest_unfinished_seconds") < 60
+
+
+def test_the_page_of_reference_is_what_the_exposition_says_of_itself() -> None:
+    written = (ROOT / "docs" / "reference" / "metrics.md").read_text()
+    assert written == page(), "write it anew: manage.py describe_metrics > docs/reference/metrics.md"
 
 
 def test_metrics_without_redis_still_tell_about_nodes(client: Client, env: Env, settings: Settings) -> None:

@@ -1,0 +1,1 @@
+"""Metrics by what they are about: nodes, pools, limits, problems, certificates."""
