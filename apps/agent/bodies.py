@@ -23,6 +23,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 LISTENER = re.compile(r"[a-z]{2,8}-[0-9]{1,18}|overflow|overflow-tcp")
 NODE = re.compile(r"node-[0-9]{1,18}")
 MOVED_BY = {"vip": "keepalived.conf", "anycast": "bird.conf"}
+TICKET_SECRETS = 3
 MOST_FILES = 20_000
 LARGEST_FILE = 64 * 1024 * 1024
 
@@ -130,6 +131,16 @@ def read_runtime(body: bytes) -> RuntimeBody:
     if not isinstance(base, str) or not DIGEST.fullmatch(base):
         raise Malformed("base_digest must be a SHA-256 in hex.")
     return RuntimeBody(_generation(data), base, manifest, tuple(operations), _files(data.get("files", {})))
+
+
+def read_tickets(body: bytes) -> tuple[str, ...]:
+    """PUT /v1/tickets: `{"secrets": [previous, current, next]}`, 32 bytes each in hex; raises Malformed."""
+    found = _object(body).get("secrets")
+    if not isinstance(found, list) or len(found) != TICKET_SECRETS:
+        raise Malformed(f"secrets must be a list of {TICKET_SECRETS} texts.")
+    if not all(isinstance(each, str) and DIGEST.fullmatch(each) for each in found):
+        raise Malformed("A secret of session tickets has 32 bytes in hex.")
+    return tuple(found)
 
 
 def read_manifest(raw: bytes) -> Manifest:

@@ -25,6 +25,7 @@ from apps.agent.release import nodecfg, state_file
 from apps.agent.release.health import servers_in
 from apps.agent.release.nodecfg import Surroundings
 from apps.agent.release.releases import Releases, make_dir, write_file
+from apps.agent.release.tickets import Tickets
 from apps.agent.safeguards import Safeguards
 from apps.agent.settings import Settings
 from apps.agent.static_ips.addresses import Addresses
@@ -47,6 +48,7 @@ class Node:
         self.log = RequestLog(settings, self.proxy, events)
         self.addresses = Addresses(settings, self.releases.live_link)
         self.resolver = Resolver(settings, self.releases.live_link, events, safeguards.names)
+        self.tickets = Tickets(settings)
         self.switching = threading.RLock()
         self.drift: tuple[str, ...] = ()
         self.unavailable = ""
@@ -85,6 +87,7 @@ class Node:
             "address": self.settings.address,
             "port_offset": self.settings.port_offset,
             "addresses": self.addresses.state(),
+            "ticket_secrets": self.tickets.digest,
             "clock": time.time(),
         }
 
@@ -107,7 +110,11 @@ class Node:
             generation=generation,
             probe=self.probe_secret,
             around=Surroundings(
-                self.settings.run_dir, self.settings.health_file, self.resolver.address, self.log.level()
+                self.settings.run_dir,
+                self.settings.health_file,
+                self.resolver.address,
+                self.settings.tickets_dir,
+                self.log.level(),
             ),
             endpoints={bind.listener_id: nodecfg.endpoint(self.settings, bind) for bind in manifest.binds},
             rights=(self.settings.user, self.settings.state_dir / "empty") if self.settings.drops_rights else None,

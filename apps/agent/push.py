@@ -87,6 +87,13 @@ class Push:
                 self.node.remember(release, body.manifest, body.generation)
         return self.node.state()
 
+    def take_tickets(self, secrets: tuple[str, ...]) -> dict[str, Any]:
+        """Encrypt session tickets with keys made from these secrets from now on; raises Refusal or OSError."""
+        with self.node.switching:
+            self.node.tickets.take(secrets, self._proxy, running=self._releases.live() is not None)
+        self.node.events.add("state", "session tickets have other keys")
+        return self.node.state()
+
     def _run(self, commands: runtime.Commands, old: Path, base: Manifest) -> None:
         """Tell the worker; where it does not follow, the old release is put back. Raises Refusal."""
         try:
@@ -141,6 +148,7 @@ class Push:
             raise Refusal(f"{crash.message} It crashes each time, and only on these files.", crash.stage) from crash
 
     def _write_node_cfg(self, draft: Path, manifest: Manifest, generation: int) -> None:
+        self.node.tickets.provide((draft / "haproxy.cfg").read_text("latin-1"))
         text = self.node.node_cfg(manifest, generation)
         write_file(draft / "node.cfg", text.encode(), readable_group(self._settings))
         for name, content in self._addresses.node_files(manifest).items():

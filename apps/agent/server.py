@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 from urllib.parse import parse_qs, urlsplit
 
-from apps.agent.bodies import read_runtime
+from apps.agent.bodies import read_runtime, read_tickets
 from apps.agent.errors import Malformed, Missing, Refusal, Superseded, Unavailable, unavailable
 from apps.agent.push import Push
 
@@ -83,12 +83,16 @@ class Handler(BaseHTTPRequestHandler):
             self._send_bytes(200, "application/zlib", content)
 
     def do_PUT(self) -> None:
-        """A whole bundle."""
-        if self.path != "/v1/bundle":
+        """A whole bundle, or the secrets of session tickets."""
+        if self.path not in ("/v1/bundle", "/v1/tickets"):
             self._refuse_path()
             return
         body = self._body()
-        if body is not None:
+        if body is None:
+            return
+        if self.path == "/v1/tickets":
+            self._answer(lambda: self.server.push.take_tickets(read_tickets(body)))
+        else:
             self._answer(lambda: self._take(body))
 
     def _take(self, body: bytes) -> dict[str, Any]:

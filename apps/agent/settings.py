@@ -84,6 +84,11 @@ class Settings:
         return self.run_dir / "servers"
 
     @property
+    def tickets_dir(self) -> Path:
+        """Private directory of the keys of session tickets, one file for each listener."""
+        return self.run_dir / "tickets"
+
+    @property
     def own_ip(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         """The node's address where others can reach it by that; None for loopback, for all addresses and for names."""
         try:

@@ -43,6 +43,7 @@ def reload(node: Node, release: Path, manifest: Manifest, generation: int) -> No
     """Let a worker load what lies at `live`, wait until it answers, then let it have addresses; raises FAILURES."""
     identity = (generation, manifest.digest)
     node.addresses.switching(manifest, identity, node.probe_secret)
+    node.tickets.provide((release / "haproxy.cfg").read_text("latin-1"))
     offset = node.proxy.log_end()
     _hand_on_health(node, release)
     node.proxy.reload_or_start(release, node.settings.confirm_timeout + load_seconds(release))

@@ -12,6 +12,7 @@ every node of a fleet, and the trial run on spare ports runs the very file that 
 | `SPILLWAY_PROBE` | secret path segment of the probe, new for each node | agent |
 | `SPILLWAY_NODE` | id of this node (`node-5`), under which it counts as a peer | agent, from `manifest.nodes` |
 | `SPILLWAY_RESOLVER` | where the agent answers for names of servers | agent |
+| `SPILLWAY_TICKETS` | folder with the keys of session tickets, a file for each listener | agent |
 | `SPILLWAY_BIND_<listener id, upper case, - as _>` | `address:port` of one listener | agent, from `manifest.binds` |
 
 Where static IPs move among the nodes, `keepalived.conf` and `bird.conf` lie beside it, equal on every node as well: the

@@ -13,7 +13,8 @@ class NodeReport(models.Model):
     `admitted` is how many requests each node of the region took in the ten seconds before `counted_at`, as far as this
     one was told: `{"pool-17/node-5": 93, "pool-17/node-5/guest": 7}`, without zeros. `peers` says of every other node
     whether the two exchange counters: `{"node-6": true}`. Both are empty where nothing is counted together. `addresses`
-    are its static IPs that move: `{"10.0.0.100": "held"}`, or standby, announced, withdrawn.
+    are its static IPs that move: `{"10.0.0.100": "held"}`, or standby, announced, withdrawn. `ticket_secrets` is the
+    digest of the secrets of its session tickets; empty where its agent knows of none.
     """
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="report")
@@ -29,6 +30,7 @@ class NodeReport(models.Model):
     reloads = models.PositiveIntegerField(default=0)
     drift = models.JSONField(default=list)
     addresses = models.JSONField(default=dict)
+    ticket_secrets = models.CharField(max_length=64, blank=True)
     error = models.CharField(max_length=1000, blank=True)
     last_contact_error = models.CharField(max_length=400, blank=True)
     admitted = models.JSONField(default=dict)

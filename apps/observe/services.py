@@ -21,7 +21,7 @@ from apps.observe.models import Condition, NodeReport, Sample
 
 REPORT_FIELDS = (
     "seen_at", "generation", "digest", "on_disk", "haproxy_version", "agent_version", "boot_id", "workers", "serving",
-    "reloads", "drift", "addresses", "error", "last_contact_error",
+    "reloads", "drift", "addresses", "ticket_secrets", "error", "last_contact_error",
 )  # fmt: skip
 
 COUNTED_FIELDS = ("admitted", "peers", "counted_at")
@@ -48,6 +48,7 @@ def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
         reloads=state.reloads,
         drift=[in_words(word) for word in state.drift],
         addresses=dict(state.addresses),
+        ticket_secrets=state.ticket_secrets[:64],
         error=in_words(state.last_error)[:1000],
         last_contact_error="",
     )

@@ -75,6 +75,18 @@ class FleetSync(models.Model):
         return f"sync of {self.fleet}"
 
 
+class TicketSecrets(models.Model):
+    """The three secrets of a fleet's session tickets, sealed; `digest` is what a node answers that has them."""
+
+    fleet = models.OneToOneField(Fleet, on_delete=models.CASCADE, related_name="ticket_secrets")
+    sealed = models.BinaryField()
+    digest = models.CharField(max_length=64)
+    renewed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"ticket secrets of {self.fleet}"
+
+
 class Quarantine(models.Model):
     """An object that nodes of a fleet refuse: the fleet runs it as it was before, or without it.
 

@@ -6,7 +6,7 @@ from celery import shared_task
 
 from apps.core.queue import enqueue
 from apps.fleet.services import CHANGED_TASK, RECONCILE_TASK
-from apps.rollouts import services
+from apps.rollouts import services, tickets
 
 
 @shared_task(name=RECONCILE_TASK)
@@ -19,6 +19,12 @@ def reconcile_fleet(fleet_id: int) -> None:
 def reconcile_changed(fleet_id: int) -> None:
     """The same after a change of definitions, unless it went out with others meanwhile."""
     services.reconcile_changed(fleet_id=fleet_id)
+
+
+@shared_task(name=tickets.TICKETS_TASK)
+def bring_ticket_secrets(fleet_id: int) -> None:
+    """Renew the secrets of session tickets where they are due, and give them to the fleet's nodes."""
+    tickets.bring(fleet_id=fleet_id)
 
 
 @shared_task(name="apps.rollouts.tasks.sweep")

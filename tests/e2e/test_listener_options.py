@@ -412,7 +412,7 @@ def test_http2_can_be_left_out(proxy: RenderedProxy) -> None:
     assert "ALPN protocol: http/1.1" in shaken(proxy, 7, "-alpn", "h2,http/1.1")
 
 
-def test_early_data_and_tickets_are_not_offered(proxy: RenderedProxy) -> None:
+def test_early_data_is_never_offered_and_tickets_not_without_keys(proxy: RenderedProxy) -> None:
     assert "allow-0rtt" not in (proxy.directory / "haproxy.cfg").read_text()
     assert "session ticket" not in shaken(proxy, 7, *TLS12).lower()
 

@@ -63,7 +63,9 @@ def test_https_listeners_are_strict_about_names_and_speak_http2() -> None:
     certificate = Certificate("crt-1", "tls", "acme", certificate_pem("a.example"), ("a.example",))
     bundle = compile_snapshot(snapshot(front(route(1), listeners=(secure,)), certificates=(certificate,))).output
     text = bundle.files["haproxy.cfg"].decode()
-    assert '    bind "${SPILLWAY_BIND_LST_2}" ssl crt-list certs/lst-2.list strict-sni alpn h2,http/1.1\n' in text
+    bind = '    bind "${SPILLWAY_BIND_LST_2}" ssl crt-list certs/lst-2.list strict-sni alpn h2,http/1.1'
+    assert f'{bind} tls-ticket-keys "${{SPILLWAY_TICKETS}}/lst-2.keys"\n' in text
+    assert f"{bind} no-tls-tickets\n" in text  # for agents without keys
     assert "ssl-min-ver TLSv1.2" in text
     assert bundle.files["certs/lst-2.list"] == b"certs/crt-1.pem a.example\n"
 

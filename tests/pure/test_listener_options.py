@@ -41,6 +41,7 @@ LOST: list[tuple[dict[str, Any], str, Severity]] = [
     ({"cache": Cache()}, "cache", Severity.LOSSY),
     ({"monitor_path": "/up"}, "monitor_path", Severity.LOSSY),
     ({"tls": ListenerTls(same_certificate=True)}, "same_certificate", Severity.LOSSY),
+    ({"tls": ListenerTls(session_tickets=False)}, "session_tickets", Severity.LOSSY),
     ({"client_address": FROM_CDN}, "forwarded_from", Severity.LOSSY),
     ({"client_address": FROM_PROXY}, "proxy_protocol", Severity.REFUSED),
     ({"client_certificates": (OF_CLIENTS,)}, "client_certificates", Severity.REFUSED),

@@ -41,7 +41,7 @@ def trial_run(
         manifest,
         generation=generation,
         probe=probe,
-        around=nodecfg.Surroundings(folder, settings.health_file, NOBODY),
+        around=nodecfg.Surroundings(folder, settings.health_file, NOBODY, settings.tickets_dir),
         endpoints=endpoints,
     )
     node_cfg = folder / "node.cfg"

@@ -22,13 +22,15 @@ PEER = re.compile(r"^\s+peer (\S+) (\S+):(\d+)$", re.MULTILINE)
 class Surroundings:
     """What one haproxy process finds around it.
 
-    `run_dir` has its sockets, the file `health` what the last worker knew of servers; `resolver` (`address:port`)
-    answers for names; `log` is the level of request lines, empty where nobody reads them.
+    `run_dir` has its sockets, the file `health` what the last worker knew of servers, `tickets` the keys of session
+    tickets; `resolver` (`address:port`) answers for names; `log` is the level of request lines, empty where nobody
+    reads them.
     """
 
     run_dir: Path
     health: Path
     resolver: str
+    tickets: Path
     log: str = ""
 
 
@@ -86,6 +88,7 @@ def render(
         "SPILLWAY_NODE": node,
         "SPILLWAY_CONNECTIONS": str(connections()),
         "SPILLWAY_RESOLVER": around.resolver,
+        "SPILLWAY_TICKETS": str(around.tickets),
     }
     if around.log:
         values["SPILLWAY_LOG"] = around.log

@@ -162,10 +162,10 @@ def write_file(path: Path, content: bytes, group: int = -1) -> None:
         os.fsync(descriptor)
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes, group: int = -1) -> None:
     """Put a private file in the place of another one: who reads it finds either as a whole."""
     draft = path.with_name(path.name + ".new")
-    write_file(draft, content)
+    write_file(draft, content, group)
     draft.replace(path)
     sync_dir(path.parent)
 

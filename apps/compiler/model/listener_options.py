@@ -70,6 +70,7 @@ class ListenerTls:
     minimum_version: TlsVersion | None = None
     http2: bool = True
     same_certificate: bool = False
+    session_tickets: bool = True
 
 
 class ClientVerify(StrEnum):

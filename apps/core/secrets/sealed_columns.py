@@ -19,6 +19,7 @@ SEALED: dict[str, tuple[str, ...]] = {
     "definitions.StoredPlan": ("sealed_objects",),
     "retries.KeyedRequest": ("sealed_body",),
     "rollouts.Revision": ("snapshot", "bundle"),
+    "rollouts.TicketSecrets": ("sealed",),
     "schedules.SigningSecret": ("sealed", "previous"),
     "schedules.Trigger": ("sealed_secret", "previous_secret"),
     "stacks.StackRevision": ("document", "secrets"),

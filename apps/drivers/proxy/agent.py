@@ -94,6 +94,10 @@ class AgentDriver:
             paths |= set(answer["missing"])
         raise Refused(f"{self._target.name}: the agent asks for files again and again.", stage="runtime")
 
+    def give_ticket_secrets(self, secrets: tuple[str, ...]) -> NodeState:
+        """PUT /v1/tickets."""
+        return read_node_state(self._call("PUT", "/v1/tickets", {"secrets": list(secrets)}, READ_SECONDS * 2))
+
     def read_state(self) -> NodeState:
         """GET /v1/state."""
         return read_node_state(self._call("GET", "/v1/state", None, READ_SECONDS))
@@ -188,7 +192,7 @@ class AgentDriver:
             raise self._silent(error) from error
         if status in (OK, MISSING):
             return dict(answer)
-        raise _failure(self._target.name, status, answer, "runtime" if path == "/v1/runtime" else "validate")
+        raise _failure(self._target.name, status, answer, "validate" if path == "/v1/bundle" else "runtime")
 
     def _silent(self, error: Exception) -> Unreachable:
         return Unreachable(f"{self._target.name} does not answer at {self._target.url}: {error}.")

@@ -78,7 +78,8 @@ class NodeState:
     that somebody edited them. `drift` names what differs, in words. `workers` counts live haproxy workers. `addresses`
     are the static IPs that move: held or standby (VRRP), announced or withdrawn (BGP). `unavailable` says why the node
     could not take the last change; empty once it took one or refused it. `haproxy_path` is the binary that checks,
-    tries and serves. `clock` is the time by the node, in Unix seconds; None where it does not tell.
+    tries and serves. `clock` is the time by the node, in Unix seconds; None where it does not tell. `ticket_secrets` is
+    the SHA-256 (hex) of the secrets of its session tickets, one after the other in hex; empty where it knows of none.
     """
 
     generation: int
@@ -95,6 +96,7 @@ class NodeState:
     unavailable: str = ""
     haproxy_path: str = ""
     addresses: Mapping[str, str] = field(default_factory=dict)
+    ticket_secrets: str = ""
     clock: float | None = field(default=None, compare=False)
 
 
@@ -201,6 +203,13 @@ class ProxyDriver(Protocol):
 
         Only valid when the node runs `base_digest`; else Refused with stage "runtime", as when an operation
         fails: the caller then pushes the whole bundle.
+        """
+
+    def give_ticket_secrets(self, secrets: tuple[str, ...]) -> NodeState:
+        """Make keys of session tickets from these secrets (previous, current, next), without a reload.
+
+        Each has 32 bytes, in hex. Raises Refused, also when the agent is older than this call, or Unavailable; the node
+        may be asked again.
         """
 
     def read_state(self) -> NodeState:

@@ -11,6 +11,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from urllib.parse import urlsplit
 
 from apps.compiler.bundle import MANIFEST, Bundle, digest_of, digest_of_all
@@ -45,8 +46,9 @@ class MemoryNode:
 
     `unreachable` makes every call fail; `unavailable`, while it says why, keeps the node from taking any push;
     `refusal` is raised by the next pushes and operations, `refusal_for` says for each bundle what is raised; `rows`
-    to `in_use` are what read_counters answers, `addresses` what it says of static IPs; writing to `files` is what a
-    stranger who edits them does. `log` are the segments that wait (id → lines), of `log_dropped` lines before them.
+    to `in_use` are what read_counters answers, `addresses` what it says of static IPs, `ticket_secrets` what session
+    tickets are made from; writing to `files` is what a stranger who edits them does. `log` are the segments that wait
+    (id → lines), of `log_dropped` lines before them.
     """
 
     name: str
@@ -63,6 +65,7 @@ class MemoryNode:
     distances_ms: Mapping[str, int] = field(default_factory=dict)
     in_use: Mapping[str, float] = field(default_factory=lambda: {"cpu": 0.0, "connections": 0.0})
     addresses: Mapping[str, str] = field(default_factory=dict)
+    ticket_secrets: tuple[str, ...] = ("00" * 32, "11" * 32, "22" * 32)
     files: dict[str, bytes] = field(default_factory=dict)
     generation: int = 0
     digest: str = ""
@@ -97,6 +100,7 @@ class MemoryNode:
             last_error=self.last_error,
             unavailable=self.unavailable,
             addresses=self.addresses,
+            ticket_secrets=sha256("".join(self.ticket_secrets).encode()).hexdigest(),
             clock=time.time() + self.clock_ahead_s,
         )
 
@@ -167,6 +171,13 @@ class MemoryDriver:
                     raise self._refused(f"The operations do not lead to the wanted content of {path}.")
             self._run(bundle, generation)
             self._node.operations.extend(operations)
+            return self._node.state()
+
+    def give_ticket_secrets(self, secrets: tuple[str, ...]) -> NodeState:
+        """Keep them."""
+        with self._node.lock:
+            self._reach()
+            self._node.ticket_secrets = secrets
             return self._node.state()
 
     def read_state(self) -> NodeState:

@@ -104,7 +104,8 @@ def check_state(state: NodeState) -> None:
     if state.clock is not None and not (isinstance(state.clock, int | float) and math.isfinite(state.clock)):
         raise ValueError("a time that is none")
     texts = (state.digest, state.on_disk, state.haproxy_version, state.agent_version, state.boot_id, state.last_error)
-    if not all(isinstance(text, str) and "\0" not in text for text in (*texts, state.unavailable, *state.drift)):
+    more = (state.unavailable, state.ticket_secrets, *state.drift)
+    if not all(isinstance(text, str) and "\0" not in text for text in (*texts, *more)):
         raise ValueError("texts that are none")
 
 

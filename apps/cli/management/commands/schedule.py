@@ -28,6 +28,7 @@ from apps.dns import services as dns
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.observe import services as observe
 from apps.rollouts import services as rollouts
+from apps.rollouts import tickets
 from apps.schedules.pruning import prune as prune_schedule_runs
 from apps.schedules.run.ticking import LONGEST_SLEEP_S, schedules_tick
 from apps.stacks import services as stacks
@@ -98,6 +99,9 @@ def sweep() -> None:
         if not enqueue(RECONCILE_TASK, fleet_id):
             rollouts.reconcile_fleet(fleet_id=fleet_id)
 
+    for fleet_id in tickets.fleets_to_sweep(now()):
+        if not enqueue(tickets.TICKETS_TASK, fleet_id, expires_s=ZONE_SECONDS):
+            tickets.bring(fleet_id=fleet_id)
     for zone_id in dns.zones_to_sweep():
         enqueue(dns.RECONCILE_ZONE_TASK, zone_id, expires_s=ZONE_SECONDS)
     for webhook_id in delivering.due_webhooks():

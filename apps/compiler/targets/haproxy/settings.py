@@ -69,7 +69,7 @@ def add_global(document: Document, said: NodeSettings | None, *, resumes_session
     section.add("ssl-default-bind-ciphers", CIPHERS)
     section.add("ssl-default-bind-ciphersuites", CIPHERSUITES)
     oldest = "TLSv1.3" if wanted.tls_preset is TlsPreset.MODERN else "TLSv1.2"
-    section.add("ssl-default-bind-options", "ssl-min-ver", oldest, "no-tls-tickets")
+    section.add("ssl-default-bind-options", "ssl-min-ver", oldest)
     section.add("tune.ssl.default-dh-param", "2048")
     if not resumes_sessions:
         section.add("tune.ssl.cachesize", "0")

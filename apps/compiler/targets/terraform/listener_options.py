@@ -63,6 +63,12 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
             f"{cloud} serves all hosts of a listener on each connection.",
             "Use a load balancer for each certificate.",
         )  # fmt: skip
+    if listener.tls is not None and not listener.tls.session_tickets:
+        yield lossy(
+            target, listener, "session_tickets", "tls.session_tickets",
+            f"{cloud} gives session tickets to every client that takes them.",
+            "Leave session_tickets out, or put the load balancer on a fleet.",
+        )  # fmt: skip
     if listener.monitor_path is not None:
         yield lossy(
             target, listener, "monitor_path", "monitor_path",

@@ -140,6 +140,14 @@ class TlsSpec(model.ListenerTls, Shape):
             "Only hosts of the presented certificate",
         ),
     ] = False
+    session_tickets: Annotated[
+        Boolean,
+        About(
+            "Whether clients get session tickets, with which they resume at any node of the fleet. Listeners with "
+            "client_certificates never give any.",
+            "Session tickets",
+        ),
+    ] = True
 
 
 def _authorities(value: object) -> str:

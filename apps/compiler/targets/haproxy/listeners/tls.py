@@ -13,6 +13,7 @@ from apps.compiler.model.listener_options import ListenerTls, TlsPreset, TlsVers
 from apps.compiler.model.shared import Listener, Protocol
 from apps.compiler.targets.haproxy.listeners.client_certificates import bind_words
 from apps.compiler.targets.haproxy.settings import CIPHERS, CIPHERSUITES
+from apps.compiler.targets.haproxy.writer import Expanded, Section
 
 _VERSIONS = {TlsVersion.V12: "TLSv1.2", TlsVersion.V13: "TLSv1.3"}
 
@@ -22,10 +23,32 @@ def certificate_list_path(listener_id: str) -> str:
     return f"certs/{listener_id}.list"
 
 
-def tls_words(listener: Listener) -> tuple[str, ...]:
-    """What stands behind the address; nothing where the listener speaks no TLS."""
+def add_bind(section: Section, listener: Listener, *where: str | Expanded) -> None:
+    """The line of an address, with TLS where the listener speaks it.
+
+    The agent has the keys of session tickets and names their folder; one of before has none, and offers no tickets.
+    """
     if listener.protocol is not Protocol.HTTPS:
-        return ()
+        section.add("bind", *where)
+        return
+    words, without = _tls_words(listener), "no-tls-tickets"
+    if not offers_tickets(listener):
+        section.add("bind", *where, *words, without)
+        return
+    keys = Expanded(f"${{SPILLWAY_TICKETS}}/{listener.id}.keys")
+    section.add(".if", "defined(SPILLWAY_TICKETS)")
+    section.add("bind", *where, *words, "tls-ticket-keys", keys)
+    section.add(".else")
+    section.add("bind", *where, *words, without)
+    section.add(".endif")
+
+
+def offers_tickets(listener: Listener) -> bool:
+    """Not where clients are verified: a ticket would carry the certificate to other hosts and past its revocation."""
+    return (listener.tls or ListenerTls()).session_tickets and not listener.client_certificates
+
+
+def _tls_words(listener: Listener) -> tuple[str, ...]:
     tls = listener.tls or ListenerTls()
     strict = () if listener.default_certificate_id else ("strict-sni",)
     alpn = ("alpn", "h2,http/1.1" if tls.http2 else "http/1.1")
