@@ -380,6 +380,14 @@ AGENT_CA_FILE = environment.text("SPILLWAY_AGENT_CA", "", "PEM file: the authori
 AGENT_CERTIFICATE_FILE = environment.text("SPILLWAY_AGENT_CERTIFICATE", "", "PEM file: the console's certificate")
 AGENT_KEY_FILE = environment.text("SPILLWAY_AGENT_KEY", "", "PEM file: its key")
 
+environment.group("Request logs")
+LOGS_URL = environment.text(
+    "SPILLWAY_LOGS_URL",
+    f"logs+file://{VAR_DIR}/logs",
+    "where request lines are kept: `logs+file:///folder` on this machine; `memory://name` forgets them",
+    shown="logs+file://var/logs",
+)
+
 environment.group("Webhooks, hostnames and zones")
 OUTBOUND_NETWORKS = environment.listed(
     "SPILLWAY_WEBHOOK_NETWORKS",
