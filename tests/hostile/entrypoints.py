@@ -22,8 +22,9 @@ from django.urls import reverse
 from apps.accounts.models import Hostname
 from apps.schedules.models import Trigger
 from tests.hostile.corpus import CORPUS, SHARP
-from tests.hostile.fields import FIELDS, Field, with_value
+from tests.hostile.fields import FIELDS, Field
 from tests.hostile.orders import ORDERS
+from tests.hostile.pointers import with_value
 
 MISSING = object()
 PLATFORM = {

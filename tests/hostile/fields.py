@@ -6,8 +6,6 @@ design, with other means than the product's grammars, so that a hole in a gramma
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +63,7 @@ from tests.hostile.legal import (
     whole,
     why,
 )
+from tests.hostile.pointers import leaves, without_positions
 from tests.hostile.policy_examples import BASIC_AUTH, JWT_KEY, POLICY_RULES
 
 Document = dict[str, Any]
@@ -459,21 +458,6 @@ class Field:
         return with_value(EXAMPLES[self.example][1], self.pointer, value)
 
 
-def leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
-    """Pointer and value of every plain value of a document."""
-    if isinstance(value, dict | list) and value:
-        entries = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, entry in entries:
-            yield from leaves(entry, f"{pointer}/{key}")
-    elif value is not None:
-        yield pointer, value
-
-
-def without_positions(pointer: str) -> str:
-    """`/backends/0/servers/0/port` → `backends/servers/port`."""
-    return "/".join(part for part in pointer.strip("/").split("/") if not part.isdecimal())
-
-
 def rule_for(pointer: str) -> Legal:
     """The rule with the longest end; a field without one is an error of this table."""
     plain = without_positions(pointer)
@@ -481,17 +465,6 @@ def rule_for(pointer: str) -> Legal:
     if not ends:
         raise LookupError(f"no rule says what {pointer} may hold")
     return RULES[max(ends, key=len)]
-
-
-def with_value(spec: Document, pointer: str, value: Any) -> Document:
-    """A copy of the document with one value replaced."""
-    changed = copy.deepcopy(spec)
-    *parents, last = pointer.strip("/").split("/")
-    holder: Any = changed
-    for part in parents:
-        holder = holder[int(part) if isinstance(holder, list) else part]
-    holder[int(last) if isinstance(holder, list) else last] = value
-    return changed
 
 
 FIELDS = [
