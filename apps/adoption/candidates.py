@@ -29,6 +29,7 @@ class Candidate:
     action: tuple[Any, ...]
     rewrite: str | None
     loss: str = ""
+    mirror: str | None = None
 
 
 def scheme_of(action: Mapping[str, Any]) -> dict[str, str]:

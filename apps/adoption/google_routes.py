@@ -15,7 +15,17 @@ from typing import Any
 from apps.adoption.candidates import Candidate, Unsaid, scheme_of
 from apps.adoption.contract import Report, Wish
 from apps.adoption.google_pools import Pools
-from apps.adoption.google_rules import Part, action_of, candidates_of, covers, field_of, lost_by, parts_of
+from apps.adoption.google_rules import (
+    MIRROR,
+    Part,
+    action_of,
+    candidates_of,
+    covers,
+    field_of,
+    lost_by,
+    mirror_of,
+    parts_of,
+)
 from apps.adoption.naming import Names
 from apps.adoption.ranking import overlap, rank, shadows
 from apps.compiler.grammar import GrammarError, hostname
@@ -77,7 +87,8 @@ class Routes:
 
     def _tell_lost(self, where: str, rule: Block, word: str = "") -> None:
         """What a rule, or a matcher by default, did besides."""
-        for loss in lost_by(rule.get(field_of(word, "routeAction")) or {}):
+        kept = MIRROR if not word and mirror_of(rule) else ""
+        for loss in lost_by(rule.get(field_of(word, "routeAction")) or {}, kept=kept):
             self._report.lossy(where, loss)
         if rule.get("headerAction"):
             self._report.lossy(where, "Headers are not changed.")
@@ -156,11 +167,21 @@ class Routes:
         } | scheme_of(action)
         if candidate.rewrite is not None:
             spec["prefix_rewrite"] = candidate.rewrite
+        if candidate.mirror is not None:
+            spec |= self._mirror(where, candidate.mirror, action)
         if candidate.loss:
             self._report.lossy(where, candidate.loss, "Route", name)
         else:
             self._report.mapped(where, "Route", name)
         self.documents.append({"kind": "Route", "name": name, "account": self._wish.account, "spec": spec})
+
+    def _mirror(self, where: str, service: str, action: dict[str, Any]) -> dict[str, Any]:
+        """The pool that gets copies, where it is another than those of the route."""
+        name, shares = self._pools.name_of(service), action.get("pools", ())
+        if name is None or not shares or name in {share["pool"] for share in shares}:
+            self._report.lossy(where, "Requests are not mirrored.")
+            return {}
+        return {"mirror": name}
 
     def _action(self, action: tuple[Any, ...]) -> dict[str, Any] | None:
         kind, *words = action

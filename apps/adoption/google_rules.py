@@ -20,12 +20,13 @@ Block = Mapping[str, Any]
 CODES = {word: code for code, word in GOOGLE_CODES.items()}
 ALWAYS = 100
 MOST_POOLS = 8
+MIRROR = "requestMirrorPolicy"
 # Parts of an action without which a request still goes where it went.
 LOST = {
     "timeout": "the server timeout of the pool applies to the route",
     "retryPolicy": "requests are retried only if the connection fails",
     "corsPolicy": "the load balancer does not answer preflight requests",
-    "requestMirrorPolicy": "requests are not mirrored",
+    MIRROR: "requests are not mirrored",
     "maxStreamDuration": "only the server timeout ends streams",
     "cachePolicy": "nothing is cached",
 }
@@ -36,7 +37,7 @@ class Part:
     """Requests that a rule takes: `whole` the path itself, else all that begins with it.
 
     `headers` are conditions as documents have them; `action` is a hashable form of what is done, `rewrite` what
-    replaces the matched part of the path.
+    replaces the matched part of the path, `mirror` the service that gets copies.
     """
 
     path: str
@@ -45,15 +46,23 @@ class Part:
     headers: tuple[Header, ...]
     action: tuple[Any, ...]
     rewrite: str | None = None
+    mirror: str | None = None
 
 
 def parts_of(rule: Block, action: tuple[Any, ...]) -> Iterator[Part]:
     """The parts of one route rule. Raises Unsaid."""
-    rewrite = _rewrite(rule.get("routeAction", {}))
+    rewrite, mirror = _rewrite(rule.get("routeAction", {})), mirror_of(rule)
     for match in rule.get("matchRules", ()):
         path, whole = _path(match)
         methods, headers = _conditions(match)
-        yield Part(path, whole, methods, headers, action, rewrite)
+        yield Part(path, whole, methods, headers, action, rewrite, mirror)
+
+
+def mirror_of(rule: Block) -> str | None:
+    """The service that gets a copy of every request of a route rule; a mirror of some requests is none of ours."""
+    policy: Block = (rule.get("routeAction") or {}).get(MIRROR) or {}
+    is_whole = float(policy.get("mirrorPercent", ALWAYS)) == ALWAYS
+    return str(policy["backendService"]) if is_whole and policy.get("backendService") else None
 
 
 def _path(match: Block) -> tuple[str, bool]:
@@ -164,9 +173,10 @@ def covers(one: Part, other: Part) -> bool:
     return one.path == other.path if one.whole else other.path.startswith(one.path)
 
 
-def lost_by(action: Block) -> Iterator[str]:
-    """What else the action did, in sentences."""
-    yield from (f"{LOST[field].capitalize()}." for field in sorted(LOST.keys() & action.keys()) if action[field])
+def lost_by(action: Block, *, kept: str = "") -> Iterator[str]:
+    """What else the action did, in sentences; `kept` is a part of it that is not lost."""
+    lost = sorted(field for field in LOST.keys() & action.keys() - {kept} if action[field])
+    yield from (f"{LOST[field].capitalize()}." for field in lost)
 
 
 def candidates_of(parts: list[Part]) -> list[Candidate]:
@@ -201,7 +211,8 @@ def _are_halves(one: Part, other: Part) -> bool:
 
 
 def _unlike(one: Part, other: Part) -> bool:
-    return (one.methods, one.headers, one.action) != (other.methods, other.headers, other.action)
+    said, other_said = ((each.methods, each.headers, each.action, each.mirror) for each in (one, other))
+    return said != other_said
 
 
 def _prefix_rewrite(part: Part) -> str | None:
@@ -220,7 +231,7 @@ def _candidate(part: Part, *, complete: bool) -> Candidate:
         if part.whole:
             if part.rewrite not in (None, part.path):
                 raise Unsaid("It rewrites a whole path, but a route rewrites only prefixes.")
-            return Candidate(path(part.path), True, *rest, None)
+            return Candidate(path(part.path), True, *rest, None, mirror=part.mirror)
         stem = prefix_path(part.path.rstrip("/") or "/")
     except GrammarError as error:
         raise Unsaid(f"Its path {part.path!r} is not supported. {error.message}") from error
@@ -231,4 +242,4 @@ def _candidate(part: Part, *, complete: bool) -> Candidate:
             f"It also matches {stem} itself." if closed else f"It matches {stem} and paths below it, but not {stem}x."
         )
     rewrite = _prefix_rewrite(part)
-    return Candidate(stem, False, *rest, rewrite, loss)
+    return Candidate(stem, False, *rest, rewrite, loss, part.mirror)

@@ -207,6 +207,7 @@ WORDS = {
     "default_pool_id": "default pool",
     "elsewhere": "servers elsewhere",
     "limit": "limit",
+    "mirror_pool_id": "mirror",
     "pem": "certificate and key",
     "pool_id": "pool",
     "ready_servers": "servers ready",
@@ -246,7 +247,9 @@ def _say_plain(value: Any) -> str:
 
 
 SECRETS = frozenset({"digest", "pem"})
-REFERENCES = frozenset({"certificate_ids", "default_certificate_id", "default_pool_id", "nodes", "pool_id"})
+REFERENCES = frozenset(
+    {"certificate_ids", "default_certificate_id", "default_pool_id", "mirror_pool_id", "nodes", "pool_id"}
+)
 
 
 def _say_limit(limit: Limit) -> str:

@@ -94,7 +94,7 @@ def _same_rules(before: LoadBalancer, after: LoadBalancer) -> bool:
 
 def _is_plain(route: Route) -> bool:
     """Whether the route lives in maps alone and splits among no more pools than every frontend is ready for."""
-    special = (is_conditional(route), route.scheme, route.fixed_response, route.prefix_rewrite)
+    special = (is_conditional(route), route.scheme, route.fixed_response, route.prefix_rewrite, route.mirror_pool_id)
     return not any(each not in (None, False) for each in special) and len(route.pools) <= 2
 
 

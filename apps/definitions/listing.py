@@ -70,6 +70,7 @@ class ListedRoute:
     assertions: list[dict[str, Any]]
     rules: dict[str, Any] | None
     shares: list[ListedShare]
+    mirror: Owned | None
     policies: list[Owned]
 
     @property
@@ -84,15 +85,15 @@ _COLUMNS = (
     *("action", "redirect", "fixed_response", "prefix_rewrite", "assertions", "rules"),
     *("query", "cookies", "client_networks"),
 )
-_SHARES = ("route_id", "pool_id", "pool__name", "pool__account_id", "pool__account__name", "weight")
+_POOLS = ("route_id", "pool_id", "pool__name", "pool__account_id", "pool__account__name", "weight", "mirror")
 
 
 def listed(rows: QuerySet[Route]) -> list[ListedRoute]:
     """The routes of a query that has its order and its end; three queries, however many rows."""
     found = list(rows.prefetch_related(None).values_list(*_COLUMNS))
     ids = [columns[0] for columns in found]
-    shares, policies = _shares_of(ids), _policies_of(ids)
-    return [_route(columns, shares[columns[0]], policies[columns[0]]) for columns in found]
+    (shares, mirrors), policies = _pools_of(ids), _policies_of(ids)
+    return [_route(columns, shares[columns[0]], mirrors.get(columns[0]), policies[columns[0]]) for columns in found]
 
 
 def _policies_of(ids: Iterable[int]) -> dict[int, list[Owned]]:
@@ -104,15 +105,23 @@ def _policies_of(ids: Iterable[int]) -> dict[int, list[Owned]]:
     return found
 
 
-def _shares_of(ids: Iterable[int]) -> dict[int, list[ListedShare]]:
-    found: dict[int, list[ListedShare]] = defaultdict(list)
-    rows = RoutePool.objects.filter(route__in=list(ids)).order_by("id").values_list(*_SHARES)
-    for route, pk, pool, owner, account, weight in rows:
-        found[route].append(ListedShare(Owned(pk, pool, owner, Named(owner, account)), weight))
-    return found
+def _pools_of(ids: Iterable[int]) -> tuple[dict[int, list[ListedShare]], dict[int, Owned]]:
+    """The shares of each route, and the pools that get copies."""
+    shares: dict[int, list[ListedShare]] = defaultdict(list)
+    mirrors: dict[int, Owned] = {}
+    rows = RoutePool.objects.filter(route__in=list(ids)).order_by("id").values_list(*_POOLS)
+    for route, pk, name, owner, account, weight, mirror in rows:
+        pool = Owned(pk, name, owner, Named(owner, account))
+        if mirror:
+            mirrors[route] = pool
+        else:
+            shares[route].append(ListedShare(pool, weight))
+    return shares, mirrors
 
 
-def _route(columns: tuple[Any, ...], shares: list[ListedShare], policies: list[Owned]) -> ListedRoute:
+def _route(
+    columns: tuple[Any, ...], shares: list[ListedShare], mirror: Owned | None, policies: list[Owned]
+) -> ListedRoute:
     pk, name, owner, account, version, manager, balancer, front, hostname_id, host, verification, *rest = columns
     path, path_kind, methods, headers, scheme, action, redirect, fixed_response, *rest = rest
     prefix_rewrite, assertions, rules, query, cookies, client_networks = rest
@@ -140,5 +149,6 @@ def _route(columns: tuple[Any, ...], shares: list[ListedShare], policies: list[O
         assertions=assertions,
         rules=rules,
         shares=shares,
+        mirror=mirror,
         policies=policies,
     )

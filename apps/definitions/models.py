@@ -19,6 +19,7 @@ from apps.compiler.model.stack import RecordType
 from apps.definitions.key_sets.models import KeySet as KeySet  # noqa: PLC0414 - Django looks for rows here
 from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow
 from apps.definitions.shapes.traffic.zone import ZoneDriver
+from apps.definitions.writing.stored_plan import StoredPlan as StoredPlan  # noqa: PLC0414 - as above
 from apps.fleet.models import Fleet, Region, Stack, StaticIP
 
 
@@ -311,7 +312,16 @@ class Route(Definition):
     @property
     def shares(self) -> list[RoutePool]:
         """The weighted pools in the order in which they were made; no query where the selectors brought them along."""
-        fetched: list[RoutePool] | None = getattr(self, "fetched_shares", None)
+        return [each for each in self._pools if not each.mirror]
+
+    @property
+    def mirror(self) -> Pool | None:
+        """The pool that gets copies of its requests."""
+        return next((each.pool for each in self._pools if each.mirror), None)
+
+    @property
+    def _pools(self) -> list[RoutePool]:
+        fetched: list[RoutePool] | None = getattr(self, "fetched_pools", None)
         return list(self.pools.select_related("pool__account").order_by("id")) if fetched is None else fetched
 
     @property
@@ -323,17 +333,23 @@ class Route(Definition):
 
 
 class RoutePool(models.Model):
-    """One share of a route: weight (0–1000) out of the sum of the route's weights."""
+    """One share of a route: weight (0–1000) out of the sum of the route's weights.
+
+    `mirror` is no share: the pool gets copies of all requests, and its weight is 0.
+    """
 
     route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="pools")
     pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="route_shares")
     weight = models.PositiveIntegerField(default=100)
+    mirror = models.BooleanField(default=False)
 
     class Meta:
         ordering = ("id",)
         constraints = (
             models.UniqueConstraint(fields=("route", "pool"), name="pool_once_per_route"),
+            models.UniqueConstraint(fields=("route",), condition=Q(mirror=True), name="one_mirror_per_route"),
             models.CheckConstraint(condition=Q(weight__lte=1000), name="route_weight_at_most_1000"),
+            models.CheckConstraint(condition=Q(mirror=False) | Q(weight=0), name="mirror_has_no_weight"),
         )
 
     def __str__(self) -> str:
@@ -352,32 +368,6 @@ class RoutePolicy(models.Model):
 
     def __str__(self) -> str:
         return f"{self.policy} of {self.route}"
-
-
-class StoredPlan(models.Model):
-    """A plan that was shown and may be applied exactly so, once: the sealed document, and what it was compared with.
-
-    `base` is the digest of all that the plan was derived from; the document is forgotten once it was applied.
-    """
-
-    id = models.CharField(max_length=32, primary_key=True)
-    account = models.ForeignKey(Account, on_delete=models.CASCADE)
-    actor = models.CharField(max_length=150)
-    manager = models.CharField(max_length=63, blank=True, default="")
-    prune = models.BooleanField(default=False)
-    sealed_objects = models.BinaryField()
-    base = models.CharField(max_length=64)
-    summary = models.JSONField(default=dict)
-    created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField()
-    applied_at = models.DateTimeField(null=True)
-    applied_by = models.CharField(max_length=150, blank=True, default="")
-
-    class Meta:
-        ordering = ("-created_at", "id")
-
-    def __str__(self) -> str:
-        return self.id
 
 
 class Schedule(Definition):

@@ -90,18 +90,18 @@ _NAMED_BY_ROUTES = (
     *("account__name", "account__title", "account__kind", "hostname__name", "hostname__verification"),
     *("hostname__account", "hostname__released_at", "load_balancer__name", "load_balancer__account"),
 )
-_OF_SHARES = ("route", "weight", "pool__name", "pool__account__name", "pool__account__title", "pool__protocol")
+_OF_POOLS = ("route", "weight", "mirror", "pool__name", "pool__account__name", "pool__account__title", "pool__protocol")
 _OF_LINKS = ("route", "policy__name", "policy__account__name")
 
 
 def routes(actor: Actor) -> QuerySet[Route]:
     """Routes in the order of lists: hostname, path, id."""
-    shares = RoutePool.objects.select_related("pool__account").only(*_OF_SHARES).order_by("id")
+    led = RoutePool.objects.select_related("pool__account").only(*_OF_POOLS).order_by("id")
     rows = Route.objects.select_related("account", "hostname", "load_balancer")
     rows = rows.only(*(field.name for field in Route._meta.concrete_fields), *_NAMED_BY_ROUTES)
     links = RoutePolicy.objects.select_related("policy__account").only(*_OF_LINKS).order_by("id")
     rows = rows.prefetch_related(
-        Prefetch("pools", shares, to_attr="fetched_shares"), Prefetch("policy_links", links, to_attr="fetched_policies")
+        Prefetch("pools", led, to_attr="fetched_pools"), Prefetch("policy_links", links, to_attr="fetched_policies")
     )
     return actor.visible(rows).order_by("hostname__name", "path", "id")
 

@@ -81,7 +81,8 @@ def _answers(document: StackDocument, name: str) -> list[object]:
         question = Question(host, path, method, Protocol.HTTP, headers)
         outcome = evaluate(document.resources["google_compute_url_map"][name], question)
         pools = sorted((_endpoints(document, share.pool_id), share.part) for share in outcome.pools)
-        found.append((pools, outcome.path, outcome.status, outcome.location))
+        copies = _endpoints(document, outcome.mirror) if outcome.mirror else None
+        found.append((pools, copies, outcome.path, outcome.status, outcome.location))
     return found
 
 

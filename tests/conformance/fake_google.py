@@ -49,7 +49,8 @@ NAMES = {
 }  # fmt: skip
 SINGLE = {
     "abort", "default_route_action", "default_url_redirect", "fault_injection_policy", "header_action",
-    "http_health_check", "log_config", "route_action", "tcp_health_check", "url_redirect", "url_rewrite",
+    "http_health_check", "log_config", "request_mirror_policy", "route_action", "tcp_health_check", "url_redirect",
+    "url_rewrite",
 }  # fmt: skip
 SECRET = {"private_key", "lifecycle"}
 _REFERENCE = re.compile(r"\$\{([a-z_]+)\.([a-z0-9_]+)\.(id|self_link|name|address)\}")

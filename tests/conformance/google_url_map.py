@@ -43,12 +43,13 @@ Block = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happens: `pools` get it with `path`, or `status` is answered (with `location` for a redirect)."""
+    """What happens: `pools` get it with `path` and `mirror` a copy, or `status` is answered (with `location`)."""
 
     pools: tuple[Share, ...] = ()
     path: str = ""
     status: int | None = None
     location: str | None = None
+    mirror: str | None = None
 
 
 def evaluate(url_map: Block, question: Question) -> Outcome:
@@ -152,7 +153,14 @@ def _act(where: Block, question: Question, matched: str, *, word: str = "") -> O
     whole = sum(share["weight"] for share in shares)
     assert all(0 <= share["weight"] <= MOST_WEIGHT for share in shares), f"weights are 0 to {MOST_WEIGHT}"
     pools = tuple(Share(pool_of(each["backend_service"]), each["weight"] / whole) for each in shares if each["weight"])
-    return Outcome(pools, _rewritten(action, question, matched))
+    return Outcome(pools, _rewritten(action, question, matched), mirror=_mirror(action))
+
+
+def _mirror(action: Block) -> str | None:
+    """Every request is copied: the provider has no percentage."""
+    policies = action.get("request_mirror_policy", ())
+    assert len(policies) <= 1, "one mirror for an action"
+    return pool_of(policies[0]["backend_service"]) if policies else None
 
 
 def _abort(action: Block) -> int | None:

@@ -73,7 +73,7 @@ def _route(number: int, name: str, spec: RouteSpec) -> Route:
     pools = tuple(WeightedPool(_pool_id(share.pool) or "", share.weight) for share in spec.action.pools)
     return Route(
         f"route-{number}", name, "acme", spec.hostname, spec.path, spec.path_kind, spec.methods, spec.headers, pools,
-        spec.action.redirect, spec.action.fixed_response, spec.prefix_rewrite,
+        spec.action.redirect, spec.action.fixed_response, spec.prefix_rewrite, mirror_pool_id=_pool_id(spec.mirror),
     )  # fmt: skip
 
 
@@ -85,6 +85,7 @@ def _identity(route: Route) -> tuple[object, ...]:
     return (
         route.hostname, route.path, route.path_kind, frozenset(route.methods), headers, weights,
         *(each and astuple(each) for each in (route.redirect, route.fixed_response)), route.prefix_rewrite,
+        route.mirror_pool_id,
     )  # fmt: skip
 
 
@@ -161,7 +162,7 @@ def test_every_url_map_of_ours_comes_back_and_does_the_same(front: LoadBalancer)
 
 def _outcome(front: LoadBalancer, question: Question) -> object:
     found = trace(front, question)
-    return (found.pools, found.path, found.status, found.location)
+    return (found.pools, found.path, found.status, found.location, found.mirror_pool_id)
 
 
 # --- what others wrote
@@ -304,6 +305,27 @@ def test_what_a_map_does_besides_is_said() -> None:
     }
     lines = _lines(adopt(_foreign(**besides), WISH), Verdict.LOSSY)
     assert [word in lines for word in ("Headers are not", "errors of servers", "retried only")] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("mirror", "adopted"),
+    [
+        ({"backendService": "p/backendServices/web"}, "web"),
+        ({"backendService": "p/backendServices/web", "mirrorPercent": 100.0}, "web"),
+        ({"backendService": "p/backendServices/web", "mirrorPercent": 5.0}, None),
+        ({"backendService": API}, None),
+        ({"backendService": "p/backendServices/gone"}, None),
+    ],
+)
+def test_a_mirror_of_all_requests_is_adopted_and_any_other_is_a_loss(
+    mirror: dict[str, Any], adopted: str | None
+) -> None:
+    action = {"service": API, "routeAction": {"requestMirrorPolicy": mirror}}
+    rules = [{"priority": 1, "matchRules": [{"prefixMatch": "/"}], **action}]
+    adoption = adopt(_foreign(**_matcher("a.example.com", routeRules=rules)), WISH)
+    (found,) = _front(adoption).routes
+    assert found.mirror_pool_id == adopted
+    assert ("Requests are not mirrored." in _lines(adoption, Verdict.LOSSY)) is (adopted is None)
 
 
 def test_a_deerror_that_rewrites_paths_is_left_out() -> None:

@@ -155,7 +155,7 @@ def route_form(field: Field, value: Any) -> dict[str, Any]:
     action, part = next(iter(spec["action"].items()))
     data = {name: typed(spec[name]) for name in ("load_balancer", "hostname", "path", "path_kind", "scheme")}
     data |= {"name": "hostile", "account": "acme", "action": action, "methods": typed(spec["methods"][0])}
-    data |= {"prefix_rewrite": typed(spec["prefix_rewrite"]), "reason": ""}
+    data |= {"prefix_rewrite": typed(spec["prefix_rewrite"]), "mirror": typed(spec["mirror"]), "reason": ""}
     data |= {
         "pools-TOTAL_FORMS": "1",
         "pools-INITIAL_FORMS": "0",

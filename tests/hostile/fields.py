@@ -117,7 +117,7 @@ ROUTE: Document = {
     "query": [{"name": "q", "match": "prefix", "value": "v"}],
     "cookies": [{"name": "c", "match": "equals", "value": "v"}], "client_networks": ["192.0.2.0/24"],
     "action": {"pools": [{"pool": "shop", "weight": 1}]}, "prefix_rewrite": "/b",
-    "policies": ["web"], "rules": POLICY_RULES,
+    "mirror": "acme/static", "policies": ["web"], "rules": POLICY_RULES,
     "assertions": [
         {
             "method": "GET", "host": "hostile.acme.example", "path": "/a/x", "headers": [{"name": "X-A", "value": "v"}],
@@ -126,6 +126,7 @@ ROUTE: Document = {
         for expected in ({"pool": "shop"}, {"route": "hostile"}, {"status": 200}, {"redirect": "https://b.example/x"})
     ],
 }  # fmt: skip
+NOT_TO_POOLS: Document = ROUTE | {"rules": None, "prefix_rewrite": None, "mirror": None}
 SCHEDULE: Document = {
     "when": {"cron": "0 30 2 * * *"}, "zone": "Europe/Berlin", "starts_at": "2027-01-31T00:00:00Z",
     "ends_at": "2028-01-31T00:00:00Z", "window_s": 1, "jitter_s": 1, "overlap": "skip",
@@ -275,10 +276,8 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
     ),
     "redirect": (
         "Route",
-        ROUTE
+        NOT_TO_POOLS
         | {
-            "rules": None,
-            "prefix_rewrite": None,
             "action": {
                 "redirect": {
                     "code": 301, "scheme": "https", "host": "b.example", "path": "/x", "keep_query": True, "port": 8443,
@@ -289,15 +288,13 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
     ),
     "redirect_prefix": (
         "Route",
-        ROUTE
-        | {"rules": None, "prefix_rewrite": None, "action": {"redirect": {"code": 308, "prefix": "/x"}}},
+        NOT_TO_POOLS | {"action": {"redirect": {"code": 308, "prefix": "/x"}}},
     ),
     "fixed_response": (
         "Route",
-        ROUTE
+        NOT_TO_POOLS
         | {
             "rules": {"rewrite": {"path": "/x"}},
-            "prefix_rewrite": None,
             "action": {"fixed_response": {"status": 200, "content_type": "text/plain", "body": "x"}},
         },
     ),
@@ -431,7 +428,7 @@ RULES: dict[str, Legal] = {
     "query/name": text(64, r"[A-Za-z0-9._~-]+"), "cookies/name": text(64, r"[A-Za-z0-9._~-]+"),
     "query/value": maybe(header_value), "cookies/value": maybe(header_value),
     "match": one_of("equals", "prefix", "regex", "present", "absent"), "headers/value": maybe(header_value),
-    "pool": REFERENCE,
+    "pool": REFERENCE, "mirror": REFERENCE,
     "assertions/headers/value": header_value,
     "prefix_rewrite": is_path,
     "code": lambda value: value in (301, 302, 303, 307, 308) and type(value) is int,

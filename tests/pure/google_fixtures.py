@@ -81,10 +81,11 @@ def everything() -> StackSnapshot:
 
 def _shop() -> LoadBalancer:
     canary = ValueCondition("X-Canary", ValueMatch.EQUALS, "yes")
+    second = (WeightedPool("pool-2", 1),)
     return front(
         route(1, "shop.example.com", "/"),
         route(2, "shop.example.com", "/api", pools=(WeightedPool("pool-1", 90), WeightedPool("pool-2", 10))),
-        route(3, "shop.example.com", "/api", headers=(canary,), pools=(WeightedPool("pool-2", 1),)),
+        route(3, "shop.example.com", "/api", headers=(canary,), pools=second, mirror_pool_id="pool-1"),
         route(4, "shop.example.com", "/old", redirect=Redirect(308, host="www.example.com", keep_query=False)),
         route(5, "shop.example.com", "/v1", prefix_rewrite="/v2", methods=("GET", "POST")),
         route(6, "shop.example.com", "/health", path_kind=PathKind.EXACT, fixed_response=FixedResponse(204)),
@@ -169,6 +170,8 @@ def _routes(draw: st.DrawFn, number: int) -> Route:
             where["pools"] = (WeightedPool(f"pool-{number}", draw(st.integers(1, 1000))),)
     if "pools" in where and kind is PathKind.PREFIX:
         where["prefix_rewrite"] = draw(st.sampled_from((None, None, "/", "/new", "/new/er")))
+    if "pools" in where:
+        where["mirror_pool_id"] = draw(st.sampled_from((None, None, "pool-99")))
     return route(number, draw(st.sampled_from(_HOSTS)), draw(st.sampled_from(_PATHS)), **where)
 
 

@@ -92,6 +92,7 @@ def test_what_does_not_fit_together_in_a_route_is_said_where_it_stands() -> None
     route = ROUTE | {"action": {"redirect": {"code": 301, "path": "/b"}}, "assertions": [expected]}
     assert [(field_error.pointer, field_error.code) for field_error in errors_of(RouteSpec, route)] == [
         ("/spec/prefix_rewrite", "prefix_rewrite"),
+        ("/spec/mirror", "mirror"),
         ("/spec/assertions/0/host", "other_host"),
     ]
     assert [field_error.code for field_error in errors_of(RouteSpec, ROUTE | {"assertions": [expected] * 21})] == [

@@ -43,7 +43,7 @@ def _answer(load_balancer: LoadBalancer, listener: Listener, question: Question)
 
 def _expected(load_balancer: LoadBalancer, question: Question) -> Outcome:
     found = trace(load_balancer, question)
-    return Outcome(found.pools, found.path, found.status, found.location)
+    return Outcome(found.pools, found.path, found.status, found.location, found.mirror_pool_id)
 
 
 def _too_deep(load_balancer: LoadBalancer, host: str) -> bool:

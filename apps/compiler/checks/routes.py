@@ -25,6 +25,8 @@ def check_action(notes: Notes, route: Route, pools: Mapping[str, AnyPool]) -> No
     ):
         notes.quarantine(route, "prefix", "Redirect to a prefix on a prefix route, without a path.", "redirect.prefix")
     if not route.pools:
+        if route.mirror_pool_id is not None:
+            notes.quarantine(route, "mirror", "Only a route to pools can mirror its requests.", "mirror")
         return
     if len(route.pools) > MAX_POOLS:
         notes.quarantine(route, "too_many_pools", f"Split a route among at most {MAX_POOLS} pools.", "pools")
@@ -33,15 +35,17 @@ def check_action(notes: Notes, route: Route, pools: Mapping[str, AnyPool]) -> No
     if len({share.pool_id for share in route.pools}) != len(route.pools):
         notes.quarantine(route, "pool_twice", "Name each pool of the route once.", "pools")
     for share in route.pools:
-        _check_pool(notes, route, share.pool_id, pools.get(share.pool_id))
+        _check_pool(notes, route, share.pool_id, pools.get(share.pool_id), "pools")
+    if route.mirror_pool_id is not None:
+        _check_pool(notes, route, route.mirror_pool_id, pools.get(route.mirror_pool_id), "mirror")
 
 
-def _check_pool(notes: Notes, route: Route, pool_id: str, pool: AnyPool | None) -> None:
+def _check_pool(notes: Notes, route: Route, pool_id: str, pool: AnyPool | None, where: str) -> None:
     if pool is None or notes.is_out(pool_id):
         label = pool.label if pool else "one of the route's"
-        notes.quarantine(route, "unknown_pool", f"Choose an existing pool; {label} is missing or left out.", "pools")
+        notes.quarantine(route, "unknown_pool", f"Choose an existing pool; {label} is missing or left out.", where)
     elif pool.protocol is Protocol.TCP:
-        notes.quarantine(route, "pool_protocol", f"Choose an http pool; {pool.label} speaks tcp.", "pools")
+        notes.quarantine(route, "pool_protocol", f"Choose an http pool; {pool.label} speaks tcp.", where)
 
 
 def check_owners(notes: Notes, routes: Iterable[Route]) -> None:

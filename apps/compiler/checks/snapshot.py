@@ -35,6 +35,7 @@ from apps.compiler.checks.routes import check_action, check_loops, check_owners,
 from apps.compiler.checks.servers import check_client_certificate
 from apps.compiler.model.fleet import Pool, Snapshot
 from apps.compiler.model.shared import Certificate, LoadBalancer
+from apps.compiler.portability import haproxy
 from apps.compiler.portability.incompatibilities import Named
 
 
@@ -101,6 +102,8 @@ def _check_routes(notes: Notes, snapshot: Snapshot, pools: dict[str, Pool]) -> N
         for route in front.routes:
             check_route(notes, route)
             check_action(notes, route, pools)
+            for each in haproxy.unsupported_in_route(route):
+                notes.refuse(each.finding)
         check_rules(notes, front)
     check_owners(notes, notes.kept(route for front in snapshot.load_balancers for route in front.routes))
     for front in snapshot.load_balancers:

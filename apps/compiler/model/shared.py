@@ -157,8 +157,8 @@ class Route:
     one label, `**.` for one or more, and `*` alone is any host. `path` starts with `/`; a prefix carries no final `/`
     except the root, a pattern is one of matching/patterns.py. `prefix_rewrite` replaces the matched prefix. `scheme`
     is http or https for a route of one of them, None for one of both. `client_networks` are CIDR blocks, none for all.
-    `rule_set` names the rules of its load balancer that hold for it, empty for none. `label` is what people call the
-    route: for messages, never for files.
+    `mirror_pool_id` is the pool that gets a copy of every request. `rule_set` names the rules of its load balancer that
+    hold for it, empty for none. `label` is what people call the route: for messages, never for files.
     """
 
     id: str
@@ -179,6 +179,7 @@ class Route:
     query: tuple[ValueCondition, ...] = ()
     cookies: tuple[ValueCondition, ...] = ()
     client_networks: tuple[str, ...] = ()
+    mirror_pool_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 It is the examination that compiling begins with (`checks/stack.py`), on a stack that lacks nothing: what is listed here
 is what will happen. A target that has no incompatibility listed runs the load balancer as it is written.
 
-HAProxy loses nothing: routes, pools and listeners are defined by what it does. Only a static IP that a cloud keeps
-cannot stand on a fleet, as little as one of a fleet in a cloud.
+HAProxy loses nothing but what `haproxy.py` says: routes, pools and listeners are defined by what it does. A static IP
+that a cloud keeps cannot stand on a fleet, as little as one of a fleet in a cloud.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from apps.compiler.checks.stack import examine_stack
 from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.model.stack import OF_CLOUD, ON_FLEETS, Cloud, CloudAddress, CloudPool, Network, StackSnapshot
+from apps.compiler.portability import haproxy
 from apps.compiler.portability.capabilities import CAPABILITIES, Capabilities
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target, refused
 
@@ -35,6 +36,7 @@ def portability(
     now, wherever it stands.
     """
     found = [each for target in Target for each in _of_addresses(target, addresses)]
+    found += [each for route in load_balancer.routes for each in haproxy.unsupported_in_route(route)]
     for cloud, capabilities in CAPABILITIES.items():
         stack = _as_stack(cloud, load_balancer, pools, certificates, addresses)
         found += examine_stack(stack, capabilities).incompatibilities

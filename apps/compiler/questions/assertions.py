@@ -103,4 +103,6 @@ def happens(found: Trace, labels: Mapping[str, str]) -> str:
         return f"gets status {found.status} from route {found.winner.label}"
     parts = [f"{labels.get(each.pool_id, each.pool_id)} ({each.part:.0%})" for each in found.pools]
     names = ", ".join(parts) if len(parts) > 1 else parts[0].rpartition(" ")[0]
-    return f"goes to pool {names}{by}"
+    copy = found.mirror_pool_id
+    mirrored = f", and a copy to pool {labels.get(copy, copy)}" if copy else ""
+    return f"goes to pool {names}{by}{mirrored}"

@@ -91,7 +91,8 @@ class Share:
 class Trace:
     """What happens: `pools` get it with `path`, or `status` is answered (with `location` for a redirect).
 
-    `listener` is the one that takes it, None where the load balancer has none of this scheme.
+    `mirror_pool_id` is the pool that gets a copy. `listener` is the one that takes it, None where the load balancer has
+    none of this scheme.
     """
 
     winner: Route | None
@@ -101,6 +102,7 @@ class Trace:
     path: str = ""
     status: int | None = None
     location: str | None = None
+    mirror_pool_id: str | None = None
 
 
 def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
@@ -167,7 +169,8 @@ def _outcome(
         return Trace(winner, passed, listener, status=winner.fixed_response.status)
     whole = sum(share.weight for share in winner.pools)
     shares = tuple(Share(share.pool_id, share.weight / whole) for share in winner.pools if share.weight)
-    return Trace(winner, passed, listener, pools=shares, path=_by_rules(rules, rewritten(winner, question.path)))
+    path = _by_rules(rules, rewritten(winner, question.path))
+    return Trace(winner, passed, listener, pools=shares, path=path, mirror_pool_id=winner.mirror_pool_id)
 
 
 def _status_of(rules: Rules, question: Question) -> int | None:

@@ -97,20 +97,25 @@ class _Row:
 def frozen_routes(
     rows: QuerySet[Route], pairs: QuerySet[RoutePool], unreadable: list[model.Unreadable] | None = None
 ) -> dict[int, RoutesServed]:
-    """Load balancer → its routes among `rows`, oldest first; `pairs` are (at least) the shares of these routes.
+    """Load balancer → its routes among `rows`, oldest first; `pairs` are (at least) the pools of these routes.
 
     Rows that say nothing that could be meant are left out and noted in `unreadable`.
     """
     shares: dict[int, list[model.WeightedPool]] = defaultdict(list)
-    for pk, pool, weight in pairs.order_by("id").values_list("route_id", "pool_id", "weight").iterator(5000):
-        shares[pk].append(model.WeightedPool(f"pool-{pool}", weight))
+    mirrors: dict[int, str] = {}
+    columns_of_pairs = ("route_id", "pool_id", "weight", "mirror")
+    for pk, pool, weight, mirror in pairs.order_by("id").values_list(*columns_of_pairs).iterator(5000):
+        if mirror:
+            mirrors[pk] = f"pool-{pool}"
+        else:
+            shares[pk].append(model.WeightedPool(f"pool-{pool}", weight))
     found: dict[int, list[model.Route]] = defaultdict(list)
     policies = Policies(rows)
     columns = rows.annotate(**{f"{field}_text": Cast(field, TextField()) for field in TEXTS}).order_by("id")
     for values in columns.values_list(*FIELDS, *(f"{field}_text" for field in TEXTS)).iterator(5000):
         row = _Row(values)
         try:
-            route = _route(row, tuple(shares.get(values[0], ())), policies)
+            route = _route(row, tuple(shares.get(values[0], ())), mirrors.get(values[0]), policies)
         except UNREADABLE:
             label = f"{row.values['account__name']}/{row.values['name']}"
             if unreadable is not None:
@@ -126,7 +131,7 @@ def _served(routes: list[model.Route], policies: Policies) -> RoutesServed:
     return RoutesServed(tuple(routes), sets, frozen_lists(each.rules for each in sets))
 
 
-def _route(row: _Row, shares: tuple[model.WeightedPool, ...], policies: Policies) -> model.Route:
+def _route(row: _Row, shares: tuple[model.WeightedPool, ...], mirror: str | None, policies: Policies) -> model.Route:
     values = row.values
     account, assertions = values["account__name"], values["assertions"]
 
@@ -152,6 +157,7 @@ def _route(row: _Row, shares: tuple[model.WeightedPool, ...], policies: Policies
         () if values["query"] == EMPTY else row.read("query", _conditions),
         () if values["cookies"] == EMPTY else row.read("cookies", _conditions),
         () if values["client_networks"] == EMPTY else row.read("client_networks", _texts),
+        mirror,
     )
 
 

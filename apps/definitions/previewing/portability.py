@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from apps.accounts.actors import Actor
 from apps.compiler.model import shared as model
 from apps.compiler.model.stack import CloudAddress
+from apps.compiler.portability.capabilities import NO_MIRROR
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
 from apps.compiler.portability.report import portability
 from apps.core.errors import FieldError, Invalid
@@ -21,10 +22,19 @@ from apps.definitions.freezing.frozen_traffic import frozen_listeners
 from apps.definitions.freezing.listener_certificates import certificates_on, frozen_certificates
 from apps.definitions.freezing.stack_snapshot import address_in, frozen_address, frozen_pools
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
-from apps.fleet.models import StaticIP
+from apps.fleet.models import Stack, StaticIP
 
-__all__ = ["TARGETS", "Incompatibility", "Severity", "incompatibilities_of", "portability_of"]
+__all__ = ["TARGETS", "Incompatibility", "Severity", "incompatibilities_of", "no_mirror_on", "portability_of"]
 TARGETS = tuple(Target)
+
+
+def no_mirror_on(load_balancer: str) -> str:
+    """Why its routes cannot mirror requests, in a sentence; empty where they can, and for one that is not there."""
+    stacks = Stack.objects.filter(load_balancers__name=load_balancer)
+    targets: set[str] = set(stacks.values_list("cloud_account__cloud", flat=True))
+    if LoadBalancer.objects.filter(name=load_balancer, fleets__isnull=False).exists():
+        targets.add(Target.HAPROXY)
+    return next((why for target, (why, _) in NO_MIRROR.items() if target in targets), "")
 
 
 def portability_of(actor: Actor, load_balancer_id: int, target: str = "") -> list[Incompatibility]:

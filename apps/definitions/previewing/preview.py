@@ -29,8 +29,8 @@ NEW = "route-0"
 def preview_route(actor: Actor, spec: Mapping[str, Any], name: str, *, account: Account | None = None) -> Preview:
     """`maps` and `config` (lines), `curl`, `yaml`, `warnings` (sentences) of one route; nothing is stored.
 
-    The route is compiled alone: what other routes do to it is told by `route_conflicts`. Raises Invalid with the
-    errors that saving would find in the document itself.
+    The route is compiled alone, as for a fleet: what other routes do to it is told by `route_conflicts`. Raises Invalid
+    with the errors that saving would find in the document itself.
     """
     owner = account or actor.account
     wanted = read_object({"kind": "Route", "name": name, "spec": dict(spec)})
@@ -55,6 +55,8 @@ def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Previ
     known = Route.objects.filter(account=owner, name=name).values_list("pk", flat=True).first()
     route_id = f"route-{known}" if known else NEW
     pools, missing = _pools(actor, owner, spec)
+    # On a load balancer of clouds alone, what a fleet refuses of the route does not matter.
+    mirror = pools[spec.mirror].id if spec.mirror and balancer.fleets.exists() else None
     route = model.Route(
         id=route_id,
         label=f"{owner.name}/{name}",
@@ -72,6 +74,7 @@ def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Previ
         fixed_response=spec.action.fixed_response,
         prefix_rewrite=spec.prefix_rewrite,
         scheme=spec.scheme,
+        mirror_pool_id=mirror,
     )
     front = model.LoadBalancer(
         id=f"lb-{balancer.pk}",
@@ -86,16 +89,17 @@ def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Previ
 
 def _pools(actor: Actor, owner: Account, spec: RouteSpec) -> tuple[dict[str, fleets.Pool], list[str]]:
     """Stand-ins by reference, with the number that each pool has; one that is not there gets 0 and a warning."""
-    named = Pool.objects.filter(name__in=[share.pool.rpartition("/")[2] for share in spec.action.pools])
+    references = [share.pool for share in spec.action.pools] + [each for each in (spec.mirror,) if each]
+    named = Pool.objects.filter(name__in=[each.rpartition("/")[2] for each in references])
     rows = seen_pools(actor, named)
     numbers = {(account, name): pk for pk, account, name in rows.values_list("pk", "account__name", "name")}
     found, missing = {}, []
-    for share in spec.action.pools:
-        account, _, name = share.pool.rpartition("/")
+    for each in references:
+        account, _, name = each.rpartition("/")
         number = numbers.get((account or owner.name, name), 0)
         if not number:
-            missing.append(f"There is no pool {share.pool}.")
-        found[share.pool] = fleets.Pool(f"pool-{number}", share.pool, owner.name, model.Protocol.HTTP)
+            missing.append(f"There is no pool {each}.")
+        found[each] = fleets.Pool(f"pool-{number}", each, owner.name, model.Protocol.HTTP)
     return found, missing
 
 

@@ -46,13 +46,17 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What one load balancer does with the request; routes are numbers and labels, pools labels and parts (0 to 1)."""
+    """What one load balancer does with the request; routes are numbers and labels, pools labels and parts (0 to 1).
+
+    `mirror` is the label of the pool that gets a copy.
+    """
 
     load_balancer: str
     listener: str | None
     route: tuple[int, str] | None
     passed_over: tuple[tuple[str, str, str], ...]
     pools: tuple[tuple[str, float], ...]
+    mirror: str | None
     path: str
     status: int | None
     location: str | None
@@ -124,7 +128,7 @@ def _told(actor: Actor, question: Question, row: LoadBalancer, routes: RoutesSer
         (each.route.label, each.code, each.why) for each in found.passed_over if _is_seen(actor, each.route)
     )[:MOST_PASSED_OVER]
     if found.winner is not None and not _is_seen(actor, found.winner):
-        return Traced(row.name, listener, None, passed, (), "", None, None, (), NOTHING)
+        return Traced(row.name, listener, None, passed, (), None, "", None, None, (), NOTHING)
     labels = _labels(found)
     pools = tuple((labels.get(share.pool_id, share.pool_id), share.part) for share in found.pools)
     if found.winner is None and not actor.is_operator:
@@ -132,9 +136,9 @@ def _told(actor: Actor, question: Question, row: LoadBalancer, routes: RoutesSer
     route = (number_of(found.winner.id), found.winner.label) if found.winner else None
     served = _served(row, [number_of(share.pool_id) for share in found.pools], labels) if pools else ()
     sentence = _sentence(actor, question.scheme, found, labels)
-    return Traced(
-        row.name, listener, route, passed, pools, found.path, found.status, found.location, tuple(served), sentence
-    )
+    mirror = labels.get(found.mirror_pool_id or "")
+    outcome = (found.path, found.status, found.location)
+    return Traced(row.name, listener, route, passed, pools, mirror, *outcome, tuple(served), sentence)
 
 
 def _is_seen(actor: Actor, route: model.Route) -> bool:
@@ -151,7 +155,8 @@ def _sentence(actor: Actor, scheme: str, found: Trace, labels: Mapping[str, str]
 
 
 def _labels(found: Trace) -> dict[str, str]:
-    numbers = [number_of(share.pool_id) for share in found.pools]
+    named = [share.pool_id for share in found.pools] + [each for each in (found.mirror_pool_id,) if each]
+    numbers = [number_of(each) for each in named]
     rows = Pool.objects.filter(pk__in=numbers).values_list("pk", "account__name", "name")
     return {f"pool-{pk}": f"{account}/{name}" for pk, account, name in rows}
 

@@ -127,7 +127,8 @@ def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str,
 
 def _leading_to(names: list[str], pool: Pool | None) -> list[str]:
     """Those of the names that have a route to the pool; all of them where none has."""
-    routed = set(RoutePool.objects.filter(pool=pool).values_list("route__hostname__name", flat=True)) if pool else set()
+    shares = RoutePool.objects.filter(pool=pool, mirror=False) if pool else RoutePool.objects.none()
+    routed = set(shares.values_list("route__hostname__name", flat=True))
     return [name for name in names if name in routed] or names
 
 

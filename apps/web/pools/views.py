@@ -121,6 +121,8 @@ def _own(request: PageRequest, pk: int) -> Pool:
 
 def _share(route: Any, pool_id: int) -> str:
     """The pool's part of a route's traffic, in words."""
+    if route.mirror and route.mirror.pk == pool_id:
+        return "copies"
     weights = {share.pool_id: share.weight for share in route.shares}
     total = sum(weights.values())
     return f"{100 * weights[pool_id] / total:.0f} %" if total else "nothing"

@@ -100,11 +100,16 @@ def _page(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
 @require_POST
 @page
 def check(request: PageRequest) -> HttpResponse:
-    """The rail beside the form, for what is typed so far: who else matches, and the rendered result."""
+    """The rail beside the form, for what is typed so far: who else matches, and the rendered result.
+
+    `?partial=mirror` is the field of the mirror instead, which depends on the load balancer.
+    """
     number = request.POST.get("route", "")
     row = only(visible_routes(request.actor), int(number)) if number.isdecimal() and len(number) < 19 else None
     entry = RouteEntry(request.actor, row, request.POST, {})
     entry.is_valid()
+    if request.GET.get("partial") == "mirror":
+        return show(request, FORM, {"form": entry.head})
     return show(request, "pages/routes/check.html", _checked(request, entry))
 
 

@@ -13,6 +13,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
 from apps.core.errors import FieldError
 from apps.definitions.models import Route
+from apps.definitions.previewing.portability import no_mirror_on
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import load_balancers
 from apps.definitions.shapes.base.fields import fields_of
@@ -49,6 +50,7 @@ FIELDS = {
     "/spec/client_networks": "client_networks",
     "/spec/scheme": "scheme",
     "/spec/prefix_rewrite": "prefix_rewrite",
+    "/spec/mirror": "mirror",
     "/spec/policies": "policies",
     "/spec/action": "action",
     "/spec/action/redirect": "redirect_host",
@@ -110,6 +112,7 @@ class RouteForm(forms.Form):
     client_networks = forms.CharField(**words(RouteSpec, "client_networks"), widget=forms.Textarea(attrs=LINES))
     action = forms.ChoiceField(label="Action", choices=ACTIONS, widget=forms.RadioSelect)
     prefix_rewrite = _text(words(RouteSpec, "prefix_rewrite"), placeholder="/")
+    mirror = _text(words(RouteSpec, "mirror"), list="pool-names")
     policies = forms.CharField(
         **words(RouteSpec, "policies") | {"required": False}, widget=forms.Textarea(attrs={"class": "mono", "rows": 3})
     )
@@ -148,6 +151,10 @@ class RouteForm(forms.Form):
         else:
             owners = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
             _choices(self.fields["account"], [("", "Choose one"), *owners])
+        if reason := no_mirror_on(self["load_balancer"].value() or ""):
+            # Only in the page: a pool that is sent nevertheless is rejected with the reason.
+            self.fields["mirror"].widget.attrs["disabled"] = True
+            self.fields["mirror"].help_text = f"Not on this load balancer. {reason}"
 
 
 def _choices(field: forms.Field, choices: list[tuple[str, str]]) -> None:
@@ -246,7 +253,8 @@ class RouteEntry:
         }
         for name, rows in self.conditions.items():
             spec[name] = [_condition(form.cleaned_data) for form in self._kept(rows, "name")]
-        spec["prefix_rewrite"] = (got.get("prefix_rewrite") or None) if action == "pools" else None
+        for name in ("prefix_rewrite", "mirror"):
+            spec[name] = (got.get(name) or None) if action == "pools" else None
         # What this form does not show stays as it is stored.
         return {name: value for name, value in self.stored.items() if name not in spec} | spec
 
@@ -323,6 +331,7 @@ def initial_of(spec: Mapping[str, Any], row: Route) -> dict[str, Any]:
         name: spec[name]
         for name in ("load_balancer", "hostname", "path", "path_kind", "methods", "scheme", "prefix_rewrite")
     }
+    head["mirror"] = spec.get("mirror", "")
     head["policies"] = "\n".join(spec["policies"])
     head |= {"version": row.version, "began": remember(row)}
     head |= {"action": next(iter(action)), "redirect_keep_query": True}

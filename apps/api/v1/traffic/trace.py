@@ -20,6 +20,7 @@ def _shape(found: Traced) -> dict[str, Any]:
         "listener": found.listener,
         "route": {"id": route[0], "name": route[1], "url": shapes.url_of("Route", route[0])} if route else None,
         "pools": [{"pool": pool, "share": round(part, 4)} for pool, part in found.pools],
+        "mirror": found.mirror,
         "path": found.path or None,
         "status": found.status,
         "location": found.location,

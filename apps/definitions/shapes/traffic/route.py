@@ -316,6 +316,12 @@ def _of_pools(value: str | None, data: Data) -> None:
         raise GrammarError("prefix_rewrite", "Only a prefix route to pools can rewrite its prefix.")
 
 
+def _beside_pools(pool: str | None, data: Data) -> None:
+    action = data.get("action")
+    if pool and action and not action.pools:
+        raise GrammarError("mirror", "Only a route to pools can mirror its requests.")
+
+
 def _of_prefixes(action: Action, data: Data) -> None:
     if action.redirect and action.redirect.prefix and data.get("path_kind") in (PathKind.EXACT, PathKind.REGEX):
         detail = "Only a prefix route can redirect to another prefix; set the path."
@@ -426,6 +432,16 @@ class RouteSpec(Shape):
             "Servers receive this instead of the matched prefix.",
             "Rewrite prefix to",
             "Servers receive this instead of the matched prefix.",
+        ),
+    ] = None
+    mirror: Annotated[
+        Reference | None,
+        Check(_beside_pools),
+        About(
+            "The pool that gets a copy of every request; nobody waits for its responses. Only on Google Cloud.",
+            "Mirror to",
+            "A pool that gets a copy of every request. Clients never see its responses.",
+            absent_when_empty=True,
         ),
     ] = None
     policies: Annotated[

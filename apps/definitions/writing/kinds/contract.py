@@ -14,7 +14,7 @@ from apps.definitions.reading.describing import Document
 from apps.definitions.reading.documents import Object
 from apps.definitions.writing.change_set import ChangeSet
 
-_REFERENCES = ("pool", "default_pool", "zone")
+_REFERENCES = ("pool", "default_pool", "mirror", "zone")
 _LISTS = ("certificates", "policies")
 
 

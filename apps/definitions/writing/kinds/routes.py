@@ -23,8 +23,12 @@ from apps.definitions.writing.rules.quotas import expect_growth
 def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec) -> None:
     """The route and its shares; a claim that it leaves is given up at the end of the transaction if nobody uses it."""
     balancer = changes.named(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
-    present = {f"{share.pool.account.name}/{share.pool.name}": share.pool for share in row.shares} if row.pk else {}
-    pools = [_pool(changes, owner, share.pool, index, present) for index, share in enumerate(spec.action.pools)]
+    present = _present_pools(row)
+    pools = [
+        _pool(changes, owner, share.pool, f"/spec/action/pools/{index}/pool", present)
+        for index, share in enumerate(spec.action.pools)
+    ]
+    mirror = _mirror(changes, owner, spec, pools, present)
     policies = [
         changes.owned(Policy, owner, reference, f"/spec/policies/{index}")
         for index, reference in enumerate(spec.policies)
@@ -50,7 +54,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     row.load_balancer, row.hostname = balancer, hostname
     row.save()
     weights = [(pool, share.weight) for pool, share in zip(pools, spec.action.pools, strict=True) if pool]
-    _store_shares(row, weights)
+    _store_pools(row, weights, mirror)
     _store_policies(row, [policy for policy in policies if policy])
     changes.affected.add_load_balancer(balancer.pk)
     changes.affected.touched_routes.add((balancer.pk, hostname.name))
@@ -62,9 +66,29 @@ def leave_hostname(changes: ChangeSet, row: Route) -> None:
     changes.affected.touched_routes.add((row.load_balancer_id, row.hostname.name))
 
 
-def _pool(changes: ChangeSet, owner: Account, reference: str, index: int, present: Mapping[str, Pool]) -> Pool | None:
-    """The pool of a share. One of another account that the route leads to already stays, also after its grant."""
-    pointer = f"/spec/action/pools/{index}/pool"
+def _present_pools(row: Route) -> dict[str, Pool]:
+    """The pools that a stored route leads to, by account and name."""
+    if row.pk is None:
+        return {}
+    led = (*(share.pool for share in row.shares), row.mirror)
+    return {f"{pool.account.name}/{pool.name}": pool for pool in led if pool}
+
+
+def _mirror(
+    changes: ChangeSet, owner: Account, spec: RouteSpec, pools: list[Pool | None], present: Mapping[str, Pool]
+) -> Pool | None:
+    """The pool that gets copies: none of those that get the requests."""
+    if spec.mirror is None:
+        return None
+    pool = _pool(changes, owner, spec.mirror, "/spec/mirror", present)
+    if pool and pool in pools:
+        detail = f"Pool {spec.mirror} already gets requests of this route; mirror to another pool."
+        changes.add_error("/spec/mirror", "mirror", detail)
+    return pool
+
+
+def _pool(changes: ChangeSet, owner: Account, reference: str, pointer: str, present: Mapping[str, Pool]) -> Pool | None:
+    """A pool of the route. One of another account that the route leads to already stays, also after its grant."""
     pool = present.get(reference if "/" in reference else f"{owner.name}/{reference}") or changes.owned(
         Pool, owner, reference, pointer
     )
@@ -158,8 +182,17 @@ def _store_policies(row: Route, wanted: list[Policy]) -> None:
         RoutePolicy.objects.bulk_create(RoutePolicy(route=row, policy=policy) for policy in wanted)
 
 
+def _store_pools(row: Route, weights: list[tuple[Pool, int]], mirror: Pool | None) -> None:
+    """The shares and the mirror; a pool may change from one to the other, so an old mirror goes first."""
+    mirrors = RoutePool.objects.filter(route=row, mirror=True)
+    mirrors.exclude(pool=mirror).delete()
+    _store_shares(row, weights)
+    if mirror and not mirrors.exists():
+        RoutePool.objects.create(route=row, pool=mirror, weight=0, mirror=True)
+
+
 def _store_shares(row: Route, weights: list[tuple[Pool, int]]) -> None:
-    found = {share.pool_id: share for share in RoutePool.objects.filter(route=row)}
+    found = {share.pool_id: share for share in RoutePool.objects.filter(route=row, mirror=False)}
     wanted = {pool.pk: weight for pool, weight in weights}
     gone = [share.pk for pool, share in found.items() if pool not in wanted]
     if gone:

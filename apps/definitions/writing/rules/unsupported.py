@@ -1,14 +1,14 @@
-"""Inside a write: what the clouds of a load balancer cannot do is refused, with the reason and what to do."""
+"""Inside a write: what the targets of a load balancer cannot do is refused, with the reason and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
-from apps.compiler.portability.incompatibilities import Incompatibility
+from apps.compiler.portability.incompatibilities import Incompatibility, Target
 from apps.core.errors import FieldError, Invalid
-from apps.definitions.models import LoadBalancer, Route, Server
+from apps.definitions.models import LoadBalancer, Route, RoutePool, Server
 from apps.definitions.previewing.portability import incompatibilities_of
 from apps.definitions.writing.change_set import ChangeSet
 
@@ -20,7 +20,7 @@ Saved = dict[str, dict[int, str]]
 
 
 def reject_unsupported(changes: ChangeSet) -> None:
-    """In the end: Invalid when a route, pool or load balancer that was saved cannot be in a stack that it reaches.
+    """In the end: Invalid when a route, pool or load balancer that was saved cannot be on a target that it reaches.
 
     A load balancer is looked at as a whole, since it may just have come there; else only what was saved.
     """
@@ -28,14 +28,17 @@ def reject_unsupported(changes: ChangeSet) -> None:
     if not any(saved.values()):
         return
     field_errors: list[FieldError] = []
-    for balancer in _fronts_in_stacks(saved):
+    for balancer in _fronts_to_look_at(saved):
         field_errors += _field_errors(balancer, saved)
     if field_errors:
         raise Invalid(list(dict.fromkeys(field_errors))[:MAX_ERRORS])
 
 
-def _fronts_in_stacks(saved: Saved) -> list[LoadBalancer]:
-    """Load balancers in stacks that any of the saved objects is part of."""
+def _fronts_to_look_at(saved: Saved) -> list[LoadBalancer]:
+    """Load balancers that any of the saved objects is part of: in stacks, and on fleets where a route has a mirror.
+
+    A mirror is all that a fleet refuses of routes, so those without one cost nothing here.
+    """
     led = Q(routes__pools__pool__in=saved["Pool"]) | Q(listeners__default_pool__in=saved["Pool"])
     led |= Q(listeners__sni_routes__pool__in=saved["Pool"])
     wanted = Q(pk__in=saved["LoadBalancer"])
@@ -44,7 +47,9 @@ def _fronts_in_stacks(saved: Saved) -> list[LoadBalancer]:
         wanted |= Q(pk__in=fronts)
     if saved["Pool"]:
         wanted |= led
-    rows = LoadBalancer.objects.filter(wanted, stacks__isnull=False).distinct()
+    mirrored = Exists(RoutePool.objects.filter(mirror=True, route__load_balancer=OuterRef("pk")))
+    there = Q(stacks__isnull=False) | (Q(fleets__isnull=False) & mirrored)
+    rows = LoadBalancer.objects.filter(wanted).filter(there).distinct()
     return list(rows.select_related("account").order_by("name"))
 
 
@@ -54,9 +59,16 @@ def _field_errors(balancer: LoadBalancer, saved: Saved) -> Iterator[FieldError]:
     if whole is None:
         routes = routes.filter(Q(pk__in=list(saved["Route"])) | Q(pools__pool__in=list(saved["Pool"]))).distinct()
     clouds = set(balancer.stacks.values_list("cloud_account__cloud", flat=True))
+    on_fleets = balancer.fleets.exists()
     for each in incompatibilities_of(balancer, routes):
-        if each.refused and each.target in clouds and (pointer := _pointer(balancer, saved, each)) is not None:
+        # Of a fleet, only routes: what static IPs it may have is said where they are bound.
+        there = on_fleets and _is_route(each) if each.target is Target.HAPROXY else each.target in clouds
+        if each.refused and there and (pointer := _pointer(balancer, saved, each)) is not None:
             yield FieldError(pointer, each.code, f"{_named(each, balancer, saved)}{each.message} {each.remedy}".strip())
+
+
+def _is_route(incompatibility: Incompatibility) -> bool:
+    return incompatibility.object_id.startswith("route-")
 
 
 def _pointer(balancer: LoadBalancer, saved: Saved, incompatibility: Incompatibility) -> str | None:
@@ -69,7 +81,8 @@ def _pointer(balancer: LoadBalancer, saved: Saved, incompatibility: Incompatibil
             below = ["backends"]
         return "/".join([f"{pointer}/spec", *below])
     whole = saved["LoadBalancer"].get(balancer.pk)
-    return None if whole is None else f"{whole}/spec/stacks"
+    where = "fleets" if incompatibility.target is Target.HAPROXY else "stacks"
+    return None if whole is None else f"{whole}/spec/{where}"
 
 
 def _pointer_of_object(saved: Saved, incompatibility: Incompatibility) -> str | None:
@@ -85,4 +98,5 @@ def _named(incompatibility: Incompatibility, balancer: LoadBalancer, saved: Save
     """Which object it is, where the pointer does not say so."""
     if _pointer_of_object(saved, incompatibility) is not None:
         return ""
-    return f"{incompatibility.label} in a stack of {balancer.name}: "
+    where = "on a fleet" if incompatibility.target is Target.HAPROXY else "in a stack"
+    return f"{incompatibility.label} {where} of {balancer.name}: "

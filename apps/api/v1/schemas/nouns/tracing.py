@@ -61,6 +61,7 @@ class Traced(words.Shown):
     listener = words.name(allow_null=True)
     route = TracedRoute(allow_null=True)
     pools = TracedShare(many=True)
+    mirror = words.reference(allow_null=True, help_text="The pool that gets a copy.")
     path = words.text(4096, allow_null=True, help_text="The path that the pool receives.")
     status = words.whole(200, 599, allow_null=True)
     location = serializers.CharField(allow_null=True)

@@ -66,6 +66,10 @@ _AUTHENTICATION = (
     "Spillway does not authenticate clients on an ALB.",
     "Authenticate clients on the servers, or serve the route from a fleet.",
 )
+MIRROR = (
+    "Neither an ALB nor an NLB copies requests to a second pool.",
+    "Serve the route from Google Cloud alone, or leave mirror out.",
+)
 # What the API and the Application Load Balancer guide say of rules and attributes; header attributes belong to a whole
 # listener, and provider 5 has no transforms.
 RULES: Sentences = {
@@ -117,6 +121,8 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
             route, "prefix_rewrite", "prefix_rewrite",
             "Spillway cannot rewrite a path prefix on an ALB.", "Have the servers accept the original path.",
         )  # fmt: skip
+    if route.mirror_pool_id is not None:
+        yield _refused(route, "mirror", "mirror", *MIRROR)
     yield from unsupported_rules(Target.AWS, route, load_balancer, RULES)
     if route.redirect is not None:
         yield from _of_redirect(route, route.redirect, load_balancer)

@@ -10,6 +10,8 @@ another page is named:
 * backendServices: Backend.capacityScaler (0 or 0.1 to 1), Backend.maxRate and the other targets;
   https://cloud.google.com/load-balancing/docs/backend-service says that they are targets, not bounds. The provider
   knows circuit breakers for `INTERNAL_SELF_MANAGED` alone and no balancing by requests in flight.
+* urlMaps, requestMirrorPolicy: the load balancer waits for no response of the mirror, and adds `-shadow` to the host.
+  Version 7 of the provider has no field for a percentage: copies are of all requests, also of those that are split.
 * healthChecks: whole seconds, an answer of 200 to GET; targetHttpsProxies.sslCertificates: at most 15.
 * forwardingRules.sourceIpRanges: only regional and `EXTERNAL`, so client networks need Cloud Armor, which is not ours.
 * https://cloud.google.com/load-balancing/docs/url-map-size-quota: one URL map has at most 1 MB.
@@ -119,6 +121,12 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
             route, "path_length", "path",
             f"Google Cloud compares at most {LONGEST_PATH} characters, and a prefix needs one for the slash after it.",
             "Use a shorter prefix.",
+        )  # fmt: skip
+    if route.mirror_pool_id is not None:
+        yield _lossy(
+            route, "mirror_host", "mirror",
+            "Google Cloud adds -shadow to the Host header of copies.",
+            "Have the servers of the mirror pool accept these hosts.",
         )  # fmt: skip
     yield from unsupported_rules(Target.GOOGLE, route, load_balancer, RULES)
     if route.redirect is not None:

@@ -203,6 +203,8 @@ def _action(route: Route, protocol: Protocol, rewrite: str | None) -> Block:
         action["weighted_backend_services"] = [
             {"backend_service": service_of(share.pool_id), "weight": share.weight} for share in shares
         ]
+    if route.mirror_pool_id is not None:
+        action["request_mirror_policy"] = [{"backend_service": service_of(route.mirror_pool_id)}]
     service = {} if len(shares) > 1 else {"service": service_of(shares[0].pool_id)}
     return {**service, "route_action": [action]} if action else service
 
