@@ -63,7 +63,7 @@ from tests.hostile.legal import (
     whole,
     why,
 )
-from tests.hostile.pointers import leaves, without_positions
+from tests.hostile.pointers import leaves, with_value, without_positions
 from tests.hostile.policy_examples import BASIC_AUTH, JWT_KEY, POLICY_RULES
 
 Document = dict[str, Any]
