@@ -63,10 +63,8 @@ from tests.hostile.legal import (
     whole,
     why,
 )
-from tests.hostile.pointers import leaves, with_value, without_positions
+from tests.hostile.pointers import Document, leaves, with_value, without_positions
 from tests.hostile.policy_examples import BASIC_AUTH, JWT_KEY, POLICY_RULES
-
-Document = dict[str, Any]
 
 SERVERS: Document = {
     "tunnel_timeout_ms": 100, "slow_start_ms": 100, "http_version": "2", "host_header": "a.example",

@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 from tests.hostile.fields import RULES as FIELD_RULES
-from tests.hostile.fields import Document, Field
+from tests.hostile.fields import Field
 from tests.hostile.legal import NAME, Legal, boolean, instant, is_host, maybe, one_of, public_url, real, text, whole
-from tests.hostile.pointers import leaves
+from tests.hostile.pointers import Document, leaves
 
 ORDERS: dict[str, tuple[str, str, Document]] = {
     "hostname": ("POST", "hostnames", {"name": "new.acme.example", "account": "acme"}),

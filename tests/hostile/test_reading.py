@@ -15,9 +15,9 @@ from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.kinds import SHAPES
 from apps.definitions.shapes.platform.topology import GrantSpec
 from tests.hostile.corpus import CORPUS, SHARP, VALUES
-from tests.hostile.fields import EXAMPLES, FIELDS, Document, Field
+from tests.hostile.fields import EXAMPLES, FIELDS, Field
 from tests.hostile.legal import NAME
-from tests.hostile.pointers import leaves, with_value, without_positions
+from tests.hostile.pointers import Document, leaves, with_value, without_positions
 from tests.hostile.refusals import errors_of, errors_with
 
 
