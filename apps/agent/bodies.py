@@ -30,17 +30,23 @@ LARGEST_FILE = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Bind:
-    """Where a listener binds; `address` None stands for the node's own address."""
+    """Where a listener binds; `address` None stands for the node's own address. `http3`: UDP on the same port."""
 
     listener_id: str
     address: str | None
     port: int
     protocol: str
+    http3: bool = False
 
     @property
     def variable(self) -> str:
         """`lst-2` → `SPILLWAY_BIND_LST_2`."""
         return "SPILLWAY_BIND_" + self.listener_id.upper().replace("-", "_")
+
+    @property
+    def http3_variable(self) -> str:
+        """`lst-2` → `SPILLWAY_HTTP3_LST_2`."""
+        return self.variable.replace("_BIND_", "_HTTP3_", 1)
 
 
 @dataclass(frozen=True)
@@ -188,7 +194,7 @@ def _bind(data: Any) -> Bind:
         raise Malformed(f"{listener}: the protocol must be http, https or tcp.")
     if address is not None:
         address = _ip(address, listener)
-    return Bind(listener, address, port, protocol)
+    return Bind(listener, address, port, protocol, data.get("http3") is True)
 
 
 def _ip(value: Any, whose: str) -> str:

@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from apps.agent.check.sandbox import readable_group
 from apps.agent.errors import Crashed, Refusal, Unavailable
 from apps.agent.node import Node
 from apps.agent.release import certificates, nodecfg, runtime
+from apps.agent.release.nodecfg import Endpoint
 from apps.agent.release.releases import write_file
 from apps.agent.switch import put_back, switch
 
@@ -38,7 +40,7 @@ class Push:
         self._fence(body.generation)
         with self._preparing, self.node.failing_aloud(body.generation, "switch"):
             self._fence(body.generation)
-            self._guards.supported(self._proxy.version())
+            self._guards.supported(self._proxy.build().version)
             release = self._releases.seal(self._draft(body), body.generation)
             self._try(release, body)
             with self.node.switching:
@@ -53,7 +55,7 @@ class Push:
         """Whether a push of the bundle would come beyond a stage; raises as a push does, and changes nothing."""
         self._fence(body.generation)
         with self._preparing:
-            self._guards.supported(self._proxy.version())
+            self._guards.supported(self._proxy.build().version)
             draft = self._draft(body)
             try:
                 self._try(draft, body, body.only_check)
@@ -154,26 +156,30 @@ class Push:
         for name, content in self._addresses.node_files(manifest).items():
             write_file(draft / name, content)
 
-    def _endpoints(self, release: Path, manifest: Manifest) -> list[tuple[str, str, int]]:
+    def _endpoints(self, release: Path, manifest: Manifest) -> list[tuple[str, Endpoint]]:
         """What a release binds on this node: listeners, and the port on which the peers meet this one."""
-        found = [(bind.listener_id, *nodecfg.endpoint(self._settings, bind)) for bind in manifest.binds]
+        found = [(bind.listener_id, Endpoint(*nodecfg.endpoint(self._settings, bind))) for bind in manifest.binds]
+        if self._proxy.build().http3:
+            with_udp = {bind.listener_id for bind in manifest.binds if bind.http3}
+            found += [(name, replace(each, udp=True)) for name, each in found if name in with_udp]
         config = release / "haproxy.cfg"  # the live one may have been taken away: a push repairs that
         peer = nodecfg.peer_endpoint(config.read_text(), self.node.id_of(manifest)) if config.is_file() else None
-        return [*found, ("peers", *peer)] if peer else found
+        return [*found, ("peers", Endpoint(*peer))] if peer else found
 
     def _refuse_taken_ports(self, release: Path, manifest: Manifest) -> None:
         """A port that we do not hold yet must be free: haproxy would pause the running listeners while it retries."""
-        held: set[tuple[str, int]] = set()
+        held: set[Endpoint] = set()
         live = self._releases.live()
         if live is not None and self._proxy.running():
-            held = {(address, port) for _, address, port in self._endpoints(live, self._releases.manifest(live))}
-        for name, address, port in self._endpoints(release, manifest):
-            if port > 65535:
-                raise Refusal(f"{name}: port {port}, with this node's offset, is above 65535.", "switch")
-            moves = address in manifest.addresses
-            reason = None if (address, port) in held else self._guards.port_taken(address, port, moves)
+            held = {each for _, each in self._endpoints(live, self._releases.manifest(live))}
+        for name, each in self._endpoints(release, manifest):
+            if each.port > 65535:
+                raise Refusal(f"{name}: port {each.port}, with this node's offset, is above 65535.", "switch")
+            moves = each.address in manifest.addresses
+            reason = None if each in held else self._guards.port_taken(each, moves)
             if reason:
-                raise Refusal(f"{name}: port {port} on {address} {reason}.", "switch")
+                kind = "UDP port" if each.udp else "port"
+                raise Refusal(f"{name}: {kind} {each.port} on {each.address} {reason}.", "switch")
 
     def _respect_gap(self) -> None:
         wait = self.node.last_reload + self._settings.reload_gap - time.monotonic()

@@ -23,6 +23,7 @@ from apps.agent.process.proxy import Proxy
 from apps.agent.release import runtime
 from apps.agent.release.confirm import Wanted, confirm
 from apps.agent.release.health import state_file
+from apps.agent.release.nodecfg import Endpoint
 from apps.agent.release.probes import taken
 from apps.agent.release.releases import Releases, replace_link
 from apps.agent.settings import Settings
@@ -67,7 +68,7 @@ class Safeguards:
     check: Callable[[Sandbox, Path, Path], None] = Sandbox.check
     addresses: Callable[[Addresses, Path, Manifest], None] = Addresses.check
     trial_run: Callable[[Settings, Sandbox, Path, Manifest, int, str], None] = trial_run
-    port_taken: Callable[[str, int, bool], str | None] = taken
+    port_taken: Callable[[Endpoint, bool], str | None] = taken
     replace_link: Callable[[Path, Path], None] = replace_link
     names: Callable[[Address, Refused], str] = refusal
     health: Callable[[str, str, Callable[[str], bool]], str] = state_file

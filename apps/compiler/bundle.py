@@ -14,6 +14,7 @@ every node of a fleet, and the trial run on spare ports runs the very file that 
 | `SPILLWAY_RESOLVER` | where the agent answers for names of servers | agent |
 | `SPILLWAY_TICKETS` | folder with the keys of session tickets, a file for each listener | agent |
 | `SPILLWAY_BIND_<listener id, upper case, - as _>` | `address:port` of one listener | agent, from `manifest.binds` |
+| `SPILLWAY_HTTP3_<the same>` | `quic4@address:port`, where HAProxy of this node speaks HTTP/3 | the same |
 
 Where static IPs move among the nodes, `keepalived.conf` and `bird.conf` lie beside it, equal on every node as well: the
 agent writes `node-vrrp.conf` and `node-bird.conf`, which include them (see `apps/agent/static_ips/`).
@@ -30,19 +31,20 @@ from dataclasses import dataclass, field
 MANIFEST = "manifest.json"
 # Files for nodes alone: private keys, and the word by which fleets know each other.
 FOR_NODES_ALONE = ("certs/", "secrets/")
-_PASSWORD = re.compile(r"(?m)^(\s*user \S+ password )\S.*$")
+_SECRET = re.compile(r"(?m)^(\s*(?:user \S+ password|cluster-secret) )\S.*$")
 # Read by the agent as it resolves, and by no running worker: a change of it alone goes the long way.
 REFUSED_ADDRESSES = "maps/refused-addresses.map"
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Where a listener binds: `address` None stands for the node's own address."""
+    """Where a listener binds: `address` None stands for the node's own address; `http3` takes the port of UDP too."""
 
     listener_id: str
     address: str | None
     port: int
     protocol: str
+    http3: bool = False
 
     @property
     def variable(self) -> str:
@@ -53,6 +55,11 @@ class Bind:
 def bind_variable(listener_id: str) -> str:
     """`lst-2` → `SPILLWAY_BIND_LST_2`."""
     return "SPILLWAY_BIND_" + listener_id.upper().replace("-", "_")
+
+
+def http3_variable(listener_id: str) -> str:
+    """`lst-2` → `SPILLWAY_HTTP3_LST_2`."""
+    return "SPILLWAY_HTTP3_" + listener_id.upper().replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,8 @@ class Bundle:
 
 
 def for_people(content: bytes) -> str:
-    """A file of those that people may read, without the hashes of passwords."""
-    return _PASSWORD.sub(r"\1(not shown)", content.decode())
+    """A file of those that people may read, without the hashes of passwords and what nodes alone know."""
+    return _SECRET.sub(r"\1(not shown)", content.decode())
 
 
 def digest_of(content: bytes) -> str:
@@ -116,6 +123,7 @@ def assemble(
                 "address": bind.address,
                 "port": bind.port,
                 "protocol": bind.protocol,
+                **({"http3": True} if bind.http3 else {}),
             }
             for bind in binds
         ],

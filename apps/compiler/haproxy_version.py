@@ -17,7 +17,6 @@ def parse_version(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def oldest_of(texts: Iterable[str]) -> tuple[int, int]:
+def oldest_of(versions: Iterable[tuple[int, int]]) -> tuple[int, int]:
     """The oldest of these versions that can take a bundle; OLDEST where none can."""
-    versions = (parse_version(text) for text in texts if _VERSION.match(text))
     return min((each for each in versions if each >= OLDEST), default=OLDEST)

@@ -23,6 +23,7 @@ class NodeReport(models.Model):
     digest = models.CharField(max_length=64, blank=True)
     on_disk = models.CharField(max_length=64, blank=True)
     haproxy_version = models.CharField(max_length=40, blank=True)
+    http3 = models.BooleanField(default=False)
     agent_version = models.CharField(max_length=40, blank=True)
     boot_id = models.CharField(max_length=64, blank=True)
     workers = models.PositiveIntegerField(default=0)

@@ -20,8 +20,8 @@ from apps.observe.evaluate.conditions import Type, Verdict
 from apps.observe.models import Condition, NodeReport, Sample
 
 REPORT_FIELDS = (
-    "seen_at", "generation", "digest", "on_disk", "haproxy_version", "agent_version", "boot_id", "workers", "serving",
-    "reloads", "drift", "addresses", "ticket_secrets", "error", "last_contact_error",
+    "seen_at", "generation", "digest", "on_disk", "haproxy_version", "http3", "agent_version", "boot_id", "workers",
+    "serving", "reloads", "drift", "addresses", "ticket_secrets", "error", "last_contact_error",
 )  # fmt: skip
 
 COUNTED_FIELDS = ("admitted", "peers", "counted_at")
@@ -41,6 +41,7 @@ def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
         digest=state.digest[:64],
         on_disk=state.on_disk[:64],
         haproxy_version=state.haproxy_version[:40],
+        http3=state.http3 is True,
         agent_version=state.agent_version[:40],
         boot_id=state.boot_id[:64],
         workers=state.workers,

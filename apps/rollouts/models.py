@@ -53,6 +53,7 @@ class FleetSync(models.Model):
     `wanted` is the revision that the nodes should run,
     `last_good` the last one that all of them took. `held_at` is set while a person keeps the fleet at an old revision.
     `refused_digest` is what a node said no to; it is not tried again before something changes or a person says so.
+    `builds` are those of the nodes' HAProxy (`NodeBuild`) for which it was compiled last; None where any would do.
     `claimed_until` is a lease by database time, `attempt` its fence.
     """
 
@@ -60,6 +61,7 @@ class FleetSync(models.Model):
     compiled_generation = models.PositiveBigIntegerField(default=0)
     compiled_digest = models.CharField(max_length=64, blank=True)
     left_out = models.JSONField(default=list)
+    builds = models.JSONField(null=True)
     wanted = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     last_good = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     held_at = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")

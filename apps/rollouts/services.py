@@ -74,6 +74,7 @@ def reconcile_changed(*, fleet_id: int) -> bool:
 def fleets_to_sweep() -> list[int]:
     """Fleets on which there is something to do and nobody does it, as the database knows."""
     quarantine.try_other_versions()
+    compiling.try_other_builds()
     return due_fleets(database_now())
 
 

@@ -45,9 +45,11 @@ OF_HTTP: dict[str, Any] = {
     "monitor_path": "/up",
 }  # fmt: skip
 OF_HTTPS: dict[str, Any] = {
-    "tls": {"preset": "intermediate", "minimum_version": "1.3", "http2": False, "same_certificate": True},
+    "tls": {
+        "preset": "intermediate", "minimum_version": "1.3", "http2": False, "http3": True, "same_certificate": True,
+    },
     "default_certificate": "house",
-}
+}  # fmt: skip
 
 
 def save(actor: Actor, *listeners: dict[str, Any]) -> LoadBalancer:
@@ -85,7 +87,9 @@ def test_options_are_kept_described_and_frozen(tutorial_env: Actor, house: Certi
     assert web.client_address == ClientAddress(("192.0.2.0/24",), ("198.51.100.0/24", "2001:db8::/48"))
     assert web.connections == Connections(500, 30_000, 5000, 9000, KeepAlive.CLIENTS)
     assert (web.compression, web.monitor_path) == (Compression(("text/html",)), "/up")
-    assert secure.tls == ListenerTls(TlsPreset.INTERMEDIATE, TlsVersion.V13, http2=False, same_certificate=True)
+    assert secure.tls == ListenerTls(
+        TlsPreset.INTERMEDIATE, TlsVersion.V13, http2=False, http3=True, same_certificate=True
+    )
     assert secure.default_certificate_id == f"crt-{house.pk}"
     version = LoadBalancer.objects.get(name="front").version
     save(tutorial_env, PLAIN | OF_HTTP, HTTPS | OF_HTTPS)
@@ -99,6 +103,24 @@ def test_a_listener_that_says_nothing_is_described_and_frozen_as_it_always_was(t
     plain = Frozen("", "", frozen()["http"].protocol, 1)
     assert {getattr(frozen()["http"], name) for name in OF_HTTP} == {getattr(plain, name) for name in OF_HTTP}
     assert (frozen()["https"].tls, frozen()["https"].default_certificate_id) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"client_address": OF_HTTP["client_address"]}, "client_address"),
+        ({"client_certificates": [{"mode": "optional", "ca": Authority().pem}]}, "client_certificates"),
+    ],
+)
+def test_http3_does_not_go_with_what_it_cannot_carry(
+    tutorial_env: Actor, house: Certificate, fields: dict[str, Any], where: str
+) -> None:
+    save(tutorial_env, HTTPS | fields | {"tls": {"http3": False}})
+    with pytest.raises(Invalid) as caught:
+        save(tutorial_env, HTTPS | fields | {"tls": {"http3": True}})
+    assert [(each.pointer, each.code) for each in caught.value.field_errors] == [
+        (f"/spec/listeners/0/{where}", "http3")
+    ]
 
 
 def test_a_row_that_says_nothing_meaningful_is_named_and_left_out(tutorial_env: Actor) -> None:

@@ -10,9 +10,11 @@ from apps.drivers.proxy.contract import Refused
 from apps.fleet.models import Fleet
 from apps.fleet.services import request_push
 from apps.observe.models import NodeReport
+from apps.observe.services import note_report
 from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from tests.apps.pushed import APPLIED, Env, add_route, put_env, remembered, remove_object, remove_route
+from tests.apps.test_definitions_services import pem_pair
 
 RUNNING = remembered(Env.reconcile)
 
@@ -272,3 +274,46 @@ def test_a_fleet_is_compiled_for_the_oldest_haproxy_that_its_nodes_reported(env:
     env.memory[0].haproxy_version, env.memory[1].haproxy_version = "3.2.26-1", "2.8.30-0ubuntu1"
     env.reconcile()
     assert snapshot_of(env.fleet).haproxy_version == (2, 8)
+
+
+def report(env: Env, version: str, *, http3: bool) -> None:
+    """Both nodes say that they have this HAProxy."""
+    for node, memory in zip(env.fleet.nodes.order_by("name"), env.memory, strict=True):
+        memory.haproxy_version, memory.http3 = version, http3
+        note_report(node_id=node.pk, state=memory.state())
+
+
+def test_a_fleet_with_http3_is_compiled_again_once_when_its_nodes_report_another_haproxy(env: Env) -> None:
+    listener = {"name": "http", "protocol": "https", "port": 8443, "certificates": ["house"]}
+    save_object(
+        actor=env.operator,
+        kind="Certificate",
+        name="house",
+        spec=dict(zip(("chain", "key"), pem_pair("www.example.org"), strict=True)),
+    )
+    front = {"fleets": ["here"], "listeners": [listener | {"tls": {"http3": True}}]}
+    save_object(actor=env.operator, kind="LoadBalancer", name="front", spec=front)
+    env.reconcile()
+    assert services.fleets_to_sweep() == []
+    assert b"HTTP3" not in env.memory[1].files["haproxy.cfg"]
+    report(env, "3.2.26", http3=True)
+    assert services.fleets_to_sweep() == [env.fleet.pk]
+    generation = env.desired()
+    assert services.fleets_to_sweep() == [env.fleet.pk]
+    assert env.desired() == generation, "it is asked for once, whatever becomes of it"
+    env.reconcile()
+    assert env.memory[1].files["haproxy.cfg"].count(b"${SPILLWAY_HTTP3_") == 1
+    assert services.fleets_to_sweep() == []
+
+
+def test_a_fleet_that_asks_nothing_of_later_haproxys_is_not_compiled_again(env: Env) -> None:
+    report(env, "2.6.12", http3=False)
+    env.reconcile()
+    report(env, "3.2.26", http3=True)
+    assert services.fleets_to_sweep() == []
+
+
+def test_what_a_node_says_of_no_version_is_no_build(env: Env) -> None:
+    first, second = env.fleet.nodes.order_by("name")
+    NodeReport.objects.filter(node=first).update(haproxy_version="")
+    assert [each.node for each in snapshot_of(env.fleet).builds] == [second.name]

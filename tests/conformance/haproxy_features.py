@@ -281,7 +281,10 @@ ROWS = (
         route={"query": [{"name": "version", "value": "2"}]},
     ),
     Row("TLS for tcp", 3, "Not ended for tcp: pass it on by `sni_routes`, or serve https.", answer=NO),
-    Row("HTTP/3", 3, "It needs HAProxy built with QUIC, which the packages of Debian 12 are not.", answer=NO),
+    Row(
+        "HTTP/3", 3, "`tls.http3` of a listener, where each node has HAProxy 2.8 or later with QUIC (not Debian 12)",
+        "alpn h3", listener=_HTTPS | {"tls": {"http3": True}},
+    ),
     Row("`monitor-uri`", 3, "`monitor_path` of a listener", "monitor-uri /up", listener={"monitor_path": "/up"}),
     Row(
         "cookie conditions", 2, "`cookies` of a route", r"req\.cook\(beta\)",

@@ -14,7 +14,7 @@ BINARIES = [REAL, *filter(None, os.environ.get("HAPROXY_BINARIES", "").split(":"
 # (tests/haproxy_releases.py) is told the name.
 SCRIPT = """#!/bin/bash
 case " $* " in
-*" -v "*) word=version ;;
+*" -vv "*) word=version ;;
 *" -c "*) word=check ;;
 *" -db "*) word=trial ;;
 *" -sf "*|*" -x "*) word=reload ;;

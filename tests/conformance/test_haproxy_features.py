@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from apps.accounts.actors import Actor
 from apps.compiler.compile import compile_snapshot
+from apps.compiler.model.fleet import NodeBuild
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.services import apply_document
 from apps.fleet.models import Fleet
@@ -21,7 +23,8 @@ NOTHING = Row("", None, "")
 def written(operator: Actor, row: Row) -> str:
     """Everything that HAProxy reads of the row's documents."""
     apply_document(actor=operator, objects=documents(row))
-    compilation = compile_snapshot(snapshot_of(Fleet.objects.get(name=FLEET)))
+    snapshot = snapshot_of(Fleet.objects.get(name=FLEET))
+    compilation = compile_snapshot(replace(snapshot, builds=(NodeBuild("n1", (3, 2), http3=True),)))
     assert compilation.left_out == ()
     files = compilation.output.files
     return "\n".join(content.decode() for path, content in files.items() if path.endswith((".cfg", ".map")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from apps.agent.bodies import Bind as AgentBind
 from apps.agent.errors import Malformed, Refusal
 from apps.agent.process.sockets import is_here
 from apps.agent.release import nodecfg, probes
+from apps.agent.release.nodecfg import Endpoint
 from apps.agent.settings import Settings
 from apps.compiler.bundle import Bundle, assemble
 from apps.compiler.model.fleet import FleetAddress, FleetAddressKind
@@ -126,11 +128,14 @@ def test_what_a_node_cannot_do_it_refuses_and_takes_everything_else(
 
 
 def test_an_address_may_be_elsewhere_but_its_port_may_not_be_taken_here() -> None:
-    elsewhere, port = "192.0.2.77", spare_port()
-    assert probes.taken(elsewhere, port) == "has an address that this machine does not have"
-    assert probes.taken(elsewhere, port, moves=True) is None
+    port = spare_port()
+    elsewhere = Endpoint("192.0.2.77", port)
+    for each in (elsewhere, replace(elsewhere, udp=True)):
+        assert probes.taken(each) == "has an address that this machine does not have"
+        assert probes.taken(each, moves=True) is None
     with socket.create_server(("0.0.0.0", port)):
-        assert probes.taken(elsewhere, port, moves=True) == "is in use by another program"
+        assert probes.taken(elsewhere, moves=True) == "is in use by another program"
+        assert probes.taken(replace(elsewhere, udp=True), moves=True) is None
 
 
 def test_this_machine_has_its_own_addresses_and_no_others() -> None:

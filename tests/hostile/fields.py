@@ -214,8 +214,8 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
                     "name": "l", "protocol": "https", "port": 443, "static_ip": "ip", "certificates": ["c"],
                     "default_pool": "acme/shop", "default_certificate": "c",
                     "tls": {
-                        "preset": "intermediate", "minimum_version": "1.2", "http2": False, "same_certificate": True,
-                        "session_tickets": False,
+                        "preset": "intermediate", "minimum_version": "1.2", "http2": False, "http3": False,
+                        "same_certificate": True, "session_tickets": False,
                     },
                     "client_address": {
                         "proxy_protocol_from": ["192.0.2.0/24"], "forwarded_from": ["198.51.100.0/24"],
@@ -412,7 +412,7 @@ RULES: dict[str, Legal] = {
     "buffer_bytes": whole(16_384, 262_144), "old_worker_timeout_ms": MS,
     "tls_preset": one_of("modern", "intermediate"),
     "preset": one_of("modern", "intermediate"), "minimum_version": one_of("1.2", "1.3"), "http2": boolean,
-    "same_certificate": boolean, "session_tickets": boolean,
+    "http3": boolean, "same_certificate": boolean, "session_tickets": boolean,
     "client_certificates/mode": one_of("required", "optional"), "client_certificates/ca": authorities,
     "client_certificates/crl": maybe_empty(revocation_lists), "client_certificates/hostnames": is_host,
     "proxy_protocol_from": is_network, "forwarded_from": is_network, "listeners/connections/max_connections":

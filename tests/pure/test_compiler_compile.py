@@ -247,8 +247,8 @@ def test_the_version_is_read_from_what_the_node_reports() -> None:
 
 
 def test_a_fleet_is_as_old_as_the_oldest_of_its_nodes_that_can_take_a_bundle() -> None:
-    assert oldest_of(["3.2.26-1", "2.8.30-0ubuntu1", "2.4.30", "who knows"]) == (2, 8)
-    assert oldest_of(["2.4.30", ""]) == oldest_of([]) == (2, 6)
+    assert oldest_of(map(parse_version, ["3.2.26-1", "2.8.30-0ubuntu1", "2.4.30"])) == (2, 8)
+    assert oldest_of([(2, 4)]) == oldest_of([]) == (2, 6)
 
 
 def test_a_snapshot_that_was_stored_under_old_names_is_still_read() -> None:

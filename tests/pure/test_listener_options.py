@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from apps.compiler.bundle import for_people
 from apps.compiler.compile import compile_snapshot, compile_stack
+from apps.compiler.model.fleet import NodeBuild
 from apps.compiler.model.listener_options import (
     Cache,
     ClientAddress,
@@ -109,6 +112,66 @@ def test_a_preset_is_a_policy_of_the_cloud(tls: ListenerTls | None, aws: str, go
 def test_an_alb_leaves_http2_out_where_all_its_listeners_do() -> None:
     assert '"enable_http2": false' in secured(AWS, ListenerTls(http2=False))
     assert "enable_http2" not in secured(AWS, None)
+
+
+def test_google_serves_http3_and_an_alb_says_that_it_does_not() -> None:
+    assert '"quic_override": "ENABLE"' in secured(GOOGLE, ListenerTls(http3=True))
+    assert "quic_override" not in secured(GOOGLE, ListenerTls())
+    secure = listener(1, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1",), default_certificate_id="crt-1")
+    wanted = replace(secure, tls=ListenerTls(http3=True))
+    assert (said(Cloud.AWS, wanted), said(Cloud.GOOGLE, wanted)) == ([("http3", Severity.LOSSY)], [])
+
+
+OLD, ABLE, BARE = NodeBuild("us-1", (2, 6)), NodeBuild("us-2", (3, 2), http3=True), NodeBuild("us-3", (3, 0))
+
+
+@pytest.mark.parametrize(
+    ("builds", "said_of_it"),
+    [
+        ((ABLE,), ""),
+        ((ABLE, replace(ABLE, node="us-4")), ""),
+        ((ABLE, OLD), "not on us-1 (HAProxy 2.6)"),
+        ((OLD, ABLE, BARE), "not on us-1 (HAProxy 2.6), us-3 (HAProxy 3.0)"),
+        ((), "but no node of the fleet has reported one"),
+    ],
+)
+def test_http3_is_offered_where_every_node_speaks_it(builds: tuple[NodeBuild, ...], said_of_it: str) -> None:
+    wanted = listener(1, port=443, protocol=Protocol.HTTPS, tls=ListenerTls(http3=True), certificate_ids=("crt-1",))
+    certificate = Certificate("crt-1", "house", "acme", certificate_pem("a.example"), ("a.example",))
+    whole = snapshot(front(route(1), listeners=(wanted,)), certificates=(certificate,), builds=builds)
+    compiled = compile_snapshot(whole)
+    text = compiled.output.files["haproxy.cfg"].decode()
+    messages = [each.message for each in compiled.warnings if each.code == "http3"]
+    binds = json.loads(compiled.output.files["manifest.json"])["binds"]
+    assert compiled.left_out == ()
+    if said_of_it:
+        needed = (
+            f"HTTP/3 needs HAProxy 2.8 or later with QUIC on each node, {said_of_it}; clients use HTTP/2 meanwhile."
+        )
+        assert messages == [needed]
+        assert not [word for word in ("HTTP3", "cluster-secret", "Alt-Svc") if word in text]
+    else:
+        assert messages == []
+        assert (
+            text.count(
+                'bind "${SPILLWAY_HTTP3_LST_1}" ssl crt-list certs/lst-1.list strict-sni alpn h3 no-tls-tickets\n'
+            )
+            == 1
+        )
+    assert [each.get("http3") for each in binds] == [None if said_of_it else True]
+
+
+def test_the_secret_of_quic_is_not_shown_to_people() -> None:
+    wanted = listener(1, port=443, protocol=Protocol.HTTPS, tls=ListenerTls(http3=True), certificate_ids=("crt-1",))
+    certificate = Certificate("crt-1", "house", "acme", certificate_pem("a.example"), ("a.example",))
+    whole = snapshot(front(route(1), listeners=(wanted,)), certificates=(certificate,), builds=(ABLE,))
+    secrets = []
+    for key in ("one", "other"):
+        content = compile_snapshot(replace(whole, overflow_key=key)).output.files["haproxy.cfg"]
+        secrets += re.findall(r"cluster-secret ([0-9a-f]{64})", content.decode())
+        assert "cluster-secret (not shown)" in for_people(content)
+        assert secrets[-1] not in for_people(content)
+    assert len(set(secrets)) == 2
 
 
 REQUIRED = ClientCertificates(ClientVerify.REQUIRED, Authority().pem, hostnames=("b.example",))

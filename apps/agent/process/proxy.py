@@ -22,6 +22,7 @@ PROCESS = re.compile(r"^(\d+)\s+(master|worker)\s+(\d+)(?:\s+\[failed: (\d+)\])?
 MASTER_SECONDS = 5.0
 STOP_SECONDS = 3.0
 LARGEST_LOG = 8 * 1024 * 1024
+OLDEST_HTTP3 = (2, 8)  # before, HAProxy called QUIC an experiment
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,14 @@ class Processes:
     failed: int
 
 
+@dataclass(frozen=True)
+class Build:
+    """What the binary says of itself: `2.6.12`, and whether it speaks HTTP/3."""
+
+    version: str = ""
+    http3: bool = False
+
+
 class Proxy:
     """haproxy in master-worker mode; found again by its master socket when the agent was away."""
 
@@ -42,7 +51,7 @@ class Proxy:
         self._live = live
         self._child: subprocess.Popen[bytes] | None = None
         self._ended = False
-        self._version = ""
+        self._build = Build()
         self._stamp: tuple[int, int, int] | None = None
         self._lock = threading.Lock()
         self.log_path = settings.state_dir / "haproxy.log"
@@ -63,15 +72,15 @@ class Proxy:
         """Runtime API of the current worker."""
         return self._settings.run_dir / "worker.sock"
 
-    def version(self) -> str:
-        """`2.6.12`, as the binary says that lies there now; empty when it cannot be started."""
+    def build(self) -> Build:
+        """What the binary says that lies there now; without a version when it cannot be started."""
         try:
             stamp = stamp_of(Path(self._settings.haproxy))
             if stamp != self._stamp:
-                self._version, self._stamp = _version_of(self._settings.haproxy), stamp
+                self._build, self._stamp = _build_of(self._settings.haproxy), stamp
         except (OSError, subprocess.TimeoutExpired):
             self._stamp = None
-        return self._version
+        return self._build
 
     def processes(self) -> Processes | None:
         """The living processes, or None when no master answers."""
@@ -243,10 +252,13 @@ def read_processes(text: str) -> Processes | None:
     return Processes(master, tuple(current), tuple(old), failed) if master else None
 
 
-def _version_of(binary: str) -> str:
-    text = subprocess.run([binary, "-v"], capture_output=True, text=True, timeout=5, check=False).stdout
-    found = re.search(r"version (\d+\.\d+[\w.]*)", text)
-    return found.group(1) if found else ""
+def _build_of(binary: str) -> Build:
+    text = subprocess.run([binary, "-vv"], capture_output=True, text=True, timeout=5, check=False).stdout
+    found = re.search(r"version ((\d+)\.(\d+)[\w.]*)", text)
+    if found is None:
+        return Build()
+    features = set(text.partition("Feature list :")[2].partition("\n")[0].split())
+    return Build(found[1], "+QUIC" in features and (int(found[2]), int(found[3])) >= OLDEST_HTTP3)
 
 
 def _words_of(pid: int) -> list[bytes]:

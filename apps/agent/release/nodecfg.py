@@ -15,7 +15,18 @@ from apps.agent.settings import Settings
 # out: it neither counts with them nor cuts them off. Without a word it would take the machine's own name.
 UNKNOWN_NODE = "node-0"
 LARGEST = 10_000_000
+# As Build.http3 (process/proxy.py), in the words of haproxy.
+HAS_HTTP3 = "feature(QUIC) && version_atleast(2.8)"
 PEER = re.compile(r"^\s+peer (\S+) (\S+):(\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """What a process binds: a port of TCP, or of UDP."""
+
+    address: str
+    port: int
+    udp: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,23 @@ def render(
     if manifest.nodes:
         lines.append(f"    localpeer {node}")
     lines.append(f"    server-state-file {around.health}")
+    lines += _http3(manifest, endpoints)
     if rights is not None:
         user, cell = rights
         lines += [f"    user {user}", f"    chroot {cell}"]
     return "\n".join(lines) + "\n"
+
+
+def _http3(manifest: Manifest, endpoints: Mapping[str, tuple[str, int]]) -> list[str]:
+    """Where listeners take HTTP/3. Whatever haproxy reads this: haproxy.cfg leaves out what is not set here.
+
+    Some are built with a TLS library that knows no QUIC, and have a layer of their own that must be asked for.
+    """
+    used = [(bind, *endpoints[bind.listener_id]) for bind in manifest.binds if bind.http3]
+    if not used:
+        return []
+    lines = [f"    .if {HAS_HTTP3}"]
+    for bind, address, port in used:
+        family = "quic6" if ":" in address else "quic4"
+        lines.append(f'    setenv {bind.http3_variable} "{family}@{written(address, port)}"')
+    return [*lines, "    .endif", "    .if feature(QUIC_OPENSSL_COMPAT)", "    limited-quic", "    .endif"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.agent.bodies import Bind
+from apps.agent.release.nodecfg import Endpoint
 from apps.agent.static_ips.health_watchdog import listener_identity
 
 IP_FREEBIND = 15  # Linux; Python has no name for it
@@ -102,18 +103,21 @@ def ask_privately(path: Path, secret: str) -> Answer:
     return Answer(False, generation, digest)
 
 
-def taken(address: str, port: int, moves: bool = False) -> str | None:
+def taken(endpoint: Endpoint, moves: bool = False) -> str | None:
     """Why a port that we do not hold yet cannot be bound, as the end of a sentence; None when it can.
 
     An address that moves need not be on this machine.
     """
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    family = socket.AF_INET6 if ":" in endpoint.address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM if endpoint.udp else socket.SOCK_STREAM) as trial:
         if moves:
             trial.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
         try:
-            trial.bind((address, port))
+            if endpoint.udp:  # with SO_REUSEADDR it could be bound twice
+                trial.bind((endpoint.address, endpoint.port))
+                return None
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((endpoint.address, endpoint.port))
             trial.listen(1)
         except OSError as error:
             return {
@@ -125,8 +129,10 @@ def taken(address: str, port: int, moves: bool = False) -> str | None:
 
 
 def spare_port() -> int:
-    """A loopback port that is free now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
-        trial.bind(("127.0.0.1", 0))
-        port: int = trial.getsockname()[1]
-        return port
+    """A loopback port that is free now, for TCP and for UDP."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
+            trial.bind(("127.0.0.1", 0))
+            port: int = trial.getsockname()[1]
+            if taken(Endpoint("127.0.0.1", port, udp=True)) is None:
+                return port

@@ -18,6 +18,7 @@ from ipaddress import ip_network
 from apps.compiler.addresses import own_addresses
 from apps.compiler.checks.addresses import check_addresses, check_listeners_of_addresses
 from apps.compiler.checks.advice import advise
+from apps.compiler.checks.builds import with_possible_http3
 from apps.compiler.checks.bypass_tokens import accepted_bypass_tokens
 from apps.compiler.checks.examination import Examination, Notes
 from apps.compiler.checks.fields import (
@@ -29,7 +30,12 @@ from apps.compiler.checks.fields import (
     check_route,
     check_server,
 )
-from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates, with_known_pools
+from apps.compiler.checks.listeners import (
+    check_listener_use,
+    check_ports,
+    with_known_certificates,
+    with_known_pools,
+)
 from apps.compiler.checks.policies import check_rules
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
 from apps.compiler.checks.servers import check_client_certificate
@@ -122,6 +128,7 @@ def _accepted_fronts(
             check_listener(notes, listener)
             check_listener_use(notes, listener, pools)
         listeners = tuple(with_known_certificates(notes, listener, certificates) for listener in listeners)
+        listeners = tuple(with_possible_http3(notes, listener, snapshot.builds) for listener in listeners)
         fronts.append(replace(front, listeners=listeners))
     check_ports(
         notes, snapshot.load_balancers, lambda _front, each: each.address or "each node's own address", named=True

@@ -142,10 +142,20 @@ class AccountShare:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeBuild:
+    """The HAProxy that a node of the fleet reported last; `http3`: it is built for that."""
+
+    node: str
+    version: tuple[int, int]
+    http3: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that the nodes of one fleet must run.
 
-    `haproxy_version` is the oldest version that the fleet's nodes reported, (2, 6) when none did.
+    `haproxy_version` is the oldest version that the fleet's nodes reported, (2, 6) when none did; `builds` are those of
+    all nodes that reported one.
     `local_development` allows loopback server addresses (see security notes in THREAT_MODEL.md).
     `regions` are all regions that have nodes, the fleet's own (`region_id`) among them; `overflow_key` is the secret
     by which fleets know each other's overflow. Without them every limit is this fleet's alone and nothing overflows.
@@ -177,3 +187,4 @@ class Snapshot:
     private_networks: tuple[str, ...] = ALL_PRIVATE
     shares: tuple[AccountShare, ...] = ()
     node_settings: NodeSettings | None = None
+    builds: tuple[NodeBuild, ...] = ()

@@ -69,6 +69,7 @@ class ListenerTls:
     preset: TlsPreset | None = None
     minimum_version: TlsVersion | None = None
     http2: bool = True
+    http3: bool = False
     same_certificate: bool = False
     session_tickets: bool = True
 

@@ -33,6 +33,7 @@ from apps.definitions.freezing.frozen_traffic import (
 )
 from apps.definitions.freezing.listener_certificates import certificates_of, frozen_certificates
 from apps.definitions.freezing.listener_options import frozen_object
+from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server, SniRoute
 from apps.definitions.ports import PORTS
 from apps.definitions.shapes.platform.node_settings import NodeSettingsSpec
@@ -61,6 +62,7 @@ def snapshot_of(fleet: Fleet) -> fleets.Snapshot:
     others, presented = _other_regions(fleet), certificates_of(fleet)
     unreadable: list[model.Unreadable] = []
     pools = _pools(fleet, others, unreadable)
+    builds = builds_by_fleet([fleet.pk])[fleet.pk]
     shown = [pool.server_tls.client_certificate_id for pool in pools if pool.server_tls]
     return fleets.Snapshot(
         fleet=fleet.name,
@@ -68,7 +70,7 @@ def snapshot_of(fleet: Fleet) -> fleets.Snapshot:
         load_balancers=frozen_load_balancers(fleet, presented, _bound, unreadable),
         pools=pools,
         certificates=frozen_certificates(presented, [number_of(key) for key in shown if key]),
-        haproxy_version=_oldest_haproxy(fleet),
+        haproxy_version=oldest_of(each.version for each in builds),
         local_development=fleet.local_development,
         region_id=f"rgn-{fleet.region_id}",
         regions=tuple(_region(region) for region in others.with_nodes),
@@ -82,6 +84,7 @@ def snapshot_of(fleet: Fleet) -> fleets.Snapshot:
         shares=_shares(fleet),
         node_settings=_node_settings(fleet, unreadable),
         unreadable=tuple(unreadable),
+        builds=builds,
     )
 
 
@@ -103,12 +106,6 @@ def _shares(fleet: Fleet) -> tuple[fleets.AccountShare, ...]:
         for row, percent, rps in found
         if percent is not None and rps is not None
     )
-
-
-def _oldest_haproxy(fleet: Fleet) -> tuple[int, int]:
-    """By what the fleet's nodes reported last."""
-    reported = fleet.nodes.values_list("report__haproxy_version", flat=True)
-    return oldest_of(text for text in reported if text)
 
 
 def _addresses(fleet: Fleet) -> tuple[fleets.FleetAddress, ...]:

@@ -78,8 +78,9 @@ class NodeState:
     that somebody edited them. `drift` names what differs, in words. `workers` counts live haproxy workers. `addresses`
     are the static IPs that move: held or standby (VRRP), announced or withdrawn (BGP). `unavailable` says why the node
     could not take the last change; empty once it took one or refused it. `haproxy_path` is the binary that checks,
-    tries and serves. `clock` is the time by the node, in Unix seconds; None where it does not tell. `ticket_secrets` is
-    the SHA-256 (hex) of the secrets of its session tickets, one after the other in hex; empty where it knows of none.
+    tries and serves, and `http3` says whether it speaks that. `clock` is the time by the node, in Unix seconds; None
+    where it does not tell. `ticket_secrets` is the SHA-256 (hex) of the secrets of its session tickets, one after the
+    other in hex; empty where it knows of none.
     """
 
     generation: int
@@ -95,6 +96,7 @@ class NodeState:
     last_error: str = ""
     unavailable: str = ""
     haproxy_path: str = ""
+    http3: bool = False
     addresses: Mapping[str, str] = field(default_factory=dict)
     ticket_secrets: str = ""
     clock: float | None = field(default=None, compare=False)

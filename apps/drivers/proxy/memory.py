@@ -57,6 +57,7 @@ class MemoryNode:
     refusal_for: Callable[[Bundle], ProxyError | None] | None = None
     unavailable: str = ""
     haproxy_version: str = "2.6.12"
+    http3: bool = False
     clock_ahead_s: float = 0.0
     rows: tuple[CounterRow, ...] = ()
     latency_buckets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
@@ -99,6 +100,7 @@ class MemoryNode:
             drift=("files were edited",) if edited else (),
             last_error=self.last_error,
             unavailable=self.unavailable,
+            http3=self.http3,
             addresses=self.addresses,
             ticket_secrets=sha256("".join(self.ticket_secrets).encode()).hexdigest(),
             clock=time.time() + self.clock_ahead_s,

@@ -5,20 +5,24 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import asdict, replace
+from typing import Any
 
 from django.db import transaction
 
 from apps.audit.models import Entry
 from apps.compiler.bundle import Bundle
+from apps.compiler.checks.builds import depends_on_builds
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.fleet import NodeBuild, Snapshot
 from apps.compiler.model.shared import Finding
 from apps.compiler.recompile import compile_change
 from apps.core.events import publish_after_commit
 from apps.core.secrets.sealing import Unsealable
+from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.freezing.snapshot import freeze
 from apps.fleet.models import Fleet, Node
+from apps.fleet.services import request_push
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from apps.rollouts.push import guards, lifecycle, revision_store
@@ -40,6 +44,21 @@ def must_compile(fleet_id: int) -> bool:
     )
     desired, compiled, held = row.first() or (0, 0, None)
     return bool(desired > (compiled or 0) and held is None)
+
+
+def try_other_builds() -> None:
+    """Compile again for fleets whose nodes report another HAProxy than the one that was compiled for."""
+    then = dict(FleetSync.objects.exclude(builds=None).values_list("fleet_id", "builds"))
+    now = {fleet: _as_stored(builds) for fleet, builds in builds_by_fleet(then).items()}
+    moved = [fleet for fleet, builds in then.items() if builds != now[fleet]]
+    with transaction.atomic():
+        for fleet in moved:
+            FleetSync.objects.filter(fleet=fleet).update(builds=now[fleet])  # once, whatever becomes of it
+        request_push(Fleet.objects.filter(pk__in=moved))
+
+
+def _as_stored(builds: tuple[NodeBuild, ...]) -> list[dict[str, Any]]:
+    return [asdict(each) | {"version": list(each.version)} for each in builds]
 
 
 def compile_fleet(claim: Claim) -> None:
@@ -101,11 +120,12 @@ def _decide(
     wanted, bundle = sync.wanted, compilation.output
     sync.compiled_generation, sync.compile_error, sync.compiled_digest = generation, "", bundle.digest
     sync.left_out = [asdict(each) for each in (*compilation.left_out, *withheld)]
+    sync.builds = _as_stored(snapshot.builds) if depends_on_builds(snapshot) else None
     if wanted is None and guards.is_empty(snapshot):
         sync.compiled_digest = ""  # nothing runs and nothing should
     elif bundle.digest not in (wanted.digest if wanted else "", sync.refused_digest):
         _send_out(sync, snapshot, compilation, generation, withheld)
-    sync.save(update_fields=("compiled_generation", "compile_error", "compiled_digest", "left_out", "wanted"))
+    sync.save(update_fields=("compiled_generation", "compile_error", "compiled_digest", "left_out", "builds", "wanted"))
     publish_after_commit("rollouts", fleet=sync.fleet_id)
 
 

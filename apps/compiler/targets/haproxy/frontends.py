@@ -29,7 +29,7 @@ from apps.compiler.targets.haproxy.listeners.client_certificates import add_clie
 from apps.compiler.targets.haproxy.listeners.options import add_options
 from apps.compiler.targets.haproxy.listeners.same_certificate import add_host_rules
 from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
-from apps.compiler.targets.haproxy.listeners.tls import add_bind
+from apps.compiler.targets.haproxy.listeners.tls import add_bind, add_http3
 from apps.compiler.targets.haproxy.lookup import add_lookup
 from apps.compiler.targets.haproxy.maps import RouteMaps, map_path
 from apps.compiler.targets.haproxy.overflow.admission import Rules, add_release, found, needs_of, no
@@ -96,9 +96,11 @@ def _add_binds(section: Section, snapshot: Snapshot, listener: Listener) -> None
     """
     moves = any(each.address == listener.address for each in snapshot.addresses)
     endpoint = Expanded(f"${{{bind_variable(listener.id)}}}")
-    add_bind(section, listener, endpoint, *(("transparent",) if moves else ()))
+    options = ("transparent",) if moves else ()
+    add_bind(section, listener, endpoint, *options)
     if moves and listener.protocol is not Protocol.TCP:
         section.add("bind", Expanded(f"unix@${{SPILLWAY_RUN}}/{listener.id}.sock"), "mode", "600")
+    add_http3(section, listener, *options)
 
 
 def _add_http_rules(

@@ -26,7 +26,7 @@ from apps.compiler.targets.haproxy.listeners.client_certificates import (
 )
 from apps.compiler.targets.haproxy.listeners.same_certificate import names_maps
 from apps.compiler.targets.haproxy.listeners.sni import sni_maps
-from apps.compiler.targets.haproxy.listeners.tls import certificate_list_path
+from apps.compiler.targets.haproxy.listeners.tls import add_quic_secret, certificate_list_path, takes_http3
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
 from apps.compiler.targets.haproxy.names import refused_map
 from apps.compiler.targets.haproxy.overflow import admission
@@ -140,6 +140,7 @@ def _check_addresses(rendering: Rendering) -> list[Finding]:
 def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str, RouteMaps]) -> Document:
     document = Document()
     settings.add_global(document, snapshot.node_settings, resumes_sessions=resumes_sessions(_listeners(snapshot)))
+    add_quic_secret(document, snapshot)
     settings.add_resolvers(document)
     settings.add_defaults(document)
     add_userlists(document, fronts)
@@ -215,7 +216,8 @@ def _listeners(snapshot: Snapshot) -> list[Listener]:
 
 def _binds(snapshot: Snapshot) -> tuple[Bind, ...]:
     binds = [
-        Bind(listener.id, listener.address, listener.port, listener.protocol.value) for listener in _listeners(snapshot)
+        Bind(listener.id, listener.address, listener.port, listener.protocol.value, takes_http3(listener))
+        for listener in _listeners(snapshot)
     ]
     if own_region(snapshot) is not None and other_regions(snapshot):
         binds.append(Bind(HTTP_LISTENER, None, snapshot.overflow_ports.http, Protocol.HTTP.value))

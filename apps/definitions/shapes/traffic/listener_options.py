@@ -133,6 +133,14 @@ class TlsSpec(model.ListenerTls, Shape):
         About("The oldest accepted version. Default: that of the preset.", "Oldest TLS version"),
     ] = None
     http2: Annotated[Boolean, About("Whether clients may use HTTP/2 (ALPN).", "HTTP/2")] = True
+    http3: Annotated[
+        Boolean,
+        About(
+            "Whether clients may use HTTP/3, on the UDP port of the same number. Each node of the fleets needs HAProxy "
+            "2.8 or later with QUIC.",
+            "HTTP/3",
+        ),
+    ] = False
     same_certificate: Annotated[
         Boolean,
         About(

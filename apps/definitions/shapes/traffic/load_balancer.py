@@ -68,9 +68,21 @@ def _without_tls(value: object, data: Data) -> None:
         raise GrammarError("protocol", "Only an https listener has this; leave it out.")
 
 
+def _takes_http3(data: Data) -> bool:
+    tls = data.get("tls")
+    return isinstance(tls, TlsSpec) and tls.http3
+
+
+def _without_http3(value: ClientAddressSpec, data: Data) -> None:
+    if value.proxy_protocol_from and _takes_http3(data):
+        raise GrammarError("http3", "Turn tls.http3 off: HTTP/3 comes without the PROXY protocol.")
+
+
 def _of_clients(entries: tuple[ClientCertificatesSpec, ...], data: Data) -> None:
     if entries:
         _without_tls(entries, data)
+        if _takes_http3(data):
+            raise GrammarError("http3", "Turn tls.http3 off where clients present certificates.")
     distinct(entries)
     without_default(entries, data.get("default_certificate"))
 
@@ -158,6 +170,7 @@ class ListenerSpec(Shape):
     client_address: Annotated[
         ClientAddressSpec | None,
         Check(_without_headers),
+        Check(_without_http3),
         About("The proxies that are trusted for the client's address.", "Client address", absent_when_empty=True),
     ] = None
     connections: Annotated[

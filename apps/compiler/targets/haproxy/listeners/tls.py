@@ -5,16 +5,30 @@ The presets are those of Mozilla's Server Side TLS guidelines, version 6.0 of 20
 "modern" is TLS 1.3 alone. The guidelines' curves (X25519MLKEM768, X25519, P-256, P-384) are left to OpenSSL, which
 prefers the same ones, and which before 3.5 refuses to start with the first of them. Early data of TLS 1.3 (0-RTT) can
 be played back by whoever recorded it, so `allow-0rtt` is never written.
+
+HTTP/3 is a second `bind` line, for UDP. It stands under a condition: a node whose HAProxy cannot do it, because its
+package was changed after it was asked, leaves it out instead of refusing everything. Clients learn of it by Alt-Svc. A
+client need not prove its address first (`quic-force-retry` would cost each one a round trip); HAProxy demands that by
+itself while many handshakes are open, for which it needs the secret that all nodes share. By the same secret a node can
+tell a client that its connection is gone, after its address has moved there.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+
+from apps.compiler.bundle import http3_variable
+from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.listener_options import ListenerTls, TlsPreset, TlsVersion
 from apps.compiler.model.shared import Listener, Protocol
 from apps.compiler.targets.haproxy.listeners.client_certificates import bind_words
 from apps.compiler.targets.haproxy.settings import CIPHERS, CIPHERSUITES
-from apps.compiler.targets.haproxy.writer import Expanded, Section
+from apps.compiler.targets.haproxy.writer import Document, Expanded, Section
 
+# Whoever was promised HTTP/3 that is there no more asks in vain so long, and uses TCP meanwhile.
+PROMISED_S = 3600
+WITHOUT_TICKETS = "no-tls-tickets"
 _VERSIONS = {TlsVersion.V12: "TLSv1.2", TlsVersion.V13: "TLSv1.3"}
 
 
@@ -31,15 +45,16 @@ def add_bind(section: Section, listener: Listener, *where: str | Expanded) -> No
     if listener.protocol is not Protocol.HTTPS:
         section.add("bind", *where)
         return
-    words, without = _tls_words(listener), "no-tls-tickets"
+    alpn = "h2,http/1.1" if listener.tls is None or listener.tls.http2 else "http/1.1"
+    words = _tls_words(listener, alpn)
     if not offers_tickets(listener):
-        section.add("bind", *where, *words, without)
+        section.add("bind", *where, *words, WITHOUT_TICKETS)
         return
     keys = Expanded(f"${{SPILLWAY_TICKETS}}/{listener.id}.keys")
     section.add(".if", "defined(SPILLWAY_TICKETS)")
     section.add("bind", *where, *words, "tls-ticket-keys", keys)
     section.add(".else")
-    section.add("bind", *where, *words, without)
+    section.add("bind", *where, *words, WITHOUT_TICKETS)
     section.add(".endif")
 
 
@@ -48,12 +63,37 @@ def offers_tickets(listener: Listener) -> bool:
     return (listener.tls or ListenerTls()).session_tickets and not listener.client_certificates
 
 
-def _tls_words(listener: Listener) -> tuple[str, ...]:
-    tls = listener.tls or ListenerTls()
+def takes_http3(listener: Listener) -> bool:
+    """Whether clients may use HTTP/3."""
+    return listener.protocol is Protocol.HTTPS and listener.tls is not None and listener.tls.http3
+
+
+def add_quic_secret(document: Document, snapshot: Snapshot) -> None:
+    """What the nodes of all fleets share for QUIC, made of the word by which they know each other."""
+    if any(takes_http3(listener) for front in snapshot.load_balancers for listener in front.listeners):
+        secret = hmac.new(snapshot.overflow_key.encode(), b"quic", hashlib.sha256).hexdigest()
+        section = document.section("global")
+        section.add(".if", "feature(QUIC)")
+        section.add("cluster-secret", secret)
+        section.add(".endif")
+
+
+def add_http3(section: Section, listener: Listener, *options: str) -> None:
+    """Take HTTP/3 on the UDP port of the same number, and tell everybody; `options` are those of the other line."""
+    if not takes_http3(listener):
+        return
+    name = http3_variable(listener.id)
+    section.add(".if", f"defined({name})")
+    section.add("bind", Expanded(f"${{{name}}}"), *options, *_tls_words(listener, "h3"), WITHOUT_TICKETS)
+    promise = f'h3=":%[dst_port]"; ma={PROMISED_S}'
+    section.add("http-after-response", "set-header", "Alt-Svc", promise)
+    section.add(".endif")
+
+
+def _tls_words(listener: Listener, alpn: str) -> tuple[str, ...]:
     strict = () if listener.default_certificate_id else ("strict-sni",)
-    alpn = ("alpn", "h2,http/1.1" if tls.http2 else "http/1.1")
-    words = ("ssl", "crt-list", certificate_list_path(listener.id), *strict, *alpn, *_offered(tls))
-    return (*words, *bind_words(listener))
+    words = ("ssl", "crt-list", certificate_list_path(listener.id), *strict, "alpn", alpn)
+    return (*words, *_offered(listener.tls or ListenerTls()), *bind_words(listener))
 
 
 def _offered(tls: ListenerTls) -> tuple[str, ...]:

@@ -263,6 +263,11 @@ def unsupported_in_listener(listener: Listener, load_balancer: LoadBalancer) -> 
             "An ALB enables HTTP/2 on all of its https listeners or on none, and another listener enables it.",
             "Use the same http2 setting on all of them.",
         )  # fmt: skip
+    if listener.tls is not None and listener.tls.http3:
+        yield _lossy(
+            listener, "http3", "tls.http3", "An ALB does not serve HTTP/3: clients use HTTP/2.",
+            "Leave http3 out, or put the load balancer on a fleet.",
+        )  # fmt: skip
     if listener.protocol is Protocol.HTTPS and listener.default_certificate_id is None:
         yield _lossy(
             listener, "unknown_name", "certificates",

@@ -119,4 +119,6 @@ def _proxy(snapshot: StackSnapshot, listener: Listener) -> Resource:
         return resource("google_compute_target_http_proxy", snapshot.id, listener.id, body)
     body["ssl_certificates"] = [id_of(CERTIFICATE, each) for each in default_first(listener)]
     body["ssl_policy"] = id_of("google_compute_ssl_policy", TLS13 if is_tls13_alone(listener) else TLS)
+    if listener.tls is not None and listener.tls.http3:
+        body["quic_override"] = "ENABLE"
     return resource("google_compute_target_https_proxy", snapshot.id, listener.id, body)

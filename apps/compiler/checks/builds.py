@@ -1,0 +1,39 @@
+"""What not every HAProxy can do: asked of the builds that nodes reported, and said where one of them cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from apps.compiler.checks.examination import Notes
+from apps.compiler.model.fleet import NodeBuild, Snapshot
+from apps.compiler.model.shared import Listener
+
+
+def depends_on_builds(snapshot: Snapshot) -> bool:
+    """Whether it would be compiled otherwise if nodes had another HAProxy."""
+    return any(wants_http3(listener) for front in snapshot.load_balancers for listener in front.listeners)
+
+
+def wants_http3(listener: Listener) -> bool:
+    """Whether somebody asked for it."""
+    return listener.tls is not None and listener.tls.http3
+
+
+def with_possible_http3(notes: Notes, listener: Listener, builds: Iterable[NodeBuild]) -> Listener:
+    """The listener without HTTP/3 unless each node speaks it: clients of one that does may come to another one next."""
+    builds = tuple(builds)
+    if listener.tls is None or not wants_http3(listener):
+        return listener
+    unable = named(each for each in builds if not each.http3)
+    if builds and not unable:
+        return listener
+    nodes = f"not on {unable}" if unable else "but no node of the fleet has reported one"
+    message = f"HTTP/3 needs HAProxy 2.8 or later with QUIC on each node, {nodes}; clients use HTTP/2 meanwhile."
+    notes.warn(listener, "http3", message, "tls.http3")
+    return replace(listener, tls=replace(listener.tls, http3=False))
+
+
+def named(builds: Iterable[NodeBuild]) -> str:
+    """`us-1 (HAProxy 2.6), us-2 (HAProxy 3.0)`."""
+    return ", ".join(f"{each.node} (HAProxy {each.version[0]}.{each.version[1]})" for each in builds)
