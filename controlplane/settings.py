@@ -80,6 +80,7 @@ INSTALLED_APPS = [
     "apps.rollouts",
     "apps.stacks",
     "apps.dns",
+    "apps.logs",
     "apps.capacity",
     "apps.schedules",
     "apps.retries",
@@ -384,7 +385,7 @@ environment.group("Request logs")
 LOGS_URL = environment.text(
     "SPILLWAY_LOGS_URL",
     f"logs+file://{VAR_DIR}/logs",
-    "where request lines are kept: `logs+file:///folder` on this machine; `memory://name` forgets them",
+    "where request lines are kept: `logs+file:///folder`, which every console reaches; `memory://name` forgets them",
     shown="logs+file://var/logs",
 )
 

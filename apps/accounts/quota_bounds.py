@@ -18,6 +18,8 @@ DEFAULTS = {
     "schedules": 100,
     "triggers": 50,
     "records": 1000,
+    # What the request log of an account may take; then its oldest hours go.
+    "log_megabytes": 5000,
     # Addresses are few, and operators give them.
     "static_ips": 10,
     # How much of what a node can have at once (connections, requests in flight) its pools get, all together.

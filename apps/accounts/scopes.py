@@ -29,6 +29,7 @@ NOUNS = (
     "pools",
     "records",
     "regions",
+    "request-logs",
     "revisions",
     "rollouts",
     "routes",

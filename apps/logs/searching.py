@@ -59,26 +59,26 @@ def _window_errors(start: datetime, end: datetime) -> Iterator[FieldError]:
 
 def search(asked: Question, *, limit: int, cursor: str = "") -> Page:
     """The newest lines that fit, from `cursor` on. Raises NotAnswered, and Invalid for a cursor that is none."""
-    with _answering() as store:
+    with answering() as store:
         return store.search(asked.account, asked.query, limit=min(limit, MOST_LINES), cursor=cursor)
 
 
 def histogram(asked: Question, *, bins: int) -> Histogram:
     """Counts over time by status class. Raises NotAnswered."""
-    with _answering() as store:
+    with answering() as store:
         return store.histogram(asked.account, asked.query, bins=bins)
 
 
 def facets(asked: Question, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
     """The most frequent values of each field. Raises NotAnswered."""
-    with _answering() as store:
+    with answering() as store:
         return store.facets(asked.account, asked.query, fields, limit=limit)
 
 
 def one(actor: Actor, *, account: object, record_id: str) -> Record | None:
     """The line of this id, if the account has it. Raises NotAnswered, Invalid."""
     owner = account_named(actor, account)
-    with _answering() as store:
+    with answering() as store:
         return store.one(owner.pk, record_id)
 
 
@@ -89,10 +89,11 @@ def until_now(length: timedelta) -> tuple[datetime, datetime]:
 
 
 @contextmanager
-def _answering() -> Iterator[LogStore]:
+def answering(pointer: str = "/cursor") -> Iterator[LogStore]:
+    """The store; what it rejects is said of the field at `pointer`. Raises NotAnswered, Invalid."""
     try:
         yield open_logs(settings.LOGS_URL)
     except Rejected as error:
-        raise Invalid([FieldError("/cursor", "rejected", error.message)]) from error
+        raise Invalid([FieldError(pointer, "rejected", error.message)]) from error
     except LogStoreError as error:
         raise NotAnswered(error.message) from error

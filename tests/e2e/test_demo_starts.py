@@ -29,7 +29,7 @@ from tests.e2e.demo import free_config, until
 
 pytestmark = pytest.mark.e2e
 # Each of these costs two seconds of a processor; one that serves pages stands for all.
-LEFT_OUT = ("events", "worker", "webhook-worker", "terraform", "loadgen", "schedule", "collector")
+LEFT_OUT = ("events", "worker", "webhook-worker", "terraform", "loadgen", "schedule", "collector", "log-collector")
 
 
 @pytest.fixture

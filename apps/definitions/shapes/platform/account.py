@@ -60,6 +60,15 @@ class Quotas(Shape):
             "How much a node accepts for all of its pools together.",
         ),
     ] = None
+    log_megabytes: Annotated[
+        int | None,
+        _most("log_megabytes"),
+        _of(
+            "log_megabytes",
+            "Megabytes of request lines",
+            "How much the stored request lines may take; beyond it the oldest hours go.",
+        ),
+    ] = None
     capacity_tests: Annotated[int | None, _most("capacity_tests"), _of("capacity_tests", "Capacity tests")] = None
     test_runs_at_once: Annotated[
         int | None, _most("test_runs_at_once"), _of("test_runs_at_once", "Capacity tests at once")

@@ -1,0 +1,149 @@
+"""The process that collects request lines: a thread for each node that it holds, one that tidies and deletes.
+
+Nothing of it is needed by the nodes: while it is away they keep their lines, and after a kill the same segment comes
+again, which the store keeps once.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from django import db
+from django.db.models import F
+
+from apps.core.clock import now, ticks
+from apps.drivers.logs.contract import LogStore, LogStoreError
+from apps.drivers.proxy.contract import ProxyDriver
+from apps.drivers.proxy.registry import open_driver
+from apps.fleet.models import Node
+from apps.logs import services
+from apps.logs.collect import leases
+from apps.logs.collect.naming import Naming
+from apps.logs.collect.reading import Source, Turn, take_turn
+from apps.logs.models import LogSettings, NodeLog
+from apps.observe.collect.collector import Journal
+from apps.observe.collect.readings import Address, target_of
+
+RENEW_S = 5.0
+# A lease that was not renewed for so long may be somebody else's now.
+TRUST_S = leases.LEASE.total_seconds() - 5.0
+TIDY_S = 10.0
+SWEEP_S = 600.0
+PAUSES_S = (0.2, 1.0, 5.0, 15.0)
+
+T = TypeVar("T")
+
+
+def driver_of(node: Node) -> ProxyDriver:
+    """The hands for a node."""
+    return open_driver(target_of(Address(node.pk, node.name, node.url)))
+
+
+class LogCollector:
+    """Runs until `stop`."""
+
+    def __init__(self, store: LogStore, driver: Callable[[Node], ProxyDriver] = driver_of) -> None:
+        self.holder = f"{socket.gethostname()}-{os.getpid()}"[:80]
+        self._store = store
+        self._driver = driver
+        self._journal = Journal()
+        self._naming = Naming()
+        self._naming_lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._renewed = float("-inf")
+        self._held: set[int] = set()
+        self._threads: dict[int, threading.Thread] = {}
+
+    def stop(self) -> None:
+        """End after the segments that are being stored."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Hold leases and keep a thread for each node until told to stop; then give the leases back."""
+        housekeeping = threading.Thread(target=self._housekeep, name="tidy")
+        housekeeping.start()
+        while not self._stopping.is_set():
+            self.renew()
+            for pk in self._held:
+                if pk not in self._threads or not self._threads[pk].is_alive():
+                    self._threads[pk] = threading.Thread(target=self._collect, args=(pk,), name=f"log-{pk}")
+                    self._threads[pk].start()
+            self._stopping.wait(RENEW_S)
+        for thread in (*self._threads.values(), housekeeping):
+            thread.join()
+        self._in_database("lease", lambda: leases.release(self.holder))
+
+    def renew(self) -> None:
+        """Learn which nodes are ours. While the database is away, what was held is held until it may be another's."""
+        began = ticks()
+        held = self._in_database("lease", lambda: leases.share(self.holder))
+        if held is not None:
+            self._held, self._renewed = held, began
+
+    def collect_once(self, pk: int) -> Turn | None:
+        """One turn of one node; None while its names are not known."""
+        node = Node.objects.select_related("fleet__region").filter(pk=pk).first()
+        if node is None:
+            return None
+        with self._naming_lock:
+            names = self._naming.of(node)
+        if names is None:
+            return None
+        masked = frozenset(LogSettings.objects.filter(mask_addresses=True).values_list("account_id", flat=True))
+        turn = take_turn(Source(pk, self._driver(node), names, masked), self._store)
+        self._journal.trouble(f"log of {node.name}", turn.error)
+        _keep(pk, turn)
+        return turn
+
+    def _collect(self, pk: int) -> None:
+        """Turn after turn while the node is ours; slower and slower while something is wrong."""
+        failures = 0
+        while self._is_ours(pk):
+            turn = self._in_database(f"log of node {pk}", lambda: self.collect_once(pk))
+            failures = 0 if turn and not turn.error else min(failures + 1, len(PAUSES_S))
+            if failures:
+                self._stopping.wait(PAUSES_S[failures - 1])
+        db.connection.close()
+
+    def _is_ours(self, pk: int) -> bool:
+        return not self._stopping.is_set() and pk in self._held and ticks() - self._renewed < TRUST_S
+
+    def _housekeep(self) -> None:
+        swept = float("-inf")
+        while not self._stopping.is_set():
+            try:
+                self._store.tidy(now())
+                self._journal.trouble("log store", "")
+                if ticks() - swept >= SWEEP_S:
+                    self._in_database("retention", lambda: services.sweep(self._store, now()))
+                    swept = ticks()
+            except LogStoreError as error:
+                self._journal.trouble("log store", error.message)
+            self._stopping.wait(TIDY_S)
+        db.connection.close()
+
+    def _in_database(self, what: str, work: Callable[[], T]) -> T | None:
+        """None when the database is away; the connection is opened anew next time."""
+        try:
+            found = work()
+        except db.Error as error:
+            self._journal.trouble(what, str(error).strip())
+            db.connection.close()
+            return None
+        self._journal.trouble(what, "")
+        return found
+
+
+def _keep(pk: int, turn: Turn) -> None:
+    NodeLog.objects.filter(node=pk).update(
+        stored=F("stored") + turn.stored,
+        damaged=F("damaged") + turn.damaged,
+        dropped=turn.dropped,
+        waiting_s=turn.waiting_s,
+        read_at=now(),
+        error=turn.error[:400],
+    )

@@ -1,0 +1,44 @@
+"""Which process collects which node: a lease each, by the database's clock, shared evenly among those alive."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import Q
+
+from apps.core.clock import database_now
+from apps.fleet.models import Node
+from apps.logs.models import LogCollector, NodeLog
+
+LEASE = timedelta(seconds=20)
+
+
+def share(holder: str) -> set[int]:
+    """Renew what this process holds, take what is free up to its share, and return its nodes. Raises django.db.Error.
+
+    A process that has more than its share gives the rest back, so that one that just started gets some.
+    """
+    instant = database_now()
+    until = instant + LEASE
+    if not LogCollector.objects.filter(holder=holder).update(until=until):
+        LogCollector.objects.bulk_create([LogCollector(holder=holder, until=until)], ignore_conflicts=True)
+    LogCollector.objects.filter(until__lt=instant - LEASE).delete()
+    alive = LogCollector.objects.filter(until__gt=instant).count()
+    nodes = list(Node.objects.order_by("pk").values_list("pk", flat=True))
+    NodeLog.objects.bulk_create([NodeLog(node_id=pk) for pk in nodes], ignore_conflicts=True)
+    most = -(-len(nodes) // max(1, alive))
+    own = NodeLog.objects.filter(holder=holder, until__gt=instant).order_by("node_id")
+    held = set(own.values_list("node_id", flat=True)[:most])
+    NodeLog.objects.filter(holder=holder).exclude(node_id__in=held).update(holder="", until=None)
+    NodeLog.objects.filter(node_id__in=held, holder=holder).update(until=until)
+    free = Q(until=None) | Q(until__lte=instant)
+    for pk in NodeLog.objects.filter(free).order_by("node_id").values_list("node_id", flat=True)[: most - len(held)]:
+        if NodeLog.objects.filter(free, node_id=pk).update(holder=holder, until=until):
+            held.add(pk)
+    return held
+
+
+def release(holder: str) -> None:
+    """Let others collect at once."""
+    NodeLog.objects.filter(holder=holder).update(holder="", until=None)
+    LogCollector.objects.filter(holder=holder).delete()

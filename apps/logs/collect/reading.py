@@ -1,0 +1,78 @@
+"""One node's lines: fetched, named, stored, and only then acknowledged."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from apps.drivers.logs.contract import LogStore, LogStoreError, Record
+from apps.drivers.proxy.contract import ProxyDriver, ProxyError
+from apps.logs.lines import read_segment
+from apps.logs.meaning import Names, record_of
+
+WAIT_S = 1.0
+# So many segments in one turn; then the lease is looked at again.
+MOST_SEGMENTS = 64
+
+
+@dataclass(slots=True)
+class Turn:
+    """What came of one turn: lines stored and damaged, what the node says of itself, and what went wrong."""
+
+    segments: int = 0
+    stored: int = 0
+    damaged: int = 0
+    dropped: int = 0
+    waiting_s: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One node: how to reach it, what its identifiers mean, and the accounts whose clients stay unknown."""
+
+    node_id: int
+    driver: ProxyDriver
+    names: Names
+    masked: frozenset[int] = frozenset()
+
+
+def take_turn(source: Source, store: LogStore) -> Turn:
+    """Store what the node has, oldest first; never raises. A segment that cannot be read does not stop the next."""
+    turn = Turn()
+    try:
+        waiting = source.driver.log_segments(WAIT_S)
+        turn.dropped, turn.waiting_s, turn.error = waiting.dropped, waiting.oldest_s, waiting.off
+        for segment in waiting.segments[:MOST_SEGMENTS]:
+            _take(source, segment.id, store, turn)
+    except (ProxyError, LogStoreError) as error:
+        turn.error = error.message
+    return turn
+
+
+def masked_address(client: str) -> str:
+    """The network that an address is in: /24 of IPv4, /48 of IPv6."""
+    try:
+        address = ipaddress.ip_address(client)
+    except ValueError:
+        return ""
+    return str(ipaddress.ip_network((address, 24 if address.version == 4 else 48), strict=False).network_address)
+
+
+def _take(source: Source, segment_id: str, store: LogStore, turn: Turn) -> None:
+    try:
+        lines = read_segment(source.driver.read_log_segment(segment_id))
+    except ProxyError as error:
+        turn.error = error.message
+        return
+    records = (record for line in lines if (record := record_of(line, source.names)))
+    turn.stored += store.store(f"n{source.node_id}-{segment_id}", list(_masked(records, source.masked)))
+    turn.damaged += lines.damaged
+    turn.segments += 1
+    source.driver.acknowledge_log_segment(segment_id)
+
+
+def _masked(records: Iterable[Record], masked: frozenset[int]) -> Iterator[Record]:
+    for record in records:
+        yield replace(record, client=masked_address(record.client)) if record.account in masked else record

@@ -1,0 +1,57 @@
+"""Rows: what an account wants of its request log, who collects, and how far each node's lines are stored."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.accounts.models import Account
+from apps.fleet.models import Node
+
+
+class LogSettings(models.Model):
+    """How long the lines of an account are kept and what of its clients' addresses; without a row, as a new one says.
+
+    How much may be kept is the quota `log_megabytes`.
+    """
+
+    account = models.OneToOneField(Account, on_delete=models.CASCADE, related_name="log_settings")
+    retention_days = models.PositiveSmallIntegerField(default=14)
+    mask_addresses = models.BooleanField(default=False)
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        verbose_name_plural = "log settings"
+
+    def __str__(self) -> str:
+        return f"log settings of {self.account.name}"
+
+
+class LogCollector(models.Model):
+    """A process that collects; it is alive until `until` by database time, so that several share the nodes."""
+
+    holder = models.CharField(max_length=80, unique=True)
+    until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.holder
+
+
+class NodeLog(models.Model):
+    """How the lines of a node come in. `holder` collects them until `until` by database time.
+
+    `stored` and `damaged` count lines since the row was made; `dropped` is what the node itself lost, `waiting_s` how
+    old the oldest line was that still waited there at `read_at`. `error` says what is wrong now.
+    """
+
+    node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="log")
+    holder = models.CharField(max_length=80, blank=True, default="")
+    until = models.DateTimeField(null=True)
+    stored = models.PositiveBigIntegerField(default=0)
+    damaged = models.PositiveBigIntegerField(default=0)
+    dropped = models.PositiveBigIntegerField(default=0)
+    waiting_s = models.FloatField(default=0)
+    read_at = models.DateTimeField(null=True)
+    error = models.CharField(max_length=400, blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"log of {self.node.name}"

@@ -1,0 +1,53 @@
+"""What an account wants of its request log and has in it; questions in SQL and exports, which are not for viewers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Membership
+from apps.core.errors import Forbidden
+from apps.drivers.logs.contract import ExportFormat, SqlAnswer, Usage
+from apps.logs.models import LogSettings, NodeLog
+from apps.logs.searching import Question, answering, question
+
+EXPORTS: tuple[ExportFormat, ...] = get_args(ExportFormat)
+
+
+def sql(actor: Actor, *, account: object, text: str, start: datetime, end: datetime) -> SqlAnswer:
+    """The answer to one SELECT over the account's lines of the window. Raises Forbidden, Invalid, NotAnswered."""
+    may_ask_much(actor, "ask in SQL")
+    asked = question(actor, account=account, text="", start=start, end=end)
+    with answering("/sql") as store:
+        return store.sql(asked.account, text, start=asked.query.start, end=asked.query.end)
+
+
+def export(actor: Actor, asked: Question, target: Path, kind: ExportFormat) -> int:
+    """Write the lines that fit into a new file; how many they are. Raises Forbidden, Invalid, NotAnswered."""
+    may_ask_much(actor, "export request lines")
+    with answering("/format") as store:
+        return store.export(asked.account, asked.query, target, kind)
+
+
+def usage(account: Account) -> Usage:
+    """What the account has stored. Raises NotAnswered."""
+    with answering("/account") as store:
+        return store.usage(account.pk)
+
+
+def settings_of(account: Account) -> LogSettings:
+    """What the account wants; a row that is not stored where it never said anything."""
+    return LogSettings.objects.filter(account=account).first() or LogSettings(account=account)
+
+
+def collecting() -> list[NodeLog]:
+    """How the lines of each node come in, for operators."""
+    return list(NodeLog.objects.select_related("node").order_by("node__name"))
+
+
+def may_ask_much(actor: Actor, what: str) -> None:
+    """Raise Forbidden for viewers: they search, and leave to others what costs much."""
+    if actor.role == Membership.Role.VIEWER:
+        raise Forbidden(f"Your role is viewer, which searches request lines. Only editors and admins may {what}.")

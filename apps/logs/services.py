@@ -1,0 +1,118 @@
+"""What an account wants of its request log; and lines that go: too old, too many, of an account that is gone."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.accounts.quotas import quota
+from apps.audit import services as audit
+from apps.core.errors import FieldError, Invalid
+from apps.drivers.logs.contract import LogStore
+from apps.logs.models import LogSettings
+from apps.members.reading import account_named, check_version
+
+NOUN = "request-logs"
+RETENTION_DAYS = (1, 400)
+MEGABYTE = 10**6
+HOUR = timedelta(hours=1)
+FIELDS = ("retention_days", "mask_addresses")
+
+logger = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def change_settings(
+    *, actor: Actor, account: object = None, spec: object, expected_version: int | None = None, reason: str = ""
+) -> LogSettings:
+    """Set `{retention_days?, mask_addresses?}`; what is left out stays. Raises Forbidden, Invalid, Stale."""
+    actor.may_write(NOUN)
+    owner = account_named(actor, account)
+    LogSettings.objects.bulk_create([LogSettings(account=owner)], ignore_conflicts=True)
+    row = LogSettings.objects.select_for_update(of=("self",)).select_related("account").get(account=owner)
+    check_version(row.version, expected_version)
+    before = document(row)
+    wanted = _read(spec, before)
+    if wanted == before:
+        return row
+    for name, value in wanted.items():
+        setattr(row, name, value)
+    row.version += 1
+    row.save()
+    audit.record(
+        actor=actor,
+        action="update",
+        kind="LogSettings",
+        object_id=row.pk,
+        label=owner.name,
+        account=owner,
+        version=row.version,
+        before=before,
+        after=wanted,
+        reason=reason,
+    )
+    return row
+
+
+def document(row: LogSettings) -> dict[str, Any]:
+    """What people and the audit log read of it."""
+    return {"retention_days": row.retention_days, "mask_addresses": row.mask_addresses}
+
+
+def sweep(store: LogStore, now: datetime) -> int:
+    """Delete lines that are too old, of accounts that are gone, and the oldest of who has too many; how many went."""
+    kept = {row.account_id: row for row in LogSettings.objects.all()}
+    owners = Account.objects.in_bulk(store.accounts())
+    gone = 0
+    for number in store.accounts():
+        owner = owners.get(number)
+        if owner is None:
+            gone += store.delete(number)
+            continue
+        days = kept.get(number, LogSettings()).retention_days
+        gone += store.delete(number, now - timedelta(days=days)) + _make_room(store, owner)
+    if gone:
+        logger.info("deleted %s request lines", gone)
+    return gone
+
+
+def _make_room(store: LogStore, owner: Account) -> int:
+    """Delete the oldest hours of an account that is over its quota; the last hour stays until it has ended."""
+    megabytes = quota(owner, "log_megabytes")
+    gone = 0
+    while megabytes is not None:
+        usage = store.usage(owner.pk)
+        if usage.oldest is None or usage.bytes <= megabytes * MEGABYTE:
+            break
+        deleted = store.delete(owner.pk, usage.oldest + HOUR)
+        if not deleted:
+            break
+        gone += deleted
+    return gone
+
+
+def _read(spec: object, present: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(spec, dict):
+        detail = f"Send spec as an object: {{{', '.join(FIELDS)}}}."
+        raise Invalid([FieldError("/spec", "not_object", detail)])
+    known = ", ".join(FIELDS)
+    field_errors = [
+        FieldError(f"/spec/{name[:63]}", "unknown_field", f"There is no such field; known are {known}.")
+        for name in sorted(map(str, set(spec) - set(FIELDS)))
+    ]
+    wanted = {name: spec.get(name, present[name]) for name in FIELDS}
+    least, most = RETENTION_DAYS
+    days = wanted["retention_days"]
+    if not isinstance(days, int) or isinstance(days, bool) or not least <= days <= most:
+        detail = f"Use a whole number of days from {least} to {most}."
+        field_errors.append(FieldError("/spec/retention_days", "range", detail))
+    if not isinstance(wanted["mask_addresses"], bool):
+        field_errors.append(FieldError("/spec/mask_addresses", "not_boolean", "Use true or false."))
+    if field_errors:
+        raise Invalid(field_errors)
+    return wanted

@@ -1,0 +1,231 @@
+"""Request lines are fetched, named and stored; whatever dies in between, each line is stored once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django import db
+
+from apps.accounts.models import Account
+from apps.compiler.targets.haproxy.request_log import REQUEST_FIELDS
+from apps.core.clock import database_now
+from apps.definitions.models import Listener, Route
+from apps.drivers.logs.contract import Query, Record, Unavailable
+from apps.drivers.logs.memory import MemoryStore
+from apps.fleet.models import Node
+from apps.logs import services
+from apps.logs.collect import leases
+from apps.logs.collect.collector import LogCollector
+from apps.logs.collect.reading import masked_address
+from apps.logs.metrics import families
+from apps.logs.models import LogSettings, NodeLog
+from tests.apps.pushed import Env, remove_route
+
+NOW = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
+SEGMENT = "00112233aabbccdd-{}"
+pytestmark = pytest.mark.django_db
+
+
+def line(number: int, **said: object) -> bytes:
+    """A line as HAProxy writes it, of the listener and the route of the small environment."""
+    at_ms = round(NOW.timestamp() * 1000) + number
+    usual = {
+        "mark": "R1",
+        "id": f"{at_ms:012x}7abc8{number:015x}",
+        "seconds": at_ms // 1000,
+        "milliseconds": f"{at_ms % 1000:03}",
+        "listener": f"lst-{Listener.objects.get().pk}",
+        "route": f"route-{Route.objects.get().pk}" if Route.objects.exists() else "-",
+        "status": 200,
+        "client": "192.0.2.77",
+        "path": f"/{number}",
+        "bytes_in": 10,
+        "bytes_out": 20,
+    }
+    return "\t".join(str({**usual, **said}.get(name, "-")) for name in REQUEST_FIELDS).encode() + b"\n"
+
+
+def give(env: Env, *segments: Sequence[int]) -> None:
+    for number, lines in enumerate(segments):
+        env.node("n1").log[SEGMENT.format(number)] = b"".join(map(line, lines))
+
+
+def stored(store: MemoryStore) -> list[str]:
+    query = Query(NOW - timedelta(hours=1), NOW + timedelta(hours=1))
+    accounts = store.accounts()
+    return sorted(each.path for pk in accounts for each in store.search(pk, query, limit=1000).records)
+
+
+def n1() -> int:
+    return Node.objects.get(name="n1").pk
+
+
+@pytest.fixture
+def pushed(env: Env) -> Env:
+    env.reconcile()
+    return env
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.fixture
+def collector(pushed: Env, store: MemoryStore) -> LogCollector:
+    made = LogCollector(store)
+    made.renew()
+    return made
+
+
+def test_lines_are_stored_with_names_and_then_forgotten_by_the_node(
+    pushed: Env, store: MemoryStore, collector: LogCollector
+) -> None:
+    give(pushed, [1, 2], [3])
+    turn = collector.collect_once(n1())
+    assert turn is not None
+    assert (turn.segments, turn.stored, turn.error) == (2, 3, "")
+    assert pushed.node("n1").log == {}
+    owner = Account.objects.get(name=pushed.operator.account.name)
+    (found,) = store.search(owner.pk, Query(NOW, NOW + timedelta(hours=1)), limit=1).records
+    assert (found.node, found.fleet, found.load_balancer, found.listener) == ("n1", "here", "front", "http")
+    assert (found.route, found.path, found.status, found.home_region) == ("home", "/3", 200, "here")
+    log = NodeLog.objects.get(node__name="n1")
+    assert (log.stored, log.damaged, log.error) == (3, 0, "")
+
+
+def test_a_segment_that_was_stored_and_not_acknowledged_is_stored_once(
+    pushed: Env, store: MemoryStore, collector: LogCollector
+) -> None:
+    give(pushed, [1, 2])
+    kept = dict(pushed.node("n1").log)
+    collector.collect_once(n1())
+    pushed.node("n1").log.update(kept)
+    turn = collector.collect_once(n1())
+    assert turn is not None
+    assert turn.stored == 0
+    assert stored(store) == ["/1", "/2"]
+    assert pushed.node("n1").log == {}
+
+
+def test_nothing_is_acknowledged_before_it_is_stored(pushed: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(MemoryStore):
+        def store(self, *_: object) -> int:
+            raise Unavailable("The disk is full.")
+
+    give(pushed, [1])
+    collector = LogCollector(Broken())
+    collector.renew()
+    turn = collector.collect_once(n1())
+    assert turn is not None
+    assert turn.error == "The disk is full."
+    assert len(pushed.node("n1").log) == 1
+    assert NodeLog.objects.get(node__name="n1").error == "The disk is full."
+
+
+def test_a_route_that_was_deleted_since_still_has_its_name(
+    pushed: Env, store: MemoryStore, collector: LogCollector
+) -> None:
+    give(pushed, [1])
+    remove_route(pushed.operator, "home")
+    pushed.reconcile()
+    collector.collect_once(n1())
+    (pk,) = store.accounts()
+    (found,) = store.search(pk, Query(NOW, NOW + timedelta(hours=1)), limit=1).records
+    assert found.route == "home"
+
+
+def test_damaged_and_strange_lines_are_counted_and_stop_nothing(
+    pushed: Env, store: MemoryStore, collector: LogCollector
+) -> None:
+    pushed.node("n1").log[SEGMENT.format(1)] = (
+        line(1) + b"R1\tbroken\n" + b"\0\xff\n" + line(2, listener="lst-999999") + line(3)
+    )
+    turn = collector.collect_once(n1())
+    assert turn is not None
+    assert (turn.stored, turn.damaged) == (2, 1)
+    assert stored(store) == ["/1", "/3"]
+
+
+def test_a_node_that_is_away_says_so_and_keeps_its_lines(pushed: Env, collector: LogCollector) -> None:
+    give(pushed, [1])
+    pushed.node("n1").unreachable = True
+    turn = collector.collect_once(n1())
+    assert turn is not None
+    assert "does not answer" in turn.error
+    pushed.node("n1").unreachable = False
+    pushed.node("n1").log_dropped = 12
+    turn = collector.collect_once(n1())
+    assert turn is not None
+    assert (turn.stored, turn.dropped) == (1, 12)
+    values = {
+        sample.name: sample.value
+        for family in families()
+        for sample in family.samples
+        if sample.labels == {"node": "n1"}
+    }
+    assert values["spillway_request_log_dropped_lines_total"] == 12
+    assert values["spillway_request_log_stored_lines_total"] == 1
+
+
+def test_addresses_are_masked_for_whom_it_is_wanted(pushed: Env, store: MemoryStore, collector: LogCollector) -> None:
+    services.change_settings(actor=pushed.operator, spec={"mask_addresses": True})
+    give(pushed, [1])
+    collector.collect_once(n1())
+    (pk,) = store.accounts()
+    (found,) = store.search(pk, Query(NOW, NOW + timedelta(hours=1)), limit=1).records
+    assert found.client == "192.0.2.0"
+    assert masked_address("2001:db8:1:2::3") == "2001:db8:1::"
+    assert masked_address("unix") == ""
+
+
+def test_two_collectors_share_the_nodes_and_take_over_from_each_other(
+    pushed: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = Node.objects.count()
+    assert len(leases.share("one")) == count
+    assert leases.share("two") == set()
+    first, second = leases.share("one"), leases.share("two")
+    assert len(first) == len(second) == count // 2
+    assert not first & second
+    leases.release("one")
+    assert len(leases.share("two")) == count
+    late = database_now() + leases.LEASE * 2
+    monkeypatch.setattr(leases, "database_now", lambda: late)
+    assert len(leases.share("three")) == count
+
+
+def test_without_the_database_a_node_is_ours_until_it_may_be_anothers(
+    pushed: Env, collector: LogCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_holder: str) -> set[int]:
+        raise db.OperationalError("away")
+
+    monkeypatch.setattr(leases, "share", away)
+    monkeypatch.setattr(db.connection, "close", lambda: None)  # the test's own
+    collector.renew()
+    assert collector._is_ours(n1())
+    collector._renewed -= leases.LEASE.total_seconds()
+    assert not collector._is_ours(n1())
+
+
+def test_lines_go_when_they_are_old_when_there_are_too_many_and_with_their_account(pushed: Env) -> None:
+    def lines(account: int, days: int) -> Record:
+        at = NOW - timedelta(days=days, hours=2)
+        return Record(time=at, id=f"{days}", node="", fleet="", account=account, load_balancer="", listener="")
+
+    own = pushed.operator.account
+    store = MemoryStore()
+    store.store("a", [lines(own.pk, days) for days in (0, 5, 13, 15)] + [lines(own.pk + 999, 0)])
+    assert services.sweep(store, NOW) == 2
+    assert store.accounts() == (own.pk,)
+    LogSettings.objects.create(account=own, retention_days=6)
+    services.sweep(store, NOW)
+    assert store.usage(own.pk).lines == 2
+    customer = Account.objects.create(name="tiny", title="Tiny", kind="customer", quotas={"log_megabytes": 0})
+    store.store("b", [lines(customer.pk, days) for days in (0, 1)])
+    services.sweep(store, NOW)
+    assert customer.pk not in store.accounts()
+    assert store.usage(own.pk).lines == 2
