@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import hypothesis
 import pytest
@@ -95,6 +96,7 @@ def _light(settings: Settings) -> None:
     from apps.core.secrets import keys
 
     settings.API_RATE_LIMITS = False
+    settings.LOGS_URL = f"memory://{uuid4().hex}"
     settings.PASSWORD_HASHERS = ["tests.hashing.QuickScrypt"]
     settings.WHITENOISE_AUTOREFRESH = True  # else each new client reads all static files before its first request
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}

@@ -101,6 +101,8 @@ OWNERS = {
     "webhooks.Delivery": "webhook__account",
     "webhooks.Attempt": "delivery__webhook__account",
     "retries.KeyedRequest": "account",
+    "logs.LogSettings": "account",
+    "logs.NodeLog": "node__account",
 }
 # Rows that say who was here, not what anybody has.
 PASSING = {"sessions.Session", "usersessions.UserSession", "accounts.FailedSignIn"}
