@@ -1,6 +1,7 @@
 """Each is one transaction of change, audit entry and intent (a higher desired generation)."""
 
 from apps.definitions.writing.actions.bans import ban_network, lift_ban
+from apps.definitions.writing.actions.key_sets import fetch_key_set_of_policy, fetch_key_set_of_route
 from apps.definitions.writing.actions.limits import set_limit
 from apps.definitions.writing.actions.moving import move_static_ip, release_static_ip
 from apps.definitions.writing.actions.regions import drain_region, set_latency
@@ -42,6 +43,8 @@ __all__ = [
     "delete_object",
     "drain_region",
     "dry_run",
+    "fetch_key_set_of_policy",
+    "fetch_key_set_of_route",
     "lift_ban",
     "managing",
     "move_static_ip",

@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
-from apps.definitions.models import Listener, Pool, Route, Server
+from apps.definitions.models import KeySet, Listener, Pool, Route, Server
 from apps.definitions.serving import in_use
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
@@ -265,7 +265,7 @@ def node_troubles(actor: Actor, node_id: int) -> list[str]:
 
 
 def problems(actor: Actor) -> list[Problem]:
-    """What is wrong now, worst first, then longest first; customers see their own pools only. Five queries.
+    """What is wrong now, worst first, then longest first; customers see what is their own. Six queries.
 
     Without a collector nobody knows what is wrong; the only problem is then that nobody looks (kind "collector").
     """
@@ -281,6 +281,7 @@ def problems(actor: Actor) -> list[Problem]:
         if actor.is_operator
         else {},
         "console": consoles.heard_of() if actor.is_operator and _ids(rows, "console") else {},
+        "key_set": dict(actor.visible(KeySet.objects.filter(pk__in=_ids(rows, "key_set"))).values_list("pk", "url")),
     }
     failing = _failing_servers(labels["pool"])
     found = [
@@ -308,7 +309,7 @@ def _failing_servers(pool_ids: Collection[int]) -> dict[int, set[tuple[int, str,
 
 def _problem(row: Condition, label: str, failing: Mapping[int, Collection[tuple[int, str, int]]]) -> Problem:
     reason = Reason(row.reason)
-    opening = f"{row.object_kind.capitalize()} {label}"
+    opening = f"{row.object_kind.replace('_', ' ').capitalize()} {label}"
     return Problem(
         severity=SEVERITY[reason],
         kind=row.object_kind,
@@ -340,6 +341,7 @@ OPENINGS = {
     Reason.VERSION_TOO_OLD: "cannot be served.",
     Reason.CHANGES_WAIT: "could not take a change.",
     Reason.CLOCK_OFF: "has a clock that is off.",
+    Reason.KEY_SET_FAILS: "cannot be fetched.",
 }
 
 

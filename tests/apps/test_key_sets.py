@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,12 +15,14 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.compiler.policies import rules_of
 from apps.core import outbound
 from apps.core.clock import now
-from apps.core.errors import Invalid
+from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions import selectors
+from apps.definitions.freezing.frozen_keys import GRACE_S
 from apps.definitions.freezing.snapshot import freeze
 from apps.definitions.key_sets import fetching
 from apps.definitions.key_sets.following import key_set_of
@@ -27,9 +30,19 @@ from apps.definitions.key_sets.reading import BadKeySet, read_key_set
 from apps.definitions.models import KeySet, Policy
 from apps.definitions.previewing.effective_rules import settings_of_policy, settings_of_route
 from apps.definitions.reading.describing import describe
-from apps.definitions.services import delete_object, save_object
+from apps.definitions.services import (
+    delete_object,
+    fetch_key_set_of_policy,
+    fetch_key_set_of_route,
+    save_object,
+)
 from apps.definitions.shapes.base.words import instant_text, read_instant
 from apps.fleet.models import Fleet
+from apps.observe import metrics
+from apps.observe.collect import lease
+from apps.observe.evaluate import identity
+from apps.observe.selectors import problems
+from apps.observe.services import store_verdicts
 from tests.issuer import AUDIENCE, ISSUER, Issuer, issuing, jwk, of_number, private, trusting
 
 SAID = {"issuer": ISSUER, "audience": AUDIENCE}
@@ -403,3 +416,77 @@ def test_a_long_typed_key_is_refused_as_a_fetched_one(tutorial_env: Actor, acme:
     with pytest.raises(Invalid) as caught:
         save_object(actor=acme, kind="Policy", name="who", spec=spec)
     assert [error.code for error in caught.value.field_errors] == ["slow_key"]
+
+
+def test_a_set_is_fetched_now_when_somebody_asks_but_not_again_and_again(
+    tutorial_env: Actor, acme: Actor, globex: Actor, issuer: Issuer
+) -> None:
+    issuer.publish("old")
+    row = follow(acme, issuer.url)
+    fetching.fetch_in_turns()
+    issuer.publish("new")
+    fetch_key_set_of_policy(actor=acme, policy_id=row.pk)
+    fetching.fetch_in_turns()
+    assert (issuer.asked, held()) == (1, ["old"])  # it was asked less than five seconds ago
+    pass_by(seconds=6)
+    fetch_key_set_of_policy(actor=acme, policy_id=row.pk)
+    fetching.fetch_in_turns()
+    assert issuer.asked == 2
+    assert "new" in held()
+    with pytest.raises(NotFound):
+        fetch_key_set_of_policy(actor=globex, policy_id=row.pk)
+    with pytest.raises(Conflict, match="names no key set"):
+        fetch_key_set_of_route(actor=acme, route_id=selectors.routes(acme).get(name="shop").pk)
+    with pytest.raises(Forbidden, match="viewer"):
+        fetch_key_set_of_policy(actor=replace(acme, role=Membership.Role.VIEWER), policy_id=row.pk)
+
+
+def test_a_set_that_keeps_failing_is_a_problem_of_its_owner_and_of_operators_until_it_is_fetched(
+    tutorial_env: Actor, acme: Actor, globex: Actor, issuer: Issuer
+) -> None:
+    lease.hold(0, "collector")
+    issuer.publish("old")
+    follow(acme, issuer.url)
+    fetched()
+    issuer.status = 500
+
+    def told(actor: Actor) -> list[str]:
+        store_verdicts(identity.evaluate_all(), now())
+        return [each.sentence for each in problems(actor) if each.kind == "key_set"]
+
+    for _ in range(identity.FAILURES - 1):
+        fetched()
+        assert told(acme) == []
+    failing = fetched()
+    assert failing.fetched_at is not None
+    assert failing.next_at - failing.fetched_at < timedelta(seconds=GRACE_S)  # there is time to act
+    (said,) = told(acme)
+    assert said.startswith(f"Key set {issuer.url} cannot be fetched. The response is 500.")
+    assert "tokens signed with newer keys are rejected" in said
+    assert told(tutorial_env) == [said]
+    assert told(globex) == []
+    text = metrics.text().decode()
+    assert f'spillway_key_set_failures{{account="acme",url="{issuer.url}"}} 3.0' in text
+    assert f'spillway_key_set_age_seconds{{account="acme",url="{issuer.url}"}} ' in text
+    assert 'spillway_problem{account="acme",kind="key_set"' in text
+    issuer.status = 200
+    fetched()
+    assert told(acme) == []
+    assert 'spillway_key_set_failures{account="acme"' in metrics.text().decode()
+
+
+def test_a_set_that_never_came_says_so_and_one_that_is_gone_nothing(
+    tutorial_env: Actor, acme: Actor, issuer: Issuer
+) -> None:
+    issuer.status = 500
+    follow(acme, issuer.url)
+    for _ in range(identity.FAILURES):
+        fetched()
+    (verdict,) = identity.evaluate_all()
+    assert "It was never fetched" in verdict.message
+    assert identity.existing() == {"key_set": [KeySet.objects.get().pk]}
+    assert "spillway_key_set_age_seconds{" not in metrics.text().decode()
+    delete_object(actor=acme, kind="Policy", name="who")
+    KeySet.objects.update(next_at=now())
+    fetching.fetch_in_turns()
+    assert (list(identity.evaluate_all()), identity.existing()) == ([], {"key_set": []})

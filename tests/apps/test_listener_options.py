@@ -47,6 +47,7 @@ OF_HTTP: dict[str, Any] = {
 OF_HTTPS: dict[str, Any] = {
     "tls": {
         "preset": "intermediate", "minimum_version": "1.3", "http2": False, "http3": True, "same_certificate": True,
+        "session_tickets": False,
     },
     "default_certificate": "house",
 }  # fmt: skip
@@ -88,7 +89,7 @@ def test_options_are_kept_described_and_frozen(tutorial_env: Actor, house: Certi
     assert web.connections == Connections(500, 30_000, 5000, 9000, KeepAlive.CLIENTS)
     assert (web.compression, web.monitor_path) == (Compression(("text/html",)), "/up")
     assert secure.tls == ListenerTls(
-        TlsPreset.INTERMEDIATE, TlsVersion.V13, http2=False, http3=True, same_certificate=True
+        TlsPreset.INTERMEDIATE, TlsVersion.V13, http2=False, http3=True, same_certificate=True, session_tickets=False
     )
     assert secure.default_certificate_id == f"crt-{house.pk}"
     version = LoadBalancer.objects.get(name="front").version

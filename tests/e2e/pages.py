@@ -99,7 +99,7 @@ PAGES = {
 PARTS = {
     # There is no grant; its form is that of grant-new.
     *("grant", "grant-edit", "grant-delete"),
-    *("hostname-check", "hostname-verify", "hostname-release"),
+    *("hostname-check", "hostname-verify", "hostname-release", "policy-fetch-key-set", "route-fetch-key-set"),
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; there is no certificate to renew.
     *("certificate-renew", "certificate-delete"),

@@ -18,6 +18,7 @@ APPLY_PLAN = codes("403 404 404", "403 200 200", "403 404 404")
 READ_OWN = codes(404, 200, 200)
 OF_OPERATORS = codes(404, 404, 200)
 WRITE_OWN = codes(404, "403 200 200", "403 200 200")
+NO_KEY_SET = codes(404, "403 409 409", "403 409 409")
 # A PUT by name makes what is not there, and nobody makes anything in another account.
 PUT_NAMED = codes("403 422 422", "403 200 200", "403 200 200")
 DELETE_OWN = codes(404, "403 204 204", "403 204 204")
@@ -127,6 +128,8 @@ API: tuple[Row, ...] = (
     Row(
         "api:network-lists-lift", "POST", WRITE_OWN, {"pk": "$networklist"}, "networklist", {"network": "192.0.2.0/24"}
     ),
+    Row("api:policies-fetch-key-set", "POST", NO_KEY_SET, {"pk": "$policy"}, "policy", headers=ANY),
+    Row("api:routes-fetch-key-set", "POST", NO_KEY_SET, {"pk": "$route"}, "route", headers=ANY),
     Row("api:regions-drain", "POST", OPERATE, {"name": "us-central1"}),
     Row("api:regions-undrain", "POST", OPERATE, {"name": "us-central1"}),
     Row("api:regions-latency", "PUT", OPERATE, {"name": "us-central1", "to": "europe-west1"}, body={"ms": 90}),

@@ -80,6 +80,8 @@ PAGES: tuple[Row, ...] = (
     Row("web:policy-new", "GET", NEW, holds="all"),
     sent("policy-new", NEW_FAULTY, "all", form={"/name": ""}),
     *shown("policy", READ_OWN, "policy", {"pk": "$policy"}),
+    sent("policy-fetch-key-set", SENT_BY_ROLE, "policy", {"pk": "$policy"}),
+    sent("route-fetch-key-set", SENT_BY_ROLE, "route", {"pk": "$route"}),
     Row("web:policy-edit", "GET", EDIT, {"pk": "$policy"}, "policy"),
     sent("policy-edit", EDIT_FAULTY, "policy", {"pk": "$policy"}, form={"/spec/rules/rewrite/path": "x"}),
     sent("policy-delete", SENT_BY_ROLE, "policy", {"pk": "$policy"}, confirm="web"),

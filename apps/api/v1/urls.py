@@ -18,7 +18,7 @@ from apps.api.v1.rollouts.progress import RevisionDetail, RevisionList, RolloutD
 from apps.api.v1.schedules import triggers
 from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
-from apps.api.v1.traffic import bans, flows, health, limits, trace
+from apps.api.v1.traffic import bans, flows, health, key_sets, limits, trace
 from apps.api.v1.views import NOUNS, DetailView, ListView
 from apps.definitions.services import PLATFORM
 
@@ -77,6 +77,8 @@ urlpatterns = [
     re_path(rf"^pools/{NAMED}/limits/(?P<region>{NAME})$", limits.PoolLimit.as_view(), name="pools-limit"),
     re_path(rf"^network-lists/{PK}/ban$", bans.Ban.as_view(), name="network-lists-ban"),
     re_path(rf"^network-lists/{PK}/lift$", bans.Ban.as_view(lifted=True), name="network-lists-lift"),
+    re_path(rf"^policies/{PK}/fetch-key-set$", key_sets.FetchKeySet.as_view(), name="policies-fetch-key-set"),
+    re_path(rf"^routes/{PK}/fetch-key-set$", key_sets.FetchKeySet.as_view(of_route=True), name="routes-fetch-key-set"),
     re_path(rf"^regions/(?P<name>{NAME})/drain$", limits.RegionDrain.as_view(), name="regions-drain"),
     re_path(rf"^regions/(?P<name>{NAME})/undrain$", limits.RegionDrain.as_view(drained=False), name="regions-undrain"),
     re_path(rf"^regions/(?P<name>{NAME})/latency/(?P<to>{NAME})$", limits.Latency.as_view(), name="regions-latency"),

@@ -18,7 +18,7 @@ from apps.observe import services
 from apps.observe.collect.buckets import SHORT, Bucket, Gatherer, start_of
 from apps.observe.collect.deltas import Counts, Key, Memory, take
 from apps.observe.collect.readings import Reading
-from apps.observe.evaluate import limit_use
+from apps.observe.evaluate import identity, limit_use
 from apps.observe.evaluate.evaluator import ConditionEvaluator
 from apps.observe.live import store as live
 from apps.observe.models import Sample
@@ -168,8 +168,9 @@ class Recorder:
         with transaction.atomic():
             services.roll_up(minute)
             services.store_verdicts(limit_use.evaluate_all(instant), instant)
+            services.store_verdicts(identity.evaluate_all(), instant)
         services.prune(instant)
-        for kind, existing in self.evaluator.existing().items():
+        for kind, existing in (self.evaluator.existing() | identity.existing()).items():
             services.forget_verdicts(kind, existing)
         self.tended = minute
 

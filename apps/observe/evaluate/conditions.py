@@ -25,6 +25,7 @@ class Type(StrEnum):
     SUPPORTED = "Supported"
     TAKES_CHANGES = "TakesChanges"
     CLOCK_RIGHT = "ClockRight"
+    KEYS_FETCHED = "KeysFetched"
 
 
 class Reason(StrEnum):
@@ -67,6 +68,8 @@ class Reason(StrEnum):
     CHANGES_WAIT = "ChangesWait"
     CLOCK_AGREES = "ClockAgrees"
     CLOCK_OFF = "ClockOff"
+    KEY_SET_FETCHED = "KeySetFetched"
+    KEY_SET_FAILS = "KeySetFails"
 
 
 # What makes a verdict a problem, and how bad it is: 1 is down, 3 is worth a look.
@@ -82,6 +85,7 @@ SEVERITY = {
     Reason.PEER_LOST: 2,
     Reason.VERSION_TOO_OLD: 2,
     Reason.CHANGES_WAIT: 2,
+    Reason.KEY_SET_FAILS: 2,
     Reason.QUEUE_GROWS: 3,
     Reason.SUMS_DIFFER: 3,
     Reason.LIMIT_ALWAYS_REACHED: 3,

@@ -17,6 +17,7 @@ from apps.overflow.reasons import urgency
 SHOWN = 5
 DOWN, SICK = 1, 2
 PAGES = {"node": "web:node", "pool": "web:pool"}
+LISTS = {"key_set": "web:policies"}
 # A p95 is worth a word when it doubled against the median of the half hour and is that much slower.
 DOUBLED, SLOWER_MS, POINTS = 2.0, 50.0, 10
 NEWEST = 4  # points of the series that may already be part of what is new
@@ -82,9 +83,14 @@ def _add_problem(found: dict[tuple[str, int], Incident], problem: Problem) -> No
     if key in found:
         found[key].more.append(problem.sentence)
         return
-    page = PAGES.get(problem.kind)
-    url = reverse(page, args=[problem.object_id]) if page else ""
-    found[key] = Incident(problem.severity, problem.sentence, url, problem=problem)
+    found[key] = Incident(problem.severity, problem.sentence, _page_of(problem), problem=problem)
+
+
+def _page_of(problem: Problem) -> str:
+    """Where it is told, else the list to look in."""
+    if problem.kind in LISTS:
+        return reverse(LISTS[problem.kind])
+    return reverse(PAGES[problem.kind], args=[problem.object_id]) if problem.kind in PAGES else ""
 
 
 def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: RegionUse) -> None:

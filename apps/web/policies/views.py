@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.audit.selectors import entries_of
+from apps.core.errors import Conflict
+from apps.definitions import services
 from apps.definitions.key_sets.following import key_set_of
 from apps.definitions.models import Policy, Route
 from apps.definitions.previewing.effective_rules import settings_of_policy
@@ -83,3 +88,21 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     row = only(policies(request.actor), pk)
     gone = deleted_by_name(request, "Policy", row, f"Policy {row.name} is deleted.")
     return redirect("web:policies") if gone else redirect("web:policy", pk)
+
+
+@require_POST
+@page
+def fetch_key_set(request: PageRequest, pk: int) -> HttpResponse:
+    """Have the key set that its own rules name fetched now."""
+    say_fetched(request, partial(services.fetch_key_set_of_policy, policy_id=pk))
+    return redirect("web:policy", pk=pk)
+
+
+def say_fetched(request: PageRequest, fetch: Callable[..., object]) -> None:
+    """Have it fetched, or say why not."""
+    try:
+        fetch(actor=request.actor)
+    except Conflict as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, "The key set is being fetched; its keys and any error appear below in a moment.")

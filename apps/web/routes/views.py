@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
 
 from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
@@ -17,7 +19,7 @@ from apps.definitions.models import Route, RoutePool
 from apps.definitions.previewing.effective_rules import settings_of_route
 from apps.definitions.selectors import describe, filter_routes, load_balancers, only, page_of_routes
 from apps.definitions.selectors import routes as visible_routes
-from apps.definitions.services import delete_object
+from apps.definitions.services import delete_object, fetch_key_set_of_route
 from apps.observe.selectors import series, sick_pools
 from apps.rollouts.selectors import conditions_of
 from apps.web.fleets.deployment_status import deployment_status
@@ -25,6 +27,7 @@ from apps.web.kit.charts import traffic_chart
 from apps.web.kit.figures import spark
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.load_balancers.curl_examples import ways_to_try
+from apps.web.policies.views import say_fetched
 from apps.web.routes.rendering import rendered_route
 from apps.web.routes.rows import rows_of
 
@@ -135,3 +138,11 @@ def _take_away(request: PageRequest, route: Route) -> None:
         expected_version=int(version) if version.isdecimal() and len(version) < 10 else None,
         reason=request.POST.get("reason", "").strip()[:400],
     )
+
+
+@require_POST
+@page
+def fetch_key_set(request: PageRequest, pk: int) -> HttpResponse:
+    """Have the key set that its own rules name fetched now."""
+    say_fetched(request, partial(fetch_key_set_of_route, route_id=pk))
+    return redirect("web:route", pk=pk)

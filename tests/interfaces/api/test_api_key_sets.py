@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -87,3 +88,18 @@ def test_others_see_neither_policy_nor_key_set(policy: Policy, globex: Actor) ->
     assert api("GET", f"policies/{policy.pk}").status_code == 404
     (mine,) = api("GET", "policies").json()["items"]
     assert (mine["key_set"]["keys"], mine["key_set"]["fetched_at"]) == ([], None)
+
+
+def test_it_is_fetched_now_where_somebody_asks_for_it(policy: Policy, acme: Actor) -> None:
+    api = Api(acme)
+    before = now()
+    KeySet.objects.update(tried_at=before - timedelta(minutes=1), next_at=before + timedelta(minutes=4))
+    answer = api("POST", f"policies/{policy.pk}/fetch-key-set")
+    assert (answer.status_code, answer.json()["url"]) == (200, URL)
+    assert KeySet.objects.get().next_at < now()
+    route = selectors.routes(acme).get(name="shop")
+    refused = api("POST", f"routes/{route.pk}/fetch-key-set")
+    assert refused.status_code == 409
+    assert "names no key set" in refused.json()["detail"]
+    save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | TOKENS)
+    assert api("POST", f"routes/{route.pk}/fetch-key-set").json()["url"] == URL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -233,3 +234,8 @@ def test_the_page_shows_what_was_fetched_and_what_went_wrong(tutorial_env: Actor
     page = client.get(url).content.decode()
     assert "The response is 500." in page
     assert "stay valid" in page
+    KeySet.objects.update(tried_at=now() - timedelta(minutes=1), next_at=now() + timedelta(minutes=4))
+    fetch = reverse("web:policy-fetch-key-set", args=[Policy.objects.get().pk])
+    assert f'action="{fetch}"' in page
+    assert "is being fetched" in client.post(fetch, follow=True).content.decode()
+    assert KeySet.objects.get().next_at < now()

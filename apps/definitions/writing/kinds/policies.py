@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from django.db import transaction
@@ -20,13 +20,11 @@ from apps.definitions.shapes.base.words import read_instant
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.traffic.access import NetworkListSpec
 from apps.definitions.shapes.traffic.policy import PolicySpec, Rules
+from apps.definitions.writing.actions.key_sets import bring_forward
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.passwords import stored_rules
 from apps.definitions.writing.rules.quotas import expect_growth
 from apps.fleet.services import request_push
-
-# Whoever saves a policy again and again does not make Spillway ask its server as often.
-BETWEEN_FETCHES = timedelta(seconds=5)
 
 
 def store_policy(changes: ChangeSet, owner: Account, row: Policy, spec: PolicySpec) -> None:
@@ -75,8 +73,8 @@ def follow_key_set(changes: ChangeSet, owner: Account, rules: Rules | None) -> N
     expect_growth(changes, "KeySet", owner)
     moment = now()
     row, made = KeySet.objects.get_or_create(account=owner, url=url, defaults={"next_at": moment})
-    if not made and row.next_at > moment and (row.tried_at is None or moment - row.tried_at >= BETWEEN_FETCHES):
-        KeySet.objects.filter(pk=row.pk).update(next_at=moment)
+    if not made:
+        bring_forward(row)
     changes.lookup(("key sets", owner.pk), lambda: changes.deferred.add(partial(_finish_key_sets, owner)))
 
 

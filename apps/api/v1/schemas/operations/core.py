@@ -201,6 +201,8 @@ OPERATIONS: Table = {
         sent=traffic.LiftedBan,
         refuses=(*DRAIN.refuses, 404),
     ),
+    ("policies-fetch-key-set", "POST"): of_one("Fetch the key set of a policy now", {200: traffic.KeySet}),
+    ("routes-fetch-key-set", "POST"): of_one("Fetch the key set of a route now", {200: traffic.KeySet}),
     ("regions-drain", "POST"): replace(DRAIN, refuses=(*DRAIN.refuses, 404)),
     ("regions-undrain", "POST"): replace(DRAIN, summary="Resume traffic in a region", refuses=(*DRAIN.refuses, 404)),
     ("regions-latency", "PUT"): replace(
