@@ -96,6 +96,7 @@ def route_by_hand(page: Page) -> None:
     page.goto("/routes/new")
     page.get_by_label("Hostname", exact=True).fill("hand.globex.example")
     page.get_by_label("Path", exact=True).fill("/")
+    _mirror_follows_the_load_balancer(page)
     page.get_by_label("Return a fixed response").check()
     own_answer = page.locator("[data-choice=fixed_response]")
     own_answer.get_by_label("Status").fill("200")
@@ -115,3 +116,14 @@ def route_by_hand(page: Page) -> None:
     page.get_by_role("button", name="Delete route").click()
     expect(page.get_by_text("Route by-hand is deleted")).to_be_visible()
     assert said() == []
+
+
+def _mirror_follows_the_load_balancer(page: Page) -> None:
+    """The field is greyed while a load balancer on fleets is chosen."""
+    mirror, front = page.get_by_label("Mirror to"), page.get_by_label("Load balancer", exact=True)
+    expect(mirror).to_be_disabled()
+    front.select_option("")
+    expect(mirror).to_be_enabled()
+    front.select_option("front")
+    expect(mirror).to_be_disabled()
+    expect(page.get_by_text("HAProxy copies requests only with an agent")).to_be_visible()
