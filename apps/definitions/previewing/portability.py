@@ -22,7 +22,7 @@ from apps.definitions.freezing.frozen_traffic import frozen_listeners
 from apps.definitions.freezing.listener_certificates import certificates_on, frozen_certificates
 from apps.definitions.freezing.stack_snapshot import address_in, frozen_address, frozen_pools
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
-from apps.fleet.models import Stack, StaticIP
+from apps.fleet.models import StaticIP
 
 __all__ = ["TARGETS", "Incompatibility", "Severity", "incompatibilities_of", "no_mirror_on", "portability_of"]
 TARGETS = tuple(Target)
@@ -30,10 +30,8 @@ TARGETS = tuple(Target)
 
 def no_mirror_on(load_balancer: str) -> str:
     """Why its routes cannot mirror requests, in a sentence; empty where they can, and for one that is not there."""
-    stacks = Stack.objects.filter(load_balancers__name=load_balancer)
-    targets: set[str] = set(stacks.values_list("cloud_account__cloud", flat=True))
-    if LoadBalancer.objects.filter(name=load_balancer, fleets__isnull=False).exists():
-        targets.add(Target.HAPROXY)
+    rows = LoadBalancer.objects.filter(name=load_balancer).values_list("fleets", "stacks__cloud_account__cloud")
+    targets = {target for fleet, cloud in rows for target in (Target.HAPROXY if fleet else None, cloud) if target}
     return next((why for target, (why, _) in NO_MIRROR.items() if target in targets), "")
 
 
