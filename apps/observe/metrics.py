@@ -34,7 +34,7 @@ def text() -> bytes:
 
 
 class Exposition(Collector):
-    """Everything at this instant: sixteen queries and three trips to Redis, plus what other apps add."""
+    """Everything at this instant: seventeen queries and three trips to Redis, plus what other apps add."""
 
     def collect(self) -> Iterator[Metric]:
         """All families."""

@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
-from apps.definitions.models import KeySet, Listener, Pool, Route, Server
+from apps.definitions.models import KeySet, Listener, LoadBalancer, Pool, Route, Server
 from apps.definitions.serving import in_use
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
@@ -265,7 +265,7 @@ def node_troubles(actor: Actor, node_id: int) -> list[str]:
 
 
 def problems(actor: Actor) -> list[Problem]:
-    """What is wrong now, worst first, then longest first; customers see what is their own. Six queries.
+    """What is wrong now, worst first, then longest first; customers see what is their own. Seven queries.
 
     Without a collector nobody knows what is wrong; the only problem is then that nobody looks (kind "collector").
     """
@@ -282,6 +282,9 @@ def problems(actor: Actor) -> list[Problem]:
         else {},
         "console": consoles.heard_of() if actor.is_operator and _ids(rows, "console") else {},
         "key_set": dict(actor.visible(KeySet.objects.filter(pk__in=_ids(rows, "key_set"))).values_list("pk", "url")),
+        "load_balancer": dict(
+            actor.visible(LoadBalancer.objects.filter(pk__in=_ids(rows, "load_balancer"))).values_list("pk", "name")
+        ),
     }
     failing = _failing_servers(labels["pool"])
     found = [
@@ -342,6 +345,8 @@ OPENINGS = {
     Reason.CHANGES_WAIT: "could not take a change.",
     Reason.CLOCK_OFF: "has a clock that is off.",
     Reason.KEY_SET_FAILS: "cannot be fetched.",
+    Reason.REVOCATION_LIST_ENDS: "will reject clients soon.",
+    Reason.REVOCATION_LIST_ENDED: "rejects clients.",
 }
 
 

@@ -451,7 +451,7 @@ def test_a_set_that_keeps_failing_is_a_problem_of_its_owner_and_of_operators_unt
     issuer.status = 500
 
     def told(actor: Actor) -> list[str]:
-        store_verdicts(identity.evaluate_all(), now())
+        store_verdicts(identity.evaluate_all(now()), now())
         return [each.sentence for each in problems(actor) if each.kind == "key_set"]
 
     for _ in range(identity.FAILURES - 1):
@@ -482,11 +482,11 @@ def test_a_set_that_never_came_says_so_and_one_that_is_gone_nothing(
     follow(acme, issuer.url)
     for _ in range(identity.FAILURES):
         fetched()
-    (verdict,) = identity.evaluate_all()
+    (verdict,) = identity.evaluate_all(now())
     assert "It was never fetched" in verdict.message
-    assert identity.existing() == {"key_set": [KeySet.objects.get().pk]}
+    assert identity.existing()["key_set"] == [KeySet.objects.get().pk]
     assert "spillway_key_set_age_seconds{" not in metrics.text().decode()
     delete_object(actor=acme, kind="Policy", name="who")
     KeySet.objects.update(next_at=now())
     fetching.fetch_in_turns()
-    assert (list(identity.evaluate_all()), identity.existing()) == ([], {"key_set": []})
+    assert (list(identity.evaluate_all(now())), identity.existing()["key_set"]) == ([], [])

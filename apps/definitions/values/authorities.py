@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import ssl
+from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -62,3 +63,13 @@ def _has_signed(authority: x509.Certificate, found: x509.CertificateRevocationLi
     key = authority.public_key()
     kinds = rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
     return isinstance(key, kinds) and found.is_signature_valid(key)
+
+
+def terms_of_revocation_lists(pem: str) -> list[tuple[str, datetime, datetime]]:
+    """Issuer, beginning and end of each list; one that names no end holds for ever and is left out."""
+    found = map(x509.load_pem_x509_crl, (block.encode() for block in _BLOCK.findall(pem)))
+    return [
+        (each.issuer.rfc4514_string(), each.last_update_utc, each.next_update_utc)
+        for each in found
+        if each.next_update_utc is not None
+    ]

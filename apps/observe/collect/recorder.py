@@ -168,7 +168,7 @@ class Recorder:
         with transaction.atomic():
             services.roll_up(minute)
             services.store_verdicts(limit_use.evaluate_all(instant), instant)
-            services.store_verdicts(identity.evaluate_all(), instant)
+            services.store_verdicts(identity.evaluate_all(instant), instant)
         services.prune(instant)
         for kind, existing in (self.evaluator.existing() | identity.existing()).items():
             services.forget_verdicts(kind, existing)

@@ -26,6 +26,7 @@ class Type(StrEnum):
     TAKES_CHANGES = "TakesChanges"
     CLOCK_RIGHT = "ClockRight"
     KEYS_FETCHED = "KeysFetched"
+    REVOCATION_LISTS_CURRENT = "RevocationLists"
 
 
 class Reason(StrEnum):
@@ -70,6 +71,9 @@ class Reason(StrEnum):
     CLOCK_OFF = "ClockOff"
     KEY_SET_FETCHED = "KeySetFetched"
     KEY_SET_FAILS = "KeySetFails"
+    REVOCATION_LISTS_CURRENT = "RevocationListsCurrent"
+    REVOCATION_LIST_ENDS = "RevocationListEnds"
+    REVOCATION_LIST_ENDED = "RevocationListEnded"
 
 
 # What makes a verdict a problem, and how bad it is: 1 is down, 3 is worth a look.
@@ -79,6 +83,8 @@ SEVERITY = {
     Reason.NO_SERVER_UP: 1,
     Reason.NO_SERVERS: 1,
     Reason.REGION_WITHOUT_SERVERS: 1,
+    Reason.REVOCATION_LIST_ENDED: 1,
+    Reason.REVOCATION_LIST_ENDS: 2,
     Reason.MANY_ERRORS: 2,
     Reason.SOME_SERVERS_DOWN: 2,
     Reason.FILES_EDITED: 2,

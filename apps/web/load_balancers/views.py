@@ -10,8 +10,10 @@ from django.db.models import Count
 from django.http import HttpResponse
 
 from apps.accounts.actors import Actor
+from apps.core.clock import now
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.selectors import load_balancers, only, routes
+from apps.observe.evaluate.identity import ending_lists
 from apps.observe.selectors import listener_numbers, series
 from apps.rollouts.selectors import sync_statuses
 from apps.stacks.selectors import StackState, stack_states
@@ -76,6 +78,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "balancer": balancer,
         "listeners": _listeners(actor, balancer),
+        "ending_lists": ending_lists(balancer.listeners.all(), now()) if actor.is_operator else [],
         "fleets": [(fleet, words.get(fleet.pk, "behind")) for fleet in balancer.fleets.all()],
         "stacks": _stacks(actor, balancer),
         "routes": _routes(_route_counts(actor, [balancer]).get(pk, 0)),
