@@ -104,6 +104,10 @@ bench-policies: .venv/.stamp-tests ## CPU of a node per request with and without
 	@deploy/packages.sh haproxy wrk
 	$(PY) -m tests.bench.policies_cost $(ARGS)
 
+bench-logs: .venv/.stamp-tests ## CPU of a node and its agent with the request log, beside HAProxy's own log, with wrk
+	@deploy/packages.sh haproxy wrk
+	$(PY) -m tests.bench.request_log_cost $(ARGS)
+
 bench-limit-live: .venv/.stamp-tests ## a limit changed under load: how soon on every node, how many requests failed
 	$(PY) -m tests.bench.limit_live $(ARGS)
 
@@ -152,4 +156,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help dev docs lock openapi bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent
+.PHONY: help dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent

@@ -46,6 +46,7 @@ def reload(node: Node, release: Path, manifest: Manifest, generation: int) -> No
     node.tickets.provide((release / "haproxy.cfg").read_text("latin-1"))
     offset = node.proxy.log_end()
     _hand_on_health(node, release)
+    node.log.before_reload()
     node.proxy.reload_or_start(release, node.settings.confirm_timeout + load_seconds(release))
     node.last_reload = time.monotonic()
     wanted = Wanted(release, manifest, generation, node.probe_secret)

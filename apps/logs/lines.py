@@ -22,7 +22,8 @@ from apps.compiler.targets.haproxy.request_log import (
 )
 
 LONGEST_TEXT = 2048
-_OURS = re.compile(r"[A-Z][0-9]{1,3}\t")
+# At a reload HAProxy writes a letter of its own into the pipe, without an end of line. Clients cannot write a tab.
+_OURS = re.compile(r"[^\t]{0,200}?([A-Z][0-9]{1,3}\t.*)")
 _NAMES = {REQUEST: tuple(REQUEST_FIELDS), CONNECTION: tuple(CONNECTION_FIELDS)}
 _ID = re.compile(r"[0-9a-f]{32}")
 _CHANCE = re.compile(r"[0-9a-f]{18}")
@@ -89,10 +90,11 @@ class Segment:
         """Every line that can be read, in the order in which HAProxy wrote them."""
         self.damaged = 0
         for number, text in enumerate(self._raw.decode("latin-1").split("\n")):
-            if not _OURS.match(text):
+            found = _OURS.fullmatch(text)
+            if found is None:
                 continue
             try:
-                yield _line(text, number)
+                yield _line(found.group(1), number)
             except (ValueError, KeyError):
                 self.damaged += 1
 

@@ -13,6 +13,7 @@ import pytest
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import OverflowPorts, Region, RegionNode, RegionShare, Snapshot
+from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.operations import SetServerMaxconn
 from apps.compiler.model.shared import Limit, LimitKind, Listener, LoadBalancer, Protocol, WhenFull
 from apps.compiler.plan import Runtime, plan
@@ -60,7 +61,9 @@ class Regions:
         self.tcp_ports = [spare_port(), spare_port()]
         self.ports = [OverflowPorts(spare_port(), spare_port(), spare_port()) for _ in agents]
 
-    def bundle(self, index: int, limit: Limit, when_full: WhenFull = WhenFull.SPREAD) -> Bundle:
+    def bundle(
+        self, index: int, limit: Limit, when_full: WhenFull = WhenFull.SPREAD, threads: int | None = None
+    ) -> Bundle:
         """What a region's fleet runs when the first region has this limit and the second one none."""
         regions = tuple(
             Region(f"rgn-{number}", f"r{number}", (RegionNode(f"node-{4 + number}", "us-1", "127.0.0.1", *_of(each)),))
@@ -81,6 +84,7 @@ class Regions:
                 "fleet", f"r{index + 1}", (LoadBalancer("lb-1", "front", "acme", listeners, (route(1),)),),
                 (web, database), local_development=True, region_id=f"rgn-{index + 1}", regions=regions,
                 overflow_key="7" * 64, overflow_ports=self.ports[index],
+                node_settings=NodeSettings(threads=threads),
             )
         )  # fmt: skip
         assert compiled.left_out == ()

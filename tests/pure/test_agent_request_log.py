@@ -31,7 +31,7 @@ def pipe(tmp_path: Path) -> Iterator[int]:
 def reader_of(pipe: int, folder: Path, ceiling: int = CEILING, said: str = NOBODY) -> tuple[Reader, Segments]:
     """A reader that a test moves by hand."""
     found = Segments(folder / "log", ceiling)
-    return Reader(pipe, found, Events(), lambda _: said), found
+    return Reader((pipe, Pipe(folder / "requests.taken").open()), found, Events(), lambda _: said), found
 
 
 def stored(found: Segments) -> bytes:
@@ -69,6 +69,16 @@ def test_a_killed_agent_loses_nothing_that_it_took(pipe: int, tmp_path: Path) ->
         each["id"][:16] for each in after.waiting(0)["segments"]
     }
     assert after.waiting(0)["dropped"] == 0
+
+
+def test_what_was_on_its_way_when_the_agent_died_comes_first(pipe: int, tmp_path: Path) -> None:
+    held = Pipe(tmp_path / "requests.taken").open()  # as by HAProxy
+    os.write(held, b"one\n")
+    os.write(pipe, b"two\n")
+    reader, found = reader_of(pipe, tmp_path)
+    reader.look(last=True)
+    os.close(held)
+    assert stored(found) == b"one\ntwo\n"
 
 
 def test_a_line_that_two_pieces_share_is_one_line(pipe: int, tmp_path: Path) -> None:
@@ -127,7 +137,7 @@ def test_beyond_the_ceiling_the_oldest_go_and_are_counted_over_restarts(pipe: in
 def test_what_haproxy_could_not_write_is_counted_once(pipe: int, tmp_path: Path) -> None:
     said = ["Pid: 7\nStart_time_sec: 100\nDroppedLogs: 5\n"]
     found = Segments(tmp_path / "log", CEILING)
-    reader = Reader(pipe, found, Events(), lambda _: said[0])
+    reader = Reader((pipe, Pipe(tmp_path / "requests.taken").open()), found, Events(), lambda _: said[0])
     os.write(pipe, b"one\n")
     reader.look(last=True)
     assert found.waiting(0)["dropped"] == 5

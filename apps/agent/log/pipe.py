@@ -1,7 +1,7 @@
 """The pipe between HAProxy and the agent: HAProxy's standard output, a FIFO that outlives both of them.
 
 HAProxy writes a line without waiting and counts it as dropped when the pipe is full. A ring of HAProxy would lose what
-an old worker writes after a reload: it closes its connection as soon as it is told to stop (docs/decisions/0025).
+an old worker writes after a reload: it closes its connection as soon as it is told to stop (docs/decisions/0026).
 """
 
 from __future__ import annotations

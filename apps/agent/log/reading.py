@@ -1,7 +1,9 @@
 """The reader: moves lines from HAProxy's pipe into segments, in a thread of its own.
 
 It looks at the pipe from time to time instead of waiting at it: nobody is woken by a line, and one call of the kernel
-moves hundreds of them. From the pipe they go straight into the file, so a killed agent loses none.
+moves hundreds of them. They go from the pipe into a second one and from there into the file, inside the kernel, so a
+killed agent loses none. The second pipe is there because the first one is locked while something is moved: HAProxy must
+not wait for a disk.
 """
 
 from __future__ import annotations
@@ -20,22 +22,26 @@ from apps.agent.log.segments import LARGEST, Segments
 NAP = 0.05
 IDLE = 0.5
 MUCH = 256 * 1024  # in one look at the pipe: it fills fast
+SHORT = 128 * 1024
+ASK_EVERY = 5.0
 SAID_EVERY = 60.0
 WORKER = re.compile(r"^(Pid|Start_time_sec|DroppedLogs): (\d+)", re.MULTILINE)
 
 
 class Reader:
-    """One pipe into one folder of segments; `ask_worker` is a question to HAProxy's Runtime API."""
+    """HAProxy's pipe through a second one into a folder of segments; `ask_worker` asks HAProxy's Runtime API."""
 
-    def __init__(self, pipe: int, segments: Segments, events: Events, ask_worker: Callable[[str], str]) -> None:
-        self._pipe = pipe
+    def __init__(
+        self, pipes: tuple[int, int], segments: Segments, events: Events, ask_worker: Callable[[str], str]
+    ) -> None:
+        self._pipe, self._between = pipes
         self._segments = segments
         self._events = events
         self._ask_worker = ask_worker
         self._ended = threading.Event()
         self._raw, self._size = _continue(segments.raw)
         self._close_at = time.monotonic() if self._size else 0.0
-        self._was_full = True  # of what was lost before the start nobody knows yet
+        self._ask_at = 0.0
         self._said = 0.0
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
 
@@ -72,10 +78,9 @@ class Reader:
         return moved
 
     def _take(self) -> int:
-        moved = _move(self._pipe, self._raw, max(LARGEST - self._size, 4096))
+        moved = self._move(max(LARGEST - self._size, 4096))
         if moved and not self._close_at:
             self._close_at = time.monotonic() + self._segments.open_for
-        self._was_full = self._was_full or moved >= MUCH
         self._size += moved
         return moved
 
@@ -84,31 +89,41 @@ class Reader:
         os.close(self._raw)
         self._raw, self._size = _continue(following)
         self._close_at = time.monotonic() + self._segments.open_for if self._size else 0.0
-        if self._was_full:
-            self._was_full = not self._count_lost()
+        if time.monotonic() >= self._ask_at:
+            self._ask_at = time.monotonic() + ASK_EVERY
+            self.count_lost()
 
-    def _count_lost(self) -> bool:
-        """Ask HAProxy how many lines found the pipe full; False when nobody answers."""
+    def count_lost(self) -> None:
+        """Ask HAProxy how many lines it gave up: the pipe was full, or another thread was just writing."""
         try:
             found = dict(WORKER.findall(self._ask_worker("show info")))
         except OSError:
-            return False
+            return
         worker = f"{found.get('Pid', '')}-{found.get('Start_time_sec', '')}"
         self._segments.take_over_count(worker, int(found.get("DroppedLogs", 0)))
-        return True
 
     def _discard(self, error: OSError) -> int:
         """The disk takes nothing: the pipe is emptied all the same, and what was in it is counted."""
         if time.monotonic() - self._said > SAID_EVERY:
             self._events.add("error", f"request lines are lost: {error}")
             self._said = time.monotonic()
-        try:
-            content = os.read(self._pipe, LARGEST)
-        except OSError:
-            content = b""
+        content = _read(self._between) + _read(self._pipe)
         self._segments.drop(content.count(b"\n"))
         self._ended.wait(NAP)
         return len(content)
+
+    def _move(self, most: int) -> int:
+        """Move up to so many bytes and what is on its way already; 0 when there is nothing.
+
+        Where Python has no splice a moment is left in which a kill loses what was read.
+        """
+        if not hasattr(os, "splice"):
+            return _write(self._raw, _read(self._pipe))
+        _splice(self._pipe, self._between, most)
+        moved = 0
+        while some := _splice(self._between, self._raw, LARGEST):
+            moved += some
+        return moved
 
 
 def _continue(raw: Path) -> tuple[int, int]:
@@ -117,14 +132,22 @@ def _continue(raw: Path) -> tuple[int, int]:
     return descriptor, os.lseek(descriptor, 0, os.SEEK_END)
 
 
-def _move(pipe: int, file: int, most: int) -> int:
-    """Move up to so many bytes; 0 when there is nothing. Where Python has no splice a moment is left between both."""
+def _splice(source: int, target: int, most: int) -> int:
     try:
-        if hasattr(os, "splice"):
-            return int(os.splice(pipe, file, most, flags=os.SPLICE_F_NONBLOCK))
-        content = os.read(pipe, most)
+        return int(os.splice(source, target, most, flags=os.SPLICE_F_NONBLOCK))
     except BlockingIOError:
         return 0
+
+
+def _read(pipe: int) -> bytes:
+    """What is there, up to a bound that keeps the pipe locked for microseconds only."""
+    try:
+        return os.read(pipe, SHORT)
+    except BlockingIOError:
+        return b""
+
+
+def _write(file: int, content: bytes) -> int:
     written = 0
     while written < len(content):
         written += os.write(file, content[written:])

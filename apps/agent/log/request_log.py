@@ -24,8 +24,9 @@ class RequestLog:
         self._proxy = proxy
         self.segments = Segments(settings.state_dir / "log", settings.log_megabytes * 1024 * 1024)
         self._pipe: Pipe = proxy.pipe
-        self._descriptor = self._pipe.open()
-        self._reader = Reader(self._descriptor, self.segments, events, proxy.worker)
+        both = (proxy.pipe.open(), proxy.between.open())
+        self._open: tuple[int, ...] = both
+        self._reader = Reader(both, self.segments, events, proxy.worker)
 
     def start(self) -> None:
         """Begin to read."""
@@ -34,9 +35,13 @@ class RequestLog:
     def stop(self) -> None:
         """Keep what is in the pipe, and end; once is enough."""
         self._reader.stop()
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
+        for descriptor in self._open:
+            os.close(descriptor)
+        self._open = ()
+
+    def before_reload(self) -> None:
+        """Take over what the worker says it lost; nobody can ask it any more afterwards."""
+        self._reader.count_lost()
 
     def level(self) -> str:
         """Which lines HAProxy is to write; empty for none, when a master lives whose output is something else."""

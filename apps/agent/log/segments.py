@@ -148,10 +148,10 @@ class Segments:
         content = zlib.compress(lines, LEVEL)
         closed = Closed(lines.count(b"\n"), len(content), time.time())
         draft, path = raw.with_suffix(".new"), self._path(raw.stem, closed)
+        self._make_room(closed.size)
         draft.write_bytes(content)
         draft.replace(path)
         self._add(raw.stem, closed)
-        self._make_room()
 
     def _add(self, name: str, closed: Closed) -> None:
         with self._changed:
@@ -159,10 +159,10 @@ class Segments:
             self._total += closed.size
             self._changed.notify_all()
 
-    def _make_room(self) -> None:
+    def _make_room(self, coming: int) -> None:
         while True:
             with self._changed:
-                if self._total <= self._ceiling or not self._closed:
+                if self._total + coming <= self._ceiling or not self._closed:
                     return
                 oldest = next(iter(self._closed))
                 lines = self._closed[oldest].lines
@@ -186,7 +186,7 @@ class Segments:
             tail = content[end:]
             self._keep(path, content[:end])
             path.unlink()
-        self._make_room()
+        self._make_room(0)
         return self._next_raw(tail)
 
     def _save(self) -> None:

@@ -56,6 +56,7 @@ class Proxy:
         self._lock = threading.Lock()
         self.log_path = settings.state_dir / "haproxy.log"
         self.pipe = Pipe(settings.run_dir / "requests")
+        self.between = Pipe(settings.run_dir / "requests.taken")
 
     @property
     def master_socket(self) -> Path:
@@ -110,14 +111,14 @@ class Proxy:
             raise Unavailable(message, "switch")
         self.trim_log()
         log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        lines = self.pipe.open()
+        lines, taken = self.pipe.open(), self.between.open()
         command = [self._settings.haproxy, "-W", "-S", self._marker]
         for name in ("node.cfg", "haproxy.cfg"):
             command += ["-f", str(self._live / name)]
         try:
             self._child = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=taken,  # never read: what is in it outlives the agent
                 stdout=lines,
                 stderr=log,
                 env={"PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")},
@@ -128,8 +129,8 @@ class Proxy:
         except OSError as error:
             raise Unavailable(f"haproxy could not be started: {error}.", "switch") from error
         finally:
-            os.close(log)
-            os.close(lines)
+            for descriptor in (log, lines, taken):
+                os.close(descriptor)
 
     def reload_or_start(self, release: Path, seconds: float) -> None:
         """Let the master read the live path again, within so many seconds, or start one when none lives.
