@@ -41,6 +41,13 @@ def test_a_chain_whose_order_is_wrong_says_what_comes_first(acme: Actor) -> None
     assert [field_error.code for field_error in field_errors(acme, chain, key)] == ["chain_order"]
 
 
+def test_a_certificate_that_demands_what_nodes_do_not_send_is_refused(acme: Actor) -> None:
+    found = field_errors(acme, *made.must_staple())
+    assert [(each.pointer, each.code) for each in found] == [("/spec/chain", "must_staple")]
+    assert "request one without that extension" in found[0].detail
+    assert field_errors(acme, *made.alone("P-256")) == []  # the control
+
+
 def test_carriage_returns_and_a_byte_order_mark_are_not_stored(acme: Actor) -> None:
     chain, key = made.below("P-256")
     sent = ["\ufeff" + text.replace("\n", "\r\n") for text in (chain, key)]

@@ -66,6 +66,16 @@ def alone(kind: str, digest: str = "sha256") -> Pair:
     return signed(kind, digest)
 
 
+def must_staple() -> Pair:
+    """A certificate that demands an OCSP response with each connection."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "key"
+        path.write_text(key_of("P-256"))
+        words = ["req", "-x509", "-key", str(path), "-subj", f"/CN={NAME}", "-days", "60", "-sha256"]
+        words += ["-addext", f"subjectAltName=DNS:{NAME}", "-addext", "tlsfeature=status_request"]
+        return openssl(*words), key_of("P-256")
+
+
 def below(kind: str) -> Pair:
     """A good certificate and then its authority with a key of this kind."""
     chain, key = signed("P-256", by=kind)

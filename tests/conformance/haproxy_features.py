@@ -280,6 +280,10 @@ ROWS = (
         "query parameters", 3, "`query` of a route", r"url(p|_param)\(version\)",
         route={"query": [{"name": "version", "value": "2"}]},
     ),
+    Row(
+        "OCSP stapling", None, "Authorities stop answering for it; certificates that demand it are refused.",
+        answer=NO,
+    ),
     Row("TLS for tcp", 3, "Not ended for tcp: pass it on by `sni_routes`, or serve https.", answer=NO),
     Row(
         "HTTP/3", 3, "`tls.http3` of a listener, where each node has HAProxy 2.8 or later with QUIC (not Debian 12)",

@@ -26,6 +26,11 @@ DIGESTS = ("sha256", "sha384", "sha512")
 SECURITY_LEVEL = "DEFAULT:@SECLEVEL=2"  # of OpenSSL on Debian, Ubuntu and Fedora
 KEYS = "an RSA key of {} to {} bits, or an elliptic curve key on P-256, P-384 or P-521"
 Complaint = tuple[str, str]
+# Nodes staple nothing: authorities stop answering for it (Let's Encrypt did in 2025), and revocation is told by lists.
+STAPLED = (
+    "must_staple",
+    "Nodes send no OCSP responses, which the certificate demands (must-staple); request one without that extension.",
+)
 
 
 def complaints_about(chain: Sequence[x509.Certificate], moment: datetime) -> list[Complaint]:
@@ -38,6 +43,7 @@ def complaints_about(chain: Sequence[x509.Certificate], moment: datetime) -> lis
         for complaint in (_key(certificate, index), _signature(certificate, index), _time(certificate, index, moment))
         if complaint is not None
     ]
+    found += [STAPLED] if chain and _must_be_stapled(chain[0]) else []
     return found or list(_order(chain))
 
 
@@ -52,6 +58,14 @@ def complaint_of_openssl(pem: str) -> Complaint | None:
             said = (error.reason or "no reason given").replace("_", " ").lower()
             return "openssl", f"OpenSSL cannot load the chain with its key ({said}); ask the authority for a new one."
     return None
+
+
+def _must_be_stapled(certificate: x509.Certificate) -> bool:
+    try:
+        features = certificate.extensions.get_extension_for_class(x509.TLSFeature).value
+    except x509.ExtensionNotFound:
+        return False
+    return x509.TLSFeatureType.status_request in features
 
 
 def _name(index: int) -> str:
