@@ -83,6 +83,7 @@ INSTALLED_APPS = [
     "apps.logs",
     "apps.capacity",
     "apps.schedules",
+    "apps.alerts",
     "apps.retries",
     "apps.api",
     "apps.web",
@@ -222,6 +223,11 @@ if MAILS:
     EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.scheme == "smtps", "tls=1" in _mail.query
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = environment.text("SPILLWAY_EMAIL_FROM", "spillway@localhost", "sender of those mails")
+CONSOLE_URL = environment.text(
+    "SPILLWAY_CONSOLE_URL",
+    (CSRF_TRUSTED_ORIGINS or ["http://127.0.0.1:8000"])[0],
+    "where people open the console; links in alerts begin with it",
+).rstrip("/")
 OIDC_ISSUER = environment.text("SPILLWAY_OIDC_ISSUER", "", "issuer of one OpenID Connect provider").rstrip("/")
 _OIDC_CLIENT_ID = environment.text("SPILLWAY_OIDC_CLIENT_ID", "", "the client's id at the provider")
 _OIDC_CLIENT_SECRET = environment.text("SPILLWAY_OIDC_CLIENT_SECRET", "", "and its secret")

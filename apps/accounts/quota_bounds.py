@@ -17,6 +17,8 @@ DEFAULTS = {
     "requests_per_minute": 1200,
     "schedules": 100,
     "triggers": 50,
+    "alert_rules": 50,
+    "alert_channels": 10,
     "records": 1000,
     # What the request log of an account may take; then its oldest hours go.
     "log_megabytes": 5000,

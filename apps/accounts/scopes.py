@@ -8,6 +8,9 @@ from collections.abc import Iterable
 NOUNS = (
     "accounts",
     "address-pools",
+    "alert-channels",
+    "alert-rules",
+    "alerts",
     "audit-entries",
     "backends",
     "capacity-tests",
@@ -36,6 +39,7 @@ NOUNS = (
     "schedule-runs",
     "schedules",
     "servers",
+    "silences",
     "stack-runs",
     "stacks",
     "static-ips",

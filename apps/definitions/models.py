@@ -16,6 +16,9 @@ from apps.accounts.models import Account, Hostname
 from apps.compiler.model import shared as model
 from apps.compiler.model.servers import CheckKind, HttpVersion, OverflowMode, ProxyProtocol, Reuse
 from apps.compiler.model.stack import RecordType
+from apps.definitions.alerting.models import AlertChannel as AlertChannel  # noqa: PLC0414 - Django looks for rows here
+from apps.definitions.alerting.models import AlertRule as AlertRule  # noqa: PLC0414
+from apps.definitions.definition import Definition
 from apps.definitions.key_sets.models import KeySet as KeySet  # noqa: PLC0414 - Django looks for rows here
 from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow
 from apps.definitions.shapes.traffic.zone import ZoneDriver
@@ -25,25 +28,6 @@ from apps.fleet.models import Fleet, Region, Stack, StaticIP
 
 def _choices(enum: type[StrEnum]) -> list[tuple[str, str]]:
     return [(member.value, member.value) for member in enum]
-
-
-class Definition(models.Model):
-    """What every definition has: an owner, a name that is unique within the account, a version."""
-
-    account = models.ForeignKey(Account, on_delete=models.PROTECT)
-    name = models.CharField(max_length=63)
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        abstract = True
-        ordering = ("name",)
-        constraints = (models.UniqueConstraint(fields=("account", "name"), name="%(class)s_name_in_account"),)
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class Certificate(Definition):

@@ -24,6 +24,8 @@ from apps.definitions.affected_targets import load_balancers_following
 from apps.definitions.filters import filter_routes
 from apps.definitions.listing import ListedRoute, listed
 from apps.definitions.models import (
+    AlertChannel,
+    AlertRule,
     Backend,
     CapacityTest,
     Certificate,
@@ -50,6 +52,8 @@ from apps.fleet.models import Fleet, Node, StaticIP
 __all__ = [
     "Page",
     "RouteConflict",
+    "alert_channels",
+    "alert_rules",
     "backends",
     "capacity_tests",
     "certificates",
@@ -139,6 +143,17 @@ def servers(actor: Actor) -> QuerySet[Server]:
     """Servers with the backend, pool and region that they belong to."""
     rows = Server.objects.select_related("account", "backend__pool__account", "backend__region")
     return actor.visible(rows).order_by("id")
+
+
+def alert_rules(actor: Actor) -> QuerySet[AlertRule]:
+    """Rules that accounts have of their own; those that are built in have no row."""
+    return actor.visible(AlertRule.objects.select_related("account")).order_by("account__name", "name")
+
+
+def alert_channels(actor: Actor) -> QuerySet[AlertChannel]:
+    """Whom alerts are told, without what lets us in there."""
+    rows = AlertChannel.objects.select_related("account").defer("sealed_secret")
+    return actor.visible(rows).order_by("account__name", "name")
 
 
 def capacity_tests(actor: Actor) -> QuerySet[CapacityTest]:

@@ -19,19 +19,27 @@ was told the server; the node of the other region writes none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from apps.compiler.model.fleet import Snapshot
-from apps.compiler.model.policy import Rules
-from apps.compiler.model.shared import LoadBalancer
-from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING
 from apps.compiler.routing import BAD_HOST_STATUS, NOT_FOR_ROUTES_STATUS
 from apps.compiler.targets.haproxy.refusals import LOOP_STATUS
 from apps.drivers.logs.contract import Record
 from apps.logs.lines import Line
 
+# What a policy says when it answers (compiler/targets/haproxy/policies) → why.
+BLOCKS = {
+    "access": "denied",
+    "basic_auth": "unauthenticated",
+    "api_keys": "unauthenticated",
+    "jwt": "unauthenticated",
+    "maintenance": "maintenance",
+    "body": "too_large",
+    "cors": "preflight",
+    "client_limit": "limited",
+}
 # What was answered before a route was looked for.
 _BEFORE_ROUTES = {
     LOOP_STATUS: "loop",
@@ -42,7 +50,6 @@ _BEFORE_ROUTES = {
     403: "denied",
     404: "no_route",
 }
-_TOO_LARGE = (411, 413)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -59,7 +66,7 @@ class Names:
     """What the identifiers of a live revision meant, of one node.
 
     `listeners` → (load balancer, listener); `routes`, `pools` by id; `servers`, `regions`, `lists` by id → name.
-    `rules` are those that hold for a route; `test_runs` by the pool that is tested.
+    `rules` is the policy that says a block of a route (`route-9`, `access`); `test_runs` by the pool that is tested.
     """
 
     node: str
@@ -71,7 +78,7 @@ class Names:
     servers: Mapping[str, str] = field(default_factory=dict)
     regions: Mapping[str, str] = field(default_factory=dict)
     lists: Mapping[str, str] = field(default_factory=dict)
-    rules: Mapping[str, Rules] = field(default_factory=dict)
+    rules: Mapping[tuple[str, str], str] = field(default_factory=dict)
     test_runs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -100,14 +107,8 @@ def names_of(
             server.id: server.label for each in (*elsewhere, snapshot) for pool in each.pools for server in pool.servers
         },
         regions={region.id: region.label for region in snapshot.regions},
-        rules={route: rules for front in fronts for route, rules in _rules_by_route(front)},
-        lists={each.id: each.label.rpartition("/")[2] for front in fronts for each in front.network_lists},
+        lists={each.id: each.label for front in fronts for each in front.network_lists},
     )
-
-
-def _rules_by_route(front: LoadBalancer) -> Iterator[tuple[str, Rules]]:
-    sets = {each.id: each.rules for each in front.rule_sets}
-    return ((route.id, sets[route.rule_set]) for route in front.routes if route.rule_set in sets)
 
 
 def record_of(line: Line, names: Names) -> Record | None:
@@ -162,7 +163,7 @@ def record_of(line: Line, names: Names) -> Record | None:
 def reason(line: Line, names: Names) -> tuple[str, str]:
     """Why it was not simply served, and who decided that; two empty words when it was."""
     if line.refused_by:
-        return "denied", names.lists.get(line.refused_by.partition(":")[2], "")
+        return _by_policy(line, names)
     if line.capped:
         return "over_limit", "share of the account"
     if not line.backend.startswith(_SERVING):
@@ -190,29 +191,24 @@ _GATES = ("to-", "tcp-")
 _SERVING = ("pool-", "queue-", *_GATES)
 
 
+def _by_policy(line: Line, names: Names) -> tuple[str, str]:
+    """`access:net-5`: the block, and what of it decided."""
+    block, _, detail = line.refused_by.partition(":")
+    named = names.lists.get(detail, "") or names.rules.get((line.route, block), "")
+    return BLOCKS.get(block, "denied"), named
+
+
 def _without_server(line: Line, names: Names) -> tuple[str, str]:
     """It was answered before any pool was chosen."""
     if line.backend == "redirect" or line.backend.startswith("route-"):
         return ("redirect" if line.backend == "redirect" else "fixed_answer"), ""
     if line.over:
-        return "limited", ""
+        return "limited", names.rules.get((line.route, "client_limit"), "")
     if _flow(line)[1] == "refuse":
         return "over_limit", _limit_of(line, names)
     if line.is_request and not line.route:
         return _BEFORE_ROUTES.get(line.status or 0, "" if line.status is None else "denied"), ""
-    return ("", "") if line.status is None else (_by_policy(line, names.rules.get(line.route, NOTHING)), "")
-
-
-def _by_policy(line: Line, rules: Rules) -> str:
-    """Which block of the route's policies answers with this status, in the order in which a request meets them."""
-    if rules.cors and line.method == "OPTIONS" and line.status == 204:
-        return "preflight"
-    if line.status == 401 and (rules.basic_auth or rules.api_keys or rules.jwt):
-        return "unauthenticated"
-    closed = rules.maintenance if rules.maintenance and rules.maintenance.enabled else None
-    if closed and line.status == (closed.status or MAINTENANCE_STATUS):
-        return "maintenance"
-    return "too_large" if rules.body and line.status in _TOO_LARGE else "denied"
+    return ("", "") if line.status is None else ("denied", "")
 
 
 def _flow(line: Line) -> tuple[str, str, str, str]:

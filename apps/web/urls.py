@@ -6,6 +6,9 @@ from django.urls import path, re_path
 
 from apps.web.accounts import audit, grants, invitations, people, tokens, webhooks
 from apps.web.accounts import views as accounts
+from apps.web.alerts import channels as alert_channels
+from apps.web.alerts import now as alerts
+from apps.web.alerts import rules as alert_rules
 from apps.web.capacity import (
     actions as capacity_acting,
 )
@@ -216,6 +219,22 @@ urlpatterns = [
         capacity_export.export,
         name="capacity-run-export",
     ),
+    path("alerts", alerts.index, name="alerts"),
+    path("alerts/<int:pk>", alerts.detail, name="alert"),
+    path("alerts/<int:pk>/acknowledge", alerts.acknowledge, name="alert-acknowledge"),
+    path("alerts/silence", alerts.silence, name="alert-silence"),
+    path("alerts/silences/<int:pk>/end", alerts.end_silence, name="alert-silence-end"),
+    path("alerts/rules", alert_rules.index, name="alert-rules"),
+    path("alerts/rules/new", alert_rules.new, name="alert-rule-new"),
+    path("alerts/rules/<slug:name>/switch", alert_rules.switch, name="alert-rule-switch"),
+    path("alerts/rules/<int:pk>/edit", alert_rules.edit, name="alert-rule-edit"),
+    path("alerts/rules/<int:pk>/delete", alert_rules.delete, name="alert-rule-delete"),
+    path("alerts/channels", alert_channels.index, name="alert-channels"),
+    path("alerts/channels/new", alert_channels.new, name="alert-channel-new"),
+    path("alerts/channels/<int:pk>", alert_channels.detail, name="alert-channel"),
+    path("alerts/channels/<int:pk>/edit", alert_channels.edit, name="alert-channel-edit"),
+    path("alerts/channels/<int:pk>/test", alert_channels.send_test, name="alert-channel-test"),
+    path("alerts/channels/<int:pk>/delete", alert_channels.delete, name="alert-channel-delete"),
     path("webhooks", webhooks.index, name="webhooks"),
     path("webhooks/new", webhooks.new, name="webhook-new"),
     path("webhooks/<int:pk>", webhooks.detail, name="webhook"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -16,11 +16,13 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
 GIVE_UP_AFTER = timedelta(days=5)
 
 
-def next_attempt(tries: int, moment: datetime, wish: timedelta | None = None) -> datetime | None:
+def next_attempt(
+    tries: int, moment: datetime, wish: timedelta | None = None, delays: Sequence[timedelta] = DELAYS
+) -> datetime | None:
     """When to try again after so many attempts, None when they were enough; `wish` is the receiver's Retry-After."""
-    if tries > len(DELAYS):
+    if tries > len(delays):
         return None
-    delay = DELAYS[tries - 1] * (1 + random.random() * JITTER)  # noqa: S311 - spreads load, keeps no secret
+    delay = delays[tries - 1] * (1 + random.random() * JITTER)  # noqa: S311 - spreads load, keeps no secret
     return moment + max(delay, wish or timedelta())
 
 

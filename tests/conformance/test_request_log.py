@@ -7,16 +7,11 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.access import Access, NetworkList
-from apps.compiler.model.authentication import BasicAuth
-from apps.compiler.model.policy import Body, ClientLimit, Maintenance, Rules
 from apps.compiler.model.shared import FixedResponse, Protocol, Redirect
-from apps.compiler.policies import rule_set
 from apps.logs.lines import LONGEST_TEXT, Line
 from apps.logs.meaning import Names, names_of, record_of
 from tests.e2e.rendered_proxy import PROBE, RenderedProxy, echo_servers, running
@@ -25,19 +20,6 @@ from tests.pure.compiler_fixtures import front, listener, pool, route, server, s
 pytestmark = pytest.mark.e2e
 
 ACCOUNT = 7
-HERE = NetworkList("net-1", "acme/here", ("127.0.0.0/8",))
-NOBODY = NetworkList("net-2", "acme/nobody", ())
-# Rules, the method that is asked with, and what the line says: status, why, decided by.
-POLICIES = {
-    "denied": (Rules(access=Access(deny=("net-1",))), "GET", 403, "denied", "here"),
-    "outside": (Rules(access=Access(allow=("net-2",), status=404)), "GET", 404, "denied", ""),
-    "password": (Rules(basic_auth=BasicAuth(())), "GET", 401, "unauthenticated", ""),
-    "closed": (Rules(maintenance=Maintenance(enabled=True)), "GET", 503, "maintenance", ""),
-    "small": (Rules(body=Body(max_bytes=10)), "POST", 413, "too_large", ""),
-    "limited": (Rules(client_limit=ClientLimit(requests=1, burst=1)), "GET", 429, "limited", ""),
-    "noted": (Rules(client_limit=ClientLimit(requests=1, burst=1, log_only=True)), "GET", 200, "", ""),
-    "passing": (Rules(access=Access(allow=("net-1",), deny=("net-2",))), "GET", 200, "", ""),
-}
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +36,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RenderedProx
             pool(1, servers=(server(1, address="127.0.0.1", port=ports[0]),)),
             pool(2, protocol=Protocol.TCP, servers=(server(2, address="127.0.0.1", port=ports[0]),)),
         )
-        sets = {name: rule_set(rules) for name, (rules, *_) in POLICIES.items()}
-        followed = [
-            route(number, f"{name}.example", rule_set=each.id) for number, (name, each) in enumerate(sets.items(), 10)
-        ]
-        served = front(*routes, *followed, listeners=(listener(1), database))
-        served = replace(served, rule_sets=tuple(sets.values()), network_lists=(HERE, NOBODY))
-        given = snapshot(served, pools=both, local_development=True)
+        given = snapshot(front(*routes, listeners=(listener(1), database)), pools=both, local_development=True)
         compilation = compile_snapshot(given)
         assert not compilation.left_out, compilation.left_out
         with running(compilation.output, tmp_path_factory.mktemp("log")) as proxy:
@@ -130,18 +106,6 @@ def test_a_line_says_why_no_server_answered(
     assert found is not None
     assert (found.why, found.status, found.route, found.server, found.region) == (why, status, named, "", "")
     assert found.account == ACCOUNT
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_line_says_which_policy_answered(env: tuple[RenderedProxy, Names], name: str) -> None:
-    proxy, names = env
-    before = how_many(proxy)
-    _, method, status, why, decided_by = POLICIES[name]
-    for _ in range(20):
-        sent(proxy, f"{method} / HTTP/1.1\r\nHost: {name}.example\r\nContent-Length: 20\r\n\r\n{'x' * 20}".encode())
-    found = record_of(new_lines(proxy, before, 20)[-1], names)
-    assert found is not None
-    assert (found.status, found.why, found.decided_by) == (status, why, decided_by)
 
 
 HOSTILE = (

@@ -29,6 +29,14 @@ PAGES = {
     "network-list": ("/network-lists/{}", "network-lists"),
     "network-list-new": ("/network-lists/new", ""),
     "network-list-edit": ("/network-lists/{}/edit", "network-lists"),
+    "alerts": ("/alerts", ""),
+    "alert-rules": ("/alerts/rules", ""),
+    "alert-rule-new": ("/alerts/rules/new?name=pool-down", ""),
+    "alert-rule-edit": ("/alerts/rules/{}/edit", "alert-rules"),
+    "alert-channels": ("/alerts/channels", ""),
+    "alert-channel": ("/alerts/channels/{}", "alert-channels"),
+    "alert-channel-new": ("/alerts/channels/new", ""),
+    "alert-channel-edit": ("/alerts/channels/{}/edit", "alert-channels"),
     "hostnames": ("/hostnames", ""),
     "grants": ("/grants", ""),
     "grant-new": ("/new-grant", ""),
@@ -108,6 +116,9 @@ PARTS = {
     *("capacity-run", "capacity-runs-compare", "capacity-comparison", "capacity-run-limit"),
     *("capacity-run-stop", "capacity-run-approve", "capacity-run-export"),
     *("capacity-test-check", "capacity-test-run", "capacity-test-delete", "capacity-test-compare"),
+    # Nothing is firing in the tutorial; tests/interfaces/web/test_pages_alerts.py looks at it.
+    *("alert", "alert-acknowledge", "alert-silence", "alert-silence-end"),
+    *("alert-rule-switch", "alert-rule-delete", "alert-channel-test", "alert-channel-delete"),
     # There is no webhook; their form is that of webhook-new.
     *("webhook", "webhook-edit", "webhook-rotate", "webhook-test", "webhook-delete", "webhook-redeliver"),
     *("schedule-preview", "schedules-bulk", "schedule-run", "schedule-pause", "schedule-resume", "schedule-delete"),
@@ -151,6 +162,12 @@ CLOUDS = [
                 "cors": {"origins": ["https://app.example.com"]},
             }
         },
+    },
+    {"kind": "AlertRule", "name": "slow-shop", "spec": {"watches": "pool_slow", "only": ["shop*"], "threshold": 300}},
+    {
+        "kind": "AlertChannel",
+        "name": "team",
+        "spec": {"type": "webhook", "url": "https://hooks.example/in", "secret": "whsec_" + "QUJD" * 10},
     },
     {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}},
     {

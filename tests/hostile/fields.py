@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.quota_bounds import DEFAULTS
+from apps.definitions.shapes.operations.alert_channel import TYPES
+from apps.definitions.shapes.operations.alert_watches import SEVERITIES, WATCHES
 from tests.hostile.authority import AUTHORITY, REVOCATION_LIST
 from tests.hostile.cloud_examples import CLOUD_EXAMPLES
 from tests.hostile.legal import (
@@ -187,6 +189,22 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             }
         },
     ),
+    "alert_rule": (
+        "AlertRule",
+        {
+            "watches": "pool_errors", "only": ["shop-*"], "threshold": 10.0, "for_s": 60, "severity": "critical",
+            "enabled": True,
+        },
+    ),
+    "alert_channel": (
+        "AlertChannel",
+        {
+            "type": "webhook", "url": "https://hooks.example/x", "secret": "whsec_" + "QUJD" * 10,
+            "severities": ["critical"], "quiet": {"start": "22:00", "end": "07:00", "zone": "UTC"}, "wait_minutes": 5,
+            "enabled": True,
+        },
+    ),
+    "alert_channel_of_mail": ("AlertChannel", {"type": "email", "to": ["ops@acme.example"]}),
     "network_list": (
         "NetworkList",
         {"entries": [{"network": "192.0.2.0/24", "expires_at": "2027-01-31T00:00:00Z", "reason": "scans"}]},
@@ -298,6 +316,8 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
     ),
 }  # fmt: skip
 
+# Whether an installation calls it is asked when it is stored.
+CALLED = text(2048, r"https?://[A-Za-z0-9.:\[\]-]+(/[!-~]*)?")
 # What a field may hold, by the end of its pointer without list positions; the longest end that fits counts.
 RULES: dict[str, Legal] = {
     "title": title,
@@ -319,6 +339,11 @@ RULES: dict[str, Legal] = {
     "algorithm": one_of("ES256"), "keys/pem": one_of(JWT_KEY), "kid": text(128, r"[A-Za-z0-9._~=+/:-]*"),
     "claims/sub": header_name, "jwks_url": text(512, r"https://[A-Za-z0-9.-]+(:[0-9]+)?(/.*)?"),
     "jwks_grace_s": whole(0, 86_400),
+    "watches": one_of(*WATCHES), "only": text(127, r"[a-z0-9*-]{1,63}(/[a-z0-9*-]{1,63})?"),
+    "threshold": real(0, 10**6), "for_s": whole(0, 86_400), "severity": one_of(*SEVERITIES),
+    "severities": one_of(*SEVERITIES), "wait_minutes": whole(0, 1440), "secret": text(2048, r"[!-~]+"),
+    "quiet/start": text(5, r"[0-2][0-9]:[0-5][0-9]"), "quiet/end": text(5, r"[0-2][0-9]:[0-5][0-9]"),
+    "to": text(254, r"[A-Za-z0-9._%+'-]+@[A-Za-z0-9.-]+"),
     "access/allow": NAME, "access/deny": NAME, "access/status": whole(400, 599),
     "entries/network": is_network, "entries/expires_at": instant, "entries/reason": why,
     "enabled": boolean, "retry_after_s": whole(1, 86_400), "allow": is_network,
@@ -332,8 +357,6 @@ RULES: dict[str, Legal] = {
     "client_limit/clients": whole(100, 2_000_000), "ban_after": whole(1, 10**6), "ban_within_s": whole(10, 3600),
     "ban_for_s": whole(10, 86_400),
     "statuses": whole(400, 599), "intercept": boolean, "max_bytes": whole(0, 10**12), "buffered": boolean,
-    "download_bytes_per_s": whole(10_000, 10**9), "upload_bytes_per_s": whole(10_000, 10**9),
-    "bandwidth/per": one_of("client", "request"),
     "response_ms": MS, "tunnel_ms": MS, "after_sending": boolean, "stick_by": one_of("cookie", "address", "header"),
     "split/header": header_name, "split/cookie": text(64, r"[A-Za-z][A-Za-z0-9_-]*"),
     "split/max_age_s": whole(1, 31_536_000),
@@ -342,7 +365,8 @@ RULES: dict[str, Legal] = {
     "latitude": real(-90, 90), "longitude": real(-180, 180), "drained": boolean, "latency/to": NAME,
     "latency/ms": real(0, 60_000),
     "region": NAME, "local_development": boolean, "peer_port": PORT, "overflow_port": PORT, "overflow_tcp_port": PORT,
-    "fleet": NAME, "url": agent_url, "address": is_literal, "port_offset": whole(0, 60_000),
+    "fleet": NAME, "url": lambda value: agent_url(value) or CALLED(value), "address": is_literal,
+    "port_offset": whole(0, 60_000),
     "hostname": route_host, "target/hostname": is_host,
     "tag": text(127, r"[a-z0-9-]{1,63}=[a-z0-9-]{1,63}"), "may_load_test": boolean,
     "expires_at": instant,
@@ -409,7 +433,7 @@ RULES: dict[str, Legal] = {
     "key_name": maybe(text(253, r"[a-z0-9_.-]+")), "key_algorithm": maybe(text(20, r"hmac-sha(256|384|512)")),
     "resolvers": text(80, r"[0-9a-f.:\[\]]+"),
     "label": text(253, rf"@|(\*|{UNDERSCORED})(\.{UNDERSCORED})*"), "ttl": whole(30, 86_400),
-    "type": one_of("A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS"), "values": is_record_value,
+    "type": one_of("A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS", *TYPES), "values": is_record_value,
     "node_settings/max_connections": whole(100, 10_000_000), "threads": whole(1, 64), "http2_streams": whole(1, 1000),
     "buffer_bytes": whole(16_384, 262_144), "old_worker_timeout_ms": MS,
     "tls_preset": one_of("modern", "intermediate"),

@@ -17,10 +17,13 @@ from django.test import Client
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, ApiToken, Grant, Hostname, Invitation, Membership, User
 from apps.accounts.tokens import create_token
+from apps.alerts.models import Alert, Silence
 from apps.audit.models import Entry
 from apps.capacity.models import Blackout, Comparison, Run
 from apps.core.clock import now
 from apps.definitions.models import (
+    AlertChannel,
+    AlertRule,
     Backend,
     CapacityTest,
     Certificate,
@@ -47,6 +50,7 @@ from apps.webhooks.services import make_webhook, send_test
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import TUTORIAL, actor_of
 from tests.permissions.adopting_rows import make_adopting_rows
+from tests.permissions.alert_rows import make_alert_rows
 from tests.permissions.callers import ROLES
 from tests.permissions.capacity_rows import make_capacity_rows
 from tests.permissions.cloud_rows import make_stack_rows
@@ -88,6 +92,14 @@ OWNERS = {
     "capacity.Step": "run__account",
     "capacity.Second": "run__account",
     "capacity.Comparison": "account",
+    "definitions.AlertRule": "account",
+    "definitions.AlertChannel": "account",
+    "alerts.Alert": "account",
+    "alerts.Finding": "account",
+    "alerts.ChannelState": "channel__account",
+    "alerts.Notification": "channel__account",
+    "alerts.Told": "channel__account",
+    "alerts.Silence": "account",
     "definitions.LoadBalancer": "account",
     "definitions.Listener": "account",
     "fleet.Region": "account",
@@ -144,6 +156,7 @@ def make_env() -> Env:
     make_adopting_rows()
     make_capacity_rows(env.accounts["own"])
     make_schedule_rows(env.accounts["own"])
+    make_alert_rows(env.accounts["own"])
     _let_in(env)
     _plan(env)
     env.objects = dict(_objects(env))
@@ -234,6 +247,10 @@ def _objects(env: Env) -> Iterator[tuple[str, Any]]:
     yield "schedule", Schedule.objects.get(account=own, name="nightly")
     yield "trigger", Trigger.objects.get(account=own, name="ci")
     yield "schedulerun", ScheduleRun.objects.get(account=own, state="dead")
+    yield "alert", Alert.objects.get(account=own)
+    yield "silence", Silence.objects.get(account=own)
+    yield "alertrule", AlertRule.objects.get(account=own)
+    yield "alertchannel", AlertChannel.objects.get(account=own)
     yield "capacitytest", CapacityTest.objects.get(account=own, name="measure")
     yield "run", Run.objects.get(account=own, state="done")
     yield "going", Run.objects.get(account=own, state="running")

@@ -77,6 +77,7 @@ ROUTE = {
 }
 NETWORK_LIST = {"entries": [{"network": "192.0.2.0/24"}]}
 POLICY = {"rules": {"security_headers": {"no_sniff": True}}}
+ALERT_CHANNEL = {"type": "webhook", "url": "https://hooks.example/in", "secret": "whsec_" + "QUJD" * 10}
 POOL = {"protocol": "http", "backends": []}
 CAPACITY_TEST = {"target": {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}}
 ACCOUNT = {"cloud": "aws"}
@@ -95,6 +96,8 @@ KINDS = (
     Kind("routes", "route", acme("shop"), ROUTE, **OWNED),
     Kind("network-lists", "networklist", acme("offices"), NETWORK_LIST, **OWNED),
     Kind("policies", "policy", acme("web"), POLICY, **OWNED),
+    Kind("alert-rules", "alertrule", acme("basket"), {"watches": "pool_down"}, **OWNED),
+    Kind("alert-channels", "alertchannel", acme("team"), ALERT_CHANNEL, **OWNED),
     Kind("pools", "spare", acme("spare"), POOL, **OWNED),
     Kind("schedules", "schedule", acme("nightly"), SCHEDULE, **OWNED),
     Kind("capacity-tests", "capacitytest", acme("measure"), CAPACITY_TEST, **OF_POOL),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tests.permissions.adopting_rows import ADOPTING
+from tests.permissions.alert_rows import OF_ALERTS
 from tests.permissions.api_rows import API
 from tests.permissions.callers import Caller, callers_of, changes_nothing, main_callers_of, sees_nothing
 from tests.permissions.capacity_rows import CAPACITY
@@ -23,6 +24,7 @@ from tests.permissions.zone_page_rows import ZONE_PAGES
 
 TABLE = (
     *ADOPTING,
+    *OF_ALERTS,
     *API,
     *CAPACITY,
     *CLOUDS,

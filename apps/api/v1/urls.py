@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, re_path
 
 from apps.api.v1 import description, writes
-from apps.api.v1.accounts import hostnames, people, tokens, webhooks
+from apps.api.v1.accounts import alerts, hostnames, people, tokens, webhooks
 from apps.api.v1.accounts.audit import EntryDetail, EntryList
 from apps.api.v1.capacity import comparisons as comparing
 from apps.api.v1.capacity import runs as capacity
@@ -107,6 +107,13 @@ urlpatterns = [
     re_path(rf"^triggers/{PK}/rotate$", triggers.Rotate.as_view(), name="triggers-rotate"),
     re_path(rf"^topics/(?P<name>{NAME})/messages$", schedules.Messages.as_view(), name="topics-messages"),
     re_path(rf"^revisions/{PK}$", RevisionDetail.as_view(), name="revisions-detail"),
+    path("alerts", alerts.AlertList.as_view(), name="alerts-list"),
+    re_path(rf"^alerts/{PK}$", alerts.AlertDetail.as_view(), name="alerts-detail"),
+    re_path(rf"^alerts/{PK}/acknowledge$", alerts.Acknowledge.as_view(), name="alerts-acknowledge"),
+    path("silences", alerts.SilenceCollection.as_view(), name="silences-list"),
+    re_path(rf"^silences/{PK}$", alerts.SilenceDetail.as_view(), name="silences-detail"),
+    re_path(rf"^alert-channels/{PK}/test$", alerts.SendTest.as_view(), name="alert-channels-test"),
+    re_path(rf"^alert-channels/{PK}/messages$", alerts.Messages.as_view(), name="alert-channels-messages"),
     path("webhooks", webhooks.WebhookCollection.as_view(), name="webhooks-list"),
     re_path(rf"^webhooks/{PK}$", webhooks.WebhookDetail.as_view(), name="webhooks-detail"),
     re_path(rf"^webhooks/{PK}:rotate$", webhooks.Rotate.as_view(), name="webhooks-rotate"),

@@ -55,6 +55,8 @@ NOUNS: dict[str, Noun] = {
     "certificates": Noun(selectors.certificates, shapes.definition, NAME | ACCOUNT),
     "grants": Noun(selectors.grants, shapes.definition, NAME),
     "routes": Noun(selectors.routes, shapes.definition, {}),
+    "alert-rules": Noun(selectors.alert_rules, shapes.definition, NAME | ACCOUNT),
+    "alert-channels": Noun(selectors.alert_channels, shapes.definition, NAME | ACCOUNT),
     "capacity-tests": Noun(
         selectors.capacity_tests, shapes.definition, NAME | ACCOUNT | {"pool": "pool__name", "region": "region__name"}
     ),

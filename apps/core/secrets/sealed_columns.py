@@ -15,6 +15,7 @@ from django.db.models import Model, QuerySet
 from apps.core.secrets.sealing import Unsealable, is_newest, seal, unseal
 
 SEALED: dict[str, tuple[str, ...]] = {
+    "definitions.AlertChannel": ("sealed_secret",),
     "definitions.Certificate": ("encrypted_key",),
     "definitions.StoredPlan": ("sealed_objects",),
     "retries.KeyedRequest": ("sealed_body",),

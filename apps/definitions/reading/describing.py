@@ -14,6 +14,8 @@ from apps.accounts.models import Account, Grant
 from apps.compiler.model.stack import ON_FLEETS
 from apps.definitions.listing import ListedRoute
 from apps.definitions.models import (
+    AlertChannel,
+    AlertRule,
     Backend,
     CapacityTest,
     Certificate,
@@ -53,6 +55,8 @@ Owned = (
     | Record
     | CapacityTest
     | Schedule
+    | AlertRule
+    | AlertChannel
 )
 Row = Account | Region | Fleet | Node | CloudAccount | Stack | AddressPool | StaticIP | Grant | Owned
 S = TypeVar("S")
@@ -78,6 +82,8 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     Record: "Record",
     CapacityTest: "CapacityTest",
     Schedule: "Schedule",
+    AlertRule: "AlertRule",
+    AlertChannel: "AlertChannel",
 }
 
 

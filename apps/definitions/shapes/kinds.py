@@ -9,6 +9,8 @@ from apps.definitions.shapes.clouds.address_pool import AddressPoolSpec
 from apps.definitions.shapes.clouds.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.clouds.stack import StackSpec
 from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
+from apps.definitions.shapes.operations.alert_channel import AlertChannelSpec
+from apps.definitions.shapes.operations.alert_rule import AlertRuleSpec
 from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.definitions.shapes.operations.schedule import ScheduleSpec
 from apps.definitions.shapes.platform.account import AccountSpec
@@ -42,6 +44,8 @@ SHAPES: dict[str, type[Shape]] = {
     "Record": RecordSpec,
     "CapacityTest": CapacityTestSpec,
     "Schedule": ScheduleSpec,
+    "AlertRule": AlertRuleSpec,
+    "AlertChannel": AlertChannelSpec,
 }
 
 

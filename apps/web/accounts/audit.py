@@ -28,12 +28,16 @@ PAGES = {
     "Node": "web:node",
     "Rollout": "web:rollout",
     "Webhook": "web:webhook",
+    "AlertChannel": "web:alert-channel",
+    "Alert": "web:alert",
 }
 LISTS = {
     "Fleet": "web:fleets",
     "Region": "web:regions",
     "StaticIP": "web:static-ips",
     "Certificate": "web:certificates",
+    "AlertRule": "web:alert-rules",
+    "Silence": "web:alerts",
 }
 OPERATORS_ONLY = frozenset({"Node", "Rollout", "Fleet", "Region", "StaticIP"})
 FILES: dict[str, tuple[str, Callable[[Iterable[Entry]], Iterator[str]]]] = {

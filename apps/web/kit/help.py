@@ -7,6 +7,7 @@ from django.http import HttpRequest
 
 # By the beginning of a page's name in urls.py; the longest that fits wins.
 PAGES = {
+    "alert": "use/alerts",
     "account": "operate/accounts",
     "accounts": "operate/accounts",
     "address-pool": "use/static-ips",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.alerts.models import Notification
 from apps.definitions.models import Route, Schedule
 from apps.definitions.shapes.base.words import NAME
 from apps.schedules.models import ScheduleRun
@@ -44,6 +45,11 @@ QUERY: dict[str, tuple[Schema, str]] = {
     ),
     "request_id": ({"type": "string", "maxLength": 64}, "Only entries of this request."),
     "state": ({"type": "string", "enum": Delivery.State.values}, "Only deliveries in this state."),
+    "state-word-alert": ({"type": "string", "enum": ["firing", "resolved"]}, "Only alerts in this state."),
+    "state-word-message": (
+        {"type": "string", "enum": Notification.State.values},
+        "Only messages in this state.",
+    ),
     "state-word-schedule-run": (
         {"type": "string", "enum": ScheduleRun.State.values},
         "Only schedule runs in this state.",

@@ -15,6 +15,10 @@ from typing import Any
 from django import db
 from django.core.management.base import BaseCommand, CommandParser
 
+from apps.alerts.evaluate import evaluating
+from apps.alerts.evaluate.evaluating import Evaluator
+from apps.alerts.sending import delivering as telling
+from apps.alerts.sending.delivering import Deliverer
 from apps.audit import chain
 from apps.capacity import services as capacity
 from apps.capacity.measure import comparisons
@@ -45,6 +49,7 @@ STACKS_SECONDS = 2.0
 CLOUDS_SECONDS = 15.0
 EXPIRY_SECONDS = 5.0
 HEAD_SECONDS = 3600.0
+ALERTS_SECONDS = 1.0
 Work = Callable[[], float | None]
 
 
@@ -62,6 +67,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, every: float, once: bool, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""
         ended = threading.Event()
+        alerts = Alerts()
         turns: list[tuple[float, Work]] = [
             (LONGEST_SLEEP_S, schedules_tick),
             (LINK_SECONDS, link),
@@ -76,6 +82,7 @@ class Command(BaseCommand):
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
+            (ALERTS_SECONDS, alerts.tick),
         ]
         due = dict.fromkeys(range(len(turns)), 0.0)
         if not once:
@@ -89,8 +96,28 @@ class Command(BaseCommand):
                     again = _survive(work)
                     due[index] = time.monotonic() + (seconds if again is None else again)
             if once:
-                return
+                break
             ended.wait(max(min(due.values()) - time.monotonic(), 0.0))
+        _survive(alerts.stop)
+
+
+class Alerts:
+    """Rules are evaluated here, and messages leave from here: neither needs a worker or a broker."""
+
+    def __init__(self) -> None:
+        self._evaluator, self._deliverer = Evaluator(), Deliverer()
+
+    def tick(self) -> None:
+        """One evaluation, if it is this process's turn; what waits is sent by whichever process."""
+        try:
+            self._evaluator.tick()
+        finally:
+            self._deliverer.wake()
+
+    def stop(self) -> None:
+        """Send what is under way, and let another process go on at once."""
+        self._deliverer.stop()
+        self._evaluator.release()
 
 
 def sweep() -> None:
@@ -156,6 +183,8 @@ def tidy() -> None:
     prune_schedule_runs(now())
     dns.prune(now())
     evaluate_measurements(now())
+    evaluating.prune(now())
+    telling.prune(now())
 
 
 def note_head() -> None:

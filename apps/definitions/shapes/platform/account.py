@@ -40,6 +40,8 @@ class Quotas(Shape):
     ] = None
     schedules: Annotated[int | None, _most("schedules"), _of("schedules", "Schedules")] = None
     triggers: Annotated[int | None, _most("triggers"), _of("triggers", "Triggers")] = None
+    alert_rules: Annotated[int | None, _most("alert_rules"), _of("alert_rules", "Alert rules")] = None
+    alert_channels: Annotated[int | None, _most("alert_channels"), _of("alert_channels", "Alert channels")] = None
     records: Annotated[int | None, _most("records"), _of("records", "Records")] = None
     static_ips: Annotated[int | None, _most("static_ips"), _of("static_ips", "Static IPs")] = None
     node_share_percent: Annotated[

@@ -7,7 +7,10 @@ from django.db.models import QuerySet
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant
 from apps.definitions import selectors
+from apps.definitions.alerting import storing
 from apps.definitions.models import (
+    AlertChannel,
+    AlertRule,
     CapacityTest,
     Certificate,
     LoadBalancer,
@@ -46,6 +49,10 @@ def _accounts(_actor: Actor) -> QuerySet[Account]:
 
 def _certificates(actor: Actor) -> QuerySet[Certificate]:
     return selectors.certificates(actor).defer(None)  # with the key, which a new chain must fit
+
+
+def _alert_channels(actor: Actor) -> QuerySet[AlertChannel]:
+    return selectors.alert_channels(actor).defer(None)  # with the secret, which a new one is compared with
 
 
 # Nothing refers to a kind further down.
@@ -104,6 +111,11 @@ KINDS: dict[str, Kind] = {
     # A schedule keeps the change that it holds as it was sent.
     "Schedule": Kind(
         Schedule, selectors.schedules, schedules.store_schedule, "schedules", comparable=lambda after, _: after
+    ),
+    "AlertRule": Kind(AlertRule, selectors.alert_rules, storing.store_alert_rule, "alert-rules"),
+    "AlertChannel": Kind(
+        *(AlertChannel, _alert_channels, storing.store_alert_channel, "alert-channels"),
+        brings_secrets=storing.brings_secret,
     ),
 }
 

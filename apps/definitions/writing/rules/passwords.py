@@ -69,8 +69,11 @@ def brings_secrets(row: Any, spec: Any) -> bool:
 
 
 def names_secrets(wanted: Any) -> bool:
-    """Whether an object, as it was sent, has a password or key in its rules."""
+    """Whether an object, as it was sent, has a password or key in its rules, or the secret of a channel."""
     found = wanted
+    spec = wanted.get("spec") if isinstance(wanted, Mapping) else None
+    if isinstance(spec, Mapping) and spec.get("secret"):
+        return True
     for name in ("spec", "rules"):
         found = found.get(name) if isinstance(found, Mapping) else None
     for block, field, _ in SECRETS:

@@ -11,6 +11,8 @@ from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import error_over, lock_quotas
 from apps.core.errors import Invalid
 from apps.definitions.models import (
+    AlertChannel,
+    AlertRule,
     CapacityTest,
     Certificate,
     KeySet,
@@ -37,6 +39,8 @@ _COUNTED: dict[str, tuple[str, type[Model]]] = {
     "StaticIP": ("static_ips", StaticIP),
     "CapacityTest": ("capacity_tests", CapacityTest),
     "Schedule": ("schedules", Schedule),
+    "AlertRule": ("alert_rules", AlertRule),
+    "AlertChannel": ("alert_channels", AlertChannel),
 }
 NAMES = {kind: name for kind, (name, _) in _COUNTED.items()}
 
@@ -44,6 +48,11 @@ NAMES = {kind: name for kind, (name, _) in _COUNTED.items()}
 def counts(account: Account) -> Mapping[str, int]:
     """How much of each of these quotas the account uses."""
     return {name: _counted(name, [account.pk]).get(account.pk, 0) for name in NAMES.values()}
+
+
+def counts_of_all(account_ids: Collection[int]) -> Mapping[str, Mapping[int, int]]:
+    """The same of many accounts: quota → account (id) → how much of it. A query for each quota."""
+    return {name: _counted(name, account_ids) for name in NAMES.values()}
 
 
 def expect_growth(changes: ChangeSet, kind: str, owner: Account) -> None:

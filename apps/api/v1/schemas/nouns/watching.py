@@ -1,4 +1,4 @@
-"""The audit log, and webhooks with what they delivered."""
+"""The audit log, webhooks with what they delivered, and alerts with whom they are told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.alerts.models import Notification as NotificationRow
 from apps.api.v1.schemas import words
+from apps.api.v1.schemas.derived import serializer_of
+from apps.api.v1.schemas.envelopes import Definition, Envelope
+from apps.definitions.shapes.operations.alert_channel import AlertChannelSpec
+from apps.definitions.shapes.operations.alert_rule import AlertRuleSpec
+from apps.definitions.shapes.operations.alert_watches import SEVERITIES
 from apps.webhooks.models import Delivery as DeliveryRow
 
 
@@ -120,3 +126,104 @@ class Delivery(words.Shown):
     next_at = words.instant(allow_null=True)
     finished_at = words.instant(allow_null=True)
     attempts = Attempt(many=True)
+
+
+class AlertRule(Definition):
+    """What makes an alert; one by the name of a built-in rule takes its place."""
+
+    kind = words.word(["AlertRule"])
+    spec = serializer_of(AlertRuleSpec)()
+
+
+class AlertRuleEnvelope(Envelope):
+    """A new alert rule."""
+
+    kind = words.word(["AlertRule"], required=False)
+    name = words.name()
+    spec = serializer_of(AlertRuleSpec)()
+
+
+class AlertChannel(Definition):
+    """Whom alerts are told; its secret is never shown."""
+
+    kind = words.word(["AlertChannel"])
+    spec = serializer_of(AlertChannelSpec)()
+
+
+class AlertChannelEnvelope(Envelope):
+    """A new alert channel."""
+
+    kind = words.word(["AlertChannel"], required=False)
+    name = words.name()
+    spec = serializer_of(AlertChannelSpec)()
+
+
+class AlertFinding(words.Shown):
+    """One object that one rule finds wrong."""
+
+    rule = words.name()
+    watches = serializers.CharField()
+    severity = words.word(list(SEVERITIES))
+    object_kind = serializers.CharField()
+    object = words.text(80)
+    title = words.text(200)
+    detail = words.text(1000)
+    since = words.instant()
+    ended_at = words.instant(allow_null=True)
+
+
+class Alert(words.Shown):
+    """What is wrong for one cause, with every object that it affects."""
+
+    id = words.ident()
+    account = words.name()
+    title = words.text(200)
+    severity = words.word(list(SEVERITIES))
+    state = words.word(["firing", "resolved"])
+    silenced = serializers.BooleanField()
+    since = words.instant()
+    opened_at = words.instant()
+    resolved_at = words.instant(allow_null=True)
+    acknowledged_at = words.instant(allow_null=True)
+    acknowledged_by = words.text(150)
+    findings = AlertFinding(many=True)
+
+
+class AlertMessage(words.Shown):
+    """One message for one channel, with every attempt."""
+
+    id = words.ident()
+    event = words.word(NotificationRow.Event.values)
+    thread = words.text(40)
+    title = words.text(200)
+    state = words.word(NotificationRow.State.values)
+    created_at = words.instant()
+    next_at = words.instant(allow_null=True)
+    finished_at = words.instant(allow_null=True)
+    attempts = Attempt(many=True)
+
+
+class SilenceSpec(serializers.Serializer[Any]):
+    """What is covered, and until when; an empty rule or objects covers all of them."""
+
+    rule = words.name(required=False)
+    objects = words.text(127, required=False)
+    ends_at = words.instant()
+
+
+class Silence(words.Shown):
+    """Nobody is told of what it covers until it ends."""
+
+    id = words.ident()
+    account = words.name()
+    spec = SilenceSpec()
+    reason = words.text(200)
+    created_at = words.instant()
+    created_by = words.text(150)
+
+
+class CreateSilence(words.Sent):
+    """A new silence of the own account."""
+
+    spec = SilenceSpec()
+    reason = words.text(200)

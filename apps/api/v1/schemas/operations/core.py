@@ -51,6 +51,8 @@ NETWORK_LIST = noun(traffic.NetworkList, traffic.NetworkListEnvelope, "a network
 POLICY = noun(traffic.Policy, traffic.PolicyEnvelope, "a policy", "policies")
 CERTIFICATE = noun(traffic.Certificate, traffic.CertificateEnvelope, "a certificate", "certificates")
 BALANCER = noun(traffic.LoadBalancer, traffic.LoadBalancerEnvelope, "a load balancer", "load balancers")
+ALERT_RULE = noun(watching.AlertRule, watching.AlertRuleEnvelope, "an alert rule", "alert rules")
+ALERT_CHANNEL = noun(watching.AlertChannel, watching.AlertChannelEnvelope, "an alert channel", "alert channels")
 BY_NAME = ("name", "account")
 ENTRIES = (
     *("q", "actor", "token", "account", "kind", "action-word", "object"),
@@ -159,6 +161,18 @@ OPERATIONS: Table = {
     **read("tokens", people.Token, "a token", "tokens", *BY_NAME),
     ("tokens-list", "POST"): at_once(create(people.NewToken, people.CreateToken, "a token")),
     ("tokens-detail", "DELETE"): at_once(remove("a token (revoke it)")),
+    **written("alert-rules", ALERT_RULE, *BY_NAME),
+    **written("alert-channels", ALERT_CHANNEL, *BY_NAME),
+    ("alert-channels-test", "POST"): of_one("Send a test message", {202: watching.AlertMessage}),
+    ("alert-channels-messages", "GET"): replace(
+        listing(watching.AlertMessage, "the messages of a channel", "state-word-message"),
+        refuses=(*READ_REFUSALS, 404),
+    ),
+    **read("alerts", watching.Alert, "an alert", "alerts", "account", "state-word-alert", version=False),
+    ("alerts-acknowledge", "POST"): of_one("Acknowledge an alert", {200: watching.Alert}),
+    **read("silences", watching.Silence, "a silence", "silences that have not ended", "account", version=False),
+    ("silences-list", "POST"): at_once(create(watching.Silence, watching.CreateSilence, "a silence")),
+    ("silences-detail", "DELETE"): replace(of_one("End a silence", {204: None})),
     **read("webhooks", watching.Webhook, "a webhook", "webhooks", *BY_NAME),
     ("webhooks-list", "POST"): at_once(create(watching.WebhookSecret, watching.WebhookEnvelope, "a webhook")),
     ("webhooks-detail", "PUT"): at_once(

@@ -1,0 +1,1 @@
+"""From what is wrong to alerts: findings by rule and object, grouped by cause."""

@@ -1,0 +1,1 @@
+"""What rules look at: each watch has one function that says which objects are wrong now, and why."""

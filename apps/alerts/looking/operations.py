@@ -1,0 +1,152 @@
+"""Looks at what accounts run and have: certificates, capacity runs, schedules, quotas, channels, untold alerts."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, Max, OuterRef
+
+from apps.accounts.models import Account
+from apps.accounts.quotas import quotas_of
+from apps.alerts.looking.contract import Look, Seen
+from apps.alerts.models import Alert, ChannelState, Finding, Told
+from apps.capacity.measure.results import result_of
+from apps.capacity.models import Run
+from apps.definitions.models import AlertChannel, Certificate
+from apps.definitions.shapes.operations.alert_watches import CRITICAL, WATCHES
+from apps.definitions.writing.rules.quotas import counts_of_all
+from apps.schedules.models import ScheduleRun
+
+# One failure may be a receiver's restart.
+FAILURES = 2
+_DAY = timedelta(days=1)
+_SOONEST = timedelta(days=WATCHES["certificate_expiring"].threshold.highest)  # type: ignore[union-attr]
+
+
+def look_at_certificates(instant: datetime) -> Look:
+    """Certificates and how many days they are still valid."""
+    rows = Certificate.objects.filter(not_after__lte=instant + _SOONEST).values_list(
+        "pk", "account_id", "account__name", "name", "not_after", "hostnames"
+    )
+    return Look(tuple(_certificate(*row, instant) for row in rows))
+
+
+def _certificate(
+    pk: int, account_id: int, account: str, name: str, ends: datetime, hostnames: list[str], instant: datetime
+) -> Seen:
+    days = (ends - instant) / _DAY
+    words = "has expired" if days <= 0 else f"expires on {ends:%d %b %Y}"
+    detail = f"It is for {', '.join(hostnames[:5])}."
+    causes, page = (f"certificate:{pk}",), "/certificates"
+    title = f"Certificate {{}} {words}"
+    return Seen("certificate", pk, account_id, account, name, title, detail, instant, page, causes, value=days)
+
+
+def look_at_runs() -> Look:
+    """Capacity tests whose last run failed, was refused, or could not tell."""
+    last = Run.objects.filter(test__isnull=False, ended_at__isnull=False).values("test").annotate(last=Max("pk"))
+    rows = Run.objects.filter(pk__in=last.values("last")).select_related("test", "account")
+    found = []
+    for run in rows:
+        refused = run.state in (Run.State.REFUSED, Run.State.FAILED)
+        if run.test is None or run.ended_at is None:
+            continue
+        if refused or (run.result and result_of(run.result).inconclusive):
+            title = "Capacity test {} has no result"
+            test, page = run.test, f"/capacity-tests/{run.test_id}"
+            found.append(
+                Seen(
+                    *("capacity test", test.pk, run.account_id, run.account.name, test.name, title),
+                    *(run.message, run.ended_at, page, (f"test:{test.pk}",)),
+                )
+            )
+    return Look(tuple(found))
+
+
+def look_at_schedules() -> Look:
+    """Schedules whose last run was missed or given up."""
+    ended = ScheduleRun.objects.exclude(state__in=ScheduleRun.OPEN).values("schedule").annotate(last=Max("pk"))
+    bad = (ScheduleRun.State.MISSED, ScheduleRun.State.DEAD)
+    rows = ScheduleRun.objects.filter(pk__in=ended.values("last"), state__in=bad).select_related("schedule__account")
+    return Look(tuple(_schedule(run) for run in rows))
+
+
+def _schedule(run: ScheduleRun) -> Seen:
+    schedule = run.schedule
+    words = "was missed" if run.state == ScheduleRun.State.MISSED else "gave up"
+    return Seen(
+        *("schedule", schedule.pk, schedule.account_id, schedule.account.name, schedule.name),
+        *(f"Schedule {{}} {words}", run.message, run.finished_at or run.due_at),
+        *(f"/schedules/{schedule.pk}", (f"schedule:{schedule.pk}",)),
+    )
+
+
+def look_at_quotas(instant: datetime) -> Look:
+    """Accounts and the share of the quota that they have used most of."""
+    accounts = list(Account.objects.filter(kind=Account.Kind.CUSTOMER))
+    counts = counts_of_all([account.pk for account in accounts])
+    found = []
+    for account in accounts:
+        used = [
+            (100 * counts[name].get(account.pk, 0) / most, name, most)
+            for name, most in quotas_of(account).items()
+            if most and name in counts
+        ]
+        share, name, most = max(used, default=(0.0, "", 0))
+        if share > 0:
+            words, count = name.replace("_", " "), counts[name].get(account.pk, 0)
+            title = f"Account {account.name} has used {count:,} of {most:,} {words}"
+            page, causes = f"/accounts/{account.name}", (f"quota:{account.pk}",)
+            found.append(
+                Seen(
+                    *("account", account.pk, account.pk, account.name, account.name, title),
+                    *("Delete some, or ask an operator to raise the quota.", instant, page, causes),
+                    value=share,
+                )
+            )
+    return Look(tuple(found))
+
+
+def look_at_channels() -> Look:
+    """Channels that did not take the last messages; the account itself is told, by its other channels."""
+    rows = ChannelState.objects.filter(failures__gte=FAILURES, failing_since__isnull=False, channel__enabled=True)
+    failing = [(row, row.failing_since) for row in rows.select_related("channel__account")]
+    return Look(tuple(_channel(row, since) for row, since in failing if since is not None))
+
+
+def _channel(row: ChannelState, since: datetime) -> Seen:
+    channel = row.channel
+    return Seen(
+        *("channel", channel.pk, channel.account_id, channel.account.name, channel.name),
+        *("Channel {} does not take messages", row.error, since, f"/alerts/channels/{channel.pk}"),
+        (f"channel:{channel.pk}",),
+        own=True,
+    )
+
+
+def look_at_untold() -> Look:
+    """Accounts with critical alerts of which no message arrived anywhere.
+
+    Operators hear of an account that has a channel: one without wanted none.
+    """
+    told = Told.objects.filter(alert=OuterRef("pk"), delivered_at__isnull=False)
+    others = Finding.objects.filter(alert=OuterRef("pk"), ended_at=None).exclude(watches="nobody_told")
+    rows = Alert.objects.filter(Exists(others), resolved_at=None, severity=CRITICAL, acknowledged_at=None)
+    untold: dict[int, list[Alert]] = {}
+    for alert in rows.exclude(Exists(told)).select_related("account").order_by("opened_at"):
+        untold.setdefault(alert.account_id, []).append(alert)
+    having = set(AlertChannel.objects.filter(enabled=True).values_list("account_id", flat=True))
+    return Look(tuple(_untold(alerts, alerts[0].account_id in having) for alerts in untold.values()))
+
+
+def _untold(alerts: list[Alert], has_channels: bool) -> Seen:
+    account, first = alerts[0].account, alerts[0]
+    more = f" and of {len(alerts) - 1} more" if len(alerts) > 1 else ""
+    detail = f"No message arrived of “{first.title}”{more}."
+    detail += " Look at the log of the channels." if has_channels else " Create a channel."
+    return Seen(
+        *("account", account.pk, account.pk, account.name, account.name),
+        *(f"Nobody in {account.name} was told of a critical alert", detail, first.opened_at),
+        *("/alerts/channels", (f"untold:{account.pk}",)),
+        own=not has_channels,
+    )

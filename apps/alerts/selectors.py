@@ -1,0 +1,96 @@
+"""The reads: alerts, silences, rules and messages, narrowed to the actor's own account.
+
+An operator account has alerts of its own, which speak of everybody's objects. Those of customers are theirs, as are
+their silences; operators see them as they see everything of a customer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from django.db.models import Prefetch, QuerySet
+
+from apps.accounts.actors import Actor
+from apps.alerts.models import Alert, ChannelState, Finding, Notification, Silence
+from apps.alerts.rules import Rule, rules_of
+from apps.alerts.telling.planning import silenced_alerts
+from apps.core.clock import now
+from apps.core.errors import NotFound
+from apps.definitions.models import AlertChannel, AlertRule
+from apps.definitions.selectors import alert_channels, only
+
+T = TypeVar("T", Alert, Silence)
+_MISSING = "There is no such object, or you may not see it."
+
+
+def alerts(actor: Actor) -> QuerySet[Alert]:
+    """Alerts with their findings, newest first; operators also see those of customers."""
+    findings = Prefetch("findings", Finding.objects.order_by("ended_at", "id"))
+    return actor.visible(Alert.objects.select_related("account")).prefetch_related(findings).order_by("-id")
+
+
+def own_alerts(actor: Actor) -> QuerySet[Alert]:
+    """The alerts of the actor's own account: what its people have to do something about."""
+    return alerts(actor).filter(account=actor.account)
+
+
+def alert(actor: Actor, pk: int) -> Alert:
+    """One alert. Raises NotFound."""
+    return _one(alerts(actor), pk)
+
+
+def silenced(rows: Iterable[Alert]) -> frozenset[int]:
+    """Which of these alerts (primary keys) a silence covers now."""
+    found = [row for row in rows if row.resolved_at is None]
+    return silenced_alerts(found, {row.pk: active_findings(row) for row in found}, now())
+
+
+def active_findings(row: Alert) -> list[Finding]:
+    """What is still wrong; of an alert that is over, what was."""
+    found = list(row.findings.all())
+    return [each for each in found if each.ended_at is None] or found
+
+
+def silences(actor: Actor) -> QuerySet[Silence]:
+    """Silences that have not ended."""
+    rows = Silence.objects.select_related("account").filter(ends_at__gt=now())
+    return actor.visible(rows).order_by("ends_at", "id")
+
+
+def silence(actor: Actor, pk: int) -> Silence:
+    """One silence that has not ended. Raises NotFound."""
+    return _one(silences(actor), pk)
+
+
+def rules(actor: Actor) -> list[Rule]:
+    """Every rule of the actor's account, those that are built in first."""
+    return rules_of(actor.account, AlertRule.objects.filter(account=actor.account).order_by("name"))
+
+
+def notifications(channel: AlertChannel) -> QuerySet[Notification]:
+    """What was sent to a channel that the actor may see, newest first."""
+    return Notification.objects.filter(channel=channel).order_by("-id")
+
+
+def channel(actor: Actor, pk: int) -> AlertChannel:
+    """One channel. Raises NotFound."""
+    return only(alert_channels(actor), pk)
+
+
+def states(channels: Iterable[AlertChannel]) -> Mapping[int, ChannelState]:
+    """How channels do, by primary key; one that was never sent anything is not there."""
+    rows = ChannelState.objects.filter(channel__in=[each.pk for each in channels])
+    return {row.channel_id: row for row in rows}
+
+
+def firing_count(actor: Actor) -> int:
+    """How many alerts of the actor's own account nobody has acknowledged."""
+    return Alert.objects.filter(account=actor.account, resolved_at=None, acknowledged_at=None).count()
+
+
+def _one(rows: QuerySet[T], pk: int) -> T:
+    row = rows.filter(pk=pk).first() if 0 < pk < 2**63 else None
+    if row is None:
+        raise NotFound(_MISSING)
+    return row

@@ -1,0 +1,1 @@
+"""DEFINE: what makes an alert, and whom it is told."""

@@ -1,0 +1,34 @@
+"""Rows: rules of accounts, and their channels."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.definitions.definition import Definition
+
+
+class AlertRule(Definition):
+    """What makes an alert; one with the name of a built-in rule takes its place in its account.
+
+    Null is what the watch has by default (shapes/operations/alert_watches.py).
+    """
+
+    watches = models.CharField(max_length=30)
+    only = models.JSONField(default=list)
+    threshold = models.FloatField(null=True)
+    for_s = models.PositiveIntegerField(null=True)
+    severity = models.CharField(max_length=8, null=True)
+    enabled = models.BooleanField(default=True)
+
+
+class AlertChannel(Definition):
+    """Whom alerts are told; `sealed_secret` is what lets us in there. `quiet` is a document, null for none."""
+
+    type = models.CharField(max_length=12)
+    to = models.JSONField(default=list)
+    url = models.CharField(max_length=2048, null=True)
+    sealed_secret = models.BinaryField(null=True)
+    severities = models.JSONField(default=list)
+    quiet = models.JSONField(null=True)
+    wait_minutes = models.PositiveIntegerField(default=0)
+    enabled = models.BooleanField(default=True)

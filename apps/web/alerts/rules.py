@@ -1,0 +1,104 @@
+"""The rules of an account: built-in ones to switch off or replace, and its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.alerts import selectors
+from apps.alerts.rules import FALLING, Rule
+from apps.core.errors import NotFound
+from apps.definitions.models import AlertRule
+from apps.definitions.reading.describing import describe
+from apps.definitions.selectors import alert_rules, only
+from apps.definitions.services import delete_object, save_object
+from apps.definitions.shapes.operations.alert_watches import BUILT_IN, WATCHES
+from apps.web.alerts.forms import RuleForm
+from apps.web.alerts.now import SEVERITY_MARKS
+from apps.web.kit.object_forms import Way, edit_object
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import deleted_by_name
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Every rule of the actor's account; operators also see the rows of others."""
+    own = [_shown(rule) for rule in selectors.rules(request.actor)]
+    others = alert_rules(request.actor).exclude(account=request.actor.account)
+    context: dict[str, Any] = {"rows": own, "others": list(others[:200]) if request.actor.is_operator else []}
+    return show(request, "pages/alerts/rules.html", context)
+
+
+def _shown(rule: Rule) -> dict[str, Any]:
+    watch = WATCHES[rule.watches]
+    return {
+        "rule": rule,
+        "watch": watch,
+        "mark": SEVERITY_MARKS[rule.severity],
+        "built_in": rule.name in BUILT_IN,
+        "threshold": _threshold(rule),
+    }
+
+
+def _threshold(rule: Rule) -> str:
+    bounds = WATCHES[rule.watches].threshold
+    if bounds is None or rule.threshold is None:
+        return ""
+    word = "below" if rule.watches in FALLING else "from"
+    unit = bounds.unit if bounds.unit == "%" else f" {bounds.unit}"
+    return f"{word} {rule.threshold:g}{unit}"
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """A rule of one's own; `?name=` is that of a built-in rule whose place it takes."""
+    request.actor.may_write("alert-rules")
+    built_in = request.GET.get("name", "")
+    form = RuleForm(request.POST or None, stored=None, actor=request.actor, built_in=built_in)
+    return edit_object(request, form, Way.of("web:alert-rules", "Alert rules"))
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """Change a rule."""
+    request.actor.may_write("alert-rules")
+    stored = only(alert_rules(request.actor), pk)
+    form = RuleForm(request.POST or None, stored=stored, actor=request.actor)
+    return edit_object(request, form, Way.of("web:alert-rules", "Alert rules"))
+
+
+@require_POST
+@page
+def switch(request: PageRequest, name: str) -> HttpResponse:
+    """Switch a rule of the own account off, or on again; a built-in one that is as it always was needs no row."""
+    actor = request.actor
+    actor.may_write("alert-rules")
+    rule = next((each for each in selectors.rules(actor) if each.name == name), None)
+    if rule is None:
+        raise NotFound("There is no such object, or you may not see it.")
+    before = describe(rule.row) if rule.row else {"watches": rule.watches}
+    spec = before | {"enabled": not rule.enabled}
+    if name in BUILT_IN and spec["enabled"] and _says_nothing(rule.row):
+        delete_object(actor=actor, kind="AlertRule", name=name)
+    else:
+        save_object(actor=actor, kind="AlertRule", name=name, spec=spec)
+    messages.success(request, f"Rule {name} is {'on' if spec['enabled'] else 'off'}.")
+    return redirect("web:alert-rules")
+
+
+def _says_nothing(row: AlertRule | None) -> bool:
+    return row is None or (not row.only and row.threshold is None and row.for_s is None and row.severity is None)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a rule once its name was typed; a built-in rule by its name is back."""
+    request.actor.may_write("alert-rules")
+    row = only(alert_rules(request.actor), pk)
+    deleted_by_name(request, "AlertRule", row, f"Rule {row.name} is deleted.")
+    return redirect("web:alert-rules")
