@@ -12,11 +12,25 @@ from django.conf import settings
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid, SpillwayError
-from apps.drivers.logs.contract import Facet, Histogram, LogStore, LogStoreError, Page, Query, Record, Rejected
+from apps.drivers.logs.contract import (
+    Bin,
+    Facet,
+    Histogram,
+    LogStore,
+    LogStoreError,
+    Page,
+    Query,
+    Record,
+    Rejected,
+)
 from apps.drivers.logs.registry import open_logs
 from apps.logs.filters import FilterError, parse
 from apps.members.reading import account_named
 
+__all__ = [
+    "Bin", "Facet", "Histogram", "NotAnswered", "Page", "Question", "Record",
+    "facets", "histogram", "one", "question", "search", "until_now",
+]  # fmt: skip
 LONGEST_WINDOW = timedelta(days=31)
 MOST_LINES = 1000
 

@@ -45,6 +45,7 @@ from apps.web.policies import lists as network_lists
 from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
 from apps.web.pools import views as pools
+from apps.web.requests import views as requests
 from apps.web.routes import editing as route_editing
 from apps.web.routes import hostnames, tracing, weights
 from apps.web.routes import views as routes
@@ -243,6 +244,9 @@ urlpatterns = [
     path("webhooks/<int:pk>/test", webhooks.send_test, name="webhook-test"),
     path("webhooks/<int:pk>/delete", webhooks.delete, name="webhook-delete"),
     path("webhooks/<int:pk>/deliveries/<int:delivery>/redeliver", webhooks.redeliver, name="webhook-redeliver"),
+    path("requests", requests.index, name="requests"),
+    re_path(r"^requests/export\.(?P<kind>csv|jsonl)$", requests.export, name="requests-export"),
+    path("requests/<slug:record_id>", requests.detail, name="request"),
     path("audit", audit.index, name="audit"),
     path("audit/<int:pk>", audit.detail, name="audit-entry"),
     re_path(r"^audit/export\.(?P<kind>csv|jsonl)$", audit.export, name="audit-export"),

@@ -26,7 +26,7 @@ REFUSED_BY_CSP = re.compile(
 )
 INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)", re.IGNORECASE)
 UNESCAPED = re.compile(r"\|\s*(?:safe|safeseq)\b|autoescape\s+off")
-OWN_SCRIPTS_BYTES = 15_000
+OWN_SCRIPTS_BYTES = 18_000
 FIRST_PAGE_BYTES = 150_000
 
 
@@ -84,7 +84,7 @@ def test_every_component_says_its_parameters() -> None:
     assert [name(path) for path in components if "{% comment %}" not in path.read_text()] == []
 
 
-def test_own_scripts_stay_below_15_kilobytes() -> None:
+def test_own_scripts_stay_below_18_kilobytes() -> None:
     assert sum(path.stat().st_size for path in SCRIPTS) < OWN_SCRIPTS_BYTES
 
 

@@ -79,6 +79,7 @@ PAGES = {
     "zone-difference": ("/zones/{}/difference", "zones"),
     "record-new": ("/zones/{}/records/new", "zones"),
     "record-edit": ("/records/{}/edit", "records"),
+    "requests": ("/requests?q=status%3E%3D500", ""),
     "audit": ("/audit", ""),
     "capacity-tests": ("/capacity-tests", ""),
     "capacity-test": ("/capacity-tests/{}", "capacity-tests"),

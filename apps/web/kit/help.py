@@ -39,6 +39,7 @@ PAGES = {
     "quarantine": "use/rollouts#quarantine",
     "record": "use/dns",
     "region": "use/overflow",
+    "request": "use/requests",
     "roll": "use/rollouts",
     "route": "use/traffic#routes",
     "schedule": "use/schedules",

@@ -5,6 +5,7 @@ import "./times.js";
 import "./clicks.js";
 import "./keys.js";
 
+if (document.querySelector("[data-brush]")) import("./brush.js");
 const charts = () => document.querySelector("[data-chart]") && import("./chart.js").then((chart) => chart.draw());
 charts();
 addEventListener("htmx:after:swap", charts);

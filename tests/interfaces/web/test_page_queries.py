@@ -27,6 +27,13 @@ LEDGER: dict[str, int] = json.loads((Path(__file__).parent / "query_ledger.json"
 PARTS = 4  # so that several workers share the pages
 
 
+OF_EVERYBODY = {
+    "your account": "/account/security",
+    "your sessions": "/account/sessions",
+    "search": "/search?q=more",
+}
+
+
 def paths() -> dict[str, str]:
     """Every page that the tutorial's environment has, by the ledger's names."""
     route = Route.objects.get(name="checkout").pk
@@ -76,6 +83,7 @@ def paths() -> dict[str, str]:
         "sizing": "/sizing",
         "webhooks": "/webhooks",
         "webhook, new": "/webhooks/new",
+        "requests": "/requests",
         "audit": "/audit",
         "audit entry": f"/audit/{Entry.objects.earliest('id').pk}",
         "people": "/people",
@@ -84,9 +92,7 @@ def paths() -> dict[str, str]:
         "customers": "/accounts",
         "customer": "/accounts/acme",
         "certificates": "/certificates",
-        "your account": "/account/security",
-        "your sessions": "/account/sessions",
-        "search": "/search?q=more",
+        **OF_EVERYBODY,
     }
 
 

@@ -1,0 +1,1 @@
+"""Request lines: search, one request, and files to take away."""

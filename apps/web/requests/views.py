@@ -1,0 +1,198 @@
+"""Search among request lines, one request with its reasons and times, and the lines as a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from apps.accounts.selectors import accounts
+from apps.core.errors import Invalid, NotFound
+from apps.logs import searching
+from apps.logs.searching import NotAnswered, Question, Record
+from apps.logs.words import column_of, ending_of, phases
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.requests.asked import LENGTHS, Asked
+from apps.web.requests.histogram import drawing
+from apps.web.requests.reasons import steps_of
+
+PER_PAGE = 50
+BINS = 72
+FACETS = {
+    "status": "Status",
+    "why": "Why",
+    "route": "Route",
+    "pool": "Pool",
+    "server": "Server",
+    "region": "Region",
+    "client": "Client",
+}
+VALUES_OF_A_FACET = 6
+# What people look for first.
+PREPARED = (
+    ("Server errors", "status>=500"),
+    ("Slow, over 1 s", "total>1s"),
+    ("Overflow", "why:overflow"),
+    ("Limit reached", "why:over_limit,held"),
+    ("No server up", "why:no_server"),
+    ("Client limits", "why:limited"),
+)
+# A file is for people to look into; archives come from the API.
+MOST_EXPORTED = 100_000
+COLUMNS = (
+    *("time", "id", "status", "method", "host", "path", "route", "pool", "server", "region", "why", "decided_by"),
+    *("total_ms", "queue_ms", "connect_ms", "response_ms", "bytes_in", "bytes_out", "client", "node", "termination"),
+)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Histogram, facets and lines of a window, newest first; `?partial=found` for following along."""
+    asked = Asked.read(request.GET)
+    context = _frame(request, asked)
+    try:
+        question = asked.question(request.actor)
+    except Invalid as error:
+        return show(request, "pages/requests/list.html", context | {"field_errors": error.field_errors}, status=422)
+    try:
+        context |= _found(question, asked)
+    except NotAnswered as error:
+        context["not_answered"] = error.detail
+    except Invalid as error:
+        return show(request, "pages/requests/list.html", context | {"field_errors": error.field_errors}, status=422)
+    return show(request, "pages/requests/list.html", context)
+
+
+def _frame(request: PageRequest, asked: Asked) -> dict[str, Any]:
+    """What stands around the lines, whether there are any or not."""
+    prepared = [(title, asked.address(q=words), asked.text == words) for title, words in PREPARED]
+    return {
+        "asked": asked,
+        "lengths": [(word, title) for word, (title, _) in LENGTHS.items()],
+        "prepared": prepared,
+        "accounts": accounts(request.actor) if request.actor.is_operator else (),
+        "files": [(kind, reverse("web:requests-export", args=[kind]) + asked.address()) for kind in ("csv", "jsonl")],
+        "follows": asked.address(partial="found") if asked.last and not asked.before else "",
+    }
+
+
+def _found(question: Question, asked: Asked) -> dict[str, Any]:
+    drawn = drawing(searching.histogram(question, bins=BINS), asked)
+    lines = searching.search(question, limit=PER_PAGE, cursor=asked.before)
+    return {
+        "drawing": drawn,
+        "facets": list(_facets(question, asked)) if drawn.total else [],
+        "rows": [(record, column_of(record.why), _address_of(record.id, asked)) for record in lines.records],
+        "older": asked.address(before=lines.cursor) if lines.cursor else "",
+    }
+
+
+def _facets(question: Question, asked: Asked) -> Iterator[tuple[str, list[tuple[str, int, int, str, bool]]]]:
+    """Title and values: what is shown, how many, its share of the largest (per cent), the address, whether chosen."""
+    for facet in searching.facets(question, tuple(FACETS), limit=VALUES_OF_A_FACET):
+        largest = max((count for _, count in facet.values), default=0)
+        values = []
+        for value, count in facet.values:
+            shown = (column_of(value) if facet.field == "why" else value) or "none"
+            values.append((shown, count, 100 * count // largest, *asked.with_word(facet.field, value)))
+        if values and any(value for value, _ in facet.values):
+            yield FACETS[facet.field], values
+
+
+def _address_of(record_id: str, asked: Asked) -> str:
+    owner = f"?{urlencode({'account': asked.account})}" if asked.account else ""
+    return reverse("web:request", args=[record_id]) + owner
+
+
+@page
+def detail(request: PageRequest, record_id: str) -> HttpResponse:
+    """One request: which route won, what decided, which server answered, and where the time went."""
+    asked = Asked.read(request.GET)
+    try:
+        record = searching.one(request.actor, account=asked.account or None, record_id=record_id)
+    except NotAnswered as error:
+        return show(request, "pages/requests/detail.html", {"not_answered": error.detail, "asked": asked}, status=503)
+    except Invalid as error:
+        raise NotFound(error.detail) from error
+    if record is None:
+        raise NotFound("There is no such request, its line was deleted, or you may not see it.")
+    stretches = phases(record)
+    whole = max(1, record.total_ms or 0)
+    context = {
+        "asked": asked,
+        "record": record,
+        "steps": steps_of(record, request.actor),
+        "ending": ending_of(record.termination),
+        "phases": [(each, 100 * each.begun_ms / whole, 100 * (each.took_ms or 0) / whole) for each in stretches],
+        "around": _around(record, asked),
+    }
+    return show(request, "pages/requests/detail.html", context)
+
+
+def _around(record: Record, asked: Asked) -> list[tuple[str, str]]:
+    """Questions that somebody who looks at this request asks next."""
+    fields = (
+        ("Same route", "route", record.route),
+        ("Same server", "server", record.server),
+        ("Same client", "client", record.client),
+    )
+    list_url = reverse("web:requests")
+    empty = Asked("", asked.account, asked.last, asked.start, asked.end, "")
+    return [(title, list_url + empty.with_word(field, value)[0]) for title, field, value in fields if value]
+
+
+@page
+def export(request: PageRequest, kind: str) -> HttpResponse:
+    """The lines that the filter leaves as `csv` or `jsonl`, newest first, streamed."""
+    try:
+        question = Asked.read(request.GET).question(request.actor)
+    except Invalid as error:
+        text = "\n".join(field_error.detail for field_error in error.field_errors)
+        return HttpResponse(f"{text}\n", status=422, content_type="text/plain; charset=utf-8")
+    write, content_type = (_csv, "text/csv") if kind == "csv" else (_json, "application/jsonl")
+    response = StreamingHttpResponse(write(_all(question)), content_type=f"{content_type}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="spillway-requests.{kind}"'
+    response["X-Accel-Buffering"] = "no"
+    return response  # type: ignore[return-value] # pages answer both, Django's types say HttpResponseBase
+
+
+def _all(question: Question) -> Iterator[Record]:
+    cursor, found = "", 0
+    while found < MOST_EXPORTED:
+        lines = searching.search(question, limit=searching.MOST_LINES, cursor=cursor)
+        yield from lines.records
+        found, cursor = found + len(lines.records), lines.cursor
+        if not cursor:
+            return
+
+
+def _csv(records: Iterable[Record]) -> Iterator[str]:
+    line = io.StringIO()
+    writer = csv.writer(line)
+    writer.writerow(COLUMNS)
+    for record in records:
+        writer.writerow([_cell(getattr(record, name)) for name in COLUMNS])
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+    yield line.getvalue()
+
+
+def _cell(value: object) -> object:
+    """A value as a spreadsheet may open it: no text of a client is a formula."""
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def _json(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        said = {name: getattr(record, name) for name in COLUMNS} | {"headers": dict(record.headers)}
+        yield json.dumps(said | {"time": record.time.isoformat()}, ensure_ascii=False) + "\n"

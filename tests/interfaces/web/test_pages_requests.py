@@ -1,0 +1,164 @@
+"""The pages of requests: what is found, whose it is, why it ended so, and what is typed wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.core.clock import now
+from apps.drivers.logs.contract import LogStore, Record, Unavailable
+from apps.drivers.logs.registry import open_logs
+from apps.logs import searching
+from tests.interfaces.people import client_of
+
+
+@pytest.fixture
+def store(settings: Settings) -> LogStore:
+    return open_logs(settings.LOGS_URL)
+
+
+def line(account: int, number: int, **values: object) -> Record:
+    """A request of a moment ago; the higher the number, the older."""
+    at = now().astimezone(UTC) - timedelta(seconds=10 + number)
+    usual = Record(
+        time=at, id=f"{int(at.timestamp() * 1000):012x}7{number:019x}", node="eu-1", fleet="eu", account=account,
+        load_balancer="main", listener="http", route="shop", pool="shop", server="vm-1", region="eu", home_region="eu",
+        status=200, termination="--", queue_ms=0, connect_ms=1, response_ms=20, total_ms=25, request_ms=0,
+        bytes_in=80, bytes_out=900, client="192.0.2.7", method="GET", host="shop.example", path="/cart",
+    )  # fmt: skip
+    return replace(usual, **values)  # type: ignore[arg-type] # field names are the caller's
+
+
+@pytest.fixture
+def acme_lines(store: LogStore, acme: Actor, globex: Actor) -> list[Record]:
+    """Two that went well, one that no server took, and one of somebody else."""
+    lost = {"status": 503, "server": "", "region": "", "why": "no_server", "path": "/lost", "termination": "SC"}
+    lines = [line(acme.account.pk, 1), line(acme.account.pk, 2), line(acme.account.pk, 3, response_ms=None, **lost)]
+    store.store("one", [*lines, line(globex.account.pk, 4, path="/secret-of-globex")])
+    return lines
+
+
+def shown(client: Client, address: str, status: int = 200) -> str:
+    answer = client.get(address)
+    assert answer.status_code == status, answer.content
+    return answer.content.decode()
+
+
+def test_lines_of_the_last_hour_are_shown_with_counts_and_facets(acme_lines: list[Record], acme: Actor) -> None:
+    text = shown(client_of(acme), "/requests")
+    assert "3 requests" in text
+    assert "1 with 5xx" in text
+    assert "no server up" in text
+    assert "/lost" in text
+    assert "secret-of-globex" not in text
+
+
+def test_a_filter_narrows_and_a_facet_adds_its_word_and_takes_it_away(acme_lines: list[Record], acme: Actor) -> None:
+    client = client_of(acme)
+    text = shown(client, "/requests?q=status%3E%3D500")
+    assert "1 request<" in text
+    assert "/cart" not in text
+    assert "q=status%3E%3D500+why%3Ano_server" in text
+    assert 'href="?q=status%3E%3D500"' in shown(client, "/requests?q=status%3E%3D500+why%3Ano_server")
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("q=stauts:500", "did you mean status?"),
+        ("last=3y", "Choose one of 15m"),
+        ("from=yesterday&to=2026-01-01", "Give the beginning as a date and time"),
+        ("from=2026-01-02&to=2026-01-01", "The end must be later than the start."),
+        ("from=2025-01-02&to=2026-01-01", "Choose at most 31 days."),
+        ("account=globex", "Leave the account out"),
+        ("before=nonsense", "cursor"),
+    ],
+)
+def test_what_is_typed_wrong_is_said_and_nothing_is_looked_for(
+    acme_lines: list[Record], acme: Actor, query: str, sentence: str
+) -> None:
+    assert sentence in shown(client_of(acme), f"/requests?{query}", 422)
+
+
+def test_an_operator_looks_at_the_lines_of_an_account(acme_lines: list[Record], tutorial_env: Actor) -> None:
+    assert "No requests in this window" in shown(client_of(tutorial_env), "/requests")
+    text = shown(client_of(tutorial_env), "/requests?account=globex")
+    assert "/secret-of-globex" in text
+    assert "/cart" not in text
+
+
+def test_older_lines_follow_on_the_next_page(store: LogStore, acme: Actor) -> None:
+    store.store("many", [line(acme.account.pk, number, path=f"/{number}-th") for number in range(60)])
+    client = client_of(acme)
+    first = client.get("/requests")
+    older = first.context["older"]
+    assert "/59-th" not in first.content.decode()
+    text = shown(client, f"/requests{older}")
+    assert "/59-th" in text
+    assert "/1-th" not in text
+
+
+def test_a_bar_leads_to_its_stretch(acme_lines: list[Record], acme: Actor) -> None:
+    client = client_of(acme)
+    bars = [bar for bar in client.get("/requests").context["drawing"].bars if bar.total]
+    found = sum(client.get(f"/requests{bar.address}").context["drawing"].total for bar in bars)
+    assert found == 3
+
+
+def test_a_request_says_why_and_where_its_time_went(acme_lines: list[Record], acme: Actor) -> None:
+    text = shown(client_of(acme), f"/requests/{acme_lines[2].id}")
+    assert "No server of the pool was up." in text
+    assert "The server closed or refused the connection while the load balancer connected to the server." in text
+    assert "not reached" in text
+    served = shown(client_of(acme), f"/requests/{acme_lines[0].id}")
+    assert "vm-1 answered in eu." in served
+    assert "20 ms" in served
+
+
+def test_a_request_of_somebody_else_is_not_there(acme_lines: list[Record], acme: Actor, globex: Actor) -> None:
+    assert client_of(globex).get(f"/requests/{acme_lines[0].id}").status_code == 404
+    assert client_of(acme).get(f"/requests/{acme_lines[0].id}").status_code == 200
+
+
+def taken(client: Client, address: str) -> list[str]:
+    """Lines of a file that is streamed."""
+    answer: Any = client.get(address)
+    return b"".join(answer.streaming_content).decode().splitlines()
+
+
+def test_the_lines_can_be_taken_away_and_no_text_of_a_client_is_a_formula(store: LogStore, acme: Actor) -> None:
+    store.store("one", [line(acme.account.pk, 1, path="/a"), line(acme.account.pk, 2, method="=cmd")])
+    client = client_of(acme)
+    rows = list(csv.DictReader(taken(client, "/requests/export.csv")))
+    assert [row["path"] for row in rows] == ["/a", "/cart"]
+    assert rows[1]["method"] == "'=cmd"
+    lines = taken(client, "/requests/export.jsonl?q=path:/a")
+    assert [json.loads(each)["path"] for each in lines] == ["/a"]
+    assert datetime.fromisoformat(json.loads(lines[0])["time"]).tzinfo is not None
+    assert client.get("/requests/export.csv?q=nothing:1").status_code == 422
+
+
+def test_a_store_that_does_not_answer_is_said(acme: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_url: str) -> LogStore:
+        raise Unavailable("The folder of request lines cannot be read.")
+
+    monkeypatch.setattr(searching, "open_logs", away)
+    assert "The folder of request lines cannot be read." in shown(client_of(acme), "/requests")
+    assert "The folder of request lines cannot be read." in shown(client_of(acme), "/requests/0192f3a1", 503)
+
+
+def test_what_a_client_sent_is_shown_as_text(store: LogStore, acme: Actor) -> None:
+    evil = line(acme.account.pk, 1, path="/<script>alert(1)</script>", server='"><img src=x>')
+    store.store("one", [evil])
+    client = client_of(acme)
+    for address in ("/requests", f"/requests/{evil.id}"):
+        assert "<script>alert" not in shown(client, address)
+        assert "<img src=x" not in shown(client, address)
