@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
@@ -9,10 +10,12 @@ from typing import get_args
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.core.errors import Forbidden
-from apps.drivers.logs.contract import ExportFormat, SqlAnswer, Usage
+from apps.drivers.logs import contract
+from apps.drivers.logs.contract import ExportFormat, Facet, SqlAnswer, Usage
 from apps.logs.models import LogSettings, NodeLog
 from apps.logs.searching import Question, answering, question
 
+COUNTED, STATUS_CLASSES = contract.FACET_FIELDS, contract.STATUS_CLASSES
 EXPORTS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
 
@@ -22,6 +25,12 @@ def sql(actor: Actor, *, account: object, text: str, start: datetime, end: datet
     asked = question(actor, account=account, text="", start=start, end=end)
     with answering("/sql") as store:
         return store.sql(asked.account, text, start=asked.query.start, end=asked.query.end)
+
+
+def facets(asked: Question, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
+    """The most frequent values of each field. Raises NotAnswered, and Invalid for a field that is not counted."""
+    with answering("/fields") as store:
+        return store.facets(asked.account, asked.query, fields, limit=limit)
 
 
 def export(actor: Actor, asked: Question, target: Path, kind: ExportFormat) -> int:

@@ -28,6 +28,7 @@ MANAGE = codes(404, "403 403 200", "403 200 200")
 REMOVE = codes(404, "403 403 204", "403 204 204")
 INVITE = codes("403 403 201", "403 403 201", "403 403 201")
 OPERATE = codes(403, 403, "403 200 200")
+NO_SQL = codes("403 422 422", "403 422 422", "403 422 422")
 
 ANY, WHY = {"If-Match": "*"}, {"X-Change-Reason": "x"}
 ROUTE = {
@@ -134,6 +135,18 @@ API: tuple[Row, ...] = (
     Row("api:regions-undrain", "POST", OPERATE, {"name": "us-central1"}),
     Row("api:regions-latency", "PUT", OPERATE, {"name": "us-central1", "to": "europe-west1"}, body={"ms": 90}),
     Row("api:overflow", "GET", LIST, holds="all"),
+    *(
+        Row(f"api:request-logs-{part}", "GET", LIST, holds="all")
+        for part in ("list", "histogram", "facets", "settings")
+    ),
+    Row("api:request-logs-detail", "GET", codes(404, 404, 404), {"record": "0123456789ab7abc8123456789abcdef"}),
+    # The store in memory, which answers here, has no SQL.
+    Row("api:request-logs-sql", "POST", NO_SQL, body={"sql": "SELECT 1"}, only_asks=True),
+    Row(
+        *("api:request-logs-settings", "PATCH", CHANGE),
+        body={"spec": {"retention_days": 30}},
+        headers={"If-Match": "*"},
+    ),
     Row("api:overflow-what-if", "POST", LIST, holds="all", body={}, only_asks=True),
     Row("api:servers-detail", "PATCH", WRITE_OWN, {"pk": "$server"}, "server", {"weight": 7}, headers=ANY),
     *(Row("/api/v1/", method, Open(404, 404), at="/api/v1/nothing") for method in METHODS),

@@ -19,6 +19,7 @@ from apps.api.v1.schedules import triggers
 from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
 from apps.api.v1.traffic import bans, flows, health, key_sets, limits, trace
+from apps.api.v1.traffic import request_logs as logs
 from apps.api.v1.views import NOUNS, DetailView, ListView
 from apps.definitions.services import PLATFORM
 
@@ -87,6 +88,12 @@ urlpatterns = [
     re_path(rf"^fleets/(?P<name>{NAME})/health$", health.OfFleet.as_view(), name="fleets-health"),
     re_path(rf"^nodes/(?P<name>{NAME})/health$", health.OfNode.as_view(), name="nodes-health"),
     path("consoles/health", health.OfConsoles.as_view(), name="consoles-health"),
+    path("request-logs", logs.LineList.as_view(), name="request-logs-list"),
+    path("request-logs/histogram", logs.Bins.as_view(), name="request-logs-histogram"),
+    path("request-logs/facets", logs.Facets.as_view(), name="request-logs-facets"),
+    path("request-logs/settings", logs.Settings.as_view(), name="request-logs-settings"),
+    path("request-logs:sql", logs.Sql.as_view(), name="request-logs-sql"),
+    re_path(r"^request-logs/(?P<record>[0-9a-f-]{1,64})$", logs.LineDetail.as_view(), name="request-logs-detail"),
     path("overflow", flows.Overall.as_view(), name="overflow"),
     path("overflow/what-if", flows.WhatIfAnswer.as_view(), name="overflow-what-if"),
     re_path(rf"^pools/{NAMED}/overflow$", flows.OfNamedPool.as_view(), name="pools-named-overflow"),

@@ -124,6 +124,7 @@ def url_of(name: str) -> str:
         "number": 1,
         "delivery": 1,
         "plan": "0" * 32,
+        "record": "0" * 32,
         "change": "0" * 16,
         "account": "acme",
         "name": "shop",

@@ -19,6 +19,12 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "cursor": ({"type": "string", "maxLength": 2500}, "`next_cursor` of the previous page."),
     "name": ({"type": "string", "maxLength": 253}, "Only the object with this name."),
     "account": ({"type": "string", "maxLength": 253}, "Only objects of this account."),
+    "filter": (
+        {"type": "string", "maxLength": 2000},
+        "Words such as `status>=500 route:shop -path:/healthz`.",
+    ),
+    "fields": ({"type": "string", "maxLength": 400}, "Fields to count, separated by commas."),
+    "bins": ({"type": "integer", "minimum": 1, "maximum": 400, "default": 60}, "About how many parts of the time."),
     "region": ({"type": "string", "maxLength": 253}, "Only objects in this region."),
     "fleet": ({"type": "string", "maxLength": 253}, "Only objects in this fleet."),
     "zone": ({"type": "string", "maxLength": 253}, "Only objects in the zone with this name."),
@@ -158,6 +164,7 @@ PATH: dict[str, tuple[Schema, str]] = {
     "delivery": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The delivery's ID."),
     "to": ({"type": "string", "pattern": NAME}, "The other region's name."),
     "plan": ({"type": "string", "pattern": "^[0-9a-f]{32}$"}, "The plan's ID."),
+    "record": ({"type": "string", "pattern": "^[0-9a-f-]{1,64}$"}, "The ID of the request, as in `X-Request-ID`."),
     "change": ({"type": "string", "pattern": "^[A-Za-z0-9-]{8,64}$"}, "The `X-Request-ID` of the write."),
 }
 

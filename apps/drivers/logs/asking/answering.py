@@ -94,7 +94,12 @@ class Answering:
         for name in fields:
             if name not in FACET_FIELDS:
                 raise Rejected(f"{name} cannot be counted; these can: {', '.join(FACET_FIELDS)}.")
-        return {"facets": [[name, self._facet(query, name, limit)] for name in fields]}
+        counts: dict[str, dict[str, int]] = {name: {} for name in fields}
+        counted = [name for name in counts if name in COUNTED_BY]
+        for group in (counted, [name for name in counts if name not in COUNTED_BY]):
+            if group:
+                self._add_counts(query, group, limit, counts)
+        return {"facets": [[name, sorted(counts[name].items(), key=_by_lines)[:limit]] for name in fields]}
 
     def one(self, record_id: str) -> dict[str, Any]:
         """The row of an id; its first twelve digits are the milliseconds when it was made."""
@@ -152,18 +157,21 @@ class Answering:
         )
         return [dict(zip(NAMES, row, strict=True)) for row in rows]
 
-    def _facet(self, query: Query, name: str, limit: int) -> list[tuple[str, int]]:
-        counts: dict[str, int] = {}
-        sources = self._sources(query, {name})
+    def _add_counts(self, query: Query, names: Sequence[str], limit: int, counts: dict[str, dict[str, int]]) -> None:
+        """Count all fields in one pass over each source."""
+        sources = self._sources(query, set(names))
+        listed, sets = ", ".join(names), ", ".join(f"({name})" for name in names)
+        texts = ", ".join(f"coalesce({name}::VARCHAR, '') AS {name}" for name in names)
+        which = " ".join(f"WHEN grouping({name}) = 0 THEN '{name}'" for name in names)
         for source, values in sources:
             sql = (
-                f"SELECT coalesce({name}::VARCHAR, '') AS value, sum(lines)::BIGINT AS lines FROM ({source}) "
-                f"GROUP BY value ORDER BY lines DESC, value"
+                f"SELECT CASE {which} END AS field, coalesce({listed}) AS value, sum(lines)::BIGINT AS found "
+                f"FROM (SELECT {texts}, lines FROM ({source})) GROUP BY GROUPING SETS ({sets})"
             )
-            # With two sources the most frequent of both may be anywhere in each; a field of minutes has few values.
-            for value, lines in self._rows(sql + (f" LIMIT {int(limit)}" if len(sources) == 1 else ""), values):
-                counts[value] = counts.get(value, 0) + lines
-        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+            if len(sources) == 1:  # of two, the most frequent of both may be anywhere in each
+                sql += f" QUALIFY row_number() OVER (PARTITION BY field ORDER BY found DESC, value) <= {int(limit)}"
+            for name, value, lines in self._rows(sql, values):
+                counts[name][value] = counts[name].get(value, 0) + lines
 
     def _sources(self, query: Query, names: set[str]) -> list[tuple[str, Values]]:
         """Where to count: minutes of whole closed hours where nothing else is asked for, lines elsewhere."""
@@ -193,3 +201,7 @@ class Answering:
 
 def _text_of(time: datetime) -> str:
     return moment(millis(time)).replace(tzinfo=None).isoformat()
+
+
+def _by_lines(pair: tuple[str, int]) -> tuple[int, str]:
+    return -pair[1], pair[0]

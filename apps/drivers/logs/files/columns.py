@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ TYPES: Mapping[str, str] = {
     else "VARCHAR"
     for name in NAMES
 }
+_CURSOR = re.compile(r"(?P<milliseconds>[0-9]{1,14})\.(?P<id>[!-~]{1,200})", re.ASCII)
 # The bounds of the columns: what is outside says nothing and becomes unknown.
 _LARGEST = {name: 2**31 - 1 if TYPES[name] == "INTEGER" else 2**62 for name in NUMBER_FIELDS}
 
@@ -41,11 +43,10 @@ def cursor_of(milliseconds: int, record_id: str) -> str:
 
 def position(cursor: str) -> tuple[datetime, str]:
     """The time and id of the last record before a cursor. Raises Rejected for what is none."""
-    milliseconds, _, record_id = cursor.partition(".")
-    try:
-        return moment(int(milliseconds)), record_id
-    except (ValueError, OverflowError, OSError) as error:
-        raise Rejected("The cursor is not one that this search gave.") from error
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
+        raise Rejected("The cursor is not one that this search gave.")
+    return moment(int(match["milliseconds"])), match["id"]
 
 
 def row_of(record: Record) -> dict[str, object]:

@@ -42,6 +42,7 @@ from apps.api.v1.schemas.operations.building import (
     written,
 )
 from apps.api.v1.schemas.operations.clouds import OPERATIONS as OF_CLOUDS
+from apps.api.v1.schemas.operations.logs import OPERATIONS as OF_LOGS
 from apps.api.v1.schemas.operations.schedules import OPERATIONS as OF_SCHEDULES
 
 ROUTE = noun(traffic.Route, traffic.RouteEnvelope, "a route", "routes")
@@ -128,6 +129,7 @@ OPERATIONS: Table = {
     **read("backends", pools.Backend, "a backend", "backends", "account", "pool", "region"),
     **read("servers", pools.Server, "a server", "servers", *BY_NAME, "pool", "region"),
     **written("load-balancers", BALANCER, "name"),
+    **OF_LOGS,
     **OF_SCHEDULES,
     **read("listeners", traffic.Listener, "a listener", "listeners", "name", "load_balancer", version=False),
     **read("revisions", progress.Revision, "a revision", "revisions", version=False),

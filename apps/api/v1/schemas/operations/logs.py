@@ -1,0 +1,55 @@
+"""What each URL of the request log does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from apps.api.v1.schemas import request_lines as logs
+from apps.api.v1.schemas.operations.building import (
+    READ_REFUSALS,
+    Operation,
+    Table,
+    at_once,
+    change,
+    detail,
+    listing,
+)
+
+WHICH = ("filter", "since", "until", "account")
+REFUSES = (*READ_REFUSALS, 503)
+OPERATIONS: Table = {
+    ("request-logs-list", "GET"): replace(listing(logs.RequestLine, "request lines", *WHICH), refuses=REFUSES),
+    ("request-logs-detail", "GET"): replace(
+        detail(logs.RequestLine, "a request line by its ID", "account", version=False), refuses=(*REFUSES, 404)
+    ),
+    ("request-logs-histogram", "GET"): replace(
+        detail(logs.LineHistogram, "the number of request lines over time", *WHICH, "bins", version=False),
+        refuses=REFUSES,
+    ),
+    ("request-logs-facets", "GET"): replace(
+        detail(logs.LineFacets, "the most frequent values of request lines", *WHICH, "fields", "limit", version=False),
+        refuses=REFUSES,
+    ),
+    ("request-logs-sql", "POST"): Operation(
+        summary="Ask request lines in SQL",
+        shown={200: logs.LogAnswer},
+        sent=logs.LogQuestion,
+        refuses=(400, *REFUSES, 413, 415),
+    ),
+    ("request-logs-settings", "GET"): replace(
+        detail(logs.LogSettings, "what an account wants of its request log", "account", version=False),
+        refuses=REFUSES,
+        tells=("ETag",),
+    ),
+    ("request-logs-settings", "PATCH"): at_once(
+        replace(
+            change(
+                "Change what an account wants of its request log",
+                {200: logs.LogSettings},
+                logs.LogSettingsPatch,
+                "account",
+            ),
+            tells=("ETag", "Idempotency-Replayed"),
+        )
+    ),
+}

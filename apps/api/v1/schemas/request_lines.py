@@ -1,0 +1,124 @@
+"""Request lines, what is counted of them, and what an account wants of its request log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+from apps.logs.selectors import COUNTED, STATUS_CLASSES
+
+
+def _ms() -> serializers.Field[Any, Any, Any, Any]:
+    return words.whole(0, 2**31, allow_null=True)
+
+
+class RequestLine(words.Shown):
+    """One request, or one connection of a listener that knows no requests; empty is what it does not have."""
+
+    id = words.text(64)
+    time = words.instant()
+    kind = words.word(["request", "connection"])
+    parent_id = words.text(200, help_text="The id that the client sent.")
+    account = words.name()
+    node = words.text(63)
+    fleet = words.text(63)
+    load_balancer = words.text(200)
+    listener = words.text(200)
+    route = words.text(400)
+    pool = words.text(200)
+    server = words.text(200)
+    region = words.text(200, help_text="Where it was served.")
+    home_region = words.text(200, help_text="Where the client came in.")
+    why = words.text(40, help_text="Why it was not served as usual.")
+    decided_by = words.text(200, help_text="The policy, list or limit that decided so.")
+    status = words.whole(0, 999, allow_null=True)
+    termination = words.text(8, help_text="HAProxy's termination state.")
+    queue_ms, connect_ms, response_ms, total_ms, request_ms = _ms(), _ms(), _ms(), _ms(), _ms()
+    bytes_in = words.count()
+    bytes_out = words.count()
+    tls = words.text(16)
+    cipher = words.text(80)
+    client = words.text(64)
+    method = words.text(40)
+    host = words.text(300)
+    path = words.text(8192)
+    query = words.text(8192)
+    headers = serializers.DictField(child=words.text(8192))
+    test_run = words.text(80)
+
+
+class LineCounts(words.Shown):
+    """Lines from `start` until one step later, by status class."""
+
+    start = words.instant()
+    counts = serializers.DictField(child=words.count(), help_text=f"{', '.join(STATUS_CLASSES)}.")
+
+
+class LineHistogram(words.Shown):
+    """Lines over time."""
+
+    step_s = words.whole(1, 86400)
+    bins = LineCounts(many=True)
+
+
+class FacetValue(words.Shown):
+    """A value of a field and how many lines have it."""
+
+    value = words.text(8192)
+    lines = words.count()
+
+
+class LineFacet(words.Shown):
+    """The most frequent values of a field."""
+
+    field = words.word(COUNTED)
+    values = FacetValue(many=True)
+
+
+class LineFacets(words.Shown):
+    """Facets in the order in which they were asked for."""
+
+    facets = LineFacet(many=True)
+
+
+class LogQuestion(words.Sent):
+    """One SELECT over the table `requests`, which holds the account's lines from `since` until before `until`."""
+
+    sql = serializers.CharField(max_length=20_000)
+    since = words.instant(required=False)
+    until = words.instant(required=False)
+    account = words.name(required=False)
+
+
+class LogAnswer(words.Shown):
+    """Rows of plain values; `truncated` when there were more."""
+
+    columns = serializers.ListField(child=serializers.CharField())
+    rows = serializers.ListField(child=serializers.ListField(child=words.Anything()))
+    truncated = serializers.BooleanField()
+
+
+class LogSettingsSpec(serializers.Serializer[Any]):
+    """How long lines are kept, and whether of clients only the network is."""
+
+    retention_days = words.whole(1, 400, required=False)
+    mask_addresses = serializers.BooleanField(required=False)
+
+
+class LogSettings(words.Shown):
+    """What an account wants of its request log, and what it has stored."""
+
+    account = words.name()
+    version = words.whole(1, 2**31)
+    spec = LogSettingsSpec()
+    lines = words.count()
+    bytes = words.count()
+    oldest = words.instant(allow_null=True)
+
+
+class LogSettingsPatch(words.Sent):
+    """What changes of the settings."""
+
+    spec = LogSettingsSpec()

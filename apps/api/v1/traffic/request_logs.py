@@ -1,0 +1,181 @@
+"""Request lines: searched, counted, one by its id, asked in SQL; and what an account wants of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.models import Account
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import page_response
+from apps.api.v1.writes import no_dry_run
+from apps.core.errors import FieldError, Invalid, NotFound
+from apps.logs import searching, selectors, services
+from apps.logs.models import LogSettings
+from apps.members.reading import account_named
+
+USUAL = timedelta(hours=1)
+MOST_BINS, MOST_VALUES = 400, 100
+FACETS = "status,route,pool,server,region,why"
+QUESTION = ("account", "sql", "since", "until")
+POINTERS = {"/from": "/since", "/to": "/until"}
+Shape = dict[str, Any]
+
+
+def shape(record: Any, owner: Account) -> Shape:
+    """A line; milliseconds are null where the request never got that far."""
+    return {**asdict(record), "account": owner.name, "headers": dict(record.headers)}
+
+
+def settings_shape(row: LogSettings) -> Shape:
+    """What an account wants, and what it has."""
+    used = selectors.usage(row.account)
+    return {
+        "account": row.account.name,
+        "version": row.version,
+        "spec": services.document(row),
+        "lines": used.lines,
+        "bytes": used.bytes,
+        "oldest": used.oldest,
+    }
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Errors of the window name the parameters as they are called here."""
+    try:
+        yield
+    except Invalid as error:
+        renamed = (replace(each, pointer=POINTERS.get(each.pointer, each.pointer)) for each in error.field_errors)
+        raise Invalid(renamed) from error
+
+
+def _instant(given: object, name: str, usual: datetime) -> datetime:
+    if given is None:
+        return usual
+    try:
+        found = parse_datetime(given) if isinstance(given, str) else None
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        detail = f"Write {name} as 2026-11-23T08:00:00Z, with its offset."
+        raise Invalid([FieldError(f"/{name}", "not_instant", detail)])
+    return found
+
+
+def _window(given: Any) -> tuple[datetime, datetime]:
+    end = _instant(given.get("until"), "until", searching.until_now(USUAL)[1])
+    return _instant(given.get("since"), "since", end - USUAL), end
+
+
+def _asked(request: Request) -> tuple[searching.Question, Account]:
+    """The question that the query of the URL asks: `account`, `filter`, `since`, `until`."""
+    actor, given = requests.actor_of(request), request.query_params
+    start, end = _window(given)
+    owner = account_named(actor, given.get("account"))
+    text = given.get("filter", "")
+    with _named():
+        return searching.question(actor, account=given.get("account"), text=text, start=start, end=end), owner
+
+
+class LineList(APIView):
+    """GET request lines, newest first."""
+
+    def get(self, request: Request) -> Response:
+        """`filter`, `since`, `until`, `account`, `limit`, `cursor`; the last hour unless a time is given."""
+        asked, owner = _asked(request)
+        limit = requests.number(request, "limit", 100, 1, requests.MAX_LIMIT)
+        found = searching.search(asked, limit=limit, cursor=request.query_params.get("cursor", ""))
+        return page_response(request, [shape(each, owner) for each in found.records], found.cursor or None)
+
+
+class LineDetail(APIView):
+    """GET one request by its id."""
+
+    def get(self, request: Request, record: str) -> Response:
+        """`account`, for operators."""
+        actor, name = requests.actor_of(request), request.query_params.get("account")
+        owner = account_named(actor, name)
+        found = searching.one(actor, account=name, record_id=record)
+        if found is None:
+            raise NotFound("There is no such request: it is not stored yet or not any more, or you may not see it.")
+        return Response(shape(found, owner))
+
+
+class Bins(APIView):
+    """GET how many lines there were over time, by status class."""
+
+    def get(self, request: Request) -> Response:
+        """`filter`, `since`, `until`, `account`, and about how many `bins`."""
+        asked, _ = _asked(request)
+        found = searching.histogram(asked, bins=requests.number(request, "bins", 60, 1, MOST_BINS))
+        bins = [{"start": each.start, "counts": dict(each.counts)} for each in found.bins]
+        return Response({"step_s": found.step_seconds, "bins": bins})
+
+
+class Facets(APIView):
+    """GET the most frequent values of fields."""
+
+    def get(self, request: Request) -> Response:
+        """`filter`, `since`, `until`, `account`, `fields` separated by commas, `limit` values of each."""
+        asked, _ = _asked(request)
+        names = request.query_params.get("fields", FACETS).split(",")
+        if len(names) > len(selectors.COUNTED):
+            raise Invalid([FieldError("/fields", "too_many", f"Name at most {len(selectors.COUNTED)} fields.")])
+        found = selectors.facets(asked, names, limit=requests.number(request, "limit", 10, 1, MOST_VALUES))
+        facets = [
+            {"field": each.field, "values": [{"value": value, "lines": lines} for value, lines in each.values]}
+            for each in found
+        ]
+        return Response({"facets": facets})
+
+
+class Sql(APIView):
+    """POST one SELECT over the table `requests`; not for viewers."""
+
+    scope, scope_noun = "read", "request-logs"
+
+    def post(self, request: Request) -> Response:
+        """`{sql, since?, until?, account?}`."""
+        data = requests.only(request, QUESTION)
+        text = data.get("sql")
+        if not isinstance(text, str):
+            raise Invalid([FieldError("/sql", "not_text", "Write the statement as text: SELECT … FROM requests.")])
+        start, end = _window(data)
+        with _named():
+            found = selectors.sql(
+                requests.actor_of(request), account=data.get("account"), text=text, start=start, end=end
+            )
+        return Response({"columns": found.columns, "rows": found.rows, "truncated": found.truncated})
+
+
+class Settings(APIView):
+    """GET and PATCH what an account wants of its request log; a change needs `If-Match`."""
+
+    def get(self, request: Request) -> Response:
+        """`account`, for operators."""
+        row = selectors.settings_of(account_named(requests.actor_of(request), request.query_params.get("account")))
+        return Response(settings_shape(row), headers={"ETag": requests.etag(row.version)})
+
+    def patch(self, request: Request) -> Response:
+        """`{spec: {retention_days?, mask_addresses?}}`: what is left out stays."""
+        actor, name = requests.actor_of(request), request.query_params.get("account")
+        data = requests.only(request, ("spec",))
+        no_dry_run(request)
+        present = selectors.settings_of(account_named(actor, name))
+        row = services.change_settings(
+            actor=actor,
+            account=name,
+            spec=data.get("spec"),
+            expected_version=requests.expected_version(request, present=present.version),
+            reason=requests.reason(request),
+        )
+        return Response(settings_shape(row), headers={"ETag": requests.etag(row.version)})

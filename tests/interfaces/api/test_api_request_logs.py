@@ -1,0 +1,137 @@
+"""Request lines through the API: one's own, found by filters, and mistakes that are named."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from django.conf import settings as django_settings
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Membership
+from apps.core.clock import now
+from apps.drivers.logs.contract import Record
+from apps.drivers.logs.registry import open_logs
+from tests.conformance.test_log_stores import needs_duckdb
+from tests.conftest import actor_of
+from tests.interfaces.api.test_api_objects import Api, assert_problem
+
+KNOWN = "0123456789ab7abc8123456789abcde{}"
+
+
+@pytest.fixture
+def api(acme: Actor, globex: Actor) -> Api:
+    """Acme's program, in whose log are four lines, beside one of Globex."""
+    return Api(acme)
+
+
+@pytest.fixture
+def lines(acme: Actor, globex: Actor) -> None:
+    at = now() - timedelta(minutes=30)
+
+    def line(number: int, account: int, **said: object) -> Record:
+        usual = {"node": "n1", "fleet": "here", "load_balancer": "front", "listener": "http", "status": 200}
+        moment = at.replace(microsecond=0) + timedelta(seconds=number)
+        return Record(time=moment, id=KNOWN.format(number), account=account, **{**usual, **said})  # type: ignore[arg-type]
+
+    own = acme.account.pk
+    batch = [
+        line(1, own, route="shop", path="/1"),
+        line(2, own, route="shop", status=503, path="/2", headers={"X-Ü": 'a"b\n'}),
+        line(3, own, route="api", status=500, path="/3", total_ms=1500),
+        line(4, own, kind="connection", status=None),
+        line(5, globex.account.pk, route="secret"),
+    ]
+    open_logs(django_settings.LOGS_URL).store("n1-aa-1", batch)
+
+
+def get(api: Api, part: str = "", **query: str) -> str:
+    return f"request-logs{part}?{urlencode(query)}"
+
+
+@pytest.mark.usefixtures("lines")
+def test_lines_are_found_by_a_filter_page_by_page(api: Api) -> None:
+    found = api("GET", get(api, filter="status>=500 -path:/9")).json()
+    assert [each["path"] for each in found["items"]] == ["/3", "/2"]
+    assert found["items"][1]["headers"] == {"X-Ü": 'a"b\n'}
+    assert found["items"][0]["account"] == "acme"
+    assert found["next_cursor"] is None
+    first = api("GET", get(api, limit="3")).json()
+    rest = api("GET", get(api, limit="3", cursor=first["next_cursor"])).json()
+    assert [each["id"][-1] for each in first["items"] + rest["items"]] == ["4", "3", "2", "1"]
+    assert api("GET", get(api, until="2020-01-01T00:00:00Z")).json()["items"] == []
+
+
+@pytest.mark.usefixtures("lines")
+def test_one_line_counts_and_facets(api: Api) -> None:
+    assert api("GET", f"request-logs/{KNOWN.format(3)}").json()["total_ms"] == 1500
+    bins = api("GET", get(api, "/histogram", bins="10", filter="route:shop,api")).json()
+    assert sum(each["counts"]["5xx"] for each in bins["bins"]) == 2
+    assert sum(sum(each["counts"].values()) for each in bins["bins"]) == 3
+    facets = api("GET", get(api, "/facets", fields="route,status")).json()["facets"]
+    assert facets[0] == {
+        "field": "route",
+        "values": [{"value": "shop", "lines": 2}, {"value": "", "lines": 1}, {"value": "api", "lines": 1}],
+    }
+
+
+@pytest.mark.usefixtures("lines")
+def test_nobody_sees_lines_of_another_account_and_operators_say_whose(api: Api, globex: Actor, operator: Actor) -> None:
+    assert_problem(api("GET", f"request-logs/{KNOWN.format(5)}"), 404)
+    for part in ("", "/histogram", "/facets", "/settings"):
+        assert_problem(api("GET", get(api, part, account="globex")), 422)
+    assert [each["route"] for each in Api(globex)("GET", "request-logs").json()["items"]] == ["secret"]
+    house = Api(operator)
+    assert house("GET", "request-logs").json()["items"] == []
+    assert [each["route"] for each in house("GET", get(house, account="globex")).json()["items"]] == ["secret"]
+
+
+@pytest.mark.parametrize(
+    ("part", "query", "pointer"),
+    [
+        ("", {"filter": "stauts:5"}, "/filter"),
+        ("", {"filter": 'path:"'}, "/filter"),
+        ("", {"filter": "account:globex"}, "/filter"),
+        ("", {"since": "yesterday"}, "/since"),
+        ("", {"since": "2026-01-01T00:00:00"}, "/since"),
+        ("", {"since": "2020-01-01T00:00:00Z"}, "/since"),
+        ("", {"until": "2020-01-01T00:00:00Z", "since": "2021-01-01T00:00:00Z"}, "/until"),
+        ("", {"cursor": "x"}, "/cursor"),
+        ("/histogram", {"bins": "0"}, "/bins"),
+        ("/facets", {"fields": "headers"}, "/fields"),
+        ("/facets", {"fields": "route); DROP TABLE x"}, "/fields"),
+        ("/facets", {"fields": ""}, "/fields"),
+    ],
+)
+def test_a_mistake_is_named(api: Api, part: str, query: dict[str, str], pointer: str) -> None:
+    body = assert_problem(api("GET", get(api, part, **query)), 422)
+    assert [each["pointer"] for each in body["errors"]] == [pointer]
+
+
+@pytest.mark.slow(reason="a process for each statement")
+@needs_duckdb
+def test_sql_answers_over_ones_own_lines_and_not_for_viewers(api: Api, tmp_path: Path, settings: Settings) -> None:
+    settings.LOGS_URL = f"logs+file://{tmp_path}"
+    answer = api("POST", "request-logs:sql", {"sql": "SELECT count(*) AS n FROM requests"}).json()
+    assert answer == {"columns": ["n"], "rows": [[0]], "truncated": False}
+    for sql in ("SELECT * FROM read_text('/etc/passwd')", "DROP VIEW requests", 7):
+        body = assert_problem(api("POST", "request-logs:sql", {"sql": sql}), 422)
+        assert [each["pointer"] for each in body["errors"]] == ["/sql"]
+    viewer = Api(actor_of("acme", "customer", Membership.Role.VIEWER))
+    assert_problem(viewer("POST", "request-logs:sql", {"sql": "SELECT 1"}), 403)
+    assert viewer("GET", "request-logs").status_code == 200
+
+
+def test_settings_are_changed_in_the_version_that_was_seen(api: Api) -> None:
+    first = api("GET", "request-logs/settings")
+    assert first.json()["spec"] == {"retention_days": 14, "mask_addresses": False}
+    changed = api("PATCH", "request-logs/settings", {"spec": {"retention_days": 30}}, If_Match=first["ETag"])
+    assert changed.json()["spec"] == {"retention_days": 30, "mask_addresses": False}
+    assert_problem(api("PATCH", "request-logs/settings", {"spec": {"retention_days": 3}}, If_Match=first["ETag"]), 412)
+    for spec in ({"retention_days": 0}, {"retention_days": True}, {"mask_addresses": 1}, {"days": 3}, 7):
+        assert_problem(api("PATCH", "request-logs/settings", {"spec": spec}, If_Match="*"), 422)
+    audited = api("GET", "audit-entries?kind=LogSettings").json()["items"]
+    assert [each["after"]["retention_days"] for each in audited] == [30]
