@@ -14,6 +14,7 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
+from apps.definitions.models import Route
 from apps.drivers.logs.contract import LogStore, Record, Unavailable
 from apps.drivers.logs.registry import open_logs
 from apps.logs import searching
@@ -93,6 +94,15 @@ def test_an_operator_looks_at_the_lines_of_an_account(acme_lines: list[Record], 
     text = shown(client_of(tutorial_env), "/requests?account=globex")
     assert "/secret-of-globex" in text
     assert "/cart" not in text
+
+
+def test_routes_and_pools_lead_to_their_requests(tutorial_env: Actor, acme: Actor) -> None:
+    route = Route.objects.filter(account=acme.account).earliest("id")
+    own, operators = client_of(acme), client_of(tutorial_env)
+    assert f'href="/requests?q=route:{route.name}"' in shown(own, f"/routes/{route.pk}")
+    assert f'href="/requests?q=route:{route.name}&amp;account=acme"' in shown(operators, f"/routes/{route.pk}")
+    pool = route.pools.first().pool
+    assert f'href="/requests?q=pool:{pool.name}"' in shown(own, f"/pools/{pool.pk}")
 
 
 def test_older_lines_follow_on_the_next_page(store: LogStore, acme: Actor) -> None:
