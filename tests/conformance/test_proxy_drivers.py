@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -293,6 +294,19 @@ def test_a_node_that_counts_alone_tells_of_no_others(env: Env) -> None:
 
 
 @over_https
+def test_a_node_says_by_a_digest_which_ticket_secrets_it_has_and_nothing_is_reloaded(env: Env) -> None:
+    env.driver.push_bundle(make_bundle(env.port), 1)
+    before = env.driver.read_state()
+    secrets = tuple(letter * 64 for letter in "abc")
+    given = env.driver.give_ticket_secrets(secrets)
+    assert given.ticket_secrets == sha256("".join(secrets).encode()).hexdigest() != before.ticket_secrets
+    assert replace(given, ticket_secrets=before.ticket_secrets) == before
+    assert env.driver.give_ticket_secrets(secrets) == env.driver.read_state() == given
+    env.make_unreachable()
+    with pytest.raises(Unreachable):
+        env.driver.give_ticket_secrets(secrets)
+
+
 def test_a_node_that_is_gone_is_unreachable(env: Env) -> None:
     env.make_unreachable()
     with pytest.raises(Unreachable):
