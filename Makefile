@@ -108,6 +108,9 @@ bench-logs: .venv/.stamp-tests ## CPU of a node and its agent with the request l
 	@deploy/packages.sh haproxy wrk
 	$(PY) -m tests.bench.request_log_cost $(ARGS)
 
+bench-request-log-store: .venv/.stamp-tests ## a day of request lines: bytes a line, how soon questions are answered; ARGS="--lines 1000000"
+	$(PY) -m tests.bench.request_log_store $(ARGS)
+
 bench-limit-live: .venv/.stamp-tests ## a limit changed under load: how soon on every node, how many requests failed
 	$(PY) -m tests.bench.limit_live $(ARGS)
 

@@ -213,6 +213,12 @@ def test_bombs_end_at_a_ceiling_and_the_store_goes_on(store: Any) -> None:
     assert ask(store, "SELECT count(*) FROM requests").rows == ((150,),)
 
 
+@pytest.mark.slow(reason="waits for the clock")
+def test_a_question_that_never_ends_is_ended_by_the_clock(store: Any) -> None:
+    with pytest.raises(TooLarge, match=r"longer than 1\.5 seconds"):
+        ask(store, BOMBS[0])
+
+
 def test_a_statement_of_great_depth_or_length_ends_nothing(store: Any) -> None:
     for statement in ("SELECT " + "(" * 9000 + "1" + ")" * 9000, "SELECT 1" + " + 1" * 4900, "SELECT NOT " * 1800):
         with suppress(LogStoreError):

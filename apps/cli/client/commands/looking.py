@@ -136,12 +136,12 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def show_logs(api: Api, asked: argparse.Namespace) -> Done:
-    """Entries of the audit log: who changed what and why. Requests of clients are not kept anywhere."""
+    """Entries of the audit log: who changed what and why. Requests of clients: `spillway requests`."""
     names = ("actor", "kind", "action", "q", "since", "until")
     query = {name: getattr(asked, name) for name in names if getattr(asked, name)}
     items = api("GET", "audit-entries", query=query | {"limit": str(asked.limit)})["items"]
     rows = [[_cell(entry, name) for name in LOG_FIELDS] for entry in items]
-    head = "Who changed what in your account (the audit log; requests of clients are not kept):"
+    head = "Who changed what in your account (the audit log):"
     return items, f"{head}\n{texts.table(rows, [name.upper() for name in LOG_FIELDS])}", 0
 
 
