@@ -13,7 +13,7 @@ from apps.accounts.models import Account
 from apps.accounts.quotas import quota
 from apps.audit import services as audit
 from apps.core.errors import FieldError, Invalid
-from apps.drivers.logs.contract import LogStore
+from apps.drivers.logs.contract import LogStore, LogStoreError
 from apps.logs.models import LogSettings
 from apps.members.reading import account_named, check_version
 
@@ -65,24 +65,32 @@ def document(row: LogSettings) -> dict[str, Any]:
 
 
 def sweep(store: LogStore, now: datetime) -> int:
-    """Delete lines that are too old, of accounts that are gone, and the oldest of who has too many; how many went."""
+    """Delete lines that are too old, of accounts that are gone, and the oldest of who has too many; how many went.
+
+    An account whose lines cannot be deleted keeps no other waiting. Raises LogStoreError for the first, in the end.
+    """
     kept = {row.account_id: row for row in LogSettings.objects.all()}
     owners = Account.objects.in_bulk(store.accounts())
-    gone = 0
+    gone, trouble = 0, None
     for number in store.accounts():
-        owner = owners.get(number)
-        if owner is None:
-            gone += store.delete(number)
-            continue
-        days = kept.get(number, LogSettings()).retention_days
-        gone += store.delete(number, now - timedelta(days=days)) + _make_room(store, owner)
+        try:
+            owner = owners.get(number)
+            if owner is None:
+                gone += store.delete(number)
+                continue
+            days = kept.get(number, LogSettings()).retention_days
+            gone += store.delete(number, now - timedelta(days=days)) + _make_room(store, owner)
+        except LogStoreError as error:
+            trouble = trouble or error
     if gone:
         logger.info("deleted %s request lines", gone)
+    if trouble:
+        raise trouble
     return gone
 
 
 def _make_room(store: LogStore, owner: Account) -> int:
-    """Delete the oldest hours of an account that is over its quota; the last hour stays until it has ended."""
+    """Delete the oldest hours of an account that is over its quota."""
     megabytes = quota(owner, "log_megabytes")
     gone = 0
     while megabytes is not None:

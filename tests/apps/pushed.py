@@ -138,7 +138,8 @@ def _nodes_of_rows() -> list[MemoryNode]:
 
 
 def _copied(node: MemoryNode) -> MemoryNode:
-    return replace(node, files=dict(node.files), operations=list(node.operations), lock=threading.RLock())
+    lists = list(node.operations)
+    return replace(node, files=dict(node.files), operations=lists, log=dict(node.log), lock=threading.RLock())
 
 
 def remembered(then: Callable[[Env], object] | None = None) -> NodesRemembered:

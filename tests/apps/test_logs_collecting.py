@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django import db
 
+from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.targets.haproxy.request_log import REQUEST_FIELDS
 from apps.core.clock import database_now
@@ -209,6 +210,23 @@ def test_without_the_database_a_node_is_ours_until_it_may_be_anothers(
     assert collector._is_ours(n1())
     collector._renewed -= leases.LEASE.total_seconds()
     assert not collector._is_ours(n1())
+
+
+def test_an_account_whose_lines_cannot_be_deleted_keeps_no_other_waiting(operator: Actor) -> None:
+    class Stuck(MemoryStore):
+        def delete(self, account: int, before: datetime | None = None) -> int:
+            if account == 1_000_000:
+                raise Unavailable("The disk is gone.")
+            return super().delete(account, before)
+
+    def line(account: int) -> Record:
+        return Record(time=NOW, id="1", node="", fleet="", account=account, load_balancer="", listener="")
+
+    store = Stuck()
+    store.store("a", [line(1_000_000), line(1_000_001)])
+    with pytest.raises(Unavailable):
+        services.sweep(store, NOW)
+    assert store.accounts() == (1_000_000,)
 
 
 def test_lines_go_when_they_are_old_when_there_are_too_many_and_with_their_account(pushed: Env) -> None:

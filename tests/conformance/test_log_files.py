@@ -180,6 +180,17 @@ def test_without_the_list_of_what_is_replaced_lines_count_twice(store: Any, root
     assert live_lines(root) == 40
 
 
+def test_an_hour_that_cannot_be_merged_keeps_no_other_waiting(store: Any, root: Path) -> None:
+    fill(store)
+    store.store("n1-aa-99", [record(1, account=16)])
+    (broken,) = root.glob("account=16/*/*/*.parquet")
+    broken.write_bytes(b"PAR1 broken")
+    age(root)
+    with pytest.raises(Unavailable, match="account=16"):
+        store.tidy(LATER)
+    assert len(list(root.glob("account=17/*/*/m9-*.parquet"))) == 1
+
+
 def test_a_folder_that_cannot_be_written_acknowledges_nothing(root: Path) -> None:
     from apps.drivers.logs.parquet import ParquetStore
 

@@ -82,8 +82,8 @@ class ParquetStore:
         files = [file for _, folder in hours for file in layout.live_files(folder)]
         try:
             size = sum(path.stat().st_size for _, folder in hours for path in folder.iterdir())
-        except FileNotFoundError:  # merged or deleted meanwhile
-            size = sum(file.path.stat().st_size for file in files if file.path.exists())
+        except OSError as error:  # merged or deleted meanwhile
+            raise Unavailable("The log store is being tidied: ask again.") from error
         return Usage(sum(file.lines for file in files), size, hours[0][0] if hours else None)
 
     def accounts(self) -> tuple[int, ...]:

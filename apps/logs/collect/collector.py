@@ -10,6 +10,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from django import db
@@ -64,16 +65,13 @@ class LogCollector:
 
     def run(self) -> None:
         """Hold leases and keep a thread for each node until told to stop; then give the leases back."""
-        housekeeping = threading.Thread(target=self._housekeep, name="tidy")
-        housekeeping.start()
         while not self._stopping.is_set():
             self.renew()
+            self._keep_alive(0, self._housekeep)
             for pk in self._held:
-                if pk not in self._threads or not self._threads[pk].is_alive():
-                    self._threads[pk] = threading.Thread(target=self._collect, args=(pk,), name=f"log-{pk}")
-                    self._threads[pk].start()
+                self._keep_alive(pk, partial(self._collect, pk))
             self._stopping.wait(RENEW_S)
-        for thread in (*self._threads.values(), housekeeping):
+        for thread in self._threads.values():
             thread.join()
         self._in_database("lease", lambda: leases.release(self.holder))
 
@@ -98,6 +96,12 @@ class LogCollector:
         self._journal.trouble(f"log of {node.name}", turn.error)
         _keep(pk, turn)
         return turn
+
+    def _keep_alive(self, key: int, work: Callable[[], None]) -> None:
+        """Have a thread do it; one that ended, whatever ended it, begins again."""
+        if key not in self._threads or not self._threads[key].is_alive():
+            self._threads[key] = threading.Thread(target=work, name=f"log-{key}")
+            self._threads[key].start()
 
     def _collect(self, pk: int) -> None:
         """Turn after turn while the node is ours; slower and slower while something is wrong."""

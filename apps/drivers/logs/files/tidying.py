@@ -50,8 +50,11 @@ COUNTED_BY = (
 
 
 def tidy(connection: Any, root: Path, now: datetime, since: datetime | None) -> int:
-    """Tidy the hours from `since` on, all of them without it; the number of files that went into others."""
-    gone = 0
+    """Tidy the hours from `since` on, all of them without it; the number of files that went into others.
+
+    An hour that cannot be tidied keeps no other waiting. Raises Unavailable for the first of them, in the end.
+    """
+    gone, trouble = 0, None
     with only_one(root) as mine:
         if not mine:
             return 0
@@ -59,7 +62,12 @@ def tidy(connection: Any, root: Path, now: datetime, since: datetime | None) -> 
         for account in accounts_of(root):
             for hour, folder in hours_of(root, account):
                 if since is None or hour >= since:
-                    gone += tidy_hour(connection, root, hour, folder, now)
+                    try:
+                        gone += tidy_hour(connection, root, hour, folder, now)
+                    except Unavailable as error:
+                        trouble = trouble or error
+    if trouble:
+        raise trouble
     return gone
 
 
