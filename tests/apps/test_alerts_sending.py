@@ -82,7 +82,7 @@ def test_a_mail_says_cause_since_when_what_it_affects_and_where_to_look(
 
 
 @pytest.mark.parametrize(
-    "words", ["x\r\nBcc: victim@example.com", "x\nSubject: y", "x\u2028y\u0000z", "\r\n.\r\nMAIL FROM:<x@y>", "é" * 500]
+    "words", ["x\r\nBcc: victim@example.com", "x\nSubject: y", "x\u2028y\u0001z", "\r\n.\r\nMAIL FROM:<x@y>", "é" * 500]
 )
 def test_no_text_of_a_server_adds_a_header_a_line_or_a_recipient(
     installation: Installation, operator: Actor, sink: Sink, words: str
@@ -106,7 +106,7 @@ def test_what_a_check_answered_is_one_line_of_a_message(
 ) -> None:
     mailbox(operator)
     pool = make_pool(operator, "basket", "10.1.0.1")
-    message = "No server is up: a (x\r\n\r\nSince: never\r\n.\r\nMAIL FROM:<x@y>\u2028\x00z)."
+    message = "No server is up: a (x\r\n\r\nSince: never\r\n.\r\nMAIL FROM:<x@y>\u2028\x01z)."
     installation.verdict("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP, message)
     installation.tick()
     installation.deliver()

@@ -11,7 +11,9 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Invitation, Membership, User
 from apps.accounts.sign_in.invitations import LIFETIME
 from apps.accounts.tokens import create_token
+from apps.alerts.models import Alert, Silence
 from apps.core.clock import now
+from apps.definitions.alerting.models import AlertChannel, AlertRule
 from apps.definitions.models import Pool, Route, Schedule, Server
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import apply_document
@@ -44,6 +46,7 @@ def _build(rows: int) -> None:
     apply_tutorial()
     acme = actor_of("acme", Account.Kind.CUSTOMER)
     _grow_schedules(rows, acme)
+    _grow_alerts(rows, acme)
     for number in range(Grant.objects.count(), rows):
         Grant.objects.create(name=f"more-{number}", account=acme.account, tag=f"more={number}")
     pools = [
@@ -80,6 +83,30 @@ def _grow_schedules(rows: int, acme: Actor) -> None:
         row = Schedule.objects.create(name=f"more-{number}", next_at=now(), **fields)
         ScheduleRun.objects.create(
             schedule=row, account=acme.account, scheduled_at=now(), due_at=now(), next_try_at=now(), state="dead"
+        )
+
+
+def _grow_alerts(rows: int, acme: Actor) -> None:
+    """As many alerts that an object has, rules, channels and silences."""
+    for number in range(rows):
+        named = {"account": acme.account, "name": f"more-{number}"}
+        AlertRule.objects.create(**named, watches="pool-down")
+        AlertChannel.objects.create(**named, type="email", to=["ops@example.com"], severities=["critical"])
+        Silence.objects.create(account=acme.account, rule="pool-down", reason="r", ends_at=now(), created_by="ada")
+        alert = Alert.objects.create(
+            account=acme.account, title=f"More {number}", severity="critical", since=now(), opened_at=now()
+        )
+        alert.findings.create(
+            account=acme.account,
+            rule="pool-down",
+            watches="pool-down",
+            object_kind="pool",
+            object_id=number,
+            name=f"more-{number}",
+            title="Down",
+            severity="critical",
+            since=now(),
+            due_at=now(),
         )
 
 

@@ -151,7 +151,8 @@ class RouteForm(forms.Form):
         else:
             owners = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
             _choices(self.fields["account"], [("", "Choose one"), *owners])
-        if reason := no_mirror_on(self["load_balancer"].value() or ""):
+        chosen = self["load_balancer"].value()
+        if chosen in names and (reason := no_mirror_on(chosen)):
             # Only in the page: a pool that is sent nevertheless is rejected with the reason.
             self.fields["mirror"].widget.attrs["disabled"] = True
             self.fields["mirror"].help_text = f"Not on this load balancer. {reason}"

@@ -82,7 +82,7 @@ class AlertChannelSpec(Shape):
     """Whom alerts are told, where, and when."""
 
     type: Annotated[
-        str, one_of(labels=TYPES), About("What receives the messages.", "Type", "", missing="Choose a type.")
+        str, one_of(labels=TYPES), About("What receives the messages.", "Type", "", EMAIL, missing="Choose a type.")
     ]
     to: Annotated[
         tuple[Annotated[str, text(_address, "an e-mail address", 254)], ...],
@@ -92,6 +92,7 @@ class AlertChannelSpec(Shape):
             "Mail addresses. Customers: of people of the account, or at a domain that the account has verified.",
             "Mail to",
             "Addresses of people of your account, or at a domain that it has verified.",
+            "ops@example.com",
         ),
     ] = ()
     url: Annotated[
