@@ -7,36 +7,58 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.shared import FixedResponse, Protocol, Redirect
+from apps.compiler.model.access import Access, NetworkList
+from apps.compiler.model.policy import Log, Rules
+from apps.compiler.model.shared import FixedResponse, Protocol, Redirect, WeightedPool
+from apps.compiler.policies import rule_set
 from apps.logs.lines import LONGEST_TEXT, Line
 from apps.logs.meaning import Names, names_of, record_of
 from tests.e2e.rendered_proxy import PROBE, RenderedProxy, echo_servers, running
+from tests.ports import spare_port
 from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
 
 ACCOUNT = 7
+HERE = NetworkList("net-1", "acme/here", ("127.0.0.0/8",))
+LOGS = {
+    "silent": Rules(log=Log(requests="none", query=True)),
+    "errors": Rules(log=Log(requests="errors")),
+    "sampled": Rules(log=Log(requests="sampled", one_in=4)),
+    "kept": Rules(log=Log(query=True, headers=("User-Agent", "X-Tenant"))),
+    "errors-denied": Rules(log=Log(requests="errors"), access=Access(deny=("net-1",))),
+}
 
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RenderedProxy, Names]]:
     """A pool that answers, one whose server is away, a redirect, an answer of the route's own, and tcp."""
+    errors = rule_set(LOGS["errors"]).id
     with echo_servers(1) as ports:
         routes = (
             route(1),
             route(2, path="/moved", redirect=Redirect(302, host="b.example")),
             route(3, path="/fixed", fixed_response=FixedResponse(418)),
+            route(4, "errors.example", "/away", pools=(WeightedPool("pool-3", 1),), rule_set=errors),
         )
         database = listener(2, protocol=Protocol.TCP, default_pool_id="pool-2")
         both = (
             pool(1, servers=(server(1, address="127.0.0.1", port=ports[0]),)),
+            pool(3, servers=(server(3, address="127.0.0.1", port=spare_port()),)),
             pool(2, protocol=Protocol.TCP, servers=(server(2, address="127.0.0.1", port=ports[0]),)),
         )
-        given = snapshot(front(*routes, listeners=(listener(1), database)), pools=both, local_development=True)
+        sets = {name: rule_set(rules) for name, rules in LOGS.items()}
+        followed = [
+            route(number, f"{name}.example", rule_set=each.id) for number, (name, each) in enumerate(sets.items(), 10)
+        ]
+        served = front(*routes, *followed, listeners=(listener(1), database))
+        served = replace(served, rule_sets=tuple(sets.values()), network_lists=(HERE,))
+        given = snapshot(served, pools=both, local_development=True)
         compilation = compile_snapshot(given)
         assert not compilation.left_out, compilation.left_out
         with running(compilation.output, tmp_path_factory.mktemp("log")) as proxy:
@@ -106,6 +128,41 @@ def test_a_line_says_why_no_server_answered(
     assert found is not None
     assert (found.why, found.status, found.route, found.server, found.region) == (why, status, named, "", "")
     assert found.account == ACCOUNT
+
+
+def asked_and_lines(env: tuple[RenderedProxy, Names], name: str, count: int, path: str = "/") -> list[Line]:
+    """The lines of so many requests; one to another route at the end is not among them."""
+    proxy, _ = env
+    before = how_many(proxy)
+    for _ in range(count):
+        proxy.ask("lst-1", f"{name}.example", path)
+    proxy.ask("lst-1", "a.example", "/the-last")
+    proxy.until(lambda: any(line.path == "/the-last" for line in proxy.lines(0)[before:]), "the last one is there")
+    return [line for line in proxy.lines(0)[before:] if line.path != "/the-last"]
+
+
+def test_routes_have_no_lines_or_those_of_errors(env: tuple[RenderedProxy, Names]) -> None:
+    assert asked_and_lines(env, "silent", 5) == []
+    assert asked_and_lines(env, "errors", 5) == []
+    assert [line.status for line in asked_and_lines(env, "errors", 2, "/away")] == [503, 503]
+    assert [line.status for line in asked_and_lines(env, "errors-denied", 2)] == [403, 403]
+
+
+def test_of_a_sample_each_line_says_how_many_it_stands_for(env: tuple[RenderedProxy, Names]) -> None:
+    found = asked_and_lines(env, "sampled", 80)
+    assert 4 <= len(found) <= 45
+    assert {line.one_in for line in found} == {4}
+
+
+def test_query_and_headers_are_kept_where_a_policy_says_so(env: tuple[RenderedProxy, Names]) -> None:
+    proxy, names = env
+    before = how_many(proxy)
+    headers = {"User-Agent": "a&b=c\td%", "x-tenant": "\xe9" * 300, "Cookie": "secret"}
+    proxy.ask("lst-1", "kept.example", "/p?q=%0A&x=1", headers=headers)
+    found = record_of(new_lines(proxy, before)[0], names)
+    assert found is not None
+    assert (found.path, found.query) == ("/p", "q=%0A&x=1")
+    assert found.headers == {"user-agent": "a&b=c%09d%", "x-tenant": "%E9" * 256}
 
 
 HOSTILE = (

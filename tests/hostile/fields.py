@@ -357,6 +357,8 @@ RULES: dict[str, Legal] = {
     "client_limit/clients": whole(100, 2_000_000), "ban_after": whole(1, 10**6), "ban_within_s": whole(10, 3600),
     "ban_for_s": whole(10, 86_400),
     "statuses": whole(400, 599), "intercept": boolean, "max_bytes": whole(0, 10**12), "buffered": boolean,
+    "log/requests": one_of("all", "errors", "sampled", "none"), "one_in": whole(2, 100_000), "query": boolean,
+    "log/headers": HEADER,
     "response_ms": MS, "tunnel_ms": MS, "after_sending": boolean, "stick_by": one_of("cookie", "address", "header"),
     "split/header": header_name, "split/cookie": text(64, r"[A-Za-z][A-Za-z0-9_-]*"),
     "split/max_age_s": whole(1, 31_536_000),

@@ -46,6 +46,7 @@ POLICY_RULES: Document = {
     "body": {"max_bytes": 1, "buffered": True},
     "timeouts": {"response_ms": 1, "tunnel_ms": 1},
     "retries": {"after_sending": False},
+    "log": {"requests": "sampled", "one_in": 2, "query": True, "headers": ["User-Agent"]},
     "split": {
         "stick_by": "cookie", "header": "X-A", "cookie": "a", "max_age_s": 1, "secure": True, "http_only": True,
         "same_site": "lax",

@@ -11,7 +11,7 @@ from apps.compiler.checks.access import errors_of_access, refusing_status
 from apps.compiler.checks.authentication import asked_of_authentication
 from apps.compiler.checks.examination import Notes
 from apps.compiler.grammar import GrammarError
-from apps.compiler.grammars import cookies, rewriting
+from apps.compiler.grammars import cookies, request_log, rewriting
 from apps.compiler.grammars.servers import cookie_name
 from apps.compiler.matching import patterns
 from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules, Split
@@ -87,6 +87,11 @@ def _asked(rules: Rules) -> Iterator[Asked]:
     yield from _of_client_limit(rules.client_limit)
     yield from _of_answers(rules)
     yield from _of_split(rules.split)
+    if rules.log:
+        yield "log.requests", request_log.which, rules.log.requests
+        yield "log.one_in", request_log.one_in, rules.log.one_in
+        for header in rules.log.headers or ():
+            yield "log.headers", request_log.header, header
 
 
 def _of_client_limit(said: ClientLimit | None) -> Iterator[Asked]:

@@ -151,6 +151,19 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Log:
+    """Which requests the request log has (`requests`: all, errors, sampled, none), and what it keeps beside the path.
+
+    Of `sampled` requests it has one in `one_in`.
+    """
+
+    requests: str | None = None
+    one_in: int | None = None
+    query: bool | None = None
+    headers: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """The blocks; None for one of which nothing is said."""
 
@@ -170,6 +183,7 @@ class Rules:
     timeouts: Timeouts | None = None
     retries: Retries | None = None
     split: Split | None = None
+    log: Log | None = None
 
 
 @dataclass(frozen=True, slots=True)

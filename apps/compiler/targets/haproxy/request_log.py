@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.compiler.targets.haproxy.writer import Expanded, Section
+from apps.compiler.grammars.request_log import ERRORS, NONE, SAMPLED, USUAL_ONE_IN
+from apps.compiler.model.policy import Log
+from apps.compiler.targets.haproxy.writer import Call, Expanded, Section, Value
 
 LONGEST_LINE = 4000
 """One write to a pipe is whole up to 4096 bytes (PIPE_BUF), whoever else writes."""
@@ -21,6 +23,8 @@ REQUEST, CONNECTION = "R1", "C1"
 """The first field: what the line is, and which version of its fields."""
 LONGEST_PARENT = 128
 LONGEST_HOST = 255
+LONGEST_QUERY = 1024
+LONGEST_HEADER = 256
 
 # 48 bits of milliseconds, then chance, as a UUIDv7 without dashes; of a connection the reader puts it together.
 _CHANCE = "rand,hex,bytes({},{}),lower"
@@ -124,3 +128,31 @@ def add_connections(section: Section) -> None:
 def add_silence(section: Section, *given: str | Expanded) -> None:
     """No line for a request."""
     section.add("http-request", "set-log-level", "silent", *given)
+
+
+def add_policy(section: Section, when: tuple[str, ...], said: Log) -> None:
+    """What a policy says of the lines of its routes.
+
+    A request is an error by the status of its response, which is known when the server has answered. What the load
+    balancer answers by itself, such as a refusal or 503, is one as well, but for redirects and a route's own response.
+    """
+    if said.requests == NONE:
+        add_silence(section, "if", *when)
+        return
+    if said.requests == SAMPLED:
+        one_in = str(said.one_in or USUAL_ONE_IN)
+        section.add("http-request", "set-var(txn.one_in)", f"int({one_in})", "if", *when)
+        add_silence(section, "if", *when, "!", "{", f"rand({one_in})", "0", "}")
+    if said.requests == ERRORS:
+        own = ("{", "var(txn.action)", "-m", "beg", "redirect|", "route-", "}")
+        add_silence(section, "if", *when, *own)
+        section.add("http-response", "set-log-level", "silent", "if", *when, "{", "status", "lt", "500", "}")
+    if said.query:
+        kept = f"query,bytes(0,{LONGEST_QUERY}),url_enc"
+        section.add("http-request", "set-var(txn.kept_query)", kept, "if", *when)
+    for name in said.headers or ():
+        fetch = ("req.fhdr(", Value(name), ")")
+        there = ("{", Call(fetch), "-m", "found", "}")
+        value = (*fetch[:2], f"),bytes(0,{LONGEST_HEADER}),url_enc]&")
+        pair = Call(("%[var(txn.kept_headers)]", Value(name.lower()), "=%[", *value))
+        section.add("http-request", "set-var-fmt(txn.kept_headers)", pair, "if", *when, *there)

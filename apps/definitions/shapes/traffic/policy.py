@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars import request_log
+from apps.compiler.grammars.request_log import WHICH
 from apps.compiler.matching.names import network_block
 from apps.compiler.model import policy as model
 from apps.core.errors import FieldError
@@ -247,6 +249,42 @@ class Maintenance(model.Maintenance, Shape):
 
 
 @dataclass(frozen=True, slots=True)
+class Log(model.Log, Shape):
+    """Which requests the request log has, and what it keeps of them."""
+
+    component: ClassVar[str] = "RequestLogRules"
+    sparse: ClassVar = True
+
+    requests: Annotated[
+        Annotated[str, Grammar(request_log.which, {"type": "string", "enum": [*WHICH]}, labels=WHICH)] | None,
+        About(
+            "Which requests are logged; errors are statuses from 500 and what no server answered. Default: all.",
+            "Requests",
+            example="errors",
+        ),
+    ] = None
+    one_in: Annotated[
+        Annotated[int, whole(*request_log.ONE_IN)] | None,
+        About("Of a sample, one request in so many is logged. Default: 100.", "One in"),
+    ] = None
+    query: Annotated[
+        Boolean | None, About("Whether the query is logged; it may hold secrets. Default: no.", "Query")
+    ] = None
+    headers: Annotated[
+        tuple[Annotated[str, text(request_log.header, "the name of a header", 64, HEADER)], ...] | None,
+        at_most(request_log.MOST_HEADERS, "headers"),
+        Distinct(),
+        About("Request headers that are logged, cut after 256 bytes.", "Headers", most=request_log.MOST_HEADERS),
+    ] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """A number without a sample says nothing."""
+        if sent.get("one_in") and sent.get("requests") not in (None, request_log.SAMPLED):
+            yield FieldError("/one_in", "choice", "Set requests to sampled, or leave one_in out.")
+
+
+@dataclass(frozen=True, slots=True)
 class Rules(model.Rules, Shape):
     """Settings for requests. A setting that is left out here may come from a policy further away."""
 
@@ -276,6 +314,7 @@ class Rules(model.Rules, Shape):
     body: Annotated[Body | None, About("Limits of request bodies.", "Request body")] = None
     timeouts: Annotated[Timeouts | None, About("Timeouts instead of those of the pool.", "Timeouts")] = None
     retries: Annotated[Retries | None, About("Which requests are retried.", "Retries")] = None
+    log: Annotated[Log | None, About("Which requests are logged, and what of them.", "Request log")] = None
     split: Annotated[Split | None, About("Keeps each client on one side of a split.", "Sticky canary")] = None
 
     @classmethod

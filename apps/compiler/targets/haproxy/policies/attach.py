@@ -23,6 +23,7 @@ from apps.compiler.model.fleet import Region
 from apps.compiler.model.policy import Rules
 from apps.compiler.model.shared import Listener, LoadBalancer, Route
 from apps.compiler.policies import followed, rules_followed
+from apps.compiler.targets.haproxy import request_log
 from apps.compiler.targets.haproxy.policies import (
     body,
     client_limit,
@@ -92,6 +93,7 @@ SPLIT_BLOCK = Block("split", "sp", each(split.add))
 # In the order in which a request meets them.
 BLOCKS = (
     PAGES_BLOCK,
+    Block("log", "lo", each(request_log.add_policy)),
     Block("access", "ac", each(access.add)),
     Block("cors", "co", cors.add, cors.texts),
     Block("client_limit", client_limit.LETTERS, each(client_limit.add), written=client_limit.what_a_client_is),

@@ -102,6 +102,7 @@ RULES: Sentences = {
     "body": ("Google Cloud has no setting for the length of bodies.", "Reject long bodies on the servers."),
     "timeouts": ("On Google Cloud, a timeout applies to a whole backend service.", "Set the timeout of the pool."),
     "retries": ("Spillway has not tested retries per route on Google Cloud.", "Leave retries out."),
+    "log": ("Google Cloud writes request logs of its own.", "Turn on the logging of the backend service."),
     "split": ("Spillway has not tested sticky traffic splits on Google Cloud.", "Set a cookie on the servers."),
 }
 
