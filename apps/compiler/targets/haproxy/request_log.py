@@ -145,7 +145,7 @@ def add_policy(section: Section, when: tuple[str, ...], said: Log) -> None:
         add_silence(section, "if", *when, "!", "{", f"rand({one_in})", "0", "}")
     if said.requests == ERRORS:
         own = ("{", "var(txn.action)", "-m", "beg", "redirect|", "route-", "}")
-        add_silence(section, "if", *when, *own)
+        add_silence(section, "if", *own, *when)
         section.add("http-response", "set-log-level", "silent", "if", *when, "{", "status", "lt", "500", "}")
     if said.query:
         kept = f"query,bytes(0,{LONGEST_QUERY}),url_enc"
