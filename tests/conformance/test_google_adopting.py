@@ -149,6 +149,7 @@ def _described(front: LoadBalancer, number: int) -> FoundLoadBalancer:
     return FoundLoadBalancer("URL map", name, f"urlMaps/{name}", described)
 
 
+@pytest.mark.slow(reason="25 generated load balancers are rendered, read back and asked every question")
 @settings(deadline=None, max_examples=25)
 @given(google_fronts())
 def test_every_url_map_of_ours_comes_back_and_does_the_same(front: LoadBalancer) -> None:

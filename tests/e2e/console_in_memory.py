@@ -14,15 +14,20 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
+from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.accounts.tokens import create_token
+from apps.alerts.evaluate.evaluating import store
+from apps.alerts.looking.watching import Watcher
 from apps.core.clock import now
 from apps.definitions.models import Pool, Server
 from apps.definitions.services import apply_document
+from apps.drivers.logs.contract import Record
+from apps.drivers.logs.registry import open_logs
 from apps.drivers.proxy.memory import memory_node
 from apps.fleet.models import Fleet, Node
 from apps.observe.collect import lease
@@ -36,7 +41,7 @@ from tests.apps.observe_env import reading, row
 from tests.apps.pushed import NodesRemembered
 from tests.browser import context_with_axe
 from tests.conftest import TUTORIAL, actor_of
-from tests.e2e.pages import CLOUDS
+from tests.e2e.pages import CLOUDS, of_first
 from tests.interfaces.people import client_of
 
 SECONDS = 20
@@ -96,11 +101,27 @@ def _look_after_nodes() -> None:
     store_verdicts(verdicts + [Verdict("pool", pool, *healthy) for pool in pools], now())
 
 
-def first_id(noun: str) -> int:
-    """The id of the first object of a noun, as the operator's API says it."""
-    secret = create_token(account=Account.objects.get(name="operator"), name=f"reads-{noun}", role="viewer")
-    answer = Client(headers={"Authorization": f"Bearer {secret}"}).get(f"/api/v1/{noun}", {"limit": 1})
-    return int(json.loads(answer.content)["items"][0]["id"])
+def first_id(listed: str) -> str:
+    """The id of the first object that the operator's API lists there."""
+    secret = create_token(account=Account.objects.get(name="operator"), name="reads", role="viewer")
+    answer = Client(headers={"Authorization": f"Bearer {secret}"}).get(of_first(listed))
+    return str(json.loads(answer.content)["items"][0]["id"])
+
+
+def put_request_and_alert() -> None:
+    """What a collector of lines and a scheduler would find: a request that no server took, and a pool that is down."""
+    at = now().astimezone(UTC) - timedelta(seconds=30)
+    account, pool = Account.objects.get(name="acme"), Pool.objects.get(name="shop")
+    lost = Record(
+        time=at, id=f"{int(at.timestamp() * 1000):012x}7{1:019x}", node="eu-1", fleet="eu", account=account.pk,
+        load_balancer="main", listener="http", route="shop", pool="shop", home_region="europe-west1", why="no_server",
+        status=503, termination="SC", queue_ms=0, total_ms=3, request_ms=0, bytes_in=80, bytes_out=107,
+        client="192.0.2.7", method="GET", host="shop.acme.example", path="/cart",
+    )  # fmt: skip
+    open_logs(settings.LOGS_URL).store("one", [lost])
+    message = "No server is up: eu-vm-1 (L4CON)."
+    store_verdicts([Verdict("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP, message)], now())
+    store(Watcher().look(now()), now())
 
 
 def signed_in(browser: Browser, url: str, actor: Actor) -> BrowserContext:

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 from deploy.demo.ready import call
 from tests.browser import NARROW, WIDE, axe_errors, context_with_axe, fits, lasting, listen, look, needs_browser
 from tests.e2e.demo import RunningDemo, running_demo, until
-from tests.e2e.pages import CLOUDS, PAGES
+from tests.e2e.pages import CLOUDS, PAGES, of_first
 
 pytestmark = [
     pytest.mark.e2e,
@@ -66,17 +66,24 @@ def page(demo: RunningDemo, chromium: Browser, sessions: list[Any]) -> Page:
     return context_with_axe(chromium, storage_state=sessions[0]).new_page()
 
 
-def first_id(demo: RunningDemo, noun: str) -> int:
+def first_id(demo: RunningDemo, listed: str) -> str:
+    """Of what the API lists there; requests and alerts come a moment after the demo."""
     headers = {"Authorization": f"Bearer {demo.keys['operator_token']}"}
-    items = json.loads(call(f"{demo.config.console_url}/api/v1/{noun}?limit=1", headers=headers)[1])["items"]
-    return int(items[0]["id"])
+    items: list[dict[str, Any]] = []
+
+    def found() -> bool:
+        items[:] = json.loads(call(demo.config.console_url + of_first(listed), headers=headers)[1])["items"]
+        return bool(items)
+
+    assert until(found), listed
+    return str(items[0]["id"])
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_clean_and_fits(demo: RunningDemo, page: Page, name: str) -> None:
     complaints = listen(page)
-    path, noun = PAGES[name]
-    answer = page.goto(demo.config.console_url + path.format(first_id(demo, noun) if noun else ""))
+    path, listed = PAGES[name]
+    answer = page.goto(demo.config.console_url + path.format(first_id(demo, listed) if listed else ""))
     assert answer is not None
     assert answer.status == 200
     page.wait_for_selector("#live.good")

@@ -18,7 +18,7 @@ from apps.definitions.models import Route
 from apps.web.urls import urlpatterns
 from tests.browser import context_with_axe, lasting, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
-from tests.e2e.console_in_memory import first_id, put_env, signed_in
+from tests.e2e.console_in_memory import first_id, put_env, put_request_and_alert, signed_in
 from tests.e2e.pages import PAGES, PARTS, paths
 
 pytestmark = [
@@ -44,6 +44,7 @@ def test_every_page_is_looked_at() -> None:
 
 def test_every_page_is_clean_and_fits(operator: Actor, chromium: Browser, live_server: LiveServer) -> None:
     """Two tabs take turns: while axe-core looks at a page, the next one is on its way."""
+    put_request_and_alert()
     context = signed_in(chromium, live_server.url, operator)
     tabs = [context.new_page() for _ in range(2)]
     complaints = [listen(tab) for tab in tabs]
