@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import get_args
+from typing import BinaryIO
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
@@ -15,8 +16,15 @@ from apps.drivers.logs.contract import ExportFormat, Facet, SqlAnswer, Usage
 from apps.logs.models import LogSettings, NodeLog
 from apps.logs.searching import Question, answering, question
 
+__all__ = [
+    "COUNTED", "MEDIA_TYPES", "STATUS_CLASSES", "ExportFormat",
+    "archive", "collecting", "facets", "may_ask_much", "settings_of", "sql", "usage",
+]  # fmt: skip
 COUNTED, STATUS_CLASSES = contract.FACET_FIELDS, contract.STATUS_CLASSES
-EXPORTS: tuple[ExportFormat, ...] = get_args(ExportFormat)
+MEDIA_TYPES: dict[ExportFormat, str] = {
+    "parquet": "application/vnd.apache.parquet",
+    "jsonl.gz": "application/gzip",
+}
 
 
 def sql(actor: Actor, *, account: object, text: str, start: datetime, end: datetime) -> SqlAnswer:
@@ -33,11 +41,16 @@ def facets(asked: Question, fields: Sequence[str], *, limit: int) -> tuple[Facet
         return store.facets(asked.account, asked.query, fields, limit=limit)
 
 
-def export(actor: Actor, asked: Question, target: Path, kind: ExportFormat) -> int:
-    """Write the lines that fit into a new file; how many they are. Raises Forbidden, Invalid, NotAnswered."""
+def archive(actor: Actor, asked: Question, kind: ExportFormat) -> BinaryIO:
+    """The lines that fit as an open file that nobody else finds, oldest first. Raises Forbidden, Invalid, NotAnswered.
+
+    It is whole before its first byte is sent, so that what cannot be answered is an error and not half a file.
+    """
     may_ask_much(actor, "export request lines")
-    with answering("/format") as store:
-        return store.export(asked.account, asked.query, target, kind)
+    with tempfile.TemporaryDirectory(prefix="spillway-archive-") as folder, answering("/format") as store:
+        target = Path(folder, "lines")
+        store.export(asked.account, asked.query, target, kind)
+        return target.open("rb")
 
 
 def usage(account: Account) -> Usage:

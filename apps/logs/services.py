@@ -12,9 +12,11 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
 from apps.audit import services as audit
+from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
 from apps.drivers.logs.contract import LogStore, LogStoreError
 from apps.logs.models import LogSettings
+from apps.logs.searching import answering
 from apps.members.reading import account_named, check_version
 
 NOUN = "request-logs"
@@ -59,12 +61,41 @@ def change_settings(
     return row
 
 
+def delete_lines(*, actor: Actor, before: datetime, account: object = None, reason: str = "") -> int:
+    """Delete the account's lines of whole hours that ended before this; how many went.
+
+    The audit record comes first: should the store fail half way, it is known who asked for it. Raises Forbidden,
+    Invalid, NotAnswered.
+    """
+    owner = account_named(actor, account)
+    must_delete(actor, owner)
+    if before > now():
+        raise Invalid([FieldError("/before", "future", "Choose a time that is past.")])
+    audit.record(
+        actor=actor,
+        action="delete",
+        kind="RequestLines",
+        object_id=owner.pk,
+        label=owner.name,
+        account=owner,
+        after={"before": before.isoformat()},
+        reason=reason,
+    )
+    with answering("/before") as store:
+        return store.delete(owner.pk, before)
+
+
+def must_delete(actor: Actor, owner: Account) -> None:
+    """Raise Forbidden unless the actor may delete the account's lines: its admins, and operators those of others."""
+    actor.must_manage(owner, "the deletion of request lines", NOUN)
+
+
 def document(row: LogSettings) -> dict[str, Any]:
     """What people and the audit log read of it."""
     return {"retention_days": row.retention_days, "mask_addresses": row.mask_addresses}
 
 
-def sweep(store: LogStore, now: datetime) -> int:
+def sweep(store: LogStore, moment: datetime) -> int:
     """Delete lines that are too old, of accounts that are gone, and the oldest of who has too many; how many went.
 
     An account whose lines cannot be deleted keeps no other waiting. Raises LogStoreError for the first, in the end.
@@ -79,7 +110,7 @@ def sweep(store: LogStore, now: datetime) -> int:
                 gone += store.delete(number)
                 continue
             days = kept.get(number, LogSettings()).retention_days
-            gone += store.delete(number, now - timedelta(days=days)) + _make_room(store, owner)
+            gone += store.delete(number, moment - timedelta(days=days)) + _make_room(store, owner)
         except LogStoreError as error:
             trouble = trouble or error
     if gone:

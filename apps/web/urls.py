@@ -45,6 +45,7 @@ from apps.web.policies import lists as network_lists
 from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
 from apps.web.pools import views as pools
+from apps.web.requests import log_settings, sql
 from apps.web.requests import views as requests
 from apps.web.routes import editing as route_editing
 from apps.web.routes import hostnames, tracing, weights
@@ -246,6 +247,10 @@ urlpatterns = [
     path("webhooks/<int:pk>/deliveries/<int:delivery>/redeliver", webhooks.redeliver, name="webhook-redeliver"),
     path("requests", requests.index, name="requests"),
     re_path(r"^requests/export\.(?P<kind>csv|jsonl)$", requests.export, name="requests-export"),
+    re_path(r"^requests/archive\.(?P<kind>parquet|jsonl\.gz)$", log_settings.archive, name="requests-archive"),
+    path("requests/sql", sql.ask, name="requests-sql"),
+    path("requests/settings", log_settings.index, name="requests-settings"),
+    path("requests/delete", log_settings.delete, name="requests-delete"),
     path("requests/<slug:record_id>", requests.detail, name="request"),
     path("audit", audit.index, name="audit"),
     path("audit/<int:pk>", audit.detail, name="audit-entry"),

@@ -82,6 +82,8 @@ PAGES = {
     "record-edit": ("/records/{}/edit", "records"),
     "requests": ("/requests?account=acme", ""),
     "request": ("/requests/{}?account=acme", "request-logs?account=acme"),
+    "requests-sql": ("/requests/sql", ""),
+    "requests-settings": ("/requests/settings", ""),
     "audit": ("/audit", ""),
     "capacity-tests": ("/capacity-tests", ""),
     "capacity-test": ("/capacity-tests/{}", "capacity-tests"),

@@ -279,3 +279,19 @@ print(json.dumps(read))
     )  # fmt: skip
     found: list[str] = json.loads(done.stdout)
     return found
+
+
+def test_archives_leave_room_for_searches(root: Path) -> None:
+    from apps.drivers.logs.asking.workers import Ceilings, Workers
+    from apps.drivers.logs.contract import Busy
+
+    workers = Workers(root, Ceilings(exports_at_once=2, at_once=3, wait_seconds=0.01))
+    workers._enter(17, exports=True)
+    with pytest.raises(Busy):
+        workers._enter(17, exports=True)
+    workers._enter(18, exports=True)
+    with pytest.raises(Busy):
+        workers._enter(19, exports=True)
+    workers._enter(19, exports=False)
+    workers._leave(17, exports=True)
+    workers._enter(17, exports=True)

@@ -28,6 +28,7 @@ MANAGE = codes(404, "403 403 200", "403 200 200")
 REMOVE = codes(404, "403 403 204", "403 204 204")
 INVITE = codes("403 403 201", "403 403 201", "403 403 201")
 OPERATE = codes(403, 403, "403 200 200")
+OWN_ONLY = codes("403 403 200", "403 403 200", "403 403 200")
 NO_SQL = codes("403 422 422", "403 422 422", "403 422 422")
 
 ANY, WHY = {"If-Match": "*"}, {"X-Change-Reason": "x"}
@@ -147,6 +148,8 @@ API: tuple[Row, ...] = (
         body={"spec": {"retention_days": 30}},
         headers={"If-Match": "*"},
     ),
+    Row("api:request-logs-archive", "GET", CHANGE, {"kind": "jsonl.gz"}, "all"),
+    Row("api:request-logs-delete", "POST", OWN_ONLY, body={"before": "2026-01-01T00:00:00Z"}),
     Row("api:overflow-what-if", "POST", LIST, holds="all", body={}, only_asks=True),
     Row("api:servers-detail", "PATCH", WRITE_OWN, {"pk": "$server"}, "server", {"weight": 7}, headers=ANY),
     *(Row("/api/v1/", method, Open(404, 404), at="/api/v1/nothing") for method in METHODS),

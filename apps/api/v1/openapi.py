@@ -89,6 +89,8 @@ class Written(AutoSchema):
             if schemas := [self.resolve_serializer(each, "response").ref for each in operation.bodies(status)]:
                 schema = schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
                 body["content"] = {"application/json": {"schema": schema}}
+            if operation.media:
+                body["content"] = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in operation.media}
             found[str(status)] = body
         for status in sorted(operation.refuses):
             found[str(status)] = _reference("responses", parameters.REFUSALS[status][0])

@@ -92,6 +92,10 @@ urlpatterns = [
     path("request-logs/histogram", logs.Bins.as_view(), name="request-logs-histogram"),
     path("request-logs/facets", logs.Facets.as_view(), name="request-logs-facets"),
     path("request-logs/settings", logs.Settings.as_view(), name="request-logs-settings"),
+    re_path(
+        r"^request-logs/archive\.(?P<kind>parquet|jsonl\.gz)$", logs.Archive.as_view(), name="request-logs-archive"
+    ),
+    path("request-logs:delete", logs.Deletion.as_view(), name="request-logs-delete"),
     path("request-logs:sql", logs.Sql.as_view(), name="request-logs-sql"),
     re_path(r"^request-logs/(?P<record>[0-9a-f-]{1,64})$", logs.LineDetail.as_view(), name="request-logs-detail"),
     path("overflow", flows.Overall.as_view(), name="overflow"),

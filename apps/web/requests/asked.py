@@ -43,12 +43,13 @@ class Asked:
 
     def question(self, actor: Actor) -> Question:
         """The question to the store. Raises Invalid."""
-        start, end = self._window()
+        start, end = self.window()
         return question(actor, account=self.account or None, text=self.text, start=start, end=end)
 
-    def _window(self) -> tuple[datetime, datetime]:
+    def window(self) -> tuple[datetime, datetime]:
+        """From when until when. Raises Invalid."""
         if not self.last:
-            return _instant("from", self.start), _instant("to", self.end)
+            return instant("from", self.start), instant("to", self.end)
         if self.last not in LENGTHS:
             detail = f"Choose one of {', '.join(LENGTHS)}, or a beginning and an end."
             raise Invalid([FieldError("/last", "unknown", detail)])
@@ -73,12 +74,12 @@ class Asked:
         return self.address(q=f"{self.text} {word}".strip()), False
 
 
-def _instant(field: str, text: str) -> datetime:
+def instant(field: str, text: str) -> datetime:
     """An instant of a form or an address; without a zone it is UTC."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        label = "beginning" if field == "from" else "end"
+        label = {"from": "beginning", "to": "end"}.get(field, "time")
         detail = f"Give the {label} as a date and time, such as 2026-01-31T14:30."
         raise Invalid([FieldError(f"/{field}", "instant", detail)]) from error
     return found if found.tzinfo else found.replace(tzinfo=UTC)

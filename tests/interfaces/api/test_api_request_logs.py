@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
@@ -135,3 +137,56 @@ def test_settings_are_changed_in_the_version_that_was_seen(api: Api) -> None:
         assert_problem(api("PATCH", "request-logs/settings", {"spec": spec}, If_Match="*"), 422)
     audited = api("GET", "audit-entries?kind=LogSettings").json()["items"]
     assert [each["after"]["retention_days"] for each in audited] == [30]
+
+
+def test_an_archive_has_ones_own_lines_oldest_first_and_is_not_for_viewers(api: Api, lines: None) -> None:
+    answer = api("GET", get(api, "/archive.jsonl.gz", filter="status>=500"))
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/gzip")
+    found = [json.loads(each) for each in gzip.decompress(b"".join(answer)).splitlines()]
+    assert [each["path"] for each in found] == ["/2", "/3"]
+    assert_problem(api("GET", get(api, "/archive.jsonl.gz", account="globex")), 422)
+    assert_problem(api("GET", get(api, "/archive.jsonl.gz", filter="stauts:5")), 422)
+    viewer = Api(actor_of("acme", "customer", Membership.Role.VIEWER))
+    assert_problem(viewer("GET", get(viewer, "/archive.jsonl.gz")), 403)
+
+
+@needs_duckdb
+@pytest.mark.slow(reason="a process that writes the archive")
+def test_a_parquet_archive_can_be_read_by_whoever_reads_parquet(
+    api: Api, acme: Actor, tmp_path: Path, settings: Settings
+) -> None:
+    import duckdb
+
+    settings.LOGS_URL = f"logs+file://{tmp_path / 'store'}"
+    moment = now() - timedelta(minutes=5)
+    own = Record(time=moment, id="one", node="n1", fleet="f", account=acme.account.pk, load_balancer="l", listener="h")
+    open_logs(settings.LOGS_URL).store("n1-aa-1", [own])
+    answer = api("GET", get(api, "/archive.parquet"))
+    target = tmp_path / "archive.parquet"
+    target.write_bytes(b"".join(answer))
+    assert duckdb.read_parquet(str(target)).project("id, node").fetchall() == [("one", "n1")]
+
+
+def test_lines_before_a_time_are_deleted_by_admins_and_that_is_in_the_audit_log(api: Api, acme: Actor) -> None:
+    old, new = now() - timedelta(hours=5), now() - timedelta(minutes=1)
+    usual = {"node": "n1", "fleet": "f", "account": acme.account.pk, "load_balancer": "l", "listener": "h"}
+    stored = [Record(time=each, id=str(number), **usual) for number, each in enumerate((old, new))]  # type: ignore[arg-type]
+    other = Record(**{**usual, "time": old, "id": "2", "account": acme.account.pk + 1000})  # type: ignore[arg-type]
+    store = open_logs(django_settings.LOGS_URL)
+    store.store("n1-aa-1", [*stored, other])
+    before = (now() - timedelta(hours=2)).isoformat()
+    assert api("POST", "request-logs:delete", {"before": before}).json() == {"lines": 1}
+    assert [each["id"] for each in api("GET", get(api, since=(old - timedelta(1)).isoformat())).json()["items"]] == [
+        "1"
+    ]
+    assert store.usage(acme.account.pk + 1000).lines == 1
+    audited = api("GET", "audit-entries?kind=RequestLines").json()["items"]
+    assert [each["after"]["before"] for each in audited] == [before]
+    editor = Api(actor_of("acme", "customer", Membership.Role.EDITOR))
+    assert_problem(editor("POST", "request-logs:delete", {"before": before}), 403)
+
+
+@pytest.mark.parametrize("before", [None, "yesterday", "2026-01-01T00:00:00", 7, "2999-01-01T00:00:00Z"])
+def test_a_deletion_names_a_time_that_is_past(api: Api, before: object) -> None:
+    body = assert_problem(api("POST", "request-logs:delete", {"before": before}), 422)
+    assert [each["pointer"] for each in body["errors"]] == ["/before"]

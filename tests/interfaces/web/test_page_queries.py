@@ -32,6 +32,7 @@ OF_EVERYBODY = {
     "your sessions": "/account/sessions",
     "search": "/search?q=more",
 }
+OF_REQUESTS = {"requests": "/requests", "requests, SQL": "/requests/sql", "request log settings": "/requests/settings"}
 
 
 def paths() -> dict[str, str]:
@@ -83,7 +84,7 @@ def paths() -> dict[str, str]:
         "sizing": "/sizing",
         "webhooks": "/webhooks",
         "webhook, new": "/webhooks/new",
-        "requests": "/requests",
+        **OF_REQUESTS,
         "audit": "/audit",
         "audit entry": f"/audit/{Entry.objects.earliest('id').pk}",
         "people": "/people",

@@ -162,6 +162,7 @@ PATH: dict[str, tuple[Schema, str]] = {
     "region": ({"type": "string", "pattern": NAME}, "The region's name."),
     "number": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The number of the version."),
     "delivery": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The delivery's ID."),
+    "kind": ({"type": "string", "enum": ["parquet", "jsonl.gz"]}, "The form of the file."),
     "to": ({"type": "string", "pattern": NAME}, "The other region's name."),
     "plan": ({"type": "string", "pattern": "^[0-9a-f]{32}$"}, "The plan's ID."),
     "record": ({"type": "string", "pattern": "^[0-9a-f-]{1,64}$"}, "The ID of the request, as in `X-Request-ID`."),

@@ -100,6 +100,19 @@ class LogAnswer(words.Shown):
     truncated = serializers.BooleanField()
 
 
+class LineDeletion(words.Sent):
+    """Lines of whole hours that ended before this time go."""
+
+    before = words.instant()
+    account = words.name(required=False)
+
+
+class LinesDeleted(words.Shown):
+    """How many lines went."""
+
+    lines = words.count()
+
+
 class LogSettingsSpec(serializers.Serializer[Any]):
     """How long lines are kept, and whether of clients only the network is."""
 

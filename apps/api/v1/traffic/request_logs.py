@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.http import FileResponse
 from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -155,6 +156,40 @@ class Sql(APIView):
                 requests.actor_of(request), account=data.get("account"), text=text, start=start, end=end
             )
         return Response({"columns": found.columns, "rows": found.rows, "truncated": found.truncated})
+
+
+class Archive(APIView):
+    """GET request lines as one file, oldest first; not for viewers."""
+
+    def get(self, request: Request, kind: selectors.ExportFormat) -> FileResponse:
+        """`filter`, `since`, `until`, `account`; `kind` is `parquet` or `jsonl.gz`."""
+        asked, owner = _asked(request)
+        opened = selectors.archive(requests.actor_of(request), asked, kind)
+        return FileResponse(
+            opened,
+            as_attachment=True,
+            filename=f"requests-{owner.name}.{kind}",
+            content_type=selectors.MEDIA_TYPES[kind],
+        )
+
+
+class Deletion(APIView):
+    """POST to delete lines; for admins of the account, and for operators."""
+
+    def post(self, request: Request) -> Response:
+        """`{before, account?}`: lines of whole hours that ended before this time go."""
+        data = requests.only(request, ("before", "account"))
+        no_dry_run(request)
+        before = data.get("before")
+        if before is None:
+            raise Invalid([FieldError("/before", "required", "Say before which time, as 2026-11-23T08:00:00Z.")])
+        gone = services.delete_lines(
+            actor=requests.actor_of(request),
+            account=data.get("account"),
+            before=_instant(before, "before", searching.until_now(USUAL)[0]),
+            reason=requests.reason(request),
+        )
+        return Response({"lines": gone})
 
 
 class Settings(APIView):

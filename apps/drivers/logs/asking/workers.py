@@ -35,12 +35,13 @@ class Ceilings:
     """What one question may take, and how many may be asked at once by all and by one account."""
 
     seconds: float = 20.0
-    export_seconds: float = 600.0
+    export_seconds: float = 50.0
     memory_mb: int = 1024
     threads: int = 2
     rows: int = 10_000
     at_once: int = 4
     at_once_each: int = 2
+    exports_at_once: int = 2
     wait_seconds: float = 5.0
 
 
@@ -53,13 +54,15 @@ class Workers:
         self._idle: list[_Worker] = []
         self._turn = threading.Condition()
         self._asking: Counter[int] = Counter()
+        self._exporting: set[int] = set()
         self._process = os.getpid()
 
     def ask(self, account: int, ask: str, given: Sequence[object], *, alone: bool = False) -> dict[str, Any]:
         """The answer. With `alone` the process is new and ends with the question. Raises LogStoreError."""
-        seconds = self.ceilings.export_seconds if ask == "export" else self.ceilings.seconds
+        exports = ask == "export"
+        seconds = self.ceilings.export_seconds if exports else self.ceilings.seconds
         question = {"ask": ask, "account": account, "given": list(given), "seconds": seconds}
-        self._enter(account)
+        self._enter(account, exports=exports)
         worker = None
         try:
             worker = _Worker(self._root, self.ceilings) if alone else self._take()
@@ -70,7 +73,7 @@ class Workers:
         finally:
             if worker is not None:
                 worker.kill()
-            self._leave(account)
+            self._leave(account, exports=exports)
         if "error" in answer:
             error = getattr(contract, answer["error"], LogStoreError)
             raise error(answer["message"])
@@ -82,19 +85,26 @@ class Workers:
         while self._idle:
             self._idle.pop().kill()
 
-    def _enter(self, account: int) -> None:
+    def _enter(self, account: int, *, exports: bool) -> None:
         with self._turn:
             if self._process != os.getpid():
-                self._idle, self._asking, self._process = [], Counter(), os.getpid()
+                self._idle, self._asking, self._exporting, self._process = [], Counter(), set(), os.getpid()
+            if exports and (account in self._exporting or len(self._exporting) >= self.ceilings.exports_at_once):
+                # Archives take long: searches always find a place beside them.
+                raise Busy("Archives are being written now, one for each account: ask again when they are done.")
             if not self._turn.wait_for(lambda: self._is_room(account), self.ceilings.wait_seconds):
                 raise Busy("Too many questions are asked of the request log now: ask again in a moment.")
             self._asking[account] += 1
+            if exports:
+                self._exporting.add(account)
 
     def _is_room(self, account: int) -> bool:
         return self._asking.total() < self.ceilings.at_once and self._asking[account] < self.ceilings.at_once_each
 
-    def _leave(self, account: int) -> None:
+    def _leave(self, account: int, *, exports: bool) -> None:
         with self._turn:
+            if exports:
+                self._exporting.discard(account)
             self._asking[account] -= 1
             self._asking += Counter()
             self._turn.notify_all()

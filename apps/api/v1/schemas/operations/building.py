@@ -25,7 +25,7 @@ class Operation:
 
     `shown` maps a status to what its body is (None for no body); `query`, `asks` and `tells` name parameters, request
     headers and response headers of parameters.py; `refuses` are the statuses of problems; `planned` is what a
-    dry run shows.
+    dry run shows; `media` are the types of an answer that is a file.
     """
 
     summary: str
@@ -37,6 +37,7 @@ class Operation:
     refuses: tuple[int, ...] = READ_REFUSALS
     planned: Schema = writing.Applied
     public: bool = False
+    media: tuple[str, ...] = ()
 
     @property
     def asks_why(self) -> bool:

@@ -13,6 +13,7 @@ from apps.api.v1.schemas.operations.building import (
     change,
     detail,
     listing,
+    write,
 )
 
 WHICH = ("filter", "since", "until", "account")
@@ -35,6 +36,16 @@ OPERATIONS: Table = {
         shown={200: logs.LogAnswer},
         sent=logs.LogQuestion,
         refuses=(400, *REFUSES, 413, 415),
+    ),
+    ("request-logs-archive", "GET"): Operation(
+        summary="Read request lines as a file",
+        shown={200: None},
+        query=WHICH,
+        refuses=(*REFUSES, 404),
+        media=("application/vnd.apache.parquet", "application/gzip"),
+    ),
+    ("request-logs-delete", "POST"): at_once(
+        write("Delete request lines", {200: logs.LinesDeleted}, logs.LineDeletion),
     ),
     ("request-logs-settings", "GET"): replace(
         detail(logs.LogSettings, "what an account wants of its request log", "account", version=False),
