@@ -46,6 +46,7 @@ from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
 from apps.web.pools import views as pools
 from apps.web.requests import log_settings, sql
+from apps.web.requests import patterns as request_patterns
 from apps.web.requests import views as requests
 from apps.web.routes import editing as route_editing
 from apps.web.routes import hostnames, tracing, weights
@@ -251,6 +252,7 @@ urlpatterns = [
     path("requests/sql", sql.ask, name="requests-sql"),
     path("requests/settings", log_settings.index, name="requests-settings"),
     path("requests/delete", log_settings.delete, name="requests-delete"),
+    path("requests/patterns", request_patterns.index, name="request-patterns"),
     path("requests/<slug:record_id>", requests.detail, name="request"),
     path("audit", audit.index, name="audit"),
     path("audit/<int:pk>", audit.detail, name="audit-entry"),

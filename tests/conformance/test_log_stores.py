@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.drivers.logs.contract import Comparison, Condition, LogStore, Query, Record, Rejected
+from apps.drivers.logs.contract import Comparison, Condition, Group, LogStore, Point, Query, Record, Rejected
 from apps.drivers.logs.memory import MemoryStore
 
 START = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
@@ -102,6 +102,39 @@ def test_pages_have_each_record_once_newest_first(store: LogStore) -> None:
         if not cursor:
             break
     assert pages == sorted(records, key=lambda each: (each.time, each.id), reverse=True)
+
+
+def test_lines_are_put_together_by_fields(store: LogStore) -> None:
+    made = [
+        *(record(number, pool="p", server=HOSTILE, response_ms=number, bytes_out=10) for number in range(1, 5)),
+        record(5, pool="p", server="vm-2", status=503, response_ms=None, total_ms=None, path="/item/1"),
+        record(6, pool="p", server="vm-2", status=None, path="/item/1"),
+        record(7, account=18, pool="p", server="vm-3"),
+    ]
+    store.store("n1-aa-1", made)
+    first, second = store.groups(17, query(), ["pool", "server"], limit=5)
+    assert first == Group(("p", HOSTILE), 4, 0, 4, 40, 2.5, pytest.approx(3.85))  # type: ignore[arg-type]
+    assert second == Group(("p", "vm-2"), 2, 1, 1, 0, None, 6.0)
+    assert [each.values for each in store.groups(17, query(), ["status"], limit=1)] == [("200",)]
+    (whole,) = store.groups(17, query(), [], limit=5)
+    assert (whole.values, whole.lines) == ((), 6)
+    assert store.groups(19, query(), ["pool"], limit=5) == ()
+    for hostile in ("headers", "pool, (SELECT 1)", "", "total_ms"):
+        with pytest.raises(Rejected, match="cannot be counted"):
+            store.groups(17, query(), [hostile], limit=5)
+
+
+def test_lines_are_counted_and_measured_by_steps(store: LogStore) -> None:
+    made = [record(number, total_ms=number) for number in (0, 30, 59, 60, 200)]
+    store.store("n1-aa-1", [*made, record(201, total_ms=None), record(61, account=18)])
+    minute = timedelta(minutes=1)
+    found = store.series(17, query(), step_seconds=60, of="total_ms", percentile=50)
+    assert found == (Point(START, 3, 30.0), Point(START + minute, 1, 60.0), Point(START + 3 * minute, 2, 200.0))
+    counted = store.series(17, query(Condition("id", Comparison.STARTS, ("x",))), step_seconds=60)
+    assert counted == store.series(19, query(), step_seconds=60) == ()
+    for wrong in ({"of": "path"}, {"of": "status"}, {"of": "total_ms", "percentile": 101}, {"step_seconds": 0}):
+        with pytest.raises(Rejected):
+            store.series(17, query(), **{"step_seconds": 60, **wrong})  # type: ignore[arg-type]
 
 
 def test_a_cursor_that_nobody_gave_is_refused(store: LogStore) -> None:

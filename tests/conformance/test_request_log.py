@@ -5,19 +5,27 @@ from __future__ import annotations
 import http.client
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.access import Access, NetworkList
 from apps.compiler.model.policy import Log, Rules
+from apps.compiler.model.servers import Reuse
 from apps.compiler.model.shared import FixedResponse, Protocol, Redirect, WeightedPool
 from apps.compiler.policies import rule_set
+from apps.drivers.logs.contract import Query
+from apps.drivers.logs.memory import MemoryStore
+from apps.logs.filters import parse
 from apps.logs.lines import LONGEST_TEXT, Line
 from apps.logs.meaning import Names, names_of, record_of
+from apps.logs.patterns import PATTERNS, Around, found
 from tests.e2e.rendered_proxy import PROBE, RenderedProxy, echo_servers, running
 from tests.ports import spare_port
 from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
@@ -35,21 +43,44 @@ LOGS = {
 }
 
 
+@contextmanager
+def racing_server() -> Iterator[int]:
+    """A server that keeps connections and closes each at its second request, as one does whose patience just ended."""
+
+    def serve(stream: socket.socket) -> None:
+        with stream, suppress(OSError):  # health checks leave early
+            stream.recv(65536)
+            stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            stream.recv(65536)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(server_socket.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server_socket:
+        threading.Thread(target=accept, daemon=True).start()
+        yield server_socket.getsockname()[1]
+        server_socket.shutdown(socket.SHUT_RDWR)
+
+
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RenderedProxy, Names]]:
     """A pool that answers, one whose server is away, a redirect, an answer of the route's own, and tcp."""
     errors = rule_set(LOGS["errors"]).id
-    with echo_servers(1) as ports:
+    with echo_servers(1) as ports, racing_server() as racing:
         routes = (
             route(1),
             route(2, path="/moved", redirect=Redirect(302, host="b.example")),
             route(3, path="/fixed", fixed_response=FixedResponse(418)),
+            route(5, path="/race", pools=(WeightedPool("pool-4", 1),)),
             route(4, "errors.example", "/away", pools=(WeightedPool("pool-3", 1),), rule_set=errors),
         )
         database = listener(2, protocol=Protocol.TCP, default_pool_id="pool-2")
         both = (
             pool(1, servers=(server(1, address="127.0.0.1", port=ports[0]),)),
             pool(3, servers=(server(3, address="127.0.0.1", port=spare_port()),)),
+            pool(4, servers=(server(4, address="127.0.0.1", port=racing),), connection_reuse=Reuse.ALWAYS),
             pool(2, protocol=Protocol.TCP, servers=(server(2, address="127.0.0.1", port=ports[0]),)),
         )
         sets = {name: rule_set(rules) for name, rules in LOGS.items()}
@@ -163,6 +194,25 @@ def test_query_and_headers_are_kept_where_a_policy_says_so(env: tuple[RenderedPr
     assert found is not None
     assert (found.path, found.query) == ("/p", "q=%0A&x=1")
     assert found.headers == {"user-agent": "a&b=c%09d%", "x-tenant": "%E9" * 256}
+
+
+def test_a_race_with_a_server_that_closes_a_kept_connection_is_found_and_named(
+    env: tuple[RenderedProxy, Names],
+) -> None:
+    proxy, names = env
+    before = how_many(proxy)
+    assert proxy.ask("lst-1", "a.example", "/race").status == 200
+    assert proxy.ask("lst-1", "a.example", "/race", "POST").status == 502
+    store = MemoryStore()
+    # Beside it a server that was not there at all, which is no race.
+    proxy.ask("lst-1", "errors.example", "/away")
+    records = [record_of(line, names) for line in new_lines(proxy, before, 3)]
+    store.store("n1-aa-1", [each for each in records if each])
+    pattern = PATTERNS["keep-alive-races"]
+    window = Query(min(each.time for each in records if each), datetime.max.replace(tzinfo=UTC), parse(pattern.words))
+    groups = store.groups(ACCOUNT, window, pattern.fields, limit=10)
+    (said,) = found(pattern, groups, Around(60)).sentences
+    assert said.startswith("server-4 of pool pool-4-label closed a kept connection once")
 
 
 HOSTILE = (

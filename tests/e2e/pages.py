@@ -84,6 +84,7 @@ PAGES = {
     "request": ("/requests/{}?account=acme", "request-logs?account=acme"),
     "requests-sql": ("/requests/sql", ""),
     "requests-settings": ("/requests/settings", ""),
+    "request-patterns": ("/requests/patterns", ""),
     "audit": ("/audit", ""),
     "capacity-tests": ("/capacity-tests", ""),
     "capacity-test": ("/capacity-tests/{}", "capacity-tests"),

@@ -140,6 +140,7 @@ API: tuple[Row, ...] = (
         Row(f"api:request-logs-{part}", "GET", LIST, holds="all")
         for part in ("list", "histogram", "facets", "settings")
     ),
+    Row("api:request-logs-pattern", "GET", LIST, {"name": "uneven-servers"}, holds="all"),
     Row("api:request-logs-detail", "GET", codes(404, 404, 404), {"record": "0123456789ab7abc8123456789abcdef"}),
     # The store in memory, which answers here, has no SQL.
     Row("api:request-logs-sql", "POST", NO_SQL, body={"sql": "SELECT 1"}, only_asks=True),

@@ -172,6 +172,7 @@ PAGES: tuple[Row, ...] = (
     sent("roll-back", PUSHED, "", {"pk": "$revision"}, reason="x"),
     *shown("static-ips", OF_OPERATORS, "staticip"),
     *shown("requests", LIST, "all"),
+    *shown("request-patterns", LIST, "all"),
     *shown("requests-export", LIST, "all", {"kind": "csv"}),
     Row("web:requests-archive", "GET", NEW, {"kind": "jsonl.gz"}, "all"),
     Row("web:requests-archive", "POST", NEW, {"kind": "jsonl.gz"}, "all"),

@@ -91,6 +91,7 @@ urlpatterns = [
     path("request-logs", logs.LineList.as_view(), name="request-logs-list"),
     path("request-logs/histogram", logs.Bins.as_view(), name="request-logs-histogram"),
     path("request-logs/facets", logs.Facets.as_view(), name="request-logs-facets"),
+    path("request-logs/patterns/<slug:name>", logs.Pattern.as_view(), name="request-logs-pattern"),
     path("request-logs/settings", logs.Settings.as_view(), name="request-logs-settings"),
     re_path(
         r"^request-logs/archive\.(?P<kind>parquet|jsonl\.gz)$", logs.Archive.as_view(), name="request-logs-archive"

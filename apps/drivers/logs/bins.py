@@ -1,11 +1,11 @@
-"""How a window is cut into bins, the same for every store."""
+"""How a window is cut into bins, and what can be counted in them, the same for every store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from apps.drivers.logs.contract import STATUS_CLASSES, Bin, Histogram, Query
+from apps.drivers.logs.contract import FACET_FIELDS, NUMBER_FIELDS, STATUS_CLASSES, Bin, Histogram, Query, Rejected
 
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
@@ -23,3 +23,18 @@ def histogram_of(query: Query, step: int, counts: Mapping[int, Mapping[str, int]
     nothing = dict.fromkeys(STATUS_CLASSES, 0)
     bins = (Bin(datetime.fromtimestamp(at, UTC), counts.get(at, nothing)) for at in range(first, last, step))
     return Histogram(step, tuple(bins))
+
+
+def check_fields(fields: Sequence[str]) -> None:
+    """Raise Rejected for a field by which lines cannot be put together."""
+    for name in fields:
+        if name not in FACET_FIELDS:
+            raise Rejected(f"{name} cannot be counted; these can: {', '.join(FACET_FIELDS)}.")
+
+
+def check_measured(step_seconds: int, of: str, percentile: int) -> None:
+    """Raise Rejected for what is no number of a line, no percentile, or no step."""
+    if of and (of not in NUMBER_FIELDS or of == "status"):
+        raise Rejected(f"{of} is neither a time nor a size.")
+    if not 0 <= percentile <= 100 or step_seconds < 1:
+        raise Rejected("A percentile is a number from 0 to 100, and a step is at least a second.")

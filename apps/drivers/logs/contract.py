@@ -176,6 +176,31 @@ class Facet:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Lines that have the same values of some fields, and what is counted of them.
+
+    `failed` have a status from 500 on, `paths` are different ones. Times are those of the response, then of the whole.
+    """
+
+    values: tuple[str, ...]
+    lines: int
+    failed: int
+    paths: int
+    bytes_out: int
+    response_p50_ms: float | None
+    total_p95_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Lines from `start` until one step later; `value` is the percentile of a time, None where no line has it."""
+
+    start: datetime
+    lines: int
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SqlAnswer:
     """Rows of an SQL question as plain values of JSON; `truncated` when there were more than the ceiling of rows."""
 
@@ -210,6 +235,14 @@ class LogStore(Protocol):
 
     def facets(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
         """The most frequent values of each field, among what fits."""
+
+    def groups(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Group, ...]:
+        """What fits, put together by the values of these fields, the largest groups first."""
+
+    def series(
+        self, account: int, query: Query, *, step_seconds: int, of: str = "", percentile: int = 50
+    ) -> tuple[Point, ...]:
+        """What fits by steps of time, those without lines left out; with the percentile of `of`, a time or a size."""
 
     def one(self, account: int, record_id: str) -> Record | None:
         """The record of this id, None when this account has none."""

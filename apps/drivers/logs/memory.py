@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from apps.drivers.logs.bins import histogram_of, step_of
+from apps.drivers.logs.bins import check_fields, check_measured, histogram_of, step_of
 from apps.drivers.logs.contract import (
-    FACET_FIELDS,
     STATUS_CLASSES,
     ExportFormat,
     Facet,
+    Group,
     Histogram,
     Page,
+    Point,
     Query,
     Record,
     Rejected,
@@ -62,14 +63,34 @@ class MemoryStore:
 
     def facets(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
         """Counted one by one."""
-        for name in fields:
-            if name not in FACET_FIELDS:
-                raise Rejected(f"{name} cannot be counted; these can: {', '.join(FACET_FIELDS)}.")
+        check_fields(fields)
         records = self._fitting(account, query)
         counted = {name: Counter(_shown(getattr(each, name)) for each in records) for name in fields}
         return tuple(
             Facet(name, tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]))
             for name, counts in counted.items()
+        )
+
+    def groups(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Group, ...]:
+        """Put together one by one."""
+        check_fields(fields)
+        found: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+        for record in self._fitting(account, query):
+            found[tuple(_shown(getattr(record, name)) for name in fields)].append(record)
+        groups = [_group(values, records) for values, records in found.items()]
+        return tuple(sorted(groups, key=lambda each: (-each.lines, each.values))[:limit])
+
+    def series(
+        self, account: int, query: Query, *, step_seconds: int, of: str = "", percentile: int = 50
+    ) -> tuple[Point, ...]:
+        """Put together one by one."""
+        check_measured(step_seconds, of, percentile)
+        found: dict[int, list[Record]] = defaultdict(list)
+        for record in self._fitting(account, query):
+            found[int(record.time.timestamp()) // step_seconds * step_seconds].append(record)
+        return tuple(
+            Point(datetime.fromtimestamp(at, UTC), len(records), _percentile(records, of, percentile) if of else None)
+            for at, records in sorted(found.items())
         )
 
     def one(self, account: int, record_id: str) -> Record | None:
@@ -124,6 +145,28 @@ class MemoryStore:
 
     def _fitting(self, account: int, query: Query) -> list[Record]:
         return [each for each in self._of(account) if fits(each, query)]
+
+
+def _group(values: tuple[str, ...], records: Sequence[Record]) -> Group:
+    return Group(
+        values,
+        lines=len(records),
+        failed=sum((each.status or 0) >= 500 for each in records),
+        paths=len({each.path for each in records}),
+        bytes_out=sum(each.bytes_out for each in records),
+        response_p50_ms=_percentile(records, "response_ms", 50),
+        total_p95_ms=_percentile(records, "total_ms", 95),
+    )
+
+
+def _percentile(records: Sequence[Record], name: str, percent: int) -> float | None:
+    """Between the two nearest values, as DuckDB's quantile_cont."""
+    found = sorted(value for each in records if (value := getattr(each, name)) is not None)
+    if not found:
+        return None
+    place = (len(found) - 1) * percent / 100
+    low, high = found[int(place)], found[min(int(place) + 1, len(found) - 1)]
+    return float(low + (high - low) * (place - int(place)))
 
 
 def _shown(value: object) -> str:

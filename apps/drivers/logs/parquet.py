@@ -13,8 +13,10 @@ from apps.drivers.logs.bins import histogram_of
 from apps.drivers.logs.contract import (
     ExportFormat,
     Facet,
+    Group,
     Histogram,
     Page,
+    Point,
     Query,
     Record,
     SqlAnswer,
@@ -22,7 +24,7 @@ from apps.drivers.logs.contract import (
     Usage,
 )
 from apps.drivers.logs.files import layout, tidying, writing
-from apps.drivers.logs.files.columns import record_of
+from apps.drivers.logs.files.columns import moment, record_of
 from apps.drivers.logs.wire import query_to_json
 
 # Hours that are tidied each time; older ones, where a late batch may have come, once an hour.
@@ -59,6 +61,18 @@ class ParquetStore:
         """From counts by minute where the question allows it."""
         found = self._workers.ask(account, "facets", [query_to_json(query), list(fields), limit])
         return tuple(Facet(name, tuple((value, lines) for value, lines in values)) for name, values in found["facets"])
+
+    def groups(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Group, ...]:
+        """From the lines themselves."""
+        found = self._workers.ask(account, "groups", [query_to_json(query), list(fields), limit])
+        return tuple(Group(tuple(values), *counted) for values, *counted in found["groups"])
+
+    def series(
+        self, account: int, query: Query, *, step_seconds: int, of: str = "", percentile: int = 50
+    ) -> tuple[Point, ...]:
+        """From the lines themselves."""
+        found = self._workers.ask(account, "series", [query_to_json(query), step_seconds, of, percentile])
+        return tuple(Point(moment(start), lines, value) for start, lines, value in found["points"])
 
     def one(self, account: int, record_id: str) -> Record | None:
         """From the hour that the id names, or one beside it."""

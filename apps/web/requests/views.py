@@ -79,6 +79,7 @@ def _frame(request: PageRequest, asked: Asked) -> dict[str, Any]:
         "prepared": prepared,
         "accounts": accounts(request.actor) if request.actor.is_operator else (),
         "files": [(kind, reverse("web:requests-export", args=[kind]) + asked.address()) for kind in ("csv", "jsonl")],
+        "patterns": reverse("web:request-patterns") + asked.address(before=""),
         "follows": asked.address(partial="found") if asked.last and not asked.before else "",
     }
 

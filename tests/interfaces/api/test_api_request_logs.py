@@ -190,3 +190,16 @@ def test_lines_before_a_time_are_deleted_by_admins_and_that_is_in_the_audit_log(
 def test_a_deletion_names_a_time_that_is_past(api: Api, before: object) -> None:
     body = assert_problem(api("POST", "request-logs:delete", {"before": before}), 422)
     assert [each["pointer"] for each in body["errors"]] == ["/before"]
+
+
+@pytest.mark.usefixtures("lines")
+def test_patterns_are_answered_in_sentences(api: Api, globex: Actor) -> None:
+    found = api("GET", get(api, "/patterns/bytes-per-response", link_mbps="180")).json()
+    assert found["sentences"] == []
+    found = api("GET", get(api, "/patterns/slow-routes", filter="status>=500")).json()
+    assert [row["cells"][0] for row in found["rows"]] == ["api", "shop"]
+    assert found["rows"][0]["filter"] == '-route:"" route:api'
+    other = Api(globex)("GET", get(api, "/patterns/slow-routes")).json()
+    assert [row["cells"][0] for row in other["rows"]] == ["secret"]
+    assert_problem(api("GET", get(api, "/patterns/nothing")), 404)
+    assert_problem(api("GET", get(api, "/patterns/slow-routes", filter="stauts:3")), 422)

@@ -172,3 +172,27 @@ def test_what_a_client_sent_is_shown_as_text(store: LogStore, acme: Actor) -> No
     for address in ("/requests", f"/requests/{evil.id}"):
         assert "<script>alert" not in shown(client, address)
         assert "<img src=x" not in shown(client, address)
+
+
+def uneven(actor: Actor) -> list[Record]:
+    """A stretch that three processes answered 2 689, 5 626 and 7 717 times, thinned to a tenth, and two races."""
+    counts = {"vm-1": 269, "vm-2": 563, "vm-3": 772}
+    servers = [name for name, count in counts.items() for _ in range(count)]
+    lines = [line(actor.account.pk, number, server=name) for number, name in enumerate(servers)]
+    lost = {"status": 502, "termination": "SH", "connect_ms": 0, "response_ms": None, "total_ms": 2, "method": "POST"}
+    return [*lines, *(line(actor.account.pk, 2000 + number, server="vm-2", **lost) for number in range(2))]
+
+
+def test_patterns_name_uneven_servers_and_races_to_their_account_alone(
+    store: LogStore, acme: Actor, globex: Actor
+) -> None:
+    store.store("one", uneven(acme))
+    text = shown(client_of(acme), "/requests/patterns")
+    assert "of 1,606 requests vm-1 answered 269 and vm-3 772" in text
+    assert "vm-2 of pool shop closed a kept connection 2 times" in text
+    assert text.index("Keep-alive races") < text.index("Uneven servers") < text.index("Slow routes")
+    assert "q=-server%3A%22%22+pool%3Ashop+region%3Aeu+server%3Avm-3" in text
+    other = shown(client_of(globex), "/requests/patterns?account=acme", 422)
+    assert "vm-" not in other + shown(client_of(globex), "/requests/patterns")
+    assert "are uneven" not in shown(client_of(acme), "/requests/patterns?q=server:vm-1,vm-2+-server:vm-2")
+    assert "did you mean status" in shown(client_of(acme), "/requests/patterns?q=stauts:3", 422)

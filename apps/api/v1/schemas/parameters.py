@@ -25,6 +25,10 @@ QUERY: dict[str, tuple[Schema, str]] = {
     ),
     "fields": ({"type": "string", "maxLength": 400}, "Fields to count, separated by commas."),
     "bins": ({"type": "integer", "minimum": 1, "maximum": 400, "default": 60}, "About how many parts of the time."),
+    "link_mbps": (
+        {"type": "integer", "minimum": 1, "maximum": 1_000_000, "default": 1000},
+        "What the network carries, in megabits per second; for bytes per response.",
+    ),
     "region": ({"type": "string", "maxLength": 253}, "Only objects in this region."),
     "fleet": ({"type": "string", "maxLength": 253}, "Only objects in this fleet."),
     "zone": ({"type": "string", "maxLength": 253}, "Only objects in the zone with this name."),

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
+from apps.logs.patterns import PATTERNS
 from apps.logs.selectors import COUNTED, STATUS_CLASSES
 
 
@@ -81,6 +82,24 @@ class LineFacets(words.Shown):
     """Facets in the order in which they were asked for."""
 
     facets = LineFacet(many=True)
+
+
+class PatternRow(words.Shown):
+    """A group of lines: what is under each column, and a filter that finds them."""
+
+    cells = serializers.ListField(child=serializers.CharField())
+    filter = serializers.CharField()
+
+
+class RequestPattern(words.Shown):
+    """What a prepared search finds: `sentences` name what stands out and are empty where nothing does."""
+
+    name = words.word(list(PATTERNS))
+    title = serializers.CharField()
+    about = serializers.CharField()
+    sentences = serializers.ListField(child=serializers.CharField())
+    columns = serializers.ListField(child=serializers.CharField())
+    rows = PatternRow(many=True)
 
 
 class LogQuestion(words.Sent):

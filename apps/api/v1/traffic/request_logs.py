@@ -21,10 +21,11 @@ from apps.api.v1.writes import no_dry_run
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.logs import searching, selectors, services
 from apps.logs.models import LogSettings
+from apps.logs.patterns import PATTERNS, USUAL_LINK_MBPS
 from apps.members.reading import account_named
 
 USUAL = timedelta(hours=1)
-MOST_BINS, MOST_VALUES = 400, 100
+MOST_BINS, MOST_VALUES, MOST_LINK_MBPS = 400, 100, 1_000_000
 FACETS = "status,route,pool,server,region,why"
 QUESTION = ("account", "sql", "since", "until")
 POINTERS = {"/from": "/since", "/to": "/until"}
@@ -137,6 +138,28 @@ class Facets(APIView):
             for each in found
         ]
         return Response({"facets": facets})
+
+
+class Pattern(APIView):
+    """GET what a prepared search finds, in sentences and as its largest groups."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`filter`, `since`, `until`, `account`, and `link_mbps` for bytes per response."""
+        asked, _ = _asked(request)
+        link = requests.number(request, "link_mbps", USUAL_LINK_MBPS, 1, MOST_LINK_MBPS)
+        found = selectors.pattern(asked, name, link_mbps=link)
+        pattern = PATTERNS[name]
+        rows = [{"cells": each.cells, "filter": each.words} for each in found.rows]
+        return Response(
+            {
+                "name": name,
+                "title": pattern.title,
+                "about": pattern.about,
+                "sentences": found.sentences,
+                "columns": pattern.columns,
+                "rows": rows,
+            }
+        )
 
 
 class Sql(APIView):

@@ -93,6 +93,7 @@ def _ask(connection: Any, root: Path, question: dict[str, Any]) -> dict[str, Any
     answering = Answering(connection, root, account)
     asked: dict[str, Callable[..., dict[str, Any]]]
     asked = {"search": answering.search, "histogram": answering.histogram, "facets": answering.facets}
+    asked |= {"groups": answering.groups, "series": answering.series}
     asked |= {"one": answering.one, "export": answering.export}
     return asked[question["ask"]](*given)
 

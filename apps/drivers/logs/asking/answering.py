@@ -12,8 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 import duckdb
 
 from apps.drivers.logs.asking.statements import Values, names_of, where
-from apps.drivers.logs.bins import step_of
-from apps.drivers.logs.contract import FACET_FIELDS, STATUS_CLASSES, Query, Rejected, TooLarge
+from apps.drivers.logs.bins import check_fields, check_measured, step_of
+from apps.drivers.logs.contract import STATUS_CLASSES, Query, TooLarge
 from apps.drivers.logs.files.columns import NAMES, TYPES, cursor_of, millis, moment, position
 from apps.drivers.logs.files.layout import HOUR, hour_of, hours_between, live_files
 from apps.drivers.logs.files.tidying import COUNTED_BY
@@ -28,6 +28,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _CLASS = "CASE WHEN status BETWEEN 100 AND 599 THEN (status // 100) || 'xx' ELSE 'none' END"
 _NOTHING = "(SELECT " + ", ".join(f"NULL::{TYPES[name]} AS {name}" for name in NAMES) + " WHERE false)"
+_COUNTED = (
+    "count(*), count(*) FILTER (status >= 500), count(DISTINCT path), sum(bytes_out)::BIGINT, "
+    "quantile_cont(response_ms, 0.5)::DOUBLE, quantile_cont(total_ms, 0.95)::DOUBLE"
+)
 _JSON_LINES = "(FORMAT json, COMPRESSION gzip)"
 _TIME_AS_JSON = "strftime(line.time, '%Y-%m-%dT%H:%M:%S.%gZ')"
 _AS_JSON = f"* REPLACE ({_TIME_AS_JSON} AS time, coalesce(nullif(headers, ''), '{{}}')::JSON AS headers)"
@@ -92,15 +96,44 @@ class Answering:
     @patient
     def facets(self, query: Query, fields: Sequence[str], limit: int) -> dict[str, Any]:
         """The most frequent values of each field."""
-        for name in fields:
-            if name not in FACET_FIELDS:
-                raise Rejected(f"{name} cannot be counted; these can: {', '.join(FACET_FIELDS)}.")
+        check_fields(fields)
         counts: dict[str, dict[str, int]] = {name: {} for name in fields}
         counted = [name for name in counts if name in COUNTED_BY]
         for group in (counted, [name for name in counts if name not in COUNTED_BY]):
             if group:
                 self._add_counts(query, group, limit, counts)
         return {"facets": [[name, sorted(counts[name].items(), key=_by_lines)[:limit]] for name in fields]}
+
+    @patient
+    def groups(self, query: Query, fields: Sequence[str], limit: int) -> dict[str, Any]:
+        """Lines put together by fields, the largest groups first."""
+        check_fields(fields)
+        text, values = where(query)
+        files = self._files([folder for _, folder in self._hours(query)])
+        if not files:
+            return {"groups": []}
+        names = [f"coalesce({name}::VARCHAR, '')" for name in fields]
+        order = ", ".join(["2 DESC", *names])
+        sql = (
+            f"SELECT [{', '.join(names)}]::VARCHAR[], {_COUNTED} FROM {READ} AS line WHERE {text} "
+            f"GROUP BY {', '.join(names) or '()'} HAVING count(*) > 0 ORDER BY {order} LIMIT {int(limit)}"
+        )
+        return {"groups": self._rows(sql, [files, *values])}
+
+    @patient
+    def series(self, query: Query, step: int, of: str, percentile: int) -> dict[str, Any]:
+        """Lines by steps of time, with a percentile of a number."""
+        check_measured(step, of, percentile)
+        text, values = where(query)
+        files = self._files([folder for _, folder in self._hours(query)])
+        if not files:
+            return {"points": []}
+        measured = f"quantile_cont({of}, {int(percentile) / 100})::DOUBLE" if of else "NULL"
+        sql = (
+            f"SELECT epoch_ms(time) // {int(step) * 1000} * {int(step) * 1000} AS start, count(*), {measured} "
+            f"FROM {READ} AS line WHERE {text} GROUP BY start ORDER BY start"
+        )
+        return {"points": self._rows(sql, [files, *values])}
 
     def one(self, record_id: str) -> dict[str, Any]:
         """The row of an id; its first twelve digits are the milliseconds when it was made."""

@@ -31,6 +31,10 @@ OPERATIONS: Table = {
         detail(logs.LineFacets, "the most frequent values of request lines", *WHICH, "fields", "limit", version=False),
         refuses=REFUSES,
     ),
+    ("request-logs-pattern", "GET"): replace(
+        detail(logs.RequestPattern, "what a prepared search finds", *WHICH, "link_mbps", version=False),
+        refuses=(*REFUSES, 404),
+    ),
     ("request-logs-sql", "POST"): Operation(
         summary="Ask request lines in SQL",
         shown={200: logs.LogAnswer},
