@@ -1,4 +1,4 @@
-"""Prepared searches that count and judge: what in the lines of a window stands out, and what to do about it; pure.
+"""Prepared searches that count and assess: what in the lines of a window stands out, and what to do about it; pure.
 
 Each puts lines together by some fields and says in sentences what it finds. Counts are of stored lines: a route that
 logs a sample, or errors only, has fewer lines than requests.
@@ -24,9 +24,9 @@ SLOW_MS, SLOW_LINES = 1000.0, 20
 TOP_SHARE = 0.25
 SCANNED_PATHS = 20
 USUAL_LINK_MBPS = 1000
-Place = tuple[str, str]
+PoolRegion = tuple[str, str]
 """A pool and a region."""
-Weights = Mapping[Place, Mapping[str, int]]
+Weights = Mapping[PoolRegion, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Found:
     rows: tuple[Row, ...]
 
 
-Judge = Callable[[Sequence[Group], Around], Iterator[str]]
+Verdict = Callable[[Sequence[Group], Around], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Pattern:
     words: str
     fields: tuple[str, ...]
     columns: tuple[str, ...]
-    judge: Judge
+    verdict: Verdict
     rank: Callable[[Group], float]
     cells: Callable[[Group, Around], tuple[str, ...]]
 
@@ -81,7 +81,7 @@ def found(pattern: Pattern, groups: Sequence[Group], around: Around) -> Found:
         )
         for each in ranked
     )
-    return Found(tuple(pattern.judge(groups, around)), tuple(rows))
+    return Found(tuple(pattern.verdict(groups, around)), tuple(rows))
 
 
 def _races(groups: Sequence[Group], _around: Around) -> Iterator[str]:
@@ -96,19 +96,20 @@ def _races(groups: Sequence[Group], _around: Around) -> Iterator[str]:
 
 
 def _uneven(groups: Sequence[Group], around: Around) -> Iterator[str]:
-    places: dict[Place, list[Group]] = defaultdict(list)
+    together: dict[PoolRegion, list[Group]] = defaultdict(list)
     for each in groups:
         pool, region, _ = each.values
-        places[pool, region].append(each)
-    for place, servers in places.items():
-        total, expected = sum(each.lines for each in servers), _expected(servers, around.weights.get(place, {}))
+        together[pool, region].append(each)
+    for (pool, region), servers in together.items():
+        total = sum(each.lines for each in servers)
+        expected = _expected(servers, around.weights.get((pool, region), {}))
         shares = {each.lines / wanted: each for each, wanted in zip(servers, expected, strict=True)}
         most, least = max(shares), min(shares)
         beyond = max(abs(each.lines - wanted) / wanted**0.5 for each, wanted in zip(servers, expected, strict=True))
         if total < ENOUGH or most < UNEVEN * least or beyond < BEYOND_CHANCE:
             continue
         listed = ", ".join(f"{each.values[2]} {each.lines:,}" for each in sorted(servers, key=lambda each: each.lines))
-        where = f"{place[0]} in {place[1]}" if place[1] else place[0]
+        where = f"{pool} in {region}" if region else pool
         yield (
             f"The servers of pool {where} are uneven: of {total:,} requests {shares[least].values[2]} answered "
             f"{shares[least].lines:,} and {shares[most].values[2]} {shares[most].lines:,}; by their weights "

@@ -18,7 +18,7 @@ from apps.drivers.logs import contract
 from apps.drivers.logs.contract import ExportFormat, Facet, Group, SqlAnswer, Usage
 from apps.logs.filters import parse
 from apps.logs.models import LogSettings, NodeLog
-from apps.logs.patterns import MOST_GROUPS, PATTERNS, USUAL_LINK_MBPS, Around, Found, Place, Weights, found
+from apps.logs.patterns import MOST_GROUPS, PATTERNS, USUAL_LINK_MBPS, Around, Found, PoolRegion, Weights, found
 from apps.logs.searching import Question, answering, question
 
 __all__ = [
@@ -63,7 +63,7 @@ def _weights(account: int, groups: Sequence[Group]) -> Weights:
     """Weights of the servers of these pools, as they are now."""
     pools = {each.values[0] for each in groups}
     rows = Server.objects.filter(backend__pool__account_id=account, backend__pool__name__in=pools, backup=False)
-    weights: dict[Place, dict[str, int]] = defaultdict(dict)
+    weights: dict[PoolRegion, dict[str, int]] = defaultdict(dict)
     for pool, region, server, weight in rows.values_list(
         "backend__pool__name", "backend__region__name", "name", "weight"
     ):

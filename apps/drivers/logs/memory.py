@@ -164,9 +164,9 @@ def _percentile(records: Sequence[Record], name: str, percent: int) -> float | N
     found = sorted(value for each in records if (value := getattr(each, name)) is not None)
     if not found:
         return None
-    place = (len(found) - 1) * percent / 100
-    low, high = found[int(place)], found[min(int(place) + 1, len(found) - 1)]
-    return float(low + (high - low) * (place - int(place)))
+    at = (len(found) - 1) * percent / 100
+    low, high = found[int(at)], found[min(int(at) + 1, len(found) - 1)]
+    return float(low + (high - low) * (at - int(at)))
 
 
 def _shown(value: object) -> str:
