@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from apps.alerts.models import ChannelState, Notification, Told
-from apps.alerts.sending import mail, signed
+from apps.alerts.sending import alertmanager, chat, mail, pagers, signed
 from apps.alerts.sending.contract import Parcel
 from apps.alerts.telling.messages import message_of
 from apps.core.clock import database_now, now
@@ -29,7 +29,17 @@ from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.concurrency.leases import Lease, LeaseLost, take
 from apps.core.secrets.sealing import unseal
 from apps.definitions.models import AlertChannel
-from apps.definitions.shapes.operations.alert_channel import EMAIL, WEBHOOK
+from apps.definitions.shapes.operations.alert_channel import (
+    ALERTMANAGER,
+    DISCORD,
+    EMAIL,
+    MATTERMOST,
+    OPSGENIE,
+    PAGERDUTY,
+    SLACK,
+    TEAMS,
+    WEBHOOK,
+)
 from apps.webhooks import backoff
 from apps.webhooks.delivering import Outcome
 
@@ -42,7 +52,17 @@ DELAYS = tuple(
 )
 ATTEMPTS_KEPT = len(DELAYS) + 1
 
-SENDERS: dict[str, Callable[[Parcel], Outcome]] = {EMAIL: mail.send, WEBHOOK: signed.send}
+SENDERS: dict[str, Callable[[Parcel], Outcome]] = {
+    EMAIL: mail.send,
+    WEBHOOK: signed.send,
+    SLACK: chat.slack,
+    MATTERMOST: chat.slack,
+    DISCORD: chat.discord,
+    TEAMS: chat.teams,
+    PAGERDUTY: pagers.pagerduty,
+    OPSGENIE: pagers.opsgenie,
+    ALERTMANAGER: alertmanager.send,
+}
 SEATS: Seats[int] = Seats(count=lambda: THREADS)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from apps.alerts.models import Alert, Finding
@@ -36,10 +36,15 @@ class Message:
         word = {RESOLVED: "Resolved", TEST: "Test"}.get(self.event, SEVERITIES.get(self.severity, "Alert"))
         return f"[{word}] {self.title}"
 
+    @property
+    def began(self) -> str:
+        """Since when, as people read it."""
+        return instant_words(datetime.fromisoformat(self.since))
+
     def text(self, link: str) -> str:
         """The whole message as plain text."""
         began = {RESOLVED: "It began", TEST: "Sent"}.get(self.event, "Since")
-        lines = [f"{self.title}.", "", f"{began}: {self.since}"]
+        lines = [f"{self.title}.", "", f"{began}: {self.began}"]
         if self.lines:
             lines += ["", *(f"* {line}" for line in self.lines)]
             lines += [f"* and {self.more} more"] if self.more else []
@@ -64,7 +69,7 @@ def content_of(event: str, alerts: Sequence[tuple[Alert, Sequence[Finding]]], th
     return {
         "title": one_line(title, 200),
         "severity": first.severity,
-        "since": instant_words(min(alert.since for alert, _ in alerts)),
+        "since": iso(min(alert.since for alert, _ in alerts)),
         "account": first.account.name,
         "lines": lines[:NAMED],
         "more": max(len(lines) - NAMED, 0),
@@ -79,7 +84,7 @@ def test_content(account: str, channel: str, page: str, instant: datetime) -> di
     return {
         "title": f"Channel {channel} works",
         "severity": "info",
-        "since": instant_words(instant),
+        "since": iso(instant),
         "account": account,
         "lines": ["A test from Spillway. Nothing is wrong."],
         "more": 0,
@@ -95,9 +100,14 @@ def message_of(content: Mapping[str, Any]) -> Message:
     return Message(**known | {"lines": tuple(content["lines"]), "threads": tuple(content["threads"])})
 
 
+def iso(instant: datetime) -> str:
+    """`2026-11-23T08:30:12Z`, as programs read it."""
+    return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 def instant_words(instant: datetime) -> str:
     """`2026-11-23 08:30:12 UTC`."""
-    return f"{instant:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _line(row: Finding) -> str:

@@ -16,9 +16,12 @@ from apps.alerts.models import Alert, Finding, Notification, Silence, Told
 from apps.alerts.telling.messages import content_of
 from apps.alerts.telling.quiet import is_quiet
 from apps.definitions.models import AlertChannel
+from apps.definitions.shapes.operations.alert_channel import ALERTMANAGER
 from apps.definitions.shapes.operations.alert_rule import pattern_fits
 from apps.definitions.shapes.operations.alert_watches import CRITICAL
 
+# Alertmanager is told for how long an alert holds (sending/alertmanager.py): twice as long.
+AGAIN_AFTER = timedelta(hours=12)
 BURST, WINDOW, PAUSE = 4, timedelta(minutes=5), timedelta(minutes=1)
 _SOLO = "alert-"
 
@@ -51,7 +54,23 @@ def plan_messages(instant: datetime) -> None:
             if alert.pk not in silent and _wants(channel, alert, mine.get(alert.pk), instant)
         ]
         _tell(channel, fresh, findings, instant)
+        if channel.type == ALERTMANAGER:
+            _remind(channel, mine, findings, instant)
         _close(channel, mine, instant)
+
+
+def _remind(
+    channel: AlertChannel, told: Mapping[int, Told], findings: Mapping[int, Sequence[Finding]], instant: datetime
+) -> None:
+    """Say again what still holds, before Alertmanager ends it by itself."""
+    threads: dict[str, list[Told]] = defaultdict(list)
+    for row in told.values():
+        if row.alert.resolved_at is None and row.delivered_at and instant - row.delivered_at >= AGAIN_AFTER:
+            threads[row.thread].append(row)
+    for thread, rows in threads.items():
+        pairs = [(row.alert, findings[row.alert_id]) for row in rows]
+        _store(channel, Notification.Event.FIRING, thread, content_of("firing", pairs, [thread]), instant)
+        Told.objects.filter(pk__in=[row.pk for row in rows]).update(delivered_at=instant)
 
 
 def _open_told(channels: Iterable[AlertChannel]) -> Mapping[int, dict[int, Told]]:

@@ -12,7 +12,7 @@ from apps.core.outbound import check_target
 from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.models import AlertChannel, AlertRule
 from apps.definitions.shapes.base.writing import copy_plain, write
-from apps.definitions.shapes.operations.alert_channel import NEEDS, AlertChannelSpec, QuietHours
+from apps.definitions.shapes.operations.alert_channel import CHATS, NEEDS, AlertChannelSpec, QuietHours
 from apps.definitions.shapes.operations.alert_rule import AlertRuleSpec
 from apps.definitions.shapes.operations.alert_watches import BUILT_IN, WATCHES
 from apps.definitions.writing.change_set import ChangeSet
@@ -40,7 +40,8 @@ def store_alert_channel(changes: ChangeSet, owner: Account, row: AlertChannel, s
     """
     moved = row.pk is not None and (row.type != spec.type or row.url != spec.url)
     kept = None if row.pk is None or moved else row.sealed_secret
-    if spec.secret is None and kept is None and "secret" in NEEDS[spec.type]:
+    needed = "secret" in NEEDS[spec.type] or (moved and row.sealed_secret and "secret?" in NEEDS[spec.type])
+    if spec.secret is None and kept is None and needed:
         again = " again, because the type or the URL has changed" if moved else ""
         changes.add_error("/spec/secret", "missing", f"Fill in the secret{again}.")
     _reject_strangers(changes, owner, spec)
@@ -62,11 +63,13 @@ def brings_secret(row: AlertChannel | None, spec: AlertChannelSpec) -> bool:
 
 def _reject_target(changes: ChangeSet, spec: AlertChannelSpec) -> None:
     schemes = ("https", "http") if settings.DEVELOPMENT else ("https",)
-    if spec.url:
+    secret_url = spec.secret if spec.type in CHATS else None
+    for url, pointer in ((spec.url, "/spec/url"), (secret_url, "/spec/secret")):
         try:
-            check_target(read_url(spec.url, schemes=schemes))
+            if url:
+                check_target(read_url(url, schemes=schemes))
         except Refused as refusal:
-            changes.add_error("/spec/url", "url", str(refusal))
+            changes.add_error(pointer, "url", str(refusal))
 
 
 def _reject_strangers(changes: ChangeSet, owner: Account, spec: AlertChannelSpec) -> None:

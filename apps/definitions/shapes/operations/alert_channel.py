@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from apps.calendars.zones import zone_names
 from apps.compiler.grammar import GrammarError
@@ -18,15 +17,30 @@ from apps.definitions.shapes.base.shape import SORTED, About, Distinct, Shape
 from apps.definitions.shapes.base.words import Boolean, at_most, matching, one_of, text, whole
 from apps.definitions.shapes.operations.alert_watches import CRITICAL, SEVERITIES, WARNING
 
-EMAIL, WEBHOOK = "email", "webhook"
+EMAIL, WEBHOOK, ALERTMANAGER = "email", "webhook", "alertmanager"
+SLACK, MATTERMOST, DISCORD, TEAMS = "slack", "mattermost", "discord", "teams"
+PAGERDUTY, OPSGENIE = "pagerduty", "opsgenie"
+# Chats give out a URL to post to; whoever knows it may, so it is a secret.
+CHATS = (SLACK, MATTERMOST, DISCORD, TEAMS)
 TYPES = {
     EMAIL: "Email",
     WEBHOOK: "Signed webhook",
+    SLACK: "Slack",
+    MATTERMOST: "Mattermost",
+    DISCORD: "Discord",
+    TEAMS: "Microsoft Teams",
+    PAGERDUTY: "PagerDuty",
+    OPSGENIE: "Opsgenie",
+    ALERTMANAGER: "Alertmanager",
 }
 # What each type needs: `to`, `url`, `secret`; a field with a question mark may be left out.
 NEEDS: dict[str, tuple[str, ...]] = {
     EMAIL: ("to",),
     WEBHOOK: ("url", "secret"),
+    **dict.fromkeys(CHATS, ("secret",)),
+    PAGERDUTY: ("secret", "url?"),
+    OPSGENIE: ("secret", "url?"),
+    ALERTMANAGER: ("url", "secret?"),
 }
 MOST_ADDRESSES = 10
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
@@ -97,14 +111,22 @@ class AlertChannelSpec(Shape):
     ] = ()
     url: Annotated[
         Annotated[str, text(_url, "a URL", 2048)] | None,
-        About("Where messages are posted.", "URL", "Signed webhook: receives a JSON POST."),
+        About(
+            "Where messages are posted. PagerDuty, Opsgenie: only for another region than the USA.",
+            "URL",
+            "Signed webhook and Alertmanager: their address. PagerDuty and Opsgenie: only outside the USA, such as "
+            "https://events.eu.pagerduty.com/v2/enqueue or https://api.eu.opsgenie.com/v2/alerts.",
+        ),
     ] = None
     secret: Annotated[
         Annotated[str, text(_secret, "a secret", 2048)] | None,
         About(
-            "What the type needs to be let in; sealed when saved and never shown again.",
+            "What the type needs to be let in; sealed when saved and never shown again. Chats: the URL of their "
+            "incoming webhook. PagerDuty: the integration key. Opsgenie: the API key. Alertmanager: a bearer token, or "
+            "user:password. Webhook: whsec_ and 24 to 64 bytes as base64.",
             "Secret",
-            "Signed webhook: whsec_ and at least 24 bytes as base64.",
+            "Chats: the URL that they give you. PagerDuty, Opsgenie: the key. Signed webhook: whsec_ and at least "
+            "24 bytes as base64. Alertmanager: empty, a token, or user:password.",
             secret=True,
         ),
     ] = None
@@ -149,6 +171,16 @@ def _secret_errors(type_: str, secret: str) -> Iterator[FieldError]:
     if type_ == WEBHOOK and not _signs(secret):
         detail = "Use whsec_ followed by 24 to 64 random bytes as base64, as Standard Webhooks has it."
         yield FieldError("/secret", "secret", detail)
+    elif type_ in CHATS and not _is_url(secret):
+        yield FieldError("/secret", "secret", "Use the URL of the incoming webhook that the chat gives you.")
+
+
+def _is_url(secret: str) -> bool:
+    try:
+        read_url(secret, schemes=("https", "http"))
+    except Refused:
+        return False
+    return True
 
 
 def _signs(secret: str) -> bool:
@@ -156,8 +188,3 @@ def _signs(secret: str) -> bool:
         return secret.startswith("whsec_") and 24 <= len(base64.b64decode(secret[6:], validate=True)) <= 64
     except (binascii.Error, ValueError):
         return False
-
-
-def host_of(url: str) -> str:
-    """What people are shown of a URL that is a secret."""
-    return urlsplit(url).hostname or ""
