@@ -40,7 +40,8 @@ class NodeLog(models.Model):
     """How the lines of a node come in. `holder` collects them until `until` by database time.
 
     `stored` and `damaged` count lines since the row was made; `dropped` is what the node itself lost, `waiting_s` how
-    old the oldest line was that still waited there at `read_at`. `error` says what is wrong now.
+    old the oldest line was that still waited there at `read_at`; `dropped_at` is when it was last seen to lose more.
+    `error` says what is wrong now.
     """
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="log")
@@ -49,6 +50,7 @@ class NodeLog(models.Model):
     stored = models.PositiveBigIntegerField(default=0)
     damaged = models.PositiveBigIntegerField(default=0)
     dropped = models.PositiveBigIntegerField(default=0)
+    dropped_at = models.DateTimeField(null=True)
     waiting_s = models.FloatField(default=0)
     read_at = models.DateTimeField(null=True)
     error = models.CharField(max_length=400, blank=True, default="")

@@ -16,6 +16,7 @@ from apps.definitions.models import AlertChannel, Pool
 from apps.definitions.services import delete_object, save_object
 from apps.definitions.shapes.operations.alert_watches import WATCHES
 from apps.fleet.models import Node, Region
+from apps.logs.models import NodeLog
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.services import store_verdicts
 from tests.apps.alerts_env import Installation, hook, make_pool, rule, servers_of, titles
@@ -253,12 +254,14 @@ def test_a_silence_keeps_messages_back_until_it_ends_and_covers_nothing_else(
 
 
 def test_another_accounts_silence_silences_nothing(installation: Installation, acme: Actor, globex: Actor) -> None:
-    channel = hook(acme)
+    channel, other = hook(acme), hook(globex)
     ends = installation.at + timedelta(hours=1)
     Silence.objects.create(account=globex.account, reason="works", ends_at=ends, created_by="x")
     installation.pool(make_pool(acme, "mine", "10.1.0.1"))
+    installation.pool(make_pool(globex, "theirs", "10.1.0.2"))
     installation.tick()
     assert len(installation.messages(channel)) == 1
+    assert installation.messages(other) == []
 
 
 def test_a_channel_that_waits_is_told_only_of_what_nobody_acknowledged(installation: Installation, acme: Actor) -> None:
@@ -360,3 +363,26 @@ def test_a_secret_stays_with_the_place_that_it_was_given_for(installation: Insta
         spec={"type": "webhook", "url": "https://hooks.example/x", "wait_minutes": 5},
     )
     assert AlertChannel.objects.get(pk=kept.pk).sealed_secret
+
+
+def test_operators_hear_of_lost_and_waiting_request_lines_by_node(
+    installation: Installation, operator: Actor, acme: Actor
+) -> None:
+    def wrong() -> list[tuple[str, str]]:
+        rows = Finding.objects.filter(watches__startswith="log_", ended_at=None).exclude(alert=None)
+        return list(rows.values_list("account__name", "title"))
+
+    node, at = Node.objects.all()[0], installation.at
+    log = NodeLog.objects.create(node=node, read_at=at)
+    installation.tick()
+    assert wrong() == []
+    NodeLog.objects.filter(pk=log.pk).update(dropped=12, dropped_at=installation.at, read_at=at + timedelta(hours=1))
+    installation.tick(11)
+    assert wrong() == [("operator", f"Node {node.name} lost request lines")]
+    assert "12 lines" in Finding.objects.get(watches="log_dropped").detail
+    installation.tick(60, times=7)
+    assert wrong() == []
+    NodeLog.objects.filter(pk=log.pk).update(read_at=installation.at, waiting_s=50)
+    installation.tick(60, times=3)
+    assert wrong() == [("operator", f"Node {node.name} has request lines that wait")]
+    assert "collect_logs" in Finding.objects.get(watches="log_waiting").detail

@@ -171,6 +171,28 @@ def test_a_node_that_is_away_says_so_and_keeps_its_lines(pushed: Env, collector:
     assert values["spillway_request_log_stored_lines_total"] == 1
 
 
+def test_when_a_node_lost_more_lines_is_kept_and_silence_or_the_same_number_is_no_loss(
+    pushed: Env, collector: LogCollector
+) -> None:
+    def lost_at() -> datetime | None:
+        return NodeLog.objects.get(node=n1()).dropped_at
+
+    collector.collect_once(n1())
+    assert lost_at() is None
+    pushed.node("n1").log_dropped = 12
+    collector.collect_once(n1())
+    first = lost_at()
+    assert first is not None
+    pushed.node("n1").unreachable = True
+    collector.collect_once(n1())
+    pushed.node("n1").unreachable = False
+    collector.collect_once(n1())
+    assert (lost_at(), NodeLog.objects.get(node=n1()).dropped) == (first, 12)
+    pushed.node("n1").log_dropped = 13
+    collector.collect_once(n1())
+    assert lost_at() != first
+
+
 def test_addresses_are_masked_for_whom_it_is_wanted(pushed: Env, store: MemoryStore, collector: LogCollector) -> None:
     services.change_settings(actor=pushed.operator, spec={"mask_addresses": True})
     give(pushed, [1])

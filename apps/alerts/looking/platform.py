@@ -1,18 +1,22 @@
-"""Looks at what operators run: rollouts, and Spillway's own parts."""
+"""Looks at what operators run: rollouts, the way of request lines, and Spillway's own parts."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import F, Max, Q
 
 from apps.alerts.looking.contract import Look, Seen
 from apps.core.clock import database_now
 from apps.fleet.models import Fleet, Node
+from apps.logs.models import NodeLog
 from apps.observe.collect import lease
 from apps.observe.models import CollectorLease
 from apps.rollouts.models import Rollout
 from apps.rollouts.push.states import RolloutState
+
+# Lines are lost in bursts: one that has just ended is told as well.
+LOST_LATELY = timedelta(minutes=5)
 
 
 def look_at_rollouts() -> Look:
@@ -31,6 +35,34 @@ def _rollout(row: Rollout, since: datetime) -> Seen:
         *("fleet", row.fleet_id, None, "", row.fleet.name, f"Rollout to {row.fleet.name} {words}"),
         *(row.message[:1000], since, f"/rollouts/{row.pk}", (f"fleet:{row.fleet.name}",)),
     )
+
+
+def look_at_lost_lines(instant: datetime) -> Look:
+    """Nodes that lost request lines lately."""
+    rows = NodeLog.objects.filter(dropped_at__gt=instant - LOST_LATELY).select_related("node")
+    lost = [(row, row.dropped_at) for row in rows]
+    detail = "{:,} lines since its agent began: more came than were fetched in time. Requests were not held up."
+    return Look(
+        tuple(_of_log(row, "lost request lines", detail.format(row.dropped), at) for row, at in lost if at is not None)
+    )
+
+
+def look_at_waiting_lines(instant: datetime) -> Look:
+    """Nodes whose oldest line waits, and for how long; nobody waits where none were ever fetched."""
+    rows = NodeLog.objects.exclude(read_at=None).select_related("node")
+    found = []
+    for row, read_at in [(row, row.read_at) for row in rows]:
+        waits = row.waiting_s + max(0.0, (instant - read_at).total_seconds()) if read_at is not None else 0.0
+        detail = row.error or "Nobody fetches them: manage.py collect_logs."
+        begin = instant - timedelta(seconds=waits)
+        found.append(_of_log(row, "has request lines that wait", detail, begin, waits))
+    return Look(tuple(found))
+
+
+def _of_log(row: NodeLog, words: str, detail: str, since: datetime, value: float | None = None) -> Seen:
+    node = row.node.name
+    page, causes = f"/nodes/{row.node_id}", (f"node:{node}",)
+    return Seen("node", row.node_id, None, "", node, f"Node {node} {words}", detail, since, page, causes, value=value)
 
 
 def look_at_collectors(instant: datetime) -> Look:

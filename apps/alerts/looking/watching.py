@@ -32,6 +32,8 @@ LOOKS: tuple[tuple[tuple[str, ...], timedelta, Callable[[datetime], dict[str, Lo
     ),
     (("collector_silent",), EACH_TIME, _timed("collector_silent", platform.look_at_collectors)),
     (("worker_silent",), TEN_SECONDS, _timed("worker_silent", platform.look_at_workers)),
+    (("log_dropped",), TEN_SECONDS, _timed("log_dropped", platform.look_at_lost_lines)),
+    (("log_waiting",), TEN_SECONDS, _timed("log_waiting", platform.look_at_waiting_lines)),
     (("rollout_stopped",), EACH_TIME, _one("rollout_stopped", platform.look_at_rollouts)),
     (traffic.WATCHES, TEN_SECONDS, traffic.look_at_traffic),
     (("channel_failing",), TEN_SECONDS, _one("channel_failing", operations.look_at_channels)),

@@ -143,11 +143,16 @@ class LogCollector:
 
 
 def _keep(pk: int, turn: Turn) -> None:
-    NodeLog.objects.filter(node=pk).update(
+    moment = now()
+    rows = NodeLog.objects.filter(node=pk)
+    if turn.dropped:
+        # A node whose state was made anew counts from zero: any other number than the last one is a new loss.
+        rows.exclude(dropped=turn.dropped).update(dropped_at=moment)
+    rows.update(
         stored=F("stored") + turn.stored,
         damaged=F("damaged") + turn.damaged,
-        dropped=turn.dropped,
+        dropped=F("dropped") if turn.dropped is None else turn.dropped,
         waiting_s=turn.waiting_s,
-        read_at=now(),
+        read_at=moment,
         error=turn.error[:400],
     )

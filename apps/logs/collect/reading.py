@@ -18,12 +18,15 @@ MOST_SEGMENTS = 64
 
 @dataclass(slots=True)
 class Turn:
-    """What came of one turn: lines stored and damaged, what the node says of itself, and what went wrong."""
+    """What came of one turn: lines stored and damaged, what the node says of itself, and what went wrong.
+
+    `dropped` is None where the node said nothing.
+    """
 
     segments: int = 0
     stored: int = 0
     damaged: int = 0
-    dropped: int = 0
+    dropped: int | None = None
     waiting_s: float = 0.0
     error: str = ""
 

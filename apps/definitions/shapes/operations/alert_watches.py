@@ -57,6 +57,8 @@ WATCHES: dict[str, Watch] = {
     "node_drift": Watch("Node runs something else than pushed", "node", WARNING, 30, operators=True),
     "node_unfit": Watch("Node has a wrong clock, version or peer", "node", WARNING, 60, operators=True),
     "rollout_stopped": Watch("Rollout failed or was rolled back", "fleet", WARNING, operators=True),
+    "log_dropped": Watch("Node lost request lines", "node", WARNING, operators=True),
+    "log_waiting": Watch("Request lines wait to be stored", "node", WARNING, 60, Threshold(60, 5, 86_400, "s"), True),
     "collector_silent": Watch("No collector watches the nodes", "Spillway", CRITICAL, 15, operators=True),
     "worker_silent": Watch("No worker takes up changes", "Spillway", CRITICAL, 60, operators=True),
 }
