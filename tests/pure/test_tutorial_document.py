@@ -26,7 +26,7 @@ def examples() -> list[Any]:
 def test_every_object_of_the_documents_is_read_and_stands_below_objects() -> None:
     found = examples()
     objects = [entry for each in found if "objects" in each for entry in each["objects"]]
-    assert len({read_object(entry).kind for entry in objects}) > 10
+    assert len({read_object(entry).kind for entry in objects}) > 20
     assert [each for each in found if isinstance(each, list) or "kind" in each] == [], "apply would not take these"
 
 

@@ -60,7 +60,7 @@ def form_field(field: Field, widget: forms.Widget | None = None) -> forms.Field:
         widget, hint = forms.Textarea(attrs=LINES), f"{LISTS[type_of]} {hint}"
     made = Text(
         label=field.about.label,
-        initial=next(iter(labels)) if labels else written(default or None) or None,
+        initial=next(iter(labels)) if labels and not field.many else written(default or None) or None,
         help_text=hint,
         required=field.required or bool(default),
         widget=widget,

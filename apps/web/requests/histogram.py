@@ -12,7 +12,7 @@ from apps.web.requests.asked import Asked
 HEIGHT = 100.0
 # From below: what went well, then what did not. A class of the store → the class of the drawing.
 LAYERS = (("ok", ("1xx", "2xx", "3xx")), ("client", ("4xx",)), ("bad", ("5xx",)), ("none", ("none",)))
-MARKS = 6
+MARKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +39,30 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """All bars of a window, the highest of them full; `marks` are instants below the axis."""
+    """All bars of a window, the highest of them full; `marks` are times below the axis, `dated` with their days."""
 
     bars: Sequence[Bar]
     highest: int
     total: int
     failed: int
-    marks: Sequence[datetime]
+    marks: Sequence[str]
+    dated: bool
 
 
 def drawing(histogram: Histogram, asked: Asked) -> Drawing:
     """Bars of a histogram; an empty window has bars without height."""
     highest = max((sum(each.counts.values()) for each in histogram.bins), default=0)
     step = timedelta(seconds=histogram.step_seconds)
-    bars = [_bar(x, each, step, highest, asked) for x, each in enumerate(histogram.bins)]
+    dated = bool(histogram.bins) and histogram.bins[0].start.date() != histogram.bins[-1].start.date()
+    shown = "%m-%d %H:%M" if dated else "%H:%M:%S"
+    bars = [_bar(x, each, step, highest, asked, shown) for x, each in enumerate(histogram.bins)]
     failed = sum(each.counts.get("5xx", 0) for each in histogram.bins)
-    return Drawing(bars, highest, sum(bar.total for bar in bars), failed, _marks(bars))
+    return Drawing(bars, highest, sum(bar.total for bar in bars), failed, _marks(bars, shown), dated)
 
 
-def _bar(x: int, found: Bin, step: timedelta, highest: int, asked: Asked) -> Bar:
+def _bar(x: int, found: Bin, step: timedelta, highest: int, asked: Asked, shown: str) -> Bar:
     end, total = found.start + step, sum(found.counts.values())
-    says = f"{found.start:%H:%M:%S}–{end:%H:%M:%S} UTC: {total:,}"
+    says = f"{found.start:{shown}}–{end:{shown}} UTC: {total:,}"
     if failed := found.counts.get("5xx", 0):
         says += f", {failed:,} with 5xx"
     address = asked.address(**{"from": found.start.isoformat(), "to": end.isoformat()})
@@ -77,7 +80,7 @@ def _pieces(found: Bin, highest: int) -> Iterator[Piece]:
             yield Piece(layer, round(top, 2), round(height, 2))
 
 
-def _marks(bars: Sequence[Bar]) -> list[datetime]:
+def _marks(bars: Sequence[Bar], shown: str) -> list[str]:
     if not bars:
         return []
-    return [bars[index * (len(bars) - 1) // (MARKS - 1)].start for index in range(MARKS)]
+    return [f"{bars[index * (len(bars) - 1) // (MARKS - 1)].start:{shown}}" for index in range(MARKS)]

@@ -74,6 +74,10 @@ def test_a_built_in_rule_is_switched_off_and_on_and_leaves_no_row(installation: 
 
 def test_the_forms_save_rules_and_channels_and_show_no_secret(installation: Installation, acme: Actor) -> None:
     secret = "whsec_" + "QUJD" * 10
+    ticked = [each.split(">")[0] for each in text_of(acme, "web:alert-channel-new").split('type="checkbox"')[1:]]
+    assert ["checked" in each for each in ticked] == [True, True, False, True], (
+        "as the document says: critical, warning"
+    )
     sent = {
         "/name": "team", "/spec/type": "webhook", "/spec/url": "https://hooks.example/x", "/spec/secret": secret,
         "/spec/severities": ["critical"], "/spec/wait_minutes": "0", "/spec/enabled": "on",

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -60,6 +61,14 @@ def test_lines_of_the_last_hour_are_shown_with_counts_and_facets(acme_lines: lis
     assert "no server up" in text
     assert "/lost" in text
     assert "secret-of-globex" not in text
+
+
+def test_times_have_their_day_where_the_window_has_several(acme_lines: list[Record], acme: Actor) -> None:
+    day = f"{acme_lines[0].time:%m-%d} "
+    assert f">{day}" in shown(client_of(acme), "/requests?last=7d")
+    around = {"from": acme_lines[2].time.isoformat(), "to": acme_lines[0].time.isoformat()}
+    if acme_lines[0].time.date() == acme_lines[2].time.date():
+        assert f">{day}" not in shown(client_of(acme), f"/requests?{urlencode(around)}")
 
 
 def test_a_filter_narrows_and_a_facet_adds_its_word_and_takes_it_away(acme_lines: list[Record], acme: Actor) -> None:

@@ -13,7 +13,7 @@ from apps.definitions.shapes.base.shape import Shape
 
 def page(kind: str, shape: type[Shape]) -> str:
     """The page as Markdown."""
-    shown = yaml.safe_dump({"kind": kind, "name": "example", "spec": example(shape)}, sort_keys=False)
+    shown = yaml.safe_dump({"objects": [{"kind": kind, "name": "example", "spec": example(shape)}]}, sort_keys=False)
     head = [
         f"# {kind}",
         shape.__doc__ or "",

@@ -134,7 +134,7 @@ class AlertChannelSpec(Shape):
         tuple[Annotated[str, one_of(labels=SEVERITIES)], ...],
         Distinct(),
         SORTED,
-        About("Of which alerts the channel is told.", "Severities", "One per line: critical, warning, info."),
+        About("Of which alerts the channel is told.", "Severities"),
     ] = (CRITICAL, WARNING)
     quiet: Annotated[QuietHours | None, About("Hours in which only critical alerts are told.", "Quiet hours")] = None
     wait_minutes: Annotated[
