@@ -117,7 +117,7 @@ PARTS = {
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; there is no certificate to renew.
     *("certificate-renew", "certificate-delete"),
-    *("audit-export", "requests-export", "blackout-end", "quarantine-try-again"),
+    *("audit-export", "requests-export", "requests-archive", "requests-delete", "blackout-end", "quarantine-try-again"),
     # There is no run yet; what runs look like is looked at in test_capacity_looks.py.
     *("capacity-run", "capacity-runs-compare", "capacity-comparison", "capacity-run-limit"),
     *("capacity-run-stop", "capacity-run-approve", "capacity-run-export"),
