@@ -111,6 +111,10 @@ bench-logs: .venv/.stamp-tests ## CPU of a node and its agent with the request l
 bench-request-log-store: .venv/.stamp-tests ## a day of request lines: bytes a line, how soon questions are answered; ARGS="--lines 1000000"
 	$(PY) -m tests.bench.request_log_store $(ARGS)
 
+bench-request-log-live: .venv/.stamp-tests ## requests of two nodes beside the lines stored, while parts die; ARGS="--seconds 120"
+	@deploy/packages.sh haproxy redis-server wrk
+	$(PY) -m tests.bench.request_log_live $(ARGS)
+
 bench-limit-live: .venv/.stamp-tests ## a limit changed under load: how soon on every node, how many requests failed
 	$(PY) -m tests.bench.limit_live $(ARGS)
 

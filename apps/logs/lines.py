@@ -82,8 +82,8 @@ class Line:
 class Segment:
     """The lines of a segment; `damaged` counts those that could not be read, once all were looked at."""
 
-    def __init__(self, raw: bytes) -> None:
-        self._raw = raw
+    def __init__(self, raw: bytes, batch_id: str) -> None:
+        self._raw, self._batch_id = raw, batch_id
         self.damaged = 0
 
     def __iter__(self) -> Iterator[Line]:
@@ -94,17 +94,17 @@ class Segment:
             if found is None:
                 continue
             try:
-                yield _line(found.group(1), number)
+                yield _line(found.group(1), f"{self._batch_id} {number}")
             except (ValueError, KeyError):
                 self.damaged += 1
 
 
-def read_segment(raw: bytes) -> Segment:
-    """The lines of a segment."""
-    return Segment(raw)
+def read_segment(raw: bytes, batch_id: str = "") -> Segment:
+    """The lines of a segment; two nodes may write the same line, so the id of its batch makes ids of lines without."""
+    return Segment(raw, batch_id)
 
 
-def _line(text: str, number: int) -> Line:
+def _line(text: str, origin: str) -> Line:
     """Raises ValueError or KeyError for a line that is not ours."""
     parts = text.split("\t")
     names = _NAMES[parts[0]]
@@ -112,14 +112,14 @@ def _line(text: str, number: int) -> Line:
         parts[-1] = _ENCODED_END.sub("", parts[-1])  # HAProxy cut it off somewhere
         parts += [NONE] * (len(names) - len(parts))
     said = dict(zip(names, parts, strict=True))
-    return _request(said, text, number) if parts[0] == REQUEST else _connection(said)
+    return _request(said, text, origin) if parts[0] == REQUEST else _connection(said)
 
 
-def _request(said: dict[str, str], text: str, number: int) -> Line:
+def _request(said: dict[str, str], text: str, origin: str) -> Line:
     at_ms = int(said["seconds"]) * 1000 + int(said["milliseconds"])
     name = said["id"]
     if name == NONE:  # it was no request that HAProxy could read, so nobody asked for its id
-        chance = hashlib.sha256(f"{number} {text}".encode()).hexdigest()
+        chance = hashlib.sha256(f"{origin} {text}".encode()).hexdigest()
         name = id_of(at_ms, chance[:18])
     elif not _ID.fullmatch(name):
         raise ValueError(name)

@@ -150,6 +150,18 @@ def test_damaged_and_strange_lines_are_counted_and_stop_nothing(
     assert stored(store) == ["/1", "/3"]
 
 
+def test_the_same_line_of_two_nodes_is_two_requests(pushed: Env, store: MemoryStore, collector: LogCollector) -> None:
+    names = list(Node.objects.order_by("pk").values_list("name", flat=True)[:2])
+    unreadable = line(1, id="-", status=400, route="-")  # HAProxy gives what it cannot read no id
+    for name in names:
+        pushed.node(name).log[SEGMENT.format(1)] = unreadable
+        collector.collect_once(Node.objects.get(name=name).pk)
+    (pk,) = store.accounts()
+    found = store.search(pk, Query(NOW, NOW + timedelta(hours=1)), limit=10).records
+    assert sorted(each.node for each in found) == sorted(names)
+    assert len({each.id for each in found}) == 2
+
+
 def test_a_node_that_is_away_says_so_and_keeps_its_lines(pushed: Env, collector: LogCollector) -> None:
     give(pushed, [1])
     pushed.node("n1").unreachable = True

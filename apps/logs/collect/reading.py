@@ -64,13 +64,14 @@ def masked_address(client: str) -> str:
 
 
 def _take(source: Source, segment_id: str, store: LogStore, turn: Turn) -> None:
+    batch_id = f"n{source.node_id}-{segment_id}"
     try:
-        lines = read_segment(source.driver.read_log_segment(segment_id))
+        lines = read_segment(source.driver.read_log_segment(segment_id), batch_id)
     except ProxyError as error:
         turn.error = error.message
         return
     records = (record for line in lines if (record := record_of(line, source.names)))
-    turn.stored += store.store(f"n{source.node_id}-{segment_id}", list(_masked(records, source.masked)))
+    turn.stored += store.store(batch_id, list(_masked(records, source.masked)))
     turn.damaged += lines.damaged
     turn.segments += 1
     source.driver.acknowledge_log_segment(segment_id)
