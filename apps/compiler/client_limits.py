@@ -8,6 +8,7 @@ from math import ceil
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.limits import LONG_WINDOW_S, short_bound
+from apps.compiler.model.listener_options import ConnectionLimit
 from apps.compiler.model.policy import ClientLimit
 
 SECOND, MINUTE = "second", "minute"
@@ -68,6 +69,20 @@ def has_bytes(said: ClientLimit) -> bool:
 def is_held(said: ClientLimit) -> bool:
     """Whether it limits what HAProxy counts only while a request holds a counter."""
     return said.in_flight is not None or has_bytes(said)
+
+
+def of_connections(said: ConnectionLimit) -> ClientLimit:
+    """A limit of requests with the same numbers: a new connection counts as one."""
+    return ClientLimit(
+        requests=said.connections,
+        per=said.per,
+        burst=said.burst,
+        ipv4_prefix=said.ipv4_prefix,
+        ipv6_prefix=said.ipv6_prefix,
+        log_only=said.log_only,
+        exempt=said.exempt,
+        clients=said.clients,
+    )
 
 
 def per_of(said: ClientLimit) -> str:

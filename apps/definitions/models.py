@@ -200,6 +200,7 @@ class Listener(models.Model):
     client_certificates = models.JSONField(null=True)
     client_address = models.JSONField(null=True)
     connections = models.JSONField(null=True)
+    client_limit = models.JSONField(null=True)
     compression = models.JSONField(null=True)
     cache = models.JSONField(null=True)
     monitor_path = models.CharField(max_length=1024, null=True)

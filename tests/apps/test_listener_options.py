@@ -12,6 +12,7 @@ from apps.compiler.model.listener_options import (
     ClientCertificates,
     ClientVerify,
     Compression,
+    ConnectionLimit,
     Connections,
     KeepAlive,
     ListenerTls,
@@ -40,6 +41,7 @@ OF_HTTP: dict[str, Any] = {
         "max_connections": 500, "client_timeout_ms": 30_000, "request_timeout_ms": 5000, "keepalive_timeout_ms": 9000,
         "keep_alive": "clients",
     },
+    "client_limit": {"connections": 20, "burst": 50, "exempt": ["192.0.2.0/24"], "log_only": True},
     "compression": {"types": ["text/html"]},
     "cache": {"total_mb": 8, "max_object_bytes": 4096, "max_age_s": 30},
     "monitor_path": "/up",
@@ -87,6 +89,8 @@ def test_options_are_kept_described_and_frozen(tutorial_env: Actor, house: Certi
     web, secure = frozen()["http"], frozen()["https"]
     assert web.client_address == ClientAddress(("192.0.2.0/24",), ("198.51.100.0/24", "2001:db8::/48"))
     assert web.connections == Connections(500, 30_000, 5000, 9000, KeepAlive.CLIENTS)
+    limit = ConnectionLimit(connections=20, burst=50, exempt=("192.0.2.0/24",), log_only=True)
+    assert web.client_limit == limit
     assert (web.compression, web.monitor_path) == (Compression(("text/html",)), "/up")
     assert secure.tls == ListenerTls(
         TlsPreset.INTERMEDIATE, TlsVersion.V13, http2=False, http3=True, same_certificate=True, session_tickets=False
@@ -230,12 +234,17 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (PLAIN | {"compression": {"types": ["text/html; charset=utf-8"]}}, "/compression/types/0", "media_type"),
     (PLAIN | {"monitor_path": "up"}, "/monitor_path", "path_start"),
     (PLAIN | {"connections": {"max_connections": 0}}, "/connections/max_connections", "out_of_range"),
+    (PLAIN | {"client_limit": {"per": "minute"}}, "/client_limit/connections", "missing"),
+    (PLAIN | {"client_limit": {"connections": 5, "burst": 4}}, "/client_limit/burst", "too_small"),
+    (PLAIN | {"client_limit": {"connections": 5, "key": "header"}}, "/client_limit/key", "unknown_field"),
+    (PLAIN | {"client_limit": {"connections": 5, "exempt": ["all\n"]}}, "/client_limit/exempt/0", "network"),
 ]
 TCP = {"name": "tcp", "protocol": "tcp", "port": 8090, "default_pool": "acme/shop"}
 NOT_TCP: list[tuple[str, dict[str, Any]]] = [
     ("connections", {"request_timeout_ms": 5}),
     ("client_address", {"forwarded_from": ["192.0.2.0/24"]}),
     ("compression", {}),
+    ("client_limit", {"connections": 5, "log_only": True}),
     ("tls", {}),
 ]
 

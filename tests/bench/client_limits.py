@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from apps.compiler.model.listener_options import ConnectionLimit
 from apps.compiler.model.policy import ClientLimit, Rules
 from tests.e2e.client_load import load
 from tests.e2e.overflow_env import RegionSetup, regions
 
 LIMIT = 100
+CLIENT = "127.0.0.2"  # another address than the nodes'
 PARTS = (6, 3, 1, 1)
 OFFERED = 2.2
 # The first two windows of ten seconds admit what they have room for after a quiet time.
@@ -56,6 +58,17 @@ def measure_bytes(body_bytes: int, *, limit: int = LIMIT, without: str = "") -> 
     return replace(found, error=found.admitted * found.answer_bytes / (limit * body_bytes) - 1)
 
 
+def measure_connections(*, limit: int = LIMIT, without: str = "") -> Result:
+    """New connections from one address, each with one request."""
+    said = ConnectionLimit(connections=limit)
+    with regions(RegionSetup(nodes=4), real_windows=True, without=without, client_limit=said) as env:
+        ports = [node.port for node in env.nodes[0]]
+        seconds = WARM_UP_S + MEASURED_S
+        found = load(ports, PARTS, OFFERED * limit, seconds, skip_s=WARM_UP_S, source=CLIENT)
+    admitted = found[200] / MEASURED_S
+    return Result(admitted, found[0] / MEASURED_S, admitted / limit - 1)
+
+
 def main() -> None:
     """The table."""
     print("| limit | key | admitted/s | refused/s | error |\n| --- | --- | --- | --- | --- |")
@@ -68,6 +81,12 @@ def main() -> None:
         found = measure_bytes(size, limit=limit)
         print(
             f"| {limit * size} bytes | address | {found.admitted:.2f} | {found.refused:.2f} | {found.error:+.2%} |",
+            flush=True,
+        )
+    for limit in (20, 100, 200):
+        found = measure_connections(limit=limit)
+        print(
+            f"| {limit} connections | address | {found.admitted:.2f} | {found.refused:.2f} | {found.error:+.2%} |",
             flush=True,
         )
     alone = measure(Rules(client_limit=ClientLimit(requests=LIMIT)), without=",add(txn.counted)")

@@ -274,6 +274,10 @@ ROWS = (
         r"http-check expect status 200-204\n(.*\n)*?.*http-check expect string ready", pool=_STATUSES,
     ),
     Row("Lua", 5, "Code of others would run in the process that serves everybody.", answer=NO),
+    Row(
+        "limits of new connections by address", None, "`client_limit` of a listener",
+        r"tcp-request connection reject if \{ var\(sess.over\)", listener={"client_limit": {"connections": 20}},
+    ),
     Row("`tarpit`, `silent-drop`", 4, "`client_limit.action` of a policy", "http-request tarpit", rules=_TARPIT),
     Row(
         "parts and patterns of headers", 3, "`match: regex` or `prefix` of a header of a route",

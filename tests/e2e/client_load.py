@@ -19,8 +19,12 @@ def load(
     *,
     headers: Mapping[str, str] | None = None,
     skip_s: float = 0.0,
+    source: str = "",
 ) -> Counter[int]:
-    """Statuses of the answers between `skip_s` and `seconds`; the part of each node is a number of its own."""
+    """Statuses of the answers between `skip_s` and `seconds`; the part of each node is a number of its own.
+
+    With a `source` each request has a connection of its own from there; the status of one that is closed is 0.
+    """
     found: Counter[int] = Counter()
     lock = threading.Lock()
     start = time.monotonic() + 0.2
@@ -28,12 +32,13 @@ def load(
 
     def one(port: int, own_rate: float) -> None:
         counted: Counter[int] = Counter()
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        from_where = (source, 0) if source else None
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30, source_address=from_where)
         number = 0
         while True:
             time.sleep(max(0.0, start + number / own_rate - time.monotonic()))
             number += 1
-            status = _ask(connection, headers or {})
+            status = _ask(connection, headers or {}, alone=bool(source))
             now = time.monotonic()
             if now >= start + seconds:  # also where a busy machine is behind
                 break
@@ -55,8 +60,16 @@ def load(
     return found
 
 
-def _ask(connection: http.client.HTTPConnection, headers: Mapping[str, str]) -> int:
-    connection.request("GET", "/", headers={"Host": HOST, **headers})
-    response = connection.getresponse()
-    response.read()
+def _ask(connection: http.client.HTTPConnection, headers: Mapping[str, str], *, alone: bool) -> int:
+    try:
+        connection.request("GET", "/", headers={"Host": HOST, **headers})
+        response = connection.getresponse()
+        response.read()
+    except ConnectionError:
+        if not alone:
+            raise
+        return 0
+    finally:
+        if alone:
+            connection.close()
     return response.status

@@ -22,6 +22,7 @@ from typing import Any
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import AccountShare, OverflowPorts, Pool, Region, RegionNode, RegionShare, Snapshot
+from apps.compiler.model.listener_options import ConnectionLimit
 from apps.compiler.model.policy import Rules
 from apps.compiler.model.shared import (
     HealthCheck,
@@ -205,6 +206,7 @@ class OverflowEnv:
     connections: tuple[int, ...] = ()
     rps: tuple[int, ...] = ()
     rules: Rules = NOTHING
+    client_limit: ConnectionLimit | None = None
     nodes: list[list[Node]] = field(default_factory=list)
     servers: list[list[int]] = field(default_factory=list)
     stop_servers: list[Callable[[], None]] = field(default_factory=list)
@@ -248,7 +250,7 @@ class OverflowEnv:
         rule_sets = {rules.id: rules} if self.rules != NOTHING else {}
         held = next(iter(rule_sets), "")
         route = Route("route-1", "acme/shop", "acme", HOST, "/", PathKind.PREFIX, pools=shares, rule_set=held)
-        listener = Listener("lst-1", "web", Protocol.HTTP, 80)
+        listener = Listener("lst-1", "web", Protocol.HTTP, 80, client_limit=self.client_limit)
         if pool.protocol is Protocol.TCP:
             listener = Listener("lst-1", "db", Protocol.TCP, 80, default_pool_id=POOL)
         routes = () if pool.protocol is Protocol.TCP else (route,)
@@ -423,18 +425,21 @@ def regions(
     connections: tuple[int, ...] = (),
     rps: tuple[int, ...] = (),
     rules: Rules = NOTHING,
+    client_limit: ConnectionLimit | None = None,
     **pool_changes: Any,
 ) -> Iterator[OverflowEnv]:
     """Start everything, wait until it is ready, stop it at the end; `without` takes a safeguard away.
 
     `connections` are those that a node of each region can have, and then an account gets a quarter of them; `rps` are
     the requests or connections per second that an account has on a node of each region.
-    `rules` are those of the route.
+    `rules` are those of the route, `client_limit` is the listener's.
     Without `real_windows` limits are those of `in_ten_seconds`, for machines that are busy.
     """
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
-        env = OverflowEnv(list(setups), when_full, root, pool_changes, without, real_windows, connections, rps, rules)
+        env = OverflowEnv(
+            list(setups), when_full, root, pool_changes, without, real_windows, connections, rps, rules, client_limit
+        )
         env.servers = _start_servers(stack, env, setups)
         number = 0
         for setup in setups:

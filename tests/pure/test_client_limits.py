@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,13 +12,15 @@ from apps.compiler.bundle import Bundle
 from apps.compiler.client_limits import ban_of, bytes_of, clients_of, is_limit, memory_bytes, numbers_of
 from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model.fleet import Region, RegionNode
+from apps.compiler.model.listener_options import ConnectionLimit
 from apps.compiler.model.policy import ClientLimit, Rules
 from apps.compiler.policies import rule_set
 from apps.compiler.targets.haproxy.policies.client_limit import limits_map
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.reading import read
+from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.traffic import client_limit as shapes
-from tests.pure.compiler_fixtures import front, pool, route, snapshot
+from tests.pure.compiler_fixtures import front, listener, pool, route, snapshot
 
 LIMIT = ClientLimit(requests=100)
 
@@ -133,6 +136,54 @@ def test_a_limit_that_may_take_much_memory_is_told_once() -> None:
 def test_a_limit_out_of_its_grammar_leaves_its_route_out(wrong: dict[str, object]) -> None:
     left_out = compiled(replace(LIMIT, **wrong)).left_out  # type: ignore[arg-type]
     assert [(each.object_id, each.field) for each in left_out] == [("route-1", f"client_limit.{next(iter(wrong))}")]
+
+
+@pytest.mark.parametrize(
+    ("shape", "sent", "pointer", "sentence"),
+    [
+        (shapes.ConnectionLimitSpec, {"connections": 5, "key": "header"}, "/key", "its client is an address"),
+        (shapes.ConnectionLimitSpec, {"connections": 5, "key_name": "X-Api-Key"}, "/key_name", "of a policy."),
+        (shapes.ClientLimit, {"requests": 5, "connections": 5}, "/connections", "client_limit of a listener."),
+        (shapes.ClientLimit, {"requests": 5, "bytes": 5}, "/bytes", "did you mean"),
+    ],
+)
+def test_what_is_limited_elsewhere_is_said(shape: type[Shape], sent: object, pointer: str, sentence: str) -> None:
+    errors: list[FieldError] = []
+    read(shape, sent, "", errors)
+    assert [(each.pointer, each.code) for each in errors] == [(pointer, "unknown_field")]
+    assert sentence in errors[0].detail
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"connections": 0}, "connections"),
+        ({"connections": 5, "per": "hour"}, "per"),
+        ({"connections": 5, "ipv6_prefix": 8}, "ipv6_prefix"),
+        ({"connections": 5, "exempt": ("192.0.2.0/24 }\n",)}, "exempt"),
+    ],
+)
+def test_a_limit_of_connections_out_of_its_grammar_leaves_its_listener_out(wrong: dict[str, Any], field: str) -> None:
+    served = front(route(1), listeners=(listener(1, client_limit=ConnectionLimit(**wrong)), listener(2)))
+    left_out = compile_snapshot(snapshot(served)).left_out
+    assert [(each.object_id, each.field) for each in left_out] == [("lst-1", f"client_limit.{field}")]
+
+
+def test_connections_are_the_sum_of_what_all_nodes_counted() -> None:
+    nodes = tuple(RegionNode(f"node-{number}", f"n{number}", "192.0.2.1", 9700, 9800, 9900) for number in (3, 12_345))
+    served = front(route(1), listeners=(listener(1, client_limit=ConnectionLimit(connections=5)),))
+    region: dict[str, Any] = {"region_id": "rgn-1", "regions": (Region("rgn-1", "us", nodes),)}
+    config = (
+        compile_snapshot(snapshot(served, **region, overflow_key="5ec2e7" * 8)).output.files["haproxy.cfg"].decode()
+    )
+    rates = re.findall(r"concat\((:\d+:\d+)\),table_gpc0_rate\(st_clients_second\)(,add\(sess.counted\))?", config)
+    assert rates == [(":0:3", ""), (":1:2345", ",add(sess.counted)")]
+
+
+def test_a_limit_of_connections_that_may_take_much_memory_is_told() -> None:
+    limit = ConnectionLimit(connections=5, clients=2_000_000)
+    warnings = compile_snapshot(snapshot(front(route(1), listeners=(listener(1, client_limit=limit),)))).warnings
+    assert [(each.object_id, each.code) for each in warnings] == [("lst-1", "limit_memory")]
 
 
 @pytest.mark.parametrize(

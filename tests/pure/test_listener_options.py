@@ -18,6 +18,7 @@ from apps.compiler.model.listener_options import (
     ClientCertificates,
     ClientVerify,
     Compression,
+    ConnectionLimit,
     Connections,
     ListenerOptions,
     ListenerTls,
@@ -47,6 +48,7 @@ LOST: list[tuple[dict[str, Any], str, Severity]] = [
     ({"tls": ListenerTls(session_tickets=False)}, "session_tickets", Severity.LOSSY),
     ({"client_address": FROM_CDN}, "forwarded_from", Severity.LOSSY),
     ({"client_address": FROM_PROXY}, "proxy_protocol", Severity.REFUSED),
+    ({"client_limit": ConnectionLimit(connections=20)}, "client_limit", Severity.REFUSED),
     ({"client_certificates": (OF_CLIENTS,)}, "client_certificates", Severity.REFUSED),
     ({"sni_routes": (SniRoute("db.example", "pool-1"),)}, "sni_routes", Severity.REFUSED),
 ]

@@ -31,6 +31,7 @@ WHOLE = (
     *(
         "listeners.cache",
         "listeners.connections",
+        "listeners.client_limit",
         "listeners.compression",
         "listeners.sni_routes",
         "listeners.client_certificates",

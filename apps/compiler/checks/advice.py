@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.compiler.checks.examination import Notes
-from apps.compiler.client_limits import clients_of, is_limit, memory_bytes
+from apps.compiler.client_limits import clients_of, is_limit, memory_bytes, of_connections
 from apps.compiler.matching.clients import is_required
 from apps.compiler.model.fleet import Pool, Snapshot
 from apps.compiler.model.policy import ClientLimit
@@ -57,12 +57,18 @@ def _advise_on_limits(notes: Notes, front: LoadBalancer, nodes: int) -> None:
         if said is None or not is_limit(said) or said in told:
             continue
         told.add(said)
-        if (memory := memory_bytes(said, nodes)) > MUCH_MEMORY:
-            message = (
-                f"Lower the clients that are counted at once: {clients_of(said)} over {nodes} nodes may take "
-                f"{memory // 1_000_000} MB on each node."
-            )
-            notes.warn(route, "limit_memory", message, "rules.client_limit.clients")
+        if memory_bytes(said, nodes) > MUCH_MEMORY:
+            notes.warn(route, "limit_memory", _much_memory(said, nodes), "rules.client_limit.clients")
+    for listener in front.listeners:
+        if listener.client_limit and memory_bytes(of := of_connections(listener.client_limit), nodes) > MUCH_MEMORY:
+            notes.warn(listener, "limit_memory", _much_memory(of, nodes), "client_limit.clients")
+
+
+def _much_memory(said: ClientLimit, nodes: int) -> str:
+    return (
+        f"Lower the clients that are counted at once: {clients_of(said)} over {nodes} nodes may take "
+        f"{memory_bytes(said, nodes) // 1_000_000} MB on each node."
+    )
 
 
 def _advise_on_pool(notes: Notes, pool: Pool) -> None:

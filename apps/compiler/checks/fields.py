@@ -10,7 +10,9 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
+from apps.compiler.checks.policies import asked_of_client_limit
 from apps.compiler.checks.servers import check_question, check_way_to_servers
+from apps.compiler.client_limits import of_connections
 from apps.compiler.grammars import rewriting
 from apps.compiler.grammars.client_certificates import distinct, revocation_lists, without_default
 from apps.compiler.grammars.servers import ca_bundle
@@ -46,6 +48,7 @@ TIMES = (
 )
 
 _PATH_GRAMMARS = {PathKind.EXACT: grammar.path, PathKind.PREFIX: grammar.prefix_path, PathKind.REGEX: pattern}
+_AS_CONNECTIONS = {"requests": "connections"}
 _NAME_GRAMMARS = {
     "headers": grammar.header_name,
     "query": names.parameter_name,
@@ -124,6 +127,7 @@ def _check_options(notes: Notes, listener: Listener) -> None:
             notes.ask(listener, f"connections.{name}", grammar.time_ms, getattr(listener.connections, name))
         most = listener.connections.max_connections
         notes.ask(listener, "connections.max_connections", grammar.clients, 1 if most is None else most)
+    _check_client_limit(notes, listener)
     if listener.client_address is not None:
         said = listener.client_address
         for network in (*said.proxy_protocol_from, *said.forwarded_from):
@@ -137,6 +141,13 @@ def _check_options(notes: Notes, listener: Listener) -> None:
     _check_client_certificates(notes, listener)
     if listener.monitor_path is not None:
         notes.ask(listener, "monitor_path", grammar.path, listener.monitor_path)
+
+
+def _check_client_limit(notes: Notes, listener: Listener) -> None:
+    limit = of_connections(listener.client_limit) if listener.client_limit is not None else None
+    for name, allowed, value in asked_of_client_limit(limit):
+        if value is not None:
+            notes.ask(listener, f"client_limit.{_AS_CONNECTIONS.get(name, name)}", allowed, value)
 
 
 def _check_cache(notes: Notes, listener: Listener, cache: Cache) -> None:

@@ -84,7 +84,8 @@ def _asked(rules: Rules) -> Iterator[Asked]:
         yield "maintenance.retry_after_s", _seconds, rules.maintenance.retry_after_s
         for network in rules.maintenance.allow or ():
             yield "maintenance.allow", _network, network
-    yield from _of_client_limit(rules.client_limit)
+    for field, allowed, said in asked_of_client_limit(rules.client_limit):
+        yield f"client_limit.{field}", allowed, said
     yield from _of_answers(rules)
     yield from _of_split(rules.split)
     if rules.log:
@@ -94,7 +95,8 @@ def _asked(rules: Rules) -> Iterator[Asked]:
             yield "log.headers", request_log.header, header
 
 
-def _of_client_limit(said: ClientLimit | None) -> Iterator[Asked]:
+def asked_of_client_limit(said: ClientLimit | None) -> Iterator[Asked]:
+    """The fields of a limit per client."""
     if said is None:
         return
     numbers = {
@@ -106,12 +108,12 @@ def _of_client_limit(said: ClientLimit | None) -> Iterator[Asked]:
         "ban_after": (1, client_limits.MOST_REQUESTS), "ban_within_s": (10, 3600), "ban_for_s": (10, 86_400),
     }  # fmt: skip
     for name, (lowest, highest) in numbers.items():
-        yield f"client_limit.{name}", partial(grammar.integer, lowest=lowest, highest=highest), getattr(said, name)
+        yield name, partial(grammar.integer, lowest=lowest, highest=highest), getattr(said, name)
     for name, words in client_limits.WORDS.items():
-        yield f"client_limit.{name}", _one_of(words), getattr(said, name)
-    yield "client_limit.key_name", client_limits.key_name, said.key_name
+        yield name, _one_of(words), getattr(said, name)
+    yield "key_name", client_limits.key_name, said.key_name
     for network in said.exempt or ():
-        yield "client_limit.exempt", _network, network
+        yield "exempt", _network, network
 
 
 def _of_answers(rules: Rules) -> Iterator[Asked]:

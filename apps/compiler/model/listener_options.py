@@ -55,6 +55,23 @@ class Connections:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionLimit:
+    """How many connections one client may open, counted over all nodes of the region; a client is an address.
+
+    Otherwise it is as a limit of requests (model/policy.py).
+    """
+
+    connections: int | None = None
+    per: str | None = None
+    burst: int | None = None
+    ipv4_prefix: int | None = None
+    ipv6_prefix: int | None = None
+    log_only: bool | None = None
+    exempt: tuple[str, ...] | None = None
+    clients: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClientAddress:
     """Networks (CIDR) whose word is taken for where a client is: in the PROXY protocol, or in X-Forwarded-For."""
 
@@ -120,6 +137,7 @@ class ListenerOptions:
     """What a listener has of it."""
 
     connections: Connections | None = None
+    client_limit: ConnectionLimit | None = None
     client_address: ClientAddress | None = None
     tls: ListenerTls | None = None
     compression: Compression | None = None

@@ -14,12 +14,14 @@ from apps.definitions.models import Listener, SniRoute
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.traffic import listener_options as shapes
+from apps.definitions.shapes.traffic.client_limit import ConnectionLimitSpec
 
 T = TypeVar("T")
 OBJECTS: dict[str, tuple[type[Shape], type[Any]]] = {
     "tls": (shapes.TlsSpec, model.ListenerTls),
     "client_address": (shapes.ClientAddressSpec, model.ClientAddress),
     "connections": (shapes.ConnectionsSpec, model.Connections),
+    "client_limit": (ConnectionLimitSpec, model.ConnectionLimit),
     "compression": (shapes.CompressionSpec, model.Compression),
     "cache": (shapes.CacheSpec, model.Cache),
 }

@@ -26,6 +26,7 @@ from apps.compiler.targets.haproxy.listeners.client_address import (
     has_proxies,
 )
 from apps.compiler.targets.haproxy.listeners.client_certificates import add_client_rules
+from apps.compiler.targets.haproxy.listeners.client_limit import add_connection_limit, drop_mark, tell_servers
 from apps.compiler.targets.haproxy.listeners.options import add_options
 from apps.compiler.targets.haproxy.listeners.same_certificate import add_host_rules
 from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
@@ -62,9 +63,10 @@ def add_listener(
     _add_binds(section, snapshot, listener)
     add_options(section, listener)
     add_proxy_protocol(section, listener)
+    own = own_region(snapshot)
+    add_connection_limit(section, own, listener)
     if listener.protocol is Protocol.TCP:
         add_circle_guard(section, snapshot.own_addresses, relayed=has_proxies(listener))
-    own = own_region(snapshot)
     if listener.protocol is not Protocol.TCP:
         served = as_served_by(load_balancer, listener.protocol)
         _add_http_rules(section, snapshot, served, listener, maps[served.id])
@@ -131,7 +133,9 @@ def _add_http_rules(
         section.add("http-request", "return", "status", "404", *plain, *no_action)
     add_cache(section, listener, path)
     _add_rewrites(section, load_balancer)
+    drop_mark(section, listener)
     add_policies(section, used, own, listener, path)
+    tell_servers(section, listener)
     if own is not None:
         _add_overflow(section, snapshot, own, listener)
     add_pages(section, used, path)

@@ -24,7 +24,7 @@ def default_first(listener: Listener) -> list[str]:
 
 
 def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompatibility]:
-    """Connections, client addresses, compression, the cache, the monitor path."""
+    """Connections, limits per client, client addresses, compression, the cache, the monitor path."""
     cloud = _NAMES[target]
     if listener.connections is not None:
         yield lossy(
@@ -34,19 +34,7 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
         )  # fmt: skip
     if listener.client_address is not None:
         yield from _of_client_address(target, listener)
-    if listener.sni_routes:
-        yield refused(
-            target, listener, "sni_routes", "sni_routes",
-            f"{cloud} forwards all TLS connections to one pool, whatever name the client requests.",
-            "Create a listener for each name, or put the load balancer on a fleet.",
-        )  # fmt: skip
-    if listener.client_certificates:
-        yield refused(
-            target, listener, "client_certificates", "client_certificates",
-            f"{cloud} verifies client certificates against a trust store, which Spillway does not manage; "
-            "without it, every client would get in.",
-            "Put the load balancer on a fleet.",
-        )  # fmt: skip
+    yield from _refused(target, listener)
     if listener.compression is not None:
         yield lossy(
             target, listener, "compression", "compression",
@@ -74,6 +62,30 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
             target, listener, "monitor_path", "monitor_path",
             f"{cloud} does not answer the monitor path: requests for {listener.monitor_path} go to the routes.",
             "Add a route with a fixed response.",
+        )  # fmt: skip
+
+
+def _refused(target: Target, listener: Listener) -> Iterator[Incompatibility]:
+    """Without these, clients would reach what they must not."""
+    cloud = _NAMES[target]
+    if listener.client_limit is not None:
+        yield refused(
+            target, listener, "client_limit", "client_limit",
+            f"{cloud} does not limit the new connections of a client.",
+            "Leave client_limit out, or put the load balancer on a fleet.",
+        )  # fmt: skip
+    if listener.sni_routes:
+        yield refused(
+            target, listener, "sni_routes", "sni_routes",
+            f"{cloud} forwards all TLS connections to one pool, whatever name the client requests.",
+            "Create a listener for each name, or put the load balancer on a fleet.",
+        )  # fmt: skip
+    if listener.client_certificates:
+        yield refused(
+            target, listener, "client_certificates", "client_certificates",
+            f"{cloud} verifies client certificates against a trust store, which Spillway does not manage; "
+            "without it, every client would get in.",
+            "Put the load balancer on a fleet.",
         )  # fmt: skip
 
 

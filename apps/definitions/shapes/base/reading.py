@@ -4,7 +4,7 @@ pydantic reads; what it says is turned into our sentences here:
 
 1. A grammar's own error keeps its code and sentence.
 2. What pydantic finds by itself (missing, unknown, no list, no object) has a sentence in `_SENTENCES`.
-3. An unknown field is told the nearest that there is.
+3. An unknown field is told the nearest that there is, or where else it can be said.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def _field_errors(shape: type[Shape], line: ErrorDetails, pointer: str) -> Itera
         else:  # a GrammarError
             yield FieldError(pointer, error.code, error.message)
     elif kind == "unexpected_keyword_argument":
-        yield FieldError(
-            pointer, "unknown_field", unknown(str(loc[-1]), [each.name for each in fields_of(_at(shape, loc))])
-        )
+        name, known = str(loc[-1]), _at(shape, loc)
+        detail = known.elsewhere.get(name) or unknown(name, [each.name for each in fields_of(known)])
+        yield FieldError(pointer, "unknown_field", detail)
     else:
         code, sentence = _SENTENCES[kind]
         field = next((part for part in reversed(loc) if isinstance(part, str)), "")

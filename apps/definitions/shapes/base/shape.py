@@ -36,6 +36,7 @@ class Shape:
 
     `component` is its name in the API's document where that is not the name of the class; `may_be_absent` are fields
     that not everybody is shown. Of a `sparse` shape a document leaves out what it says nothing of, instead of null.
+    `elsewhere` says of fields that people look for here why there are none, and what to do instead.
     """
 
     __slots__ = ()
@@ -43,6 +44,7 @@ class Shape:
     component: ClassVar[str] = ""
     may_be_absent: ClassVar[tuple[str, ...]] = ()
     sparse: ClassVar[bool] = False
+    elsewhere: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def together(cls, _sent: Data) -> Iterable[FieldError]:

@@ -1,4 +1,4 @@
-"""The shape of a limit per client: how much, what a client is, what happens beyond it."""
+"""The shapes of limits per client, for policies and listeners: how much, what a client is, what happens beyond it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from apps.compiler import client_limits as limits
+from apps.compiler.model import listener_options as listener_model
 from apps.compiler.model import policy as model
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.networks import NetworkBlock
@@ -28,11 +29,21 @@ ACTIONS = {
 KEY_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 
 
+def _burst_below(sent: Data, counted: str) -> Iterable[FieldError]:
+    rate, burst = sent.get(counted), sent.get("burst")
+    per_second = sent.get("per") in (None, limits.SECOND)
+    if type(rate) is int and type(burst) is int and per_second and burst < rate:
+        yield FieldError("/burst", "too_small", f"Use {rate} or more, or lower the {counted} per second.")
+
+
 @dataclass(frozen=True, slots=True)
 class ClientLimit(model.ClientLimit, Shape):
     """How many requests and bytes one client may have, counted over all nodes of a region."""
 
     sparse: ClassVar = True
+    elsewhere: ClassVar = {
+        "connections": "No route is known when a client connects: limit new connections in client_limit of a listener."
+    }
 
     requests: Annotated[
         Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
@@ -131,7 +142,76 @@ class ClientLimit(model.ClientLimit, Shape):
         """A key needs its name, and a burst below the rate per second would be the real limit."""
         if sent.get("key") in (limits.HEADER, limits.COOKIE) and sent.get("key_name") is None:
             yield FieldError("/key_name", "missing", f"Fill in the name of the {sent['key']}.")
-        requests, burst = sent.get("requests"), sent.get("burst")
-        per_second = sent.get("per") in (None, limits.SECOND)
-        if type(requests) is int and type(burst) is int and per_second and burst < requests:
-            yield FieldError("/burst", "too_small", f"Use {requests} or more, or lower the requests per second.")
+        yield from _burst_below(sent, "requests")
+
+
+_OF_REQUESTS = (
+    "A connection is counted before anything of it is read, so its client is an address or a network. Limit this in "
+    "client_limit of a policy."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimitSpec(listener_model.ConnectionLimit, Shape):
+    """How many connections one client may open, counted over all nodes of a region; further ones are closed unread."""
+
+    component: ClassVar[str] = "ListenerClientLimit"
+    sparse: ClassVar = True
+    elsewhere: ClassVar = dict.fromkeys(
+        ("key", "key_name", "requests", "in_flight", "bytes_out", "bytes_in", "counted_for", "action"), _OF_REQUESTS
+    )
+
+    connections: Annotated[
+        Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
+        About("The maximum number of new connections per client in that time.", "New connections", example=20),
+    ] = None
+    per: Annotated[
+        Annotated[str, one_of(labels=PERS)] | None,
+        About("The time that new connections are counted in. Default: second.", "Per"),
+    ] = None
+    burst: Annotated[
+        Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
+        About(
+            "The maximum number of new connections in any one second. Default: slightly more than the rate per "
+            "second, or all connections of a minute.",
+            "Burst",
+        ),
+    ] = None
+    ipv4_prefix: Annotated[
+        Annotated[int, whole(8, 32)] | None,
+        About("IPv4 addresses with this prefix length in common are one client. Default: 32.", "IPv4 prefix"),
+    ] = None
+    ipv6_prefix: Annotated[
+        Annotated[int, whole(16, 128)] | None,
+        About("IPv6 addresses with this prefix length in common are one client. Default: 64.", "IPv6 prefix"),
+    ] = None
+    log_only: Annotated[
+        Boolean | None,
+        About(
+            "Let connections beyond the limit in; servers get X-Client-Limit: exceeded with each of their requests.",
+            "Log only",
+        ),
+    ] = None
+    exempt: Annotated[
+        tuple[NetworkBlock, ...] | None,
+        at_most(200, "networks"),
+        Distinct(),
+        SORTED,
+        About("Networks whose clients have no limit.", "No limit for these networks"),
+    ] = None
+    clients: Annotated[
+        Annotated[int, whole(100, limits.MOST_CLIENTS)] | None,
+        About(
+            "The maximum number of clients counted at once. Default: 100,000. Each uses about "
+            f"{limits.ENTRY_BYTES} bytes on each node for every node of the region; beyond the maximum, the oldest "
+            "are forgotten.",
+            "Clients counted at once",
+        ),
+    ] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """It limits something, and a burst below the rate per second would be the real limit."""
+        if sent.get("connections") is None:
+            yield FieldError("/connections", "missing", "Say how many connections, or leave client_limit out.")
+        yield from _burst_below(sent, "connections")

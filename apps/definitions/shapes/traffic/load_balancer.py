@@ -10,6 +10,7 @@ from apps.compiler.grammars.client_certificates import MOST_ENTRIES, distinct, w
 from apps.compiler.model.shared import Protocol
 from apps.definitions.shapes.base.shape import ALWAYS, UNORDERED, About, Check, Data, Distinct, Shape
 from apps.definitions.shapes.base.words import LISTED, ByName, Hostname, Name, Path, Port, Reference, at_most, word
+from apps.definitions.shapes.traffic.client_limit import ConnectionLimitSpec
 from apps.definitions.shapes.traffic.listener_options import (
     CacheSpec,
     ClientAddressSpec,
@@ -51,6 +52,11 @@ def _without_requests(value: ConnectionsSpec, data: Data) -> None:
 def _without_headers(value: ClientAddressSpec, data: Data) -> None:
     if data.get("protocol") is Protocol.TCP and value.forwarded_from:
         raise GrammarError("protocol", "A tcp listener has no X-Forwarded-For; leave forwarded_from out.")
+
+
+def _without_headers_to_tell(value: ConnectionLimitSpec, data: Data) -> None:
+    if data.get("protocol") is Protocol.TCP and value.log_only:
+        raise GrammarError("protocol", "A tcp listener has no header to tell its servers by; leave log_only out.")
 
 
 def _without_answers(value: object, data: Data) -> None:
@@ -177,6 +183,11 @@ class ListenerSpec(Shape):
         ConnectionsSpec | None,
         Check(_without_requests),
         About("How many clients may connect, and how long they may be idle.", "Connections", absent_when_empty=True),
+    ] = None
+    client_limit: Annotated[
+        ConnectionLimitSpec | None,
+        Check(_without_headers_to_tell),
+        About("How many connections one client may open.", "New connections per client", absent_when_empty=True),
     ] = None
     compression: Annotated[
         CompressionSpec | None,

@@ -176,7 +176,8 @@ def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) ->
     row.account, row.protocol, row.port = balancer.account, spec.protocol, spec.port
     row.static_ip, certificates, row.default_pool, row.default_certificate, passed_on = parts
     row.monitor_path = spec.monitor_path
-    copy_objects(spec, row, "tls", "client_certificates", "client_address", "connections", "compression", "cache")
+    names = ("tls", "client_certificates", "client_address", "connections", "client_limit", "compression", "cache")
+    copy_objects(spec, row, *names)
     row.save()
     row.certificates.set(certificates)
     row.sni_routes.all().delete()

@@ -73,7 +73,7 @@ def add(section: Section, when: tuple[str, ...], said: ClientLimit) -> None:
 
     Who sends no such header or cookie is counted by address; the first letter keeps the two apart.
     """
-    add_mark(section, "passes_limit", said.exempt or (), when)
+    add_mark(section, "txn.passes_limit", said.exempt or (), when)
     if said.key in (HEADER, COOKIE) and said.key_name:
         fetch = "req.fhdr(" if said.key == HEADER else "req.cook("
         value = Call((fetch, Value(said.key_name), ")"))
@@ -123,7 +123,7 @@ def add_verdict(section: Section, own: Region | None, used: Iterable[Rules], loo
     _add_key(section)
     if any(said.log_only for said in limits):  # clients cannot say it of themselves
         section.add("http-request", "del-header", HEADER_FOR_SERVERS, "if", *_ANY)
-    keys = _keys(own)
+    keys = keys_of(own)
     bans = sorted({ban for said in limits if (ban := ban_of(said))})
     for ban in bans:
         banned = f"var(txn.client),concat({_SHARED}),in_table({banned_table(ban)})"
@@ -145,11 +145,16 @@ def _add_key(section: Section) -> None:
     """`txn.client` becomes `0657:91DD:ABBA:39B5:6441:F7E3`, different for each scope."""
     _add(section, "set-var-fmt(txn.client)", "%[var(txn.limit),field(2,|)]%[var(txn.client)]", _ANY)
     _add(section, "set-var(txn.client)", "var(txn.client),sha1,hex", _ANY)
-    groups = ":".join(f"%[var(txn.client),bytes({4 * index},4)]" for index in range(_GROUPS))
-    _add(section, "set-var-fmt(txn.client)", groups, _ANY)
+    _add(section, "set-var-fmt(txn.client)", groups_of("txn.client"), _ANY)
 
 
-def _keys(own: Region | None) -> list[str]:
+def groups_of(variable: str) -> str:
+    """A hash in hexadecimal as the first groups of an address."""
+    return ":".join(f"%[var({variable}),bytes({4 * index},4)]" for index in range(_GROUPS))
+
+
+def keys_of(own: Region | None) -> list[str]:
+    """The last groups, one for each node that counts."""
     numbers = [number_of(node.id) for node in own.nodes] if own else []
     return [f":{number // HALF}:{number % HALF}" for number in numbers] or [_SHARED]
 

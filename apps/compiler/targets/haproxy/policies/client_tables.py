@@ -5,6 +5,7 @@ from __future__ import annotations
 from apps.compiler.client_limits import WINDOW_S, ban_of, clients_of, is_held, per_of
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.policies import rules_followed
+from apps.compiler.targets.haproxy.listeners.client_limit import connection_limits
 from apps.compiler.targets.haproxy.overflow.admission import PEERS
 from apps.compiler.targets.haproxy.overflow.local_traffic import own_region
 from apps.compiler.targets.haproxy.policies import client_held
@@ -25,6 +26,7 @@ _LEAST_TABLE = 1024
 def add_tables(document: Document, snapshot: Snapshot) -> None:
     """One table for each period and ban that any limit has, as large as the limits together ask for."""
     limits = {said for front in snapshot.load_balancers for said in limits_in(rules_followed(front))}
+    limits |= connection_limits(snapshot)
     if not limits:
         return
     own = own_region(snapshot)

@@ -13,7 +13,7 @@ def add(section: Section, when: tuple[str, ...], said: Maintenance) -> None:
     if not said.enabled:
         return
     allowed = said.allow or ()
-    add_mark(section, "passes", allowed, when)
+    add_mark(section, "txn.passes", allowed, when)
     answer: list[Argument] = ["return", "status", Value(str(said.status or MAINTENANCE_STATUS))]
     answer += ["content-type", Value(said.content_type or MAINTENANCE_TYPE)]
     answer += ["string", Opaque(said.body or MAINTENANCE_BODY)]

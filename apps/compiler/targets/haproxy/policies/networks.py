@@ -10,8 +10,17 @@ from apps.compiler.targets.haproxy.writer import Section, Value
 _PER_LINE = 40
 
 
-def add_mark(section: Section, variable: str, networks: Sequence[str], when: tuple[str, ...]) -> None:
-    """`txn.<variable>` is true for clients of any of the networks, forty networks a line."""
+HTTP_REQUEST = ("http-request",)
+
+
+def add_mark(
+    section: Section,
+    variable: str,
+    networks: Sequence[str],
+    when: tuple[str, ...],
+    rule: tuple[str, ...] = HTTP_REQUEST,
+) -> None:
+    """The variable (`txn.passes`) is true for clients of any of the networks, forty networks a line."""
     for start in range(0, len(networks), _PER_LINE):
         some = map(Value, networks[start : start + _PER_LINE])
-        section.add("http-request", f"set-var(txn.{variable})", "bool(true)", "if", *when, "{", "src", *some, "}")
+        section.add(*rule, f"set-var({variable})", "bool(true)", "if", *when, "{", "src", *some, "}")
