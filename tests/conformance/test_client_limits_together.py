@@ -60,11 +60,12 @@ def test_nodes_that_only_look_at_their_own_connections_let_too_many_in() -> None
     assert found.error > 10 * GOAL, found
 
 
-@pytest.mark.slow(reason="sixteen requests, each known to the other nodes before the next")
+@pytest.mark.exhaustive  # nodes that have just been started learn from each other for some ten seconds
 def test_four_nodes_bound_together_what_a_client_has_under_way() -> None:
     """Eight requests at once on four nodes; five may be under way, and there is room again when they have ended."""
     rules = Rules(client_limit=ClientLimit(in_flight=5))
     with regions(RegionSetup(nodes=4, held=True), rules=rules) as env:
+        env.wait_learned()
         for _ in range(2):
             statuses = at_once(env, 8)
             assert (statuses[200], statuses[429]) == (5, 3)
@@ -77,6 +78,7 @@ def test_four_nodes_let_in_together_as_many_connections_of_a_client_as_it_may_op
     """Eight connections on four nodes by turns; five may be opened in the minute."""
     said = ConnectionLimit(connections=5, per="minute")
     with regions(RegionSetup(nodes=4), client_limit=said) as env:
+        env.wait_learned()
         found: list[bool] = []
         for node in env.nodes[0] * 2:
             found.append(is_let_in(node))

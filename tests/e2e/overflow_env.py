@@ -39,7 +39,7 @@ from apps.compiler.model.shared import (
 )
 from apps.compiler.policies import NOTHING, rule_set
 from apps.compiler.targets.haproxy.overflow.limits import LIMITS_MAP
-from tests.e2e.region_servers import HOST, Gate, slow_server, stop
+from tests.e2e.region_servers import HOST, Gate, instant_servers, slow_server, stop
 from tests.ports import spare_port
 
 KEY = "7" * 64
@@ -129,6 +129,14 @@ class Node:
     def wait_answers(self) -> None:
         """Until its worker does."""
         wait_until(lambda: self.command("show info") != "", f"{self.facts.id} answers")
+
+    def has_learned(self) -> bool:
+        """Whether the first lesson is over, that of the predecessor and that of the peers: HAProxy's two lowest flags.
+
+        It begins five seconds after a start. What is counted during it may come back from a peer as it was before.
+        """
+        first = self.command("show peers").splitlines()[0]
+        return int(first.partition("flags=")[2].split()[0], 16) & 3 == 3
 
     def kill(self) -> None:
         """End master and worker at once, as a machine that loses power."""
@@ -330,6 +338,11 @@ class OverflowEnv:
         for node in self.all_nodes():
             wait_until(lambda node=node: _is_ready(node, self), f"{node.facts.id} is ready")
 
+    def wait_learned(self) -> None:
+        """Until no node is taught anything that it knows better."""
+        for node in self.all_nodes():
+            wait_until(node.has_learned, f"{node.facts.id} has learned from its peers")
+
     def neighbours(self, node: Node) -> list[Node]:
         """The nodes of the same region."""
         return next(nodes for nodes in self.nodes if node in nodes)
@@ -458,10 +471,8 @@ def _node(root: Path, number: int) -> Node:
 
 
 def _start_servers(stack: ExitStack, env: OverflowEnv, setups: tuple[RegionSetup, ...]) -> list[list[int]]:
-    """One HAProxy whose listeners answer at once and say their region; slow ones are threads of ours."""
-    root = env.root
     ports: list[list[int]] = []
-    lines = ["defaults", " mode http", " timeout client 60s", " timeout http-keep-alive 60s"]
+    instant: dict[int, tuple[str, int]] = {}
     for number, setup in enumerate(setups, 1):
         if setup.delay_s or setup.held:
             wait = env.gate.pass_through if setup.held else partial(time.sleep, setup.delay_s)
@@ -470,19 +481,8 @@ def _start_servers(stack: ExitStack, env: OverflowEnv, setups: tuple[RegionSetup
             env.stop_servers.append(partial(stop, slow))
             continue
         ports.append([spare_port() for _ in range(setup.servers)])
-        for port in ports[-1]:
-            marks = f"hdr x-region rgn-{number} hdr x-marks %[req.hdr_names]"
-            lines += [f"frontend f{port}", f" bind 127.0.0.1:{port}"]
-            lines.append(f" http-request return status 425 {marks} if {{ path /early }}")
-            (root / f"body{port}").write_bytes(b"x" * setup.body_bytes)
-            body = f"content-type text/plain file {root}/body{port}" if setup.body_bytes else ""
-            lines.append(f" http-request return status 200 {body} {marks}")
-    (root / "servers.cfg").write_text("\n".join(lines) + "\n")
-    if any("frontend" in line for line in lines):
-        program = shutil.which("haproxy") or "/usr/sbin/haproxy"
-        process = subprocess.Popen([program, "-db", "-f", str(root / "servers.cfg")], stdout=subprocess.DEVNULL)
-        stack.callback(process.wait, 10)
-        stack.callback(process.kill)
+        instant |= dict.fromkeys(ports[-1], (f"rgn-{number}", setup.body_bytes))
+    instant_servers(stack, env.root, instant)
     return ports
 
 

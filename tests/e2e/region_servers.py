@@ -1,12 +1,15 @@
-"""Servers of a region that answer late or when a gate opens, and that can be cut off in the middle of an answer."""
+"""Servers of a region: some answer at once, some late or when a gate opens; those can be cut off in an answer."""
 
 from __future__ import annotations
 
+import shutil
 import socket
+import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from tests.ports import spare_port
@@ -107,3 +110,22 @@ def slow_server(stack: ExitStack, region: str, wait: Callable[[], None]) -> Slow
     stack.callback(server.server_close)
     stack.callback(server.shutdown)
     return server
+
+
+def instant_servers(stack: ExitStack, root: Path, servers: Mapping[int, tuple[str, int]]) -> None:
+    """One HAProxy that answers at once on each port, says its region, and sends so many bytes."""
+    if not servers:
+        return
+    lines = ["defaults", " mode http", " timeout client 60s", " timeout http-keep-alive 60s"]
+    for port, (region, size) in servers.items():
+        marks = f"hdr x-region {region} hdr x-marks %[req.hdr_names]"
+        lines += [f"frontend f{port}", f" bind 127.0.0.1:{port}"]
+        lines.append(f" http-request return status 425 {marks} if {{ path /early }}")
+        (root / f"body{port}").write_bytes(b"x" * size)
+        body = f"content-type text/plain file {root}/body{port}" if size else ""
+        lines.append(f" http-request return status 200 {body} {marks}")
+    (root / "servers.cfg").write_text("\n".join(lines) + "\n")
+    program = shutil.which("haproxy") or "/usr/sbin/haproxy"
+    process = subprocess.Popen([program, "-db", "-f", str(root / "servers.cfg")], stdout=subprocess.DEVNULL)
+    stack.callback(process.wait, 10)
+    stack.callback(process.kill)

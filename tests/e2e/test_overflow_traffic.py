@@ -296,7 +296,7 @@ def test_counters_survive_a_reload() -> None:
     with regions(RegionSetup(rate(10), nodes=2), RegionSetup(rate(1000))) as env:
         node = env.nodes[0][0]
         # HAProxy teaches its successor only once it has learned from its own predecessor, at most 5 s after a start.
-        wait_until(lambda: "last_status=ESTA" in node.command("show peers") and _has_learned(node), "peers agree")
+        wait_until(lambda: "last_status=ESTA" in node.command("show peers") and node.has_learned(), "peers agree")
         begin = time.monotonic()
         served(node, 15, 10_000)
         node.reload()
@@ -306,12 +306,6 @@ def test_counters_survive_a_reload() -> None:
 def _taught(node: Node, begin: float) -> bool:
     """Whether a worker knows of the 15 that were admitted after `begin`; after ten seconds they age."""
     return node.admitted().get(f"{POOL}/node-1", 0) >= (14 if time.monotonic() - begin < 10 else 1)
-
-
-def _has_learned(node: Node) -> bool:
-    """Whether the first lesson is over, that of the predecessor and that of the peers: HAProxy's two lowest flags."""
-    first = node.command("show peers").splitlines()[0]
-    return int(first.partition("flags=")[2].split()[0], 16) & 3 == 3
 
 
 def test_connections_overflow_as_requests_do() -> None:

@@ -245,8 +245,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
                     "client_limit": {
                         "connections": 10, "per": "second", "burst": 20, "ipv4_prefix": 32, "ipv6_prefix": 64,
                         "log_only": False, "exempt": ["192.0.2.0/24"], "clients": 1000,
-                    },
-                    "compression": {"types": ["text/html"]}, "monitor_path": "/up",
+                    }, "compression": {"types": ["text/html"]}, "monitor_path": "/up",
                     "cache": {"total_mb": 64, "max_object_bytes": 65_536, "max_age_s": 60},
                 }
             ],
@@ -351,8 +350,7 @@ RULES: dict[str, Legal] = {
     "access/allow": NAME, "access/deny": NAME, "access/status": whole(400, 599),
     "entries/network": is_network, "entries/expires_at": instant, "entries/reason": why,
     "enabled": boolean, "retry_after_s": whole(1, 86_400), "allow": is_network,
-    "client_limit/requests": whole(1, 10**6), "in_flight": whole(1, 10**5),
-    "client_limit/connections": whole(1, 10**6),
+    "client_limit/requests": whole(1, 10**6), "in_flight": whole(1, 10**5), "client_limit/connections": whole(1, 10**6),
     "bytes_out": whole(1000, 2 * 10**8), "bytes_in": whole(1000, 2 * 10**8),
     "client_limit/per": one_of("second", "minute"),
     "client_limit/burst": whole(1, 10**6), "client_limit/key": one_of("address", "header", "cookie"),

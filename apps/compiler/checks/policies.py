@@ -84,8 +84,8 @@ def _asked(rules: Rules) -> Iterator[Asked]:
         yield "maintenance.retry_after_s", _seconds, rules.maintenance.retry_after_s
         for network in rules.maintenance.allow or ():
             yield "maintenance.allow", _network, network
-    for field, allowed, said in asked_of_client_limit(rules.client_limit):
-        yield f"client_limit.{field}", allowed, said
+    limit = asked_of_client_limit(rules.client_limit)
+    yield from ((f"client_limit.{name}", allowed, said) for name, allowed, said in limit)
     yield from _of_answers(rules)
     yield from _of_split(rules.split)
     if rules.log:
