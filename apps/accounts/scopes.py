@@ -23,6 +23,7 @@ NOUNS = (
     "invitations",
     "listeners",
     "load-balancers",
+    "log-forwards",
     "memberships",
     "network-lists",
     "nodes",

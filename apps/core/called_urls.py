@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from apps.compiler.addresses import Address
 
-DEFAULT_PORTS = {"https": 443, "http": 80}
+DEFAULT_PORTS = {"https": 443, "http": 80, "syslog+tls": 6514}
 _PRINTABLE = re.compile(r"[!-~]{1,2048}")
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
 # Forms of an IPv4 address that only some programs understand (127.1, 0177.0.0.1, 0x7f.1): the last label tells.

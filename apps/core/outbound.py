@@ -1,8 +1,9 @@
 """Call an address that somebody else chose, and never a private one: resolve once, check, connect to that.
 
-Webhooks and hostname verification speak over this and over nothing else. The name is resolved once and the connection
-goes to the very address that was checked, so a name cannot turn into another machine in between; TLS still proves the
-name. Redirects are answers like others, proxies of the environment are not asked, and everything ends at one deadline.
+Webhooks, hostname verification and forwarded request lines speak over this and over nothing else. The name is
+resolved once and the connection goes to the very address that was checked, so a name cannot turn into another machine
+in between; TLS still proves the name. Redirects are answers like others, proxies of the environment are not asked, and
+everything ends at one deadline.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 from django.conf import settings
 
@@ -85,6 +88,32 @@ def fetch(
         spent = round((time.monotonic() - began) * 1000)
         return Answer(response.status, names, content, spent, connection.address)
     except (OSError, http.client.HTTPException, ValueError) as error:
+        late = time.monotonic() >= began + timeout - 0.05
+        raise Unreachable(f"No answer within {timeout:g} s." if late else _sentence(error)) from error
+    finally:
+        alarm.cancel()
+        connection.close()
+
+
+@contextmanager
+def tls_stream(
+    url: str, *, timeout: float, schemes: Collection[str], context: ssl.SSLContext | None = None
+) -> Iterator[ssl.SSLSocket]:
+    """A TLS connection to what the URL names, for `timeout` seconds in all; it is closed in the end.
+
+    Raises Refused for a URL or an address that we do not call, Unreachable for whatever goes wrong with the connection.
+    """
+    target, began = read_url(url, schemes=schemes), time.monotonic()
+    addresses = _checked_addresses(target, timeout)
+    left = began + timeout - time.monotonic()
+    connection = _Pinned(target, addresses, context or _trusted(), left)
+    alarm = threading.Timer(max(left, 0.0), connection.cut)
+    alarm.daemon = True
+    alarm.start()
+    try:
+        connection.connect()
+        yield cast("ssl.SSLSocket", connection.sock)
+    except (OSError, ValueError) as error:
         late = time.monotonic() >= began + timeout - 0.05
         raise Unreachable(f"No answer within {timeout:g} s." if late else _sentence(error)) from error
     finally:

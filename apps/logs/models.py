@@ -26,6 +26,47 @@ class LogSettings(models.Model):
         return f"log settings of {self.account.name}"
 
 
+class LogForward(models.Model):
+    """A log system that an account's lines go to. The header's value is sealed.
+
+    `positions` say how far it was sent what waits: file and offset. `sent`, `refused` and `skipped` count
+    lines: taken, refused for good by the receiver, and dropped here before they could be sent. `failures` counts
+    attempts in a row that failed, `failing_since` when the first was, `error` why the last did; nobody is sent before
+    `not_before`. `claimed_until` is a lease by database time, `turn` its fence.
+    """
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="log_forwards")
+    name = models.CharField(max_length=63)
+    url = models.CharField(max_length=2048)
+    filter = models.CharField(max_length=2000, blank=True, default="")
+    ca = models.TextField(blank=True, default="")
+    header_name = models.CharField(max_length=80, blank=True, default="")
+    header_value = models.BinaryField(null=True)
+    enabled = models.BooleanField(default=True)
+    positions = models.JSONField(default=dict)
+    sent = models.PositiveBigIntegerField(default=0)
+    refused = models.PositiveBigIntegerField(default=0)
+    skipped = models.PositiveBigIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True)
+    tested_at = models.DateTimeField(null=True)
+    failures = models.PositiveIntegerField(default=0)
+    failing_since = models.DateTimeField(null=True)
+    error = models.CharField(max_length=400, blank=True, default="")
+    not_before = models.DateTimeField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    turn = models.PositiveBigIntegerField(default=0)
+    created_by = models.CharField(max_length=150, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ("account__name", "name")
+        constraints = (models.UniqueConstraint(fields=("account", "name"), name="one_log_forward_per_name"),)
+
+    def __str__(self) -> str:
+        return f"{self.account.name}/{self.name}"
+
+
 class LogCollector(models.Model):
     """A process that collects; it is alive until `until` by database time, so that several share the nodes."""
 

@@ -6,6 +6,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from apps.accounts.actors import Actor
@@ -15,7 +16,8 @@ from apps.audit import services as audit
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
 from apps.drivers.logs.contract import LogStore, LogStoreError
-from apps.logs.models import LogSettings
+from apps.drivers.logs.registry import open_queues
+from apps.logs.models import LogForward, LogSettings
 from apps.logs.searching import answering
 from apps.members.reading import account_named, check_version
 
@@ -82,7 +84,12 @@ def delete_lines(*, actor: Actor, before: datetime, account: object = None, reas
         reason=reason,
     )
     with answering("/before") as store:
-        return store.delete(owner.pk, before)
+        gone = store.delete(owner.pk, before)
+    queues = open_queues(settings.LOGS_URL)
+    # What waits to be forwarded goes as well; an operator's log forwards have lines of every account, which stay.
+    for row in LogForward.objects.filter(account=owner, account__kind=Account.Kind.CUSTOMER):
+        queues.tidy(row.pk, row.positions, now(), before)
+    return gone
 
 
 def must_delete(actor: Actor, owner: Account) -> None:

@@ -45,7 +45,7 @@ from apps.web.policies import lists as network_lists
 from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
 from apps.web.pools import views as pools
-from apps.web.requests import log_settings, sql
+from apps.web.requests import forwards, log_settings, sql
 from apps.web.requests import patterns as request_patterns
 from apps.web.requests import views as requests
 from apps.web.routes import editing as route_editing
@@ -253,6 +253,11 @@ urlpatterns = [
     path("requests/settings", log_settings.index, name="requests-settings"),
     path("requests/delete", log_settings.delete, name="requests-delete"),
     path("requests/patterns", request_patterns.index, name="request-patterns"),
+    path("log-forwards", forwards.index, name="log-forwards"),
+    path("log-forwards/new", forwards.new, name="log-forward-new"),
+    path("log-forwards/<int:pk>/edit", forwards.edit, name="log-forward-edit"),
+    path("log-forwards/<int:pk>/test", forwards.send_test, name="log-forward-test"),
+    path("log-forwards/<int:pk>/delete", forwards.delete, name="log-forward-delete"),
     path("requests/<slug:record_id>", requests.detail, name="request"),
     path("audit", audit.index, name="audit"),
     path("audit/<int:pk>", audit.detail, name="audit-entry"),

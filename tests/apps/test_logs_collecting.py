@@ -15,6 +15,7 @@ from apps.core.clock import database_now
 from apps.definitions.models import Listener, Route
 from apps.drivers.logs.contract import Query, Record, Unavailable
 from apps.drivers.logs.memory import MemoryStore
+from apps.drivers.logs.registry import open_queues
 from apps.fleet.models import Node
 from apps.logs import services
 from apps.logs.collect import leases
@@ -76,7 +77,7 @@ def store() -> MemoryStore:
 
 @pytest.fixture
 def collector(pushed: Env, store: MemoryStore) -> LogCollector:
-    made = LogCollector(store)
+    made = LogCollector(store, open_queues("memory://queues"))
     made.renew()
     return made
 
@@ -117,7 +118,7 @@ def test_nothing_is_acknowledged_before_it_is_stored(pushed: Env, monkeypatch: p
             raise Unavailable("The disk is full.")
 
     give(pushed, [1])
-    collector = LogCollector(Broken())
+    collector = LogCollector(Broken(), open_queues("memory://queues"))
     collector.renew()
     turn = collector.collect_once(n1())
     assert turn is not None

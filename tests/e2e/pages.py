@@ -85,6 +85,8 @@ PAGES = {
     "requests-sql": ("/requests/sql", ""),
     "requests-settings": ("/requests/settings", ""),
     "request-patterns": ("/requests/patterns", ""),
+    "log-forwards": ("/log-forwards", ""),
+    "log-forward-new": ("/log-forwards/new", ""),
     "audit": ("/audit", ""),
     "capacity-tests": ("/capacity-tests", ""),
     "capacity-test": ("/capacity-tests/{}", "capacity-tests"),

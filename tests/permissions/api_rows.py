@@ -44,6 +44,7 @@ NAMED_SHOP, NAMED_SPARE = {"account": "acme", "name": "shop"}, {"account": "acme
 
 OF_NOBODY = {"change": "no-such-change"}
 HOOK = {"url": "https://hooks.example/in"}
+OF_FORWARD = {"pk": "$logforward"}
 OF_HOOK, OF_DELIVERY = {"pk": "$webhook"}, {"pk": "$webhook", "delivery": "$delivery"}
 
 
@@ -141,6 +142,16 @@ API: tuple[Row, ...] = (
         for part in ("list", "histogram", "facets", "settings")
     ),
     Row("api:request-logs-pattern", "GET", LIST, {"name": "uneven-servers"}, holds="all"),
+    Row("api:log-forwards-list", "GET", LIST, holds="all"),
+    Row("api:log-forwards-list", "POST", CREATE, body={"name": "new", "spec": {"url": "https://logs.example/v1/logs"}}),
+    detail("log-forwards", "logforward"),
+    Row(
+        *("api:log-forwards-detail", "PATCH", WRITE_OWN, OF_FORWARD, "logforward"),
+        body={"spec": {"enabled": False}},
+        headers=ANY,
+    ),
+    Row("api:log-forwards-detail", "DELETE", DELETE_OWN, OF_FORWARD, "logforward", headers=ANY),
+    Row("api:log-forwards-test", "POST", WRITE_OWN, OF_FORWARD, "logforward"),
     Row("api:request-logs-detail", "GET", codes(404, 404, 404), {"record": "0123456789ab7abc8123456789abcdef"}),
     # The store in memory, which answers here, has no SQL.
     Row("api:request-logs-sql", "POST", NO_SQL, body={"sql": "SELECT 1"}, only_asks=True),

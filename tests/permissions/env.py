@@ -42,6 +42,8 @@ from apps.definitions.models import (
 from apps.definitions.selectors import make_cursor
 from apps.definitions.services import apply_document
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
+from apps.logs.forward.services import make_forward
+from apps.logs.models import LogForward
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.stacks.models import StackRun
@@ -109,6 +111,7 @@ OWNERS = {
     "fleet.Stack": "account",
     "fleet.AddressPool": "account",
     "fleet.StaticIP": "account",
+    "logs.LogForward": "account",
     "webhooks.Webhook": "account",
     "webhooks.Delivery": "webhook__account",
     "webhooks.Attempt": "delivery__webhook__account",
@@ -181,6 +184,7 @@ def _more_of(actor: Actor) -> None:
         Hostname.objects.create(account=account, name=f"{word}.{account.name}.example")
     hook, _ = make_webhook(actor=actor, name="hook", account=None, spec={"url": "https://hooks.example/x"}, reason="")
     send_test(actor=actor, webhook_id=hook.pk)
+    make_forward(actor=actor, name="elsewhere", spec={"url": "https://logs.example/v1/logs"})
     Grant.objects.create(name=f"of-{account.name}", account=account, hostname=f"granted.{account.name}.example")
 
 
@@ -240,6 +244,7 @@ def _objects(env: Env) -> Iterator[tuple[str, Any]]:
     owned = (Route, NetworkList, Policy, Pool, Backend, Server, Certificate, Hostname, Invitation, StoredPlan, Entry)
     for model in owned:
         yield model.__name__.lower(), model._default_manager.filter(account=own).earliest("pk")
+    yield "logforward", LogForward.objects.get(account=own)
     yield "webhook", Webhook.objects.get(account=own)
     yield "blackout", Blackout.objects.get()
     yield "comparison", Comparison.objects.get()

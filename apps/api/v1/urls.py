@@ -18,7 +18,7 @@ from apps.api.v1.rollouts.progress import RevisionDetail, RevisionList, RolloutD
 from apps.api.v1.schedules import triggers
 from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
-from apps.api.v1.traffic import bans, flows, health, key_sets, limits, trace
+from apps.api.v1.traffic import bans, flows, health, key_sets, limits, log_forwards, trace
 from apps.api.v1.traffic import request_logs as logs
 from apps.api.v1.views import NOUNS, DetailView, ListView
 from apps.definitions.services import PLATFORM
@@ -88,6 +88,9 @@ urlpatterns = [
     re_path(rf"^fleets/(?P<name>{NAME})/health$", health.OfFleet.as_view(), name="fleets-health"),
     re_path(rf"^nodes/(?P<name>{NAME})/health$", health.OfNode.as_view(), name="nodes-health"),
     path("consoles/health", health.OfConsoles.as_view(), name="consoles-health"),
+    path("log-forwards", log_forwards.LogForwardCollection.as_view(), name="log-forwards-list"),
+    re_path(rf"^log-forwards/{PK}$", log_forwards.LogForwardDetail.as_view(), name="log-forwards-detail"),
+    re_path(rf"^log-forwards/{PK}:test$", log_forwards.LogForwardTest.as_view(), name="log-forwards-test"),
     path("request-logs", logs.LineList.as_view(), name="request-logs-list"),
     path("request-logs/histogram", logs.Bins.as_view(), name="request-logs-histogram"),
     path("request-logs/facets", logs.Facets.as_view(), name="request-logs-facets"),

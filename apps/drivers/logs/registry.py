@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from apps.drivers.logs.contract import LogStore, Rejected
 from apps.drivers.logs.memory import MemoryStore
+from apps.drivers.logs.queues import Queues
 
 KNOWN = "logs+file:///var/lib/spillway/logs or memory://name"
 LATER = {
@@ -27,6 +29,15 @@ def open_logs(url: str) -> LogStore:
     if parts.scheme == "logs+file" and not parts.netloc and parts.path.startswith("/"):
         return _in_files(Path(unquote(parts.path)))
     raise Rejected(f"{url} names no log store: use {KNOWN}.")
+
+
+@cache
+def open_queues(url: str) -> Queues:
+    """Where lines that are to be forwarded wait: beside the store's, for a store in memory in a temporary folder."""
+    parts = urlsplit(url)
+    if parts.scheme == "memory":
+        return Queues(Path(tempfile.mkdtemp(prefix="spillway-forward-")))
+    return Queues(Path(unquote(parts.path)) / "forward")
 
 
 def _in_files(root: Path) -> LogStore:

@@ -18,6 +18,7 @@ from django.db.models import F
 
 from apps.core.clock import now, ticks
 from apps.drivers.logs.contract import LogStore, LogStoreError
+from apps.drivers.logs.queues import Queues
 from apps.drivers.proxy.contract import ProxyDriver
 from apps.drivers.proxy.registry import open_driver
 from apps.fleet.models import Node
@@ -25,6 +26,7 @@ from apps.logs import services
 from apps.logs.collect import leases
 from apps.logs.collect.naming import Naming
 from apps.logs.collect.reading import Source, Turn, take_turn
+from apps.logs.forward.spooling import forwards, spooler
 from apps.logs.models import LogSettings, NodeLog
 from apps.observe.collect.collector import Journal
 from apps.observe.collect.readings import Address, target_of
@@ -47,9 +49,9 @@ def driver_of(node: Node) -> ProxyDriver:
 class LogCollector:
     """Runs until `stop`."""
 
-    def __init__(self, store: LogStore, driver: Callable[[Node], ProxyDriver] = driver_of) -> None:
+    def __init__(self, store: LogStore, queues: Queues, driver: Callable[[Node], ProxyDriver] = driver_of) -> None:
         self.holder = f"{socket.gethostname()}-{os.getpid()}"[:80]
-        self._store = store
+        self._store, self._queues = store, queues
         self._driver = driver
         self._journal = Journal()
         self._naming = Naming()
@@ -92,7 +94,8 @@ class LogCollector:
         if names is None:
             return None
         masked = frozenset(LogSettings.objects.filter(mask_addresses=True).values_list("account_id", flat=True))
-        turn = take_turn(Source(pk, self._driver(node), names, masked), self._store)
+        spool = spooler(self._queues, forwards())
+        turn = take_turn(Source(pk, self._driver(node), names, masked, spool), self._store)
         self._journal.trouble(f"log of {node.name}", turn.error)
         _keep(pk, turn)
         return turn

@@ -1,4 +1,4 @@
-"""One node's lines: fetched, named, stored, and only then acknowledged."""
+"""One node's lines: fetched, named, stored, kept for whom they are forwarded to, and only then acknowledged."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from apps.drivers.logs.contract import LogStore, LogStoreError, Record
 from apps.drivers.proxy.contract import ProxyDriver, ProxyError
+from apps.logs.forward.spooling import Spool, nowhere
 from apps.logs.lines import read_segment
 from apps.logs.meaning import Names, record_of
 
@@ -39,6 +40,7 @@ class Source:
     driver: ProxyDriver
     names: Names
     masked: frozenset[int] = frozenset()
+    spool: Spool = nowhere
 
 
 def take_turn(source: Source, store: LogStore) -> Turn:
@@ -71,7 +73,9 @@ def _take(source: Source, segment_id: str, store: LogStore, turn: Turn) -> None:
         turn.error = error.message
         return
     records = (record for line in lines if (record := record_of(line, source.names)))
-    turn.stored += store.store(batch_id, list(_masked(records, source.masked)))
+    kept = list(_masked(records, source.masked))
+    turn.stored += store.store(batch_id, kept)
+    source.spool(kept)
     turn.damaged += lines.damaged
     turn.segments += 1
     source.driver.acknowledge_log_segment(segment_id)

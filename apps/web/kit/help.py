@@ -32,6 +32,7 @@ PAGES = {
     "own-account": "operate/accounts",
     "people": "operate/accounts",
     "person": "operate/accounts",
+    "log-forward": "use/log-forwards",
     "network-list": "use/policies#access-by-network",
     "polic": "use/policies",
     "pool": "use/traffic#pools-and-health-checks",

@@ -32,7 +32,12 @@ OF_EVERYBODY = {
     "your sessions": "/account/sessions",
     "search": "/search?q=more",
 }
-OF_REQUESTS = {"requests": "/requests", "requests, SQL": "/requests/sql", "request log settings": "/requests/settings"}
+OF_REQUESTS = {
+    "requests": "/requests",
+    "requests, SQL": "/requests/sql",
+    "request log settings": "/requests/settings",
+    "log forwards": "/log-forwards",
+}
 
 
 def paths() -> dict[str, str]:

@@ -154,3 +154,75 @@ class LogSettingsPatch(words.Sent):
     """What changes of the settings."""
 
     spec = LogSettingsSpec()
+
+
+class LogForwardSpec(serializers.Serializer[Any]):
+    """Where lines go, and which; of a PATCH what is left out stays."""
+
+    url = serializers.CharField(max_length=2048, help_text="`syslog+tls://host:6514`, or `https://…/v1/logs` for OTLP.")
+    filter = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+    ca = serializers.CharField(
+        max_length=65536,
+        required=False,
+        allow_blank=True,
+        help_text="Certificates in PEM form that are trusted instead of those of the console.",
+    )
+    header_name = serializers.CharField(max_length=80, required=False, allow_blank=True)
+    enabled = serializers.BooleanField(required=False)
+
+
+class LogForwardSentSpec(LogForwardSpec):
+    """The same with the value of the header, which is never shown again."""
+
+    header_value = serializers.CharField(max_length=4096, required=False, allow_blank=True)
+
+
+class LogForwardPatchSpec(LogForwardSentSpec):
+    """What is changed."""
+
+    url = serializers.CharField(max_length=2048, required=False)
+
+
+class LogForward(words.Shown):
+    """A log system that request lines go on to, and how it does."""
+
+    kind = words.word(["LogForward"])
+    id = words.ident()
+    name = words.name()
+    account = words.name()
+    version = words.whole(1, 2**31)
+    url = serializers.CharField(help_text="The URL of the log forward.")
+    spec = LogForwardSpec()
+    sent = words.count()
+    refused = words.count()
+    skipped = words.count()
+    sent_at = words.instant(allow_null=True)
+    failing_since = words.instant(allow_null=True)
+    error = words.text(400)
+    created_at = words.instant()
+    created_by = words.text(150)
+
+
+class LogForwardEnvelope(words.Sent):
+    """A new log forward."""
+
+    kind = words.word(["LogForward"], required=False)
+    name = words.name()
+    account = words.name(required=False)
+    spec = LogForwardSentSpec()
+
+
+class LogForwardPatch(words.Sent):
+    """Some of a log forward anew."""
+
+    kind = words.word(["LogForward"], required=False)
+    name = words.name(required=False)
+    account = words.name(required=False)
+    spec = LogForwardPatchSpec()
+
+
+class LogForwardTested(words.Shown):
+    """What came of a test."""
+
+    delivered = serializers.BooleanField()
+    error = words.text(400)

@@ -1,4 +1,4 @@
-"""`manage.py collect_logs` fetches request lines from the nodes until it is told to stop; several share the nodes."""
+"""`manage.py collect_logs` fetches and forwards request lines until it is told to stop; several share the work."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from apps.drivers.logs.registry import open_logs
+from apps.drivers.logs.registry import open_logs, open_queues
 from apps.logs.collect.collector import LogCollector
+from apps.logs.forward.forwarding import Forwarder
 
 
 class Command(BaseCommand):
@@ -19,7 +20,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""
-        collector = LogCollector(open_logs(settings.LOGS_URL))
+        queues = open_queues(settings.LOGS_URL)
+        collector, forwarder = LogCollector(open_logs(settings.LOGS_URL), queues), Forwarder(queues)
+
+        def stop(*_: object) -> None:
+            collector.stop()
+            forwarder.stop()
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: collector.stop())
+            signal.signal(number, stop)
+        forwarder.start()
         collector.run()
+        forwarder.join()

@@ -11,14 +11,25 @@ from apps.api.v1.schemas.operations.building import (
     Table,
     at_once,
     change,
+    create,
     detail,
     listing,
+    of_one,
+    remove,
     write,
 )
 
 WHICH = ("filter", "since", "until", "account")
 REFUSES = (*READ_REFUSALS, 503)
 OPERATIONS: Table = {
+    ("log-forwards-list", "GET"): listing(logs.LogForward, "log forwards", "name", "account"),
+    ("log-forwards-list", "POST"): at_once(create(logs.LogForward, logs.LogForwardEnvelope, "a log forward")),
+    ("log-forwards-detail", "GET"): detail(logs.LogForward, "a log forward"),
+    ("log-forwards-detail", "PATCH"): at_once(
+        change("Change a log forward", {200: logs.LogForward}, logs.LogForwardPatch)
+    ),
+    ("log-forwards-detail", "DELETE"): at_once(remove("a log forward")),
+    ("log-forwards-test", "POST"): of_one("Send a test line", {200: logs.LogForwardTested}),
     ("request-logs-list", "GET"): replace(listing(logs.RequestLine, "request lines", *WHICH), refuses=REFUSES),
     ("request-logs-detail", "GET"): replace(
         detail(logs.RequestLine, "a request line by its ID", "account", version=False), refuses=(*REFUSES, 404)

@@ -1,0 +1,1 @@
+"""OBSERVE: request lines go on to the log systems that accounts have."""
