@@ -37,6 +37,7 @@ NOUNS = (
     "revisions",
     "rollouts",
     "routes",
+    "saved-searches",
     "schedule-runs",
     "schedules",
     "servers",

@@ -98,3 +98,51 @@ class NodeLog(models.Model):
 
     def __str__(self) -> str:
         return f"log of {self.node.name}"
+
+
+class SavedSearch(models.Model):
+    """A filter under a name. With a `measure` it is a metric, measured up to `measured_until`.
+
+    A percentile is one of the field `of`; a share is one among the lines that fit the filter `among`.
+    """
+
+    class Measure(models.TextChoices):
+        """What is measured each minute."""
+
+        COUNT = "count", "Count per minute"
+        RATE = "rate", "Rate per second"
+        SHARE = "share", "Share of requests"
+        PERCENTILE = "percentile", "Percentile"
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="saved_searches")
+    name = models.CharField(max_length=63)
+    filter = models.TextField(blank=True)
+    measure = models.CharField(max_length=10, choices=Measure.choices, blank=True, default="")
+    of = models.CharField(max_length=20, blank=True, default="")
+    percentile = models.PositiveSmallIntegerField(default=0)
+    among = models.TextField(blank=True, default="")
+    created_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField(auto_now_add=True)
+    measured_until = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "saved searches"
+        constraints = (models.UniqueConstraint(fields=("account", "name"), name="saved_search_name_in_account"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MetricPoint(models.Model):
+    """One minute of a metric; the value is null where nothing could be measured."""
+
+    search = models.ForeignKey(SavedSearch, on_delete=models.CASCADE, related_name="points")
+    minute = models.DateTimeField()
+    lines = models.PositiveBigIntegerField()
+    value = models.FloatField(null=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("search", "minute"), name="metric_point_of_minute"),)
+
+    def __str__(self) -> str:
+        return f"{self.search.name} at {self.minute:%H:%M}"

@@ -47,6 +47,7 @@ from apps.web.pools import limits as pool_limits
 from apps.web.pools import views as pools
 from apps.web.requests import forwards, log_settings, sql
 from apps.web.requests import patterns as request_patterns
+from apps.web.requests import saved as saved_searches
 from apps.web.requests import views as requests
 from apps.web.routes import editing as route_editing
 from apps.web.routes import hostnames, tracing, weights
@@ -252,6 +253,10 @@ urlpatterns = [
     path("requests/sql", sql.ask, name="requests-sql"),
     path("requests/settings", log_settings.index, name="requests-settings"),
     path("requests/delete", log_settings.delete, name="requests-delete"),
+    path("requests/saved", saved_searches.index, name="saved-searches"),
+    path("requests/saved/new", saved_searches.new, name="saved-search-new"),
+    path("requests/saved/<int:pk>", saved_searches.detail, name="saved-search"),
+    path("requests/saved/<int:pk>/delete", saved_searches.delete, name="saved-search-delete"),
     path("requests/patterns", request_patterns.index, name="request-patterns"),
     path("log-forwards", forwards.index, name="log-forwards"),
     path("log-forwards/new", forwards.new, name="log-forward-new"),

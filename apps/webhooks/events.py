@@ -96,6 +96,7 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     "alert_rule": _USUAL,
     "alert_channel": _USUAL,
     "silence": ("created", "deleted"),
+    "saved_search": ("created", "deleted"),
     "schedule": (*_USUAL, "missed", "paused", "resumed", "run", "retried", "rotated"),
     "schedule_run": ("given_up",),
     "trigger": (*_USUAL, "rotated", "called"),

@@ -87,6 +87,8 @@ PAGES = {
     "request-patterns": ("/requests/patterns", ""),
     "log-forwards": ("/log-forwards", ""),
     "log-forward-new": ("/log-forwards/new", ""),
+    "saved-searches": ("/requests/saved", ""),
+    "saved-search-new": ("/requests/saved/new?q=status%3E%3D500", ""),
     "audit": ("/audit", ""),
     "capacity-tests": ("/capacity-tests", ""),
     "capacity-test": ("/capacity-tests/{}", "capacity-tests"),
@@ -113,6 +115,8 @@ PAGES = {
 }
 # URLs without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
 PARTS = {
+    # There is no saved search; tests/interfaces/web/test_pages_saved_searches.py looks at it.
+    *("saved-search", "saved-search-delete"),
     # There is no grant; its form is that of grant-new.
     *("grant", "grant-edit", "grant-delete"),
     *("hostname-check", "hostname-verify", "hostname-release", "policy-fetch-key-set", "route-fetch-key-set"),

@@ -18,6 +18,7 @@ from apps.definitions.models import Pool, Route, Schedule, Server
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import apply_document
 from apps.fleet.models import Node
+from apps.logs.models import SavedSearch
 from apps.rollouts.models import Revision, Rollout, Step
 from apps.schedules.models import ScheduleRun
 from tests.apps.test_definitions_services import pem_pair
@@ -87,11 +88,12 @@ def _grow_schedules(rows: int, acme: Actor) -> None:
 
 
 def _grow_alerts(rows: int, acme: Actor) -> None:
-    """As many alerts that an object has, rules, channels and silences."""
+    """As many alerts that an object has, rules, channels, silences and saved searches."""
     for number in range(rows):
         named = {"account": acme.account, "name": f"more-{number}"}
         AlertRule.objects.create(**named, watches="pool-down")
         AlertChannel.objects.create(**named, type="email", to=["ops@example.com"], severities=["critical"])
+        SavedSearch.objects.create(**named, filter="status>=500", measure="count", created_by="ada")
         Silence.objects.create(account=acme.account, rule="pool-down", reason="r", ends_at=now(), created_by="ada")
         alert = Alert.objects.create(
             account=acme.account, title=f"More {number}", severity="critical", since=now(), opened_at=now()

@@ -43,7 +43,7 @@ from apps.definitions.selectors import make_cursor
 from apps.definitions.services import apply_document
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 from apps.logs.forward.services import make_forward
-from apps.logs.models import LogForward
+from apps.logs.models import LogForward, SavedSearch
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.stacks.models import StackRun
@@ -57,6 +57,7 @@ from tests.permissions.callers import ROLES
 from tests.permissions.capacity_rows import make_capacity_rows
 from tests.permissions.cloud_rows import make_stack_rows
 from tests.permissions.schedule_api_rows import make_schedule_rows
+from tests.permissions.search_rows import make_searches
 
 NAMES = {"own": "acme", "other": "globex", "operators": "operator"}
 REQUEST_ID = "permission-table"
@@ -118,6 +119,8 @@ OWNERS = {
     "retries.KeyedRequest": "account",
     "logs.LogSettings": "account",
     "logs.NodeLog": "node__account",
+    "logs.SavedSearch": "account",
+    "logs.MetricPoint": "search__account",
 }
 # Rows that say who was here, not what anybody has.
 PASSING = {"sessions.Session", "usersessions.UserSession", "accounts.FailedSignIn"}
@@ -160,6 +163,7 @@ def make_env() -> Env:
     make_capacity_rows(env.accounts["own"])
     make_schedule_rows(env.accounts["own"])
     make_alert_rows(env.accounts["own"])
+    make_searches(env.accounts["own"])
     _let_in(env)
     _plan(env)
     env.objects = dict(_objects(env))
@@ -254,6 +258,7 @@ def _objects(env: Env) -> Iterator[tuple[str, Any]]:
     yield "schedulerun", ScheduleRun.objects.get(account=own, state="dead")
     yield "alert", Alert.objects.get(account=own)
     yield "silence", Silence.objects.get(account=own)
+    yield "savedsearch", SavedSearch.objects.get(account=own)
     yield "alertrule", AlertRule.objects.get(account=own)
     yield "alertchannel", AlertChannel.objects.get(account=own)
     yield "capacitytest", CapacityTest.objects.get(account=own, name="measure")

@@ -18,6 +18,7 @@ from tests.permissions.page_rows import PAGES
 from tests.permissions.rows import Row
 from tests.permissions.schedule_api_rows import SCHEDULES_API
 from tests.permissions.schedule_page_rows import SCHEDULE_PAGES
+from tests.permissions.search_rows import OF_SEARCHES
 from tests.permissions.sign_in_rows import SIGN_IN
 from tests.permissions.state_rows import STATE
 from tests.permissions.zone_page_rows import ZONE_PAGES
@@ -25,6 +26,7 @@ from tests.permissions.zone_page_rows import ZONE_PAGES
 TABLE = (
     *ADOPTING,
     *OF_ALERTS,
+    *OF_SEARCHES,
     *API,
     *CAPACITY,
     *CLOUDS,

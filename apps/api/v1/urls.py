@@ -20,6 +20,7 @@ from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
 from apps.api.v1.traffic import bans, flows, health, key_sets, limits, log_forwards, trace
 from apps.api.v1.traffic import request_logs as logs
+from apps.api.v1.traffic import saved_searches as saved
 from apps.api.v1.views import NOUNS, DetailView, ListView
 from apps.definitions.services import PLATFORM
 
@@ -95,6 +96,9 @@ urlpatterns = [
     path("request-logs/histogram", logs.Bins.as_view(), name="request-logs-histogram"),
     path("request-logs/facets", logs.Facets.as_view(), name="request-logs-facets"),
     path("request-logs/patterns/<slug:name>", logs.Pattern.as_view(), name="request-logs-pattern"),
+    path("saved-searches", saved.Collection.as_view(), name="saved-searches-list"),
+    re_path(rf"^saved-searches/{PK}$", saved.Detail.as_view(), name="saved-searches-detail"),
+    re_path(rf"^saved-searches/{PK}/history$", saved.History.as_view(), name="saved-searches-history"),
     path("request-logs/settings", logs.Settings.as_view(), name="request-logs-settings"),
     re_path(
         r"^request-logs/archive\.(?P<kind>parquet|jsonl\.gz)$", logs.Archive.as_view(), name="request-logs-archive"

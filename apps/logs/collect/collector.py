@@ -1,4 +1,4 @@
-"""The process that collects request lines: a thread for each node that it holds, one that tidies and deletes.
+"""The process that collects request lines: a thread for each node that it holds, one that tidies, one that measures.
 
 Nothing of it is needed by the nodes: while it is away they keep their lines, and after a kill the same segment comes
 again, which the store keeps once.
@@ -27,6 +27,7 @@ from apps.logs.collect import leases
 from apps.logs.collect.naming import Naming
 from apps.logs.collect.reading import Source, Turn, take_turn
 from apps.logs.forward.spooling import forwards, spooler
+from apps.logs.measuring import measure_due
 from apps.logs.models import LogSettings, NodeLog
 from apps.observe.collect.collector import Journal
 from apps.observe.collect.readings import Address, target_of
@@ -70,6 +71,7 @@ class LogCollector:
         while not self._stopping.is_set():
             self.renew()
             self._keep_alive(0, self._housekeep)
+            self._keep_alive(-1, self._measure)
             for pk in self._held:
                 self._keep_alive(pk, partial(self._collect, pk))
             self._stopping.wait(RENEW_S)
@@ -132,6 +134,18 @@ class LogCollector:
                 self._journal.trouble("log store", error.message)
             self._stopping.wait(TIDY_S)
         db.connection.close()
+
+    def _measure(self) -> None:
+        """Metrics of saved searches, as soon as the lines of a minute are in."""
+        while not self._stopping.is_set():
+            trouble = self._in_database("metrics", lambda: measure_due(self._store, self._goes_on))
+            if trouble is not None:
+                self._journal.trouble("metrics", trouble)
+            self._stopping.wait(TIDY_S)
+        db.connection.close()
+
+    def _goes_on(self) -> bool:
+        return not self._stopping.is_set()
 
     def _in_database(self, what: str, work: Callable[[], T]) -> T | None:
         """None when the database is away; the connection is opened anew next time."""

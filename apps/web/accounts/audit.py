@@ -38,6 +38,7 @@ LISTS = {
     "Certificate": "web:certificates",
     "AlertRule": "web:alert-rules",
     "Silence": "web:alerts",
+    "SavedSearch": "web:saved-search",
 }
 OPERATORS_ONLY = frozenset({"Node", "Rollout", "Fleet", "Region", "StaticIP"})
 FILES: dict[str, tuple[str, Callable[[Iterable[Entry]], Iterator[str]]]] = {

@@ -41,6 +41,7 @@ PAGES = {
     "record": "use/dns",
     "region": "use/overflow",
     "request": "use/requests",
+    "saved-search": "use/requests",
     "roll": "use/rollouts",
     "route": "use/traffic#routes",
     "schedule": "use/schedules",

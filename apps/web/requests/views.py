@@ -14,7 +14,8 @@ from django.utils.http import urlencode
 
 from apps.accounts.selectors import accounts
 from apps.core.errors import Invalid, NotFound
-from apps.logs import searching
+from apps.logs import saved, searching
+from apps.logs.models import SavedSearch
 from apps.logs.searching import NotAnswered, Question, Record
 from apps.logs.words import column_of, ending_of, phases
 from apps.web.kit.pages import PageRequest, page, show
@@ -77,11 +78,19 @@ def _frame(request: PageRequest, asked: Asked) -> dict[str, Any]:
         "asked": asked,
         "lengths": [(word, title) for word, (title, _) in LENGTHS.items()],
         "prepared": prepared,
+        "saved": [(row.name, asked.address(q=row.filter), asked.text == row.filter) for row in _saved(request, asked)],
+        "save": reverse("web:saved-search-new") + asked.address(),
         "accounts": accounts(request.actor) if request.actor.is_operator else (),
         "files": [(kind, reverse("web:requests-export", args=[kind]) + asked.address()) for kind in ("csv", "jsonl")],
         "patterns": reverse("web:request-patterns") + asked.address(before=""),
         "follows": asked.address(partial="found") if asked.last and not asked.before else "",
     }
+
+
+def _saved(request: PageRequest, asked: Asked) -> list[SavedSearch]:
+    """The saved searches of the account that is looked at."""
+    own = saved.searches(request.actor).filter(account__name=asked.account or request.actor.account.name)
+    return list(own) if asked.account.isprintable() else []
 
 
 def _found(question: Question, asked: Asked) -> dict[str, Any]:

@@ -122,6 +122,7 @@ def url_of(name: str) -> str:
     arguments = {
         "pk": 1,
         "number": 1,
+        "kind": "jsonl.gz",
         "delivery": 1,
         "plan": "0" * 32,
         "record": "0" * 32,

@@ -203,3 +203,25 @@ def test_patterns_are_answered_in_sentences(api: Api, globex: Actor) -> None:
     assert [row["cells"][0] for row in other["rows"]] == ["secret"]
     assert_problem(api("GET", get(api, "/patterns/nothing")), 404)
     assert_problem(api("GET", get(api, "/patterns/slow-routes", filter="stauts:3")), 422)
+
+
+def test_saved_searches_are_made_listed_and_deleted(api: Api, globex: Actor) -> None:
+    spec = {"filter": "status>=500", "metric": {"measure": "percentile", "of": "total_ms", "percentile": 99}}
+    made = api("POST", "saved-searches", {"name": "slow", "spec": spec})
+    assert made.status_code == 201
+    url = made["Location"].removeprefix("/api/v1/")
+    body = api("GET", url).json()
+    assert (body["spec"], body["unit"], body["account"]) == (spec, "ms", "acme")
+    assert [each["name"] for each in api("GET", "saved-searches").json()["items"]] == ["slow"]
+    assert api("GET", f"{url}/history").json() == {"unit": "ms", "points": []}
+    other = Api(globex)
+    assert other("GET", "saved-searches").json()["items"] == []
+    for method, each in (("GET", url), ("DELETE", url), ("GET", f"{url}/history")):
+        assert_problem(other(method, each), 404)
+    body = assert_problem(api("POST", "saved-searches", {"name": "slow", "spec": {"filter": "x:1"}}), 422)
+    assert [each["pointer"] for each in body["errors"]] == ["/spec/filter"]
+    body = assert_problem(api("POST", "saved-searches", {"name": "slow", "spec": {}}), 422)
+    assert [each["pointer"] for each in body["errors"]] == ["/name"]
+    assert api("DELETE", url).status_code == 204
+    assert_problem(api("GET", url), 404)
+    assert_problem(api("GET", "saved-searches/" + "9" * 30), 404)

@@ -37,6 +37,8 @@ OF_REQUESTS = {
     "requests, SQL": "/requests/sql",
     "request log settings": "/requests/settings",
     "log forwards": "/log-forwards",
+    "request patterns": "/requests/patterns",
+    "saved searches": "/requests/saved",
 }
 
 

@@ -77,7 +77,8 @@ def silence_shape(row: Silence) -> dict[str, Any]:
     }
 
 
-def _of_account(request: Request, rows: Any) -> Any:
+def of_account(request: Request, rows: Any) -> Any:
+    """The rows of the account that `account` names, all of them without it."""
     account = request.query_params.get("account")
     if account and not account.isprintable():
         raise Invalid([FieldError("/account", "filter", "Use a name that an account can have.")])
@@ -96,7 +97,7 @@ class AlertList(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `account`, `state`."""
-        rows, state = _of_account(request, selectors.alerts(requests.actor_of(request))), _state(request, STATES)
+        rows, state = of_account(request, selectors.alerts(requests.actor_of(request))), _state(request, STATES)
         rows = rows.filter(resolved_at__isnull=state == "firing") if state else rows
         found, cursor = page_by_id(request, rows, newest_first=True)
         silenced = selectors.silenced(found)
@@ -129,7 +130,7 @@ class SilenceCollection(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `account`."""
-        rows = _of_account(request, selectors.silences(requests.actor_of(request)))
+        rows = of_account(request, selectors.silences(requests.actor_of(request)))
         found, cursor = page_by_id(request, rows)
         return page_response(request, [silence_shape(row) for row in found], cursor)
 

@@ -7,7 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
+from apps.logs.filters import LONGEST
 from apps.logs.patterns import PATTERNS
+from apps.logs.saved import MEASURED, PERCENTILES, Measure
 from apps.logs.selectors import COUNTED, STATUS_CLASSES
 
 
@@ -100,6 +102,58 @@ class RequestPattern(words.Shown):
     sentences = serializers.ListField(child=serializers.CharField())
     columns = serializers.ListField(child=serializers.CharField())
     rows = PatternRow(many=True)
+
+
+class SearchMetric(serializers.Serializer[Any]):
+    """What is measured each minute: `of` and `percentile` are for a percentile, `among` for a share."""
+
+    measure = words.word(Measure.values)
+    of = words.word(MEASURED, required=False)
+    percentile = serializers.ChoiceField(choices=PERCENTILES, required=False)
+    among = serializers.CharField(max_length=LONGEST, required=False, allow_blank=True)
+
+
+class SavedSearchSpec(serializers.Serializer[Any]):
+    """A filter, and what is measured of it."""
+
+    filter = serializers.CharField(max_length=LONGEST, required=False, allow_blank=True)
+    metric = SearchMetric(required=False, allow_null=True)
+
+
+class SavedSearch(words.Shown):
+    """A filter under a name."""
+
+    id = words.ident()
+    account = words.name()
+    name = words.name()
+    spec = SavedSearchSpec()
+    unit = serializers.CharField(allow_null=True)
+    measured_until = words.instant(allow_null=True)
+    created_at = words.instant()
+    created_by = words.text(150)
+
+
+class CreateSavedSearch(words.Sent):
+    """A new saved search."""
+
+    name = words.name()
+    spec = SavedSearchSpec()
+    account = words.name(required=False)
+
+
+class MetricMinute(words.Shown):
+    """One minute; `value` is null where nothing could be measured."""
+
+    minute = words.instant()
+    lines = words.count()
+    value = serializers.FloatField(allow_null=True)
+
+
+class MetricHistory(words.Shown):
+    """The minutes of a metric, the oldest first."""
+
+    unit = serializers.CharField(allow_null=True)
+    points = MetricMinute(many=True)
 
 
 class LogQuestion(words.Sent):

@@ -73,7 +73,8 @@ def _instant(given: object, name: str, usual: datetime) -> datetime:
     return found
 
 
-def _window(given: Any) -> tuple[datetime, datetime]:
+def window(given: Any) -> tuple[datetime, datetime]:
+    """What `since` and `until` say, the last hour by default."""
     end = _instant(given.get("until"), "until", searching.until_now(USUAL)[1])
     return _instant(given.get("since"), "since", end - USUAL), end
 
@@ -81,7 +82,7 @@ def _window(given: Any) -> tuple[datetime, datetime]:
 def _asked(request: Request) -> tuple[searching.Question, Account]:
     """The question that the query of the URL asks: `account`, `filter`, `since`, `until`."""
     actor, given = requests.actor_of(request), request.query_params
-    start, end = _window(given)
+    start, end = window(given)
     owner = account_named(actor, given.get("account"))
     text = given.get("filter", "")
     with _named():
@@ -173,7 +174,7 @@ class Sql(APIView):
         text = data.get("sql")
         if not isinstance(text, str):
             raise Invalid([FieldError("/sql", "not_text", "Write the statement as text: SELECT … FROM requests.")])
-        start, end = _window(data)
+        start, end = window(data)
         with _named():
             found = selectors.sql(
                 requests.actor_of(request), account=data.get("account"), text=text, start=start, end=end

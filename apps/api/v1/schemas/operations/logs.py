@@ -15,6 +15,7 @@ from apps.api.v1.schemas.operations.building import (
     detail,
     listing,
     of_one,
+    read,
     remove,
     write,
 )
@@ -45,6 +46,13 @@ OPERATIONS: Table = {
     ("request-logs-pattern", "GET"): replace(
         detail(logs.RequestPattern, "what a prepared search finds", *WHICH, "link_mbps", version=False),
         refuses=(*REFUSES, 404),
+    ),
+    **read("saved-searches", logs.SavedSearch, "a saved search", "saved searches", "account", version=False),
+    ("saved-searches-list", "POST"): at_once(create(logs.SavedSearch, logs.CreateSavedSearch, "a saved search")),
+    ("saved-searches-detail", "DELETE"): of_one("Delete a saved search and its history", {204: None}),
+    ("saved-searches-history", "GET"): replace(
+        detail(logs.MetricHistory, "the minutes of a metric", "since", "until", version=False),
+        refuses=(*READ_REFUSALS, 404),
     ),
     ("request-logs-sql", "POST"): Operation(
         summary="Ask request lines in SQL",

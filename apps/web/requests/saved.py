@@ -1,0 +1,144 @@
+"""Saved searches: open them, save one, delete one, and the history of those that are measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from apps.accounts.selectors import accounts
+from apps.core.errors import Invalid
+from apps.logs import saved
+from apps.logs.models import MetricPoint, SavedSearch
+from apps.logs.saved import MEASURED, PERCENTILES, Measure
+from apps.logs.searching import until_now
+from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import confirmed
+from apps.web.requests.asked import LENGTHS
+
+SHOWN = 200
+USUAL = "6h"
+
+
+class SearchForm(forms.Form):
+    """A name, a filter, and what is measured; the service checks it."""
+
+    use_required_attribute = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        text = forms.TextInput({"class": "mono long", "autocomplete": "off", "spellcheck": "false"})
+        self.fields["/name"] = forms.CharField(label="Name", required=False, help_text="Such as slow-checkout.")
+        self.fields["/spec/filter"] = forms.CharField(label="Filter", required=False, widget=text)
+        self.fields["/spec/metric/measure"] = forms.ChoiceField(
+            label="Measure each minute",
+            required=False,
+            choices=[("", "Nothing"), *Measure.choices],
+            help_text="What is measured has a history, a value at /metrics, and alert rules can watch it.",
+        )
+        self.fields["/spec/metric/of"] = forms.ChoiceField(
+            label="Percentile of", required=False, choices=[(each, each) for each in MEASURED], initial="total_ms"
+        )
+        self.fields["/spec/metric/percentile"] = forms.TypedChoiceField(
+            label="Percentile",
+            required=False,
+            coerce=int,
+            choices=[(each, f"{each}th") for each in PERCENTILES],
+            initial=95,
+        )
+        self.fields["/spec/metric/among"] = forms.CharField(
+            label="Share among",
+            required=False,
+            widget=text,
+            help_text="A filter; of its requests the share is measured. Default: all requests.",
+        )
+
+    def spec(self) -> dict[str, Any]:
+        """The document of what was typed; fields of another measure are left out."""
+        typed = self.cleaned_data
+        measure = typed["/spec/metric/measure"]
+        names = {Measure.SHARE: ("among",), Measure.PERCENTILE: ("of", "percentile")}.get(measure, ())
+        metric = {"measure": measure, **{name: typed[f"/spec/metric/{name}"] for name in names}} if measure else None
+        return {"filter": typed["/spec/filter"], "metric": metric}
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Every saved search that the actor sees."""
+    found = saved.searches(request.actor)
+    values = {row.pk: value for row, value, _ in saved.measured(found)}
+    rows = [_shown(row, values.get(row.pk)) for row in found[:SHOWN]]
+    return show(request, "pages/requests/saved.html", {"rows": rows})
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """Save a search; `?q=` is its filter, `account` whose it is."""
+    request.actor.may_write(saved.NOUN)
+    account = request.POST.get("account", request.GET.get("account", ""))
+    initial = {"/spec/filter": request.GET.get("q", "")}
+    form = SearchForm(request.POST if request.method == "POST" else None, initial=initial)
+    if form.is_bound and form.is_valid():
+        try:
+            row = saved.save_search(
+                actor=request.actor, account=account or None, name=form.cleaned_data["/name"], spec=form.spec()
+            )
+        except Invalid as error:
+            attach_errors(form, error)
+        else:
+            messages.success(request, f"Search {row.name} is saved.")
+            return redirect("web:saved-search", row.pk)
+    context = {"form": form, "account": account, "accounts": accounts(request.actor)}
+    return show(request, "pages/requests/saved_form.html", context, status=422 if form.is_bound else 200)
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One search, with its history where it is measured."""
+    row = saved.search(request.actor, pk)
+    last = request.GET.get("last", USUAL)
+    length = LENGTHS.get(last, LENGTHS[USUAL])[1]
+    points = saved.history(row, *until_now(length)) if row.measure else []
+    values = [point.value for point in points if point.value is not None]
+    context = {
+        **_shown(row, values[-1] if values else None),
+        "lengths": [(word, title, word == last) for word, (title, _) in LENGTHS.items()],
+        "chart": chart(row, points) if values else None,
+        "highest": f"{max(values):,.4g}" if values else "",
+    }
+    return show(request, "pages/requests/saved_detail.html", context)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a search once its name was typed."""
+    request.actor.may_write(saved.NOUN)
+    row = saved.search(request.actor, pk)
+    if not confirmed(request, row.name):
+        return redirect("web:saved-search", pk)
+    saved.delete_search(actor=request.actor, search_id=pk)
+    messages.success(request, f"Search {row.name} is deleted.")
+    return redirect("web:saved-searches")
+
+
+def chart(row: SavedSearch, points: list[MetricPoint]) -> dict[str, Any]:
+    """The history, for `components/chart.html`."""
+    series = {"label": saved.title(row), "values": [each.value for each in points], "unit": saved.unit(row)}
+    return {"x": [int(each.minute.timestamp()) for each in points], "series": [series]}
+
+
+def _shown(row: SavedSearch, value: float | None) -> dict[str, Any]:
+    return {
+        "row": row,
+        "title": saved.title(row),
+        "value": "" if value is None else f"{value:,.4g} {saved.unit(row)}",
+        "opens": reverse("web:requests") + f"?{urlencode({'q': row.filter, 'account': row.account.name})}",
+    }
