@@ -10,7 +10,7 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.alerts import selectors
-from apps.alerts.models import Alert, Notification, Silence
+from apps.alerts.models import Alert, ChannelState, Notification, Silence
 from apps.alerts.telling.messages import test_content
 from apps.audit import services as audit
 from apps.compiler import grammar
@@ -83,6 +83,8 @@ def send_test(*, actor: Actor, channel_id: int) -> Notification:
     recent = Notification.objects.filter(channel=row, event=Notification.Event.TEST)
     if recent.filter(created_at__gt=moment - BETWEEN_TESTS).exists():
         raise Conflict("A test was sent a moment ago; wait ten seconds.")
+    # Whoever asks has perhaps just mended what failed; the pause after a failure ends.
+    ChannelState.objects.filter(channel=row).update(not_before=None)
     content = test_content(row.account.name, row.name, f"/alerts/channels/{row.pk}", moment)
     return Notification.objects.create(
         channel=row, event=Notification.Event.TEST, thread="test", content=content, next_at=moment, created_at=moment

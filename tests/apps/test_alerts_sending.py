@@ -237,6 +237,17 @@ def test_a_test_says_that_it_is_one_and_is_not_sent_again_and_again(
     assert json.loads(receiver.heard[0].body)["type"] == "alert.test"
 
 
+def test_a_test_does_not_wait_for_the_pause_after_a_failure(installation: Installation, acme: Actor) -> None:
+    channel = hook(acme)
+    later = now() + timedelta(hours=1)
+    ChannelState.objects.create(channel=channel, failures=9, failing_since=now(), not_before=later)
+    waiting = {"event": "firing", "thread": "x", "content": {}, "next_at": now(), "created_at": now()}
+    Notification.objects.create(channel=channel, **waiting)
+    assert delivering.due_channels() == []
+    services.send_test(actor=acme, channel_id=channel.pk)
+    assert delivering.due_channels() == [channel.pk]
+
+
 def test_private_addresses_are_not_called(
     installation: Installation, acme: Actor, settings: Settings, receiver: Receiver
 ) -> None:

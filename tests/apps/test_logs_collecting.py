@@ -13,6 +13,8 @@ from apps.accounts.models import Account
 from apps.compiler.targets.haproxy.request_log import REQUEST_FIELDS
 from apps.core.clock import database_now
 from apps.definitions.models import Listener, Route
+from apps.definitions.selectors import describe
+from apps.definitions.services import save_object
 from apps.drivers.logs.contract import Query, Record, Unavailable
 from apps.drivers.logs.memory import MemoryStore
 from apps.drivers.logs.registry import open_queues
@@ -96,6 +98,27 @@ def test_lines_are_stored_with_names_and_then_forgotten_by_the_node(
     assert (found.route, found.path, found.status, found.home_region) == ("home", "/3", 200, "here")
     log = NodeLog.objects.get(node__name="n1")
     assert (log.stored, log.damaged, log.error) == (3, 0, "")
+
+
+def test_a_line_names_the_policy_that_decided_and_the_nearest_of_several(
+    pushed: Env, store: MemoryStore, collector: LogCollector
+) -> None:
+    for name, burst in (("everybody", 20), ("patient", 10)):
+        spec = {"rules": {"client_limit": {"requests": burst}, "maintenance": {"enabled": False}}}
+        defaults = {"default_for": {"account": True}} if name == "everybody" else {}
+        save_object(actor=pushed.operator, kind="Policy", name=name, spec=spec | defaults)
+    route = Route.objects.get()
+    spec = describe(route) | {"policies": ["patient"], "rules": {"maintenance": {"enabled": False}}}
+    save_object(actor=pushed.operator, kind="Route", name=route.name, spec=spec)
+    pushed.reconcile()
+    over = line(1, status=429, over="1"), line(2, status=503, refused_by="maintenance")
+    pushed.node("n1").log[SEGMENT.format(0)] = b"".join(over)
+    assert collector.collect_once(n1())
+    query = Query(NOW, NOW + timedelta(hours=1))
+    records = store.search(route.account_id, query, limit=9).records
+    assert sorted((each.why, each.decided_by) for each in records) == [
+        ("limited", "patient"), ("maintenance", "this route"),
+    ]  # fmt: skip
 
 
 def test_a_segment_that_was_stored_and_not_acknowledged_is_stored_once(

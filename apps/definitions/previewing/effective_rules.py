@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from apps.compiler.policies import effective, sources
+from django.db.models import QuerySet
+
+from apps.compiler.policies import Layer, effective, sources
 from apps.definitions.freezing.frozen_policies import Holder, Policies, frozen_rules
 from apps.definitions.models import Policy, Route
 from apps.definitions.shapes.base.fields import Field, fields_of
@@ -44,6 +47,30 @@ def settings_of_route(row: Route) -> list[Setting]:
     rules, said = effective(layers), sources(layers)
     names = policies.lists.names if rules.access else {}
     return _settings(rules, lambda block, field: said[block, field], names)
+
+
+def deciders(routes: QuerySet[Route]) -> dict[tuple[int, str], str]:
+    """Who says each block of the rules of routes: (9, `access`) → a policy or the route, of several the nearest.
+
+    Routes whose stored rules cannot be read are left out.
+    """
+    policies, found = Policies(routes), dict[tuple[int, str], str]()
+    columns = ("pk", "load_balancer_id", "account_id", "hostname__name", "rules")
+    for pk, front, account, hostname, rules in routes.values_list(*columns).iterator():
+        if policies or rules:
+            text = json.dumps(rules, sort_keys=True) if rules else ""
+            with suppress(ValueError):
+                layers = policies.layers(Holder(front, account, hostname, policies.links[pk], text))
+                found |= {(pk, block): source for block, source in _nearest(layers).items()}
+    return found
+
+
+def _nearest(layers: Sequence[Layer]) -> dict[str, str]:
+    """Block → who says it; what is nearer comes later and wins."""
+    blocks = [block.name for block in fields_of(Rules)]
+    return {
+        block: each.source for each in reversed(layers) for block in blocks if getattr(each.rules, block) is not None
+    }
 
 
 def _settings(

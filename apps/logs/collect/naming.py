@@ -8,6 +8,8 @@ from typing import Any
 
 from apps.accounts.models import Account
 from apps.compiler.model.fleet import Snapshot
+from apps.definitions.models import Route
+from apps.definitions.previewing.effective_rules import deciders
 from apps.fleet.models import Node
 from apps.logs.meaning import Names, names_of
 from apps.rollouts.models import FleetSync, Revision
@@ -51,7 +53,15 @@ def _names(node: Node, own: list[tuple[int, str]], others: list[tuple[int, str]]
             continue
         newer = names_of(snapshot, node=node.name, fleet=node.fleet.name, accounts=accounts, elsewhere=elsewhere)
         merged = newer if merged is None else _over(merged, newer)
-    return merged or Names(node=node.name, fleet=node.fleet.name, region=node.fleet.region.name)
+    if merged is not None:
+        return replace(merged, rules=_deciders(node))
+    return Names(node=node.name, fleet=node.fleet.name, region=node.fleet.region.name)
+
+
+def _deciders(node: Node) -> dict[tuple[str, str], str]:
+    """Whose the rules are, by the definitions of now: a revision has them merged, without names."""
+    found = deciders(Route.objects.filter(load_balancer__fleets=node.fleet_id))
+    return {(f"route-{pk}", block): source for (pk, block), source in found.items()}
 
 
 def _over(older: Names, newer: Names) -> Names:
