@@ -130,6 +130,8 @@ PARTS = {
     *("capacity-test-check", "capacity-test-run", "capacity-test-delete", "capacity-test-compare"),
     *("alert-acknowledge", "alert-silence", "alert-silence-end"),
     *("alert-rule-switch", "alert-rule-delete", "alert-channel-test", "alert-channel-delete"),
+    # There is no forward; its form is that of log-forward-new.
+    *("log-forward-edit", "log-forward-delete", "log-forward-test"),
     # There is no webhook; their form is that of webhook-new.
     *("webhook", "webhook-edit", "webhook-rotate", "webhook-test", "webhook-delete", "webhook-redeliver"),
     *("schedule-preview", "schedules-bulk", "schedule-run", "schedule-pause", "schedule-resume", "schedule-delete"),
