@@ -75,6 +75,7 @@ class Pool(Definition):
     slow_start_ms = models.PositiveIntegerField(null=True)
     connections = models.JSONField(null=True)
     retries = models.JSONField(null=True)
+    objective = models.JSONField(null=True)
     overflow_mode = models.CharField(max_length=8, choices=_choices(OverflowMode), default=OverflowMode.ANYWHERE)
     when_full = models.CharField(max_length=6, choices=_choices(model.WhenFull), default=model.WhenFull.SPREAD)
     overflow_order = models.JSONField(default=list)

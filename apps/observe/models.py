@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from apps.definitions.models import Pool
 from apps.fleet.models import Node
 
 
@@ -84,6 +85,30 @@ class Sample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.object_id} on {self.node_id} at {self.at:%H:%M:%S}"
+
+
+class PoolTally(models.Model):
+    """How the requests of a pool with an objective ended in the five minutes from `at`; made of its samples.
+
+    `minutes` is how many of the five somebody looked. `failed` were refused or ended with 5xx. `slow` of `timed` took
+    longer than `latency_ms`, the bound of the objective at that time; without one both are zero.
+    """
+
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="tallies")
+    at = models.DateTimeField()
+    minutes = models.PositiveSmallIntegerField(default=0)
+    total = models.PositiveBigIntegerField(default=0)
+    failed = models.PositiveBigIntegerField(default=0)
+    latency_ms = models.PositiveIntegerField(null=True)
+    timed = models.PositiveBigIntegerField(default=0)
+    slow = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("pool", "at"), name="one_tally_at_a_time"),)
+        indexes = (models.Index(fields=("at",)),)
+
+    def __str__(self) -> str:
+        return f"{self.pool_id} at {self.at:%H:%M}"
 
 
 class Condition(models.Model):

@@ -91,7 +91,7 @@ POOL: Document = {
         "expect_status": 200, "expect_statuses": ["200-399"], "expect_body": "ok", "interval_ms": 100,
         "timeout_ms": 100, "rise": 1, "fall": 1,
     },
-    **SERVERS,
+    **SERVERS, "objective": {"availability": 99.9, "latency_ms": 100, "latency_share": 99},
     "backends": [
         {
             "region": "us-central1", "capacity_scaler": 0.5,
@@ -409,9 +409,8 @@ RULES: dict[str, Legal] = {
     "observe": one_of("responses", "connections"), "errors": whole(1, 1000), "return_after_ms": MS,
     "max_per_server": whole(1, 10**6), "min_per_server": whole(1, 10**6), "full_at": whole(1, 10**6),
     "max_queue": whole(1, 10**6), "retries/attempts": whole(0, 10),
-    "on": one_of(
-        "connect", "no_answer", "timeout", "junk", "404", "408", "425", "500", "501", "502", "503", "504"
-    ),
+    "availability": real(50, 99.999), "objective/latency_ms": whole(1, 10_000), "latency_share": real(50, 99.999),
+    "on": one_of("connect", "no_answer", "timeout", "junk", "404", "408", "425", "500", "501", "502", "503", "504"),
     "health_check/kind": one_of("http", "tcp", "grpc", "postgresql", "mysql", "redis", "smtp", "ldap"),
     "headers/X-A": header_value, "request_headers/X-A": header_value,
     "health_check/body": maybe(LINE), "expect_body": maybe(LINE),

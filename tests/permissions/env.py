@@ -117,6 +117,7 @@ OWNERS = {
     "webhooks.Delivery": "webhook__account",
     "webhooks.Attempt": "delivery__webhook__account",
     "retries.KeyedRequest": "account",
+    "observe.PoolTally": "pool__account",
     "logs.LogSettings": "account",
     "logs.NodeLog": "node__account",
     "logs.SavedSearch": "account",

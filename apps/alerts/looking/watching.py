@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django import db
 
-from apps.alerts.looking import conditions, operations, platform, traffic
+from apps.alerts.looking import conditions, objectives, operations, platform, traffic
 from apps.alerts.looking.contract import BLIND, Look
 
 logger = logging.getLogger(__name__)
@@ -36,6 +36,7 @@ LOOKS: tuple[tuple[tuple[str, ...], timedelta, Callable[[datetime], dict[str, Lo
     (("log_waiting",), TEN_SECONDS, _timed("log_waiting", platform.look_at_waiting_lines)),
     (("rollout_stopped",), EACH_TIME, _one("rollout_stopped", platform.look_at_rollouts)),
     (traffic.WATCHES, TEN_SECONDS, traffic.look_at_traffic),
+    (tuple(objectives.WINDOWS), MINUTE, objectives.look_at_objectives),
     (("channel_failing",), TEN_SECONDS, _one("channel_failing", operations.look_at_channels)),
     (("nobody_told",), TEN_SECONDS, _one("nobody_told", operations.look_at_untold)),
     (("run_inconclusive",), MINUTE, _one("run_inconclusive", operations.look_at_runs)),

@@ -14,6 +14,7 @@ from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.shapes.servers.connections import Connections, Retries
 from apps.definitions.shapes.servers.health import AgentCheck, HealthCheckSpec, OutlierEjection
+from apps.definitions.shapes.servers.objective import PoolObjective
 from apps.definitions.shapes.servers.persistence import Persistence
 from apps.definitions.shapes.servers.server_tls import ServerTls
 from apps.definitions.shapes.traffic.pool import PoolSpec
@@ -28,6 +29,7 @@ OBJECTS: Mapping[str, type[Shape]] = {
     "connections": Connections,
     "retries": Retries,
     "agent_check": AgentCheck,
+    "objective": PoolObjective,
 }
 TITLES = {
     "server_tls": "TLS to servers",
@@ -36,6 +38,7 @@ TITLES = {
     "connections": "Requests for each server",
     "retries": "Retries",
     "agent_check": "Agent check",
+    "objective": "Objective",
 }
 # Plain fields of the pool that stand in a group of their own.
 WAY = (
@@ -106,7 +109,7 @@ def _says_something(field: forms.BoundField) -> bool:
 def said_of_servers(pool: Pool) -> list[tuple[str, str]]:
     """What a pool says of its servers beside its check, for its page: each with its label."""
     found = []
-    for name in (*WAY, *TITLES):
+    for name in (*WAY, *(each for each in TITLES if each != "objective")):  # which has a card of its own
         field, value = field_at(PoolSpec, name), getattr(pool, name)
         if value not in (None, "", {}, field.default):
             text = _sentence(OBJECTS[name], value) if name in OBJECTS else _label(field, value)

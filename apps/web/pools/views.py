@@ -30,6 +30,7 @@ from apps.web.kit.worst_first import keyset_page, severity
 from apps.web.overflow.parts import shown
 from apps.web.pools.form import PoolForm, texts_of_pool
 from apps.web.pools.limits import limit_notes
+from apps.web.pools.objective import objective_of
 from apps.web.pools.servers import said_of_servers
 from apps.web.pools.tables import backends_table, charts, number_cells, policy_of
 from apps.web.sizing.balance import who_works
@@ -81,6 +82,8 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if partial in (None, "", "overflow"):
         flow = overflow.flow_of(request.actor, pool)
         context |= {"shown": shown(flow, "pool-flow"), "policy": policy_of(pool, request.actor)}
+    if partial in (None, "", "objective"):
+        context["objective"] = objective_of(pool) if _is_own(request, pool) else None
     if partial in (None, "", "balance"):
         context |= who_works(request.actor, pk)
     if partial in (None, "", "charts"):

@@ -31,6 +31,7 @@ from apps.definitions.writing.kinds import hostnames, policies
 from apps.dns import services as dns
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.observe import services as observe
+from apps.observe.collect import tallies
 from apps.rollouts import services as rollouts
 from apps.rollouts import tickets
 from apps.schedules.pruning import prune as prune_schedule_runs
@@ -50,6 +51,7 @@ CLOUDS_SECONDS = 15.0
 EXPIRY_SECONDS = 5.0
 HEAD_SECONDS = 3600.0
 ALERTS_SECONDS = 1.0
+COUNT_SECONDS = 60.0
 Work = Callable[[], float | None]
 
 
@@ -82,6 +84,7 @@ class Command(BaseCommand):
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
+            (COUNT_SECONDS, count_pools),
             (ALERTS_SECONDS, alerts.tick),
         ]
         due = dict.fromkeys(range(len(turns)), 0.0)
@@ -178,6 +181,7 @@ def ask_resolvers() -> None:
 def tidy() -> None:
     """Forget what is too old to be shown."""
     observe.prune(now())
+    tallies.prune(now())
     clouds.prune(now())
     delivering.prune(now())
     prune_schedule_runs(now())
@@ -185,6 +189,11 @@ def tidy() -> None:
     evaluate_measurements(now())
     evaluating.prune(now())
     telling.prune(now())
+
+
+def count_pools() -> None:
+    """Count how requests ended of pools that have an objective."""
+    tallies.count_pools(now())
 
 
 def note_head() -> None:

@@ -1,7 +1,6 @@
 """What alert rules can look at, each with what a rule has where it says nothing else; pure.
 
-A watch is looked up by the function of the same name in apps/alerts/looking/. Objectives of routes and metrics made of
-request logs become watches here.
+A watch is looked up in apps/alerts/looking/. Metrics made of request logs become watches here.
 """
 
 from __future__ import annotations
@@ -46,6 +45,8 @@ WATCHES: dict[str, Watch] = {
     "pool_queue": Watch("Requests queue for servers", "pool", WARNING, 30),
     "pool_at_limit": Watch("Pool is always at its limit", "pool", INFO),
     "pool_refusing": Watch("Requests refused for lack of capacity", "pool", CRITICAL, 30, Threshold(1, 0.1, 100, "%")),
+    "objective_burning_fast": Watch("Error budget, in an hour", "pool", CRITICAL, 0, Threshold(14.4, 1, 1000, "times")),
+    "objective_burning": Watch("Error budget, in six hours", "pool", WARNING, 0, Threshold(6, 1, 1000, "times")),
     "certificate_expiring": Watch("Certificate expires soon", "certificate", WARNING, 0, Threshold(14, 1, 365, "days")),
     "run_inconclusive": Watch("Capacity run has no result", "capacity test", INFO),
     "schedule_missed": Watch("Schedule was missed or gave up", "schedule", WARNING),

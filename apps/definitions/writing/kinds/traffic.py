@@ -26,7 +26,7 @@ from apps.fleet.models import Fleet, Region
 from apps.fleet.selectors import addresses_of_installation
 
 # Objects of a pool that have a column each.
-OBJECTS = ("server_tls", "persistence", "agent_check", "outlier_ejection", "connections", "retries")
+OBJECTS = ("server_tls", "persistence", "agent_check", "outlier_ejection", "connections", "retries", "objective")
 
 
 def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec: CertificateSpec) -> None:
