@@ -11,12 +11,14 @@ from apps.alerts.evaluate import evaluating
 from apps.alerts.evaluate.evaluating import Evaluator
 from apps.alerts.looking.watching import LOOKS, Watcher
 from apps.alerts.models import Alert, Evaluation, Finding, Notification, Silence, Told
+from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.models import AlertChannel, Pool
 from apps.definitions.services import delete_object, save_object
 from apps.definitions.shapes.operations.alert_watches import WATCHES
 from apps.fleet.models import Node, Region
-from apps.logs.models import NodeLog
+from apps.logs import saved
+from apps.logs.models import MetricPoint, NodeLog
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.services import store_verdicts
 from tests.apps.alerts_env import Installation, hook, make_pool, rule, servers_of, titles
@@ -386,3 +388,31 @@ def test_operators_hear_of_lost_and_waiting_request_lines_by_node(
     installation.tick(60, times=3)
     assert wrong() == [("operator", f"Node {node.name} has request lines that wait")]
     assert "collect_logs" in Finding.objects.get(watches="log_waiting").detail
+
+
+def test_a_metric_of_a_saved_search_is_compared_with_the_rule_of_its_account(
+    installation: Installation, acme: Actor, globex: Actor
+) -> None:
+    spec = {"filter": "status>=500", "metric": {"measure": "count"}}
+    searches = [saved.save_search(actor=actor, name="failed", spec=spec) for actor in (acme, globex)]
+    for search in searches:
+        MetricPoint.objects.create(search=search, minute=now(), lines=30, value=30)
+    installation.tick(15)
+    assert titles(acme) == titles(globex) == []  # nothing is built in
+    with pytest.raises(Invalid, match="there is no default"):
+        rule(acme, "failing", watches="search_metric")
+    rule(acme, "failing", watches="search_metric", only=["failed"], threshold=31)
+    installation.tick(15)
+    assert titles(acme) == []
+    rule(acme, "failing", watches="search_metric", only=["failed"], threshold=30)
+    installation.tick(15)
+    assert (titles(acme), titles(globex)) == (["Metric failed is too high"], [])
+    assert Finding.objects.get(account=acme.account).detail.startswith(
+        "Count per minute: 30 per minute in the minute from"
+    )
+    MetricPoint.objects.all().delete()
+    installation.tick(15, times=3)
+    assert titles(acme) == ["Metric failed is too high"]  # nobody knows
+    MetricPoint.objects.create(search=searches[0], minute=now(), lines=3, value=3)
+    installation.tick(15, times=3)
+    assert titles(acme) == []

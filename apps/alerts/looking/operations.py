@@ -1,4 +1,4 @@
-"""Looks at what accounts run and have: certificates, capacity runs, schedules, quotas, channels, untold alerts."""
+"""Looks at what accounts run and have: certificates, runs, schedules, quotas, metrics, channels, untold alerts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from apps.capacity.models import Run
 from apps.definitions.models import AlertChannel, Certificate
 from apps.definitions.shapes.operations.alert_watches import CRITICAL, WATCHES
 from apps.definitions.writing.rules.quotas import counts_of_all
+from apps.logs import saved
+from apps.logs.models import SavedSearch
 from apps.schedules.models import ScheduleRun
 
 # One failure may be a receiver's restart.
@@ -105,6 +107,25 @@ def look_at_quotas(instant: datetime) -> Look:
                 )
             )
     return Look(tuple(found))
+
+
+def look_at_metrics() -> Look:
+    """Saved searches that are measured, with the value of their last minute; some have none."""
+    rows = list(saved.measured(SavedSearch.objects.select_related("account")))
+    known = ((row, value, minute) for row, value, minute in rows if value is not None and minute is not None)
+    return Look(
+        tuple(_metric(*each) for each in known),
+        frozenset(("search", row.pk) for row, value, _ in rows if value is None),
+    )
+
+
+def _metric(row: SavedSearch, value: float, minute: datetime) -> Seen:
+    detail = f"{saved.title(row)}: {value:,.4g} {saved.unit(row)} in the minute from {minute:%H:%M} UTC."
+    return Seen(
+        *("search", row.pk, row.account_id, row.account.name, row.name, "Metric {} is too high", detail, minute),
+        *(f"/requests/saved/{row.pk}", (f"search:{row.pk}",)),
+        value=value,
+    )
 
 
 def look_at_channels() -> Look:

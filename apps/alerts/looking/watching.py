@@ -37,6 +37,7 @@ LOOKS: tuple[tuple[tuple[str, ...], timedelta, Callable[[datetime], dict[str, Lo
     (("rollout_stopped",), EACH_TIME, _one("rollout_stopped", platform.look_at_rollouts)),
     (traffic.WATCHES, TEN_SECONDS, traffic.look_at_traffic),
     (tuple(objectives.WINDOWS), MINUTE, objectives.look_at_objectives),
+    (("search_metric",), TEN_SECONDS, _one("search_metric", operations.look_at_metrics)),
     (("channel_failing",), TEN_SECONDS, _one("channel_failing", operations.look_at_channels)),
     (("nobody_told",), TEN_SECONDS, _one("nobody_told", operations.look_at_untold)),
     (("run_inconclusive",), MINUTE, _one("run_inconclusive", operations.look_at_runs)),

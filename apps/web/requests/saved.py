@@ -35,7 +35,7 @@ class SearchForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         text = forms.TextInput({"class": "mono long", "autocomplete": "off", "spellcheck": "false"})
-        self.fields["/name"] = forms.CharField(label="Name", required=False, help_text="Such as slow-checkout.")
+        self.fields["/name"] = forms.CharField(label="Name", help_text="Such as slow-checkout.")
         self.fields["/spec/filter"] = forms.CharField(label="Filter", required=False, widget=text)
         self.fields["/spec/metric/measure"] = forms.ChoiceField(
             label="Measure each minute",

@@ -72,6 +72,9 @@ class AlertRuleSpec(Shape):
     def contradictions(self) -> Iterator[FieldError]:
         """A threshold needs something to measure, within its bounds; Spillway's own parts have no names."""
         watch = WATCHES[self.watches]
+        if self.threshold is None and not watch.built_in:
+            detail = f"Say from which value on {self.watches} is wrong: there is no default."
+            yield FieldError("/threshold", "missing", detail)
         if self.threshold is not None:
             yield from _threshold_errors(self.threshold, watch, self.watches)
         if self.only and watch.noun == "Spillway":

@@ -26,7 +26,8 @@ class Threshold:
 class Watch:
     """One thing to look at: what people call it, whose objects those are, and what holds by default.
 
-    `operators` says that only operators may look at it: it tells of the platform.
+    `operators` says that only operators may look at it: it tells of the platform. Without `built_in`, accounts have no
+    rule for it until they write one, with a threshold: only they know what is too much.
     """
 
     label: str
@@ -35,6 +36,7 @@ class Watch:
     for_s: int = 0
     threshold: Threshold | None = None
     operators: bool = False
+    built_in: bool = True
 
 
 WATCHES: dict[str, Watch] = {
@@ -51,6 +53,9 @@ WATCHES: dict[str, Watch] = {
     "run_inconclusive": Watch("Capacity run has no result", "capacity test", INFO),
     "schedule_missed": Watch("Schedule was missed or gave up", "schedule", WARNING),
     "quota_used": Watch("Quota nearly used up", "account", INFO, 0, Threshold(90, 1, 100, "%")),
+    "search_metric": Watch(
+        "Metric of a saved search", "saved search", WARNING, 0, Threshold(0, 0, 1_000_000, ""), built_in=False
+    ),
     "channel_failing": Watch("Channel does not take messages", "channel", WARNING),
     "nobody_told": Watch("Nobody was told of a critical alert", "account", CRITICAL, 60),
     "node_down": Watch("Node is gone or does not serve", "node", CRITICAL, operators=True),
@@ -70,4 +75,4 @@ def rule_name(watch: str) -> str:
     return watch.replace("_", "-")
 
 
-BUILT_IN = {rule_name(watch): watch for watch in WATCHES}
+BUILT_IN = {rule_name(word): word for word, watch in WATCHES.items() if watch.built_in}
