@@ -370,7 +370,7 @@ class OverflowEnv:
     def forget(self) -> None:
         """Empty the shared counters on every node, as after ten quiet seconds."""
         for node in self.all_nodes():
-            for table in ("st_limits", "st_full", "st_flow"):
+            for table in ("st_limits", "st_advance", "st_full", "st_flow"):
                 node.command(f"clear table {table}")
 
     def put_back(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 from itertools import pairwise
 
@@ -144,12 +143,10 @@ def test_the_report_of_wrk_is_read_and_failures_are_refused() -> None:
         overflow_cost.read(WRK + "Non-2xx or 3xx responses: 3\n")
 
 
-def test_the_median_go_is_taken_figure_by_figure() -> None:
-    draw = random.Random(1)
-    goes = [
-        overflow_cost.Go(way, draw.choice((1, 2)), 3, 4, 5)
-        for way in (overflow_cost.PLAIN, overflow_cost.UNGOVERNED, overflow_cost.GOVERNED)
-        for _ in range(3)
-    ]
-    goes.append(overflow_cost.Go(overflow_cost.PLAIN, 900, 5, 4, 5))
-    assert overflow_cost.medians(goes)[overflow_cost.PLAIN].per_s <= 2
+def test_a_way_carries_its_median_and_costs_its_lower_quartile() -> None:
+    ways = (overflow_cost.PLAIN, overflow_cost.UNGOVERNED, overflow_cost.GOVERNED)
+    goes = [overflow_cost.Go(way, number, 3, 0.5, number, 100 + number) for way in ways for number in range(1, 8)]
+    goes.append(overflow_cost.Go(overflow_cost.PLAIN, 900, 5, 1, 900, 900))
+    found = overflow_cost.typical(goes)
+    assert found[overflow_cost.GOVERNED] == overflow_cost.Go(overflow_cost.GOVERNED, 4, 3, 0.5, 2, 102)
+    assert found[overflow_cost.PLAIN].cpu_us < 3

@@ -29,7 +29,7 @@ from apps.compiler.targets.haproxy.listeners.sni import sni_maps
 from apps.compiler.targets.haproxy.listeners.tls import add_quic_secret, certificate_list_path, takes_http3
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
 from apps.compiler.targets.haproxy.names import refused_map
-from apps.compiler.targets.haproxy.overflow import admission
+from apps.compiler.targets.haproxy.overflow import admission, advance
 from apps.compiler.targets.haproxy.overflow.ceilings import add_ceilings, add_gate_ceilings, ceiling_map, defaults_of
 from apps.compiler.targets.haproxy.overflow.kept_clients import cookie_map
 from apps.compiler.targets.haproxy.overflow.limits import limit_maps
@@ -37,6 +37,7 @@ from apps.compiler.targets.haproxy.overflow.local_traffic import (
     KEY_MAP,
     add_gates,
     add_peers,
+    counts_in_advance,
     needs_queue,
     other_regions,
     own_region,
@@ -176,6 +177,8 @@ def _add_overflow(document: Document, snapshot: Snapshot, own: Region) -> None:
     """Everything that fleets need to count together and to take each other's overflow."""
     add_peers(document, snapshot)
     admission.add_tables(document, flight=admission.needs_of(snapshot)["flight"])
+    if counts_in_advance(snapshot):
+        advance.add_table(document)
     if not other_regions(snapshot):
         return
     add_http_remote_traffic(document, snapshot, own, _around_remote_traffic)

@@ -190,8 +190,12 @@ def add_refusal(rules: Rules, region: Region, reason: str) -> None:
 
 def add_closed(rules: Rules, region: Region, reason: str) -> None:
     """Set the variable `reason` to drained when the region takes nothing at all."""
-    drained = ("{", f"var(txn.{variable('limit', region)})", "-m", "beg", "0|0|0|", "}")
-    rules.let(reason, "str(drained)", (*no(found(reason)), *drained))
+    rules.let(reason, "str(drained)", (*no(found(reason)), *is_drained(region)))
+
+
+def is_drained(region: Region) -> Words:
+    """Condition: the region takes nothing at all."""
+    return ("{", f"var(txn.{variable('limit', region)})", "-m", "beg", "0|0|0|", "}")
 
 
 def add_admission(rules: Rules, region: Region, key: str, given: Words) -> None:

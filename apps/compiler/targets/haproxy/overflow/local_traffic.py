@@ -23,6 +23,7 @@ from itertools import permutations
 from apps.compiler.model.fleet import Pool, Region, RegionNode, Snapshot
 from apps.compiler.model.shared import Protocol, WhenFull
 from apps.compiler.targets.haproxy.bypass_tokens import add_exemption
+from apps.compiler.targets.haproxy.overflow import advance
 from apps.compiler.targets.haproxy.overflow.admission import (
     FLOW_TABLE,
     FULL_TABLE,
@@ -37,6 +38,7 @@ from apps.compiler.targets.haproxy.overflow.admission import (
     equals,
     found,
     look_up,
+    needs_of,
     no,
     variable,
 )
@@ -74,19 +76,31 @@ def add_peers(document: Document, snapshot: Snapshot) -> None:
 
     `localpeer` in the agent's `node.cfg` says which of them this one is.
     """
-    together = {share.region_id for pool in snapshot.pools if pool.protocol is Protocol.TCP for share in pool.elsewhere}
     section = document.section("peers", PEERS)
-    for region in snapshot.regions:
-        if region.id in {snapshot.region_id, *together}:
-            for node in region.nodes:
-                section.add("peer", node.id, reach(node.address, node.peer_port))
+    for node in _peers(snapshot):
+        section.add("peer", node.id, reach(node.address, node.peer_port))
+
+
+def counts_in_advance(snapshot: Snapshot) -> bool:
+    """Whether a node has anybody to tell what it admits, and no limit asks how many requests are in flight.
+
+    What is in flight is told with every request and answer, so there is nothing to save.
+    """
+    return len(_peers(snapshot)) > 1 and not needs_of(snapshot)["flight"]
+
+
+def _peers(snapshot: Snapshot) -> list[RegionNode]:
+    together = {share.region_id for pool in snapshot.pools if pool.protocol is Protocol.TCP for share in pool.elsewhere}
+    regions = [region for region in snapshot.regions if region.id in {snapshot.region_id, *together}]
+    return [node for region in regions for node in region.nodes]
 
 
 def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     """For a request whose pool is in `txn.action`.
 
     1. Count against the own region's limit. Room, no limit at all, or a capacity test's own request
-       (targets/haproxy/bypass_tokens.py): it stays, and no further rule is asked.
+       (targets/haproxy/bypass_tokens.py): it stays, and no further rule is asked. Who has peers counts in advance
+       where there is much room (advance.py), and most requests stay without a sum.
     2. Else find out which other regions have room, and take the first in the pool's order, and the one behind it for
        the case that the first refuses.
     3. Nobody has room: spread, queue or refuse, as the pool says.
@@ -97,8 +111,10 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     rules.let("pool", "var(txn.action)")
     governed = look_up(rules, own)
     rules.stay(no(governed))
-    rules.let("why", "str(down)", ("{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
     add_kept_region(rules, snapshot, [(region, gate(region, rules.is_http)) for region in others])
+    if counts_in_advance(snapshot):
+        advance.add_use(rules, own)
+    rules.let("why", "str(down)", (*no(found("why")), "{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
     unlimited = ("{", f"var(txn.{variable('limit', own)})", "-m", "beg", "|||", "}")
     rules.stay((*unlimited, *no(found("why"))))
     add_counts(rules, own, local=True, remote=False)
@@ -106,6 +122,8 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     if rules.is_http:
         add_exemption(rules)
     add_kept_at_home(rules, snapshot, own)
+    if counts_in_advance(snapshot):
+        advance.add_counting(rules, own)
     add_admission(rules, own, OWN_KEY, no(found("why")))
     rules.stay(no(found("why")))
     if others:
