@@ -29,6 +29,7 @@ MAX_BODY = 8192
 MAX_PEM = 64 * 1024
 MAX_TIME_MS = 3_600_000
 MAX_CLIENTS = 1_000_000
+BANDWIDTH = (10_000, 1_000_000_000)  # bytes per second; HAProxy sends some 3 000 at a time
 CACHE_MB = (1, 4095)  # HAProxy's own bounds
 CACHE_OBJECT = (1024, 16 * 1024 * 1024)
 # Short, so that nothing is kept beyond the cooldown of a hostname.
@@ -414,6 +415,11 @@ def content_type(value: object) -> str:
 def clients(value: object) -> int:
     """How many clients may be connected at once."""
     return integer(value, 1, MAX_CLIENTS)
+
+
+def bandwidth(value: object) -> int:
+    """How many bytes go in a second."""
+    return integer(value, *BANDWIDTH)
 
 
 def largest_object(total_mb: int) -> int:

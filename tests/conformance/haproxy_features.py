@@ -296,6 +296,11 @@ ROWS = (
         "HTTP/3", 3, "`tls.http3` of a listener, where each node has HAProxy 2.8 or later with QUIC (not Debian 12)",
         "alpn h3", listener=_HTTPS | {"tls": {"http3": True}},
     ),
+    Row(
+        "`filter bwlim-out`, `bwlim-in`", None,
+        "`bandwidth` of a policy, on nodes with HAProxy 2.7 or later (not Debian 12)",
+        "filter bwlim-out client-out-50000 limit 50000 ", rules={"bandwidth": {"download_bytes_per_s": 50_000}},
+    ),
     Row("`monitor-uri`", 3, "`monitor_path` of a listener", "monitor-uri /up", listener={"monitor_path": "/up"}),
     Row(
         "cookie conditions", 2, "`cookies` of a route", r"req\.cook\(beta\)",

@@ -151,9 +151,9 @@ def write_bundle(bundle: Bundle, directory: Path, connections: int = 0) -> dict[
     return ports
 
 
-def command_line(directory: Path, *options: str) -> list[str]:
-    """`haproxy <options> -f node.cfg -f haproxy.cfg`."""
-    program = shutil.which("haproxy") or "/usr/sbin/haproxy"
+def command_line(directory: Path, *options: str, program: str = "") -> list[str]:
+    """`haproxy <options> -f node.cfg -f haproxy.cfg`, by the one that is installed unless another is named."""
+    program = program or shutil.which("haproxy") or "/usr/sbin/haproxy"
     return [program, *options, "-f", str(directory / "node.cfg"), "-f", str(directory / "haproxy.cfg")]
 
 
@@ -165,12 +165,14 @@ def refusal_of(bundle: Bundle, directory: Path) -> str:
 
 
 @contextmanager
-def running(bundle: Bundle, directory: Path, connections: int = 0) -> Iterator[RenderedProxy]:
+def running(bundle: Bundle, directory: Path, connections: int = 0, program: str = "") -> Iterator[RenderedProxy]:
     """Start HAProxy on the bundle, wait until its sockets answer, stop it at the end."""
     ports = write_bundle(bundle, directory, connections)
     with (directory / "log").open("ab") as log, (directory / "requests").open("ab") as lines:
         process = subprocess.Popen(
-            command_line(directory, "-W", "-S", f"{directory}/master.sock", "-db"), stdout=lines, stderr=log
+            command_line(directory, "-W", "-S", f"{directory}/master.sock", "-db", program=program),
+            stdout=lines,
+            stderr=log,
         )
     try:
         proxy = RenderedProxy(directory, ports, process)

@@ -362,6 +362,8 @@ RULES: dict[str, Legal] = {
     "statuses": whole(400, 599), "intercept": boolean, "max_bytes": whole(0, 10**12), "buffered": boolean,
     "log/requests": one_of("all", "errors", "sampled", "none"), "one_in": whole(2, 100_000), "query": boolean,
     "log/headers": HEADER,
+    "download_bytes_per_s": whole(10_000, 10**9), "upload_bytes_per_s": whole(10_000, 10**9),
+    "bandwidth/per": one_of("client", "request"),
     "response_ms": MS, "tunnel_ms": MS, "after_sending": boolean, "stick_by": one_of("cookie", "address", "header"),
     "split/header": header_name, "split/cookie": text(64, r"[A-Za-z][A-Za-z0-9_-]*"),
     "split/max_age_s": whole(1, 31_536_000),

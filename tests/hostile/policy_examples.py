@@ -44,6 +44,7 @@ POLICY_RULES: Document = {
     },
     "error_pages": {"statuses": [503], "content_type": "text/html", "body": "x", "intercept": True},
     "body": {"max_bytes": 1, "buffered": True},
+    "bandwidth": {"download_bytes_per_s": 10_000, "upload_bytes_per_s": 10_000, "per": "request"},
     "timeouts": {"response_ms": 1, "tunnel_ms": 1},
     "retries": {"after_sending": False},
     "log": {"requests": "sampled", "one_in": 2, "query": True, "headers": ["User-Agent"]},

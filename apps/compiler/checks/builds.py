@@ -7,12 +7,35 @@ from dataclasses import replace
 
 from apps.compiler.checks.examination import Notes
 from apps.compiler.model.fleet import NodeBuild, Snapshot
-from apps.compiler.model.shared import Listener
+from apps.compiler.model.policy import Bandwidth
+from apps.compiler.model.shared import Listener, LoadBalancer
+
+BANDWIDTH = (2, 7)
 
 
 def depends_on_builds(snapshot: Snapshot) -> bool:
-    """Whether it would be compiled otherwise if nodes had another HAProxy."""
-    return any(wants_http3(listener) for front in snapshot.load_balancers for listener in front.listeners)
+    """Whether it would be compiled otherwise, or warned of otherwise, if nodes had another HAProxy."""
+    fronts = snapshot.load_balancers
+    limited = any(each.rules.bandwidth for front in fronts for each in front.rule_sets)
+    return limited or any(wants_http3(listener) for front in fronts for listener in front.listeners)
+
+
+def without_bandwidth(builds: Iterable[NodeBuild]) -> str:
+    """The nodes that cannot limit it; empty when all can."""
+    return named(each for each in builds if each.version < BANDWIDTH)
+
+
+def warn_of_bandwidth(notes: Notes, front: LoadBalancer, builds: Iterable[NodeBuild]) -> None:
+    """Older nodes serve without limits. The first route of each limit is told."""
+    unable = without_bandwidth(builds)
+    sets = {each.id: each.rules.bandwidth for each in front.rule_sets} if unable else {}
+    told: set[Bandwidth | None] = {None}
+    for route in front.routes if sets else ():
+        said = sets.get(route.rule_set)
+        if said not in told:
+            told.add(said)
+            message = f"Bandwidth is not limited on {unable}; limits need HAProxy 2.7 or later on each node."
+            notes.warn(route, "bandwidth", message, "rules.bandwidth")
 
 
 def wants_http3(listener: Listener) -> bool:

@@ -127,6 +127,10 @@ def _of_answers(rules: Rules) -> Iterator[Asked]:
     if rules.timeouts:
         yield "timeouts.response_ms", _time_ms, rules.timeouts.response_ms
         yield "timeouts.tunnel_ms", _time_ms, rules.timeouts.tunnel_ms
+    if rules.bandwidth:
+        for name in ("download_bytes_per_s", "upload_bytes_per_s"):
+            yield f"bandwidth.{name}", grammar.bandwidth, getattr(rules.bandwidth, name)
+        yield "bandwidth.per", _one_of(frozenset({"client", "request"})), rules.bandwidth.per
 
 
 def _of_split(split: Split | None) -> Iterator[Asked]:

@@ -131,6 +131,15 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """How fast bodies go, in bytes per second: of each request, or of all of one client's on a route together."""
+
+    download_bytes_per_s: int | None = None
+    upload_bytes_per_s: int | None = None
+    per: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Retries:
     """Whether a request that a server may have got already is sent again (only methods that may be repeated are)."""
 
@@ -180,6 +189,7 @@ class Rules:
     client_limit: ClientLimit | None = None
     error_pages: ErrorPages | None = None
     body: Body | None = None
+    bandwidth: Bandwidth | None = None
     timeouts: Timeouts | None = None
     retries: Retries | None = None
     split: Split | None = None

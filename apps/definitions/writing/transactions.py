@@ -18,6 +18,7 @@ from apps.definitions.writing.change_set import ChangeSet, ScheduledChange, acto
 from apps.definitions.writing.kinds.registry import KINDS
 from apps.definitions.writing.objects import Change, existing, save
 from apps.definitions.writing.rules.assertions import reject_failed_assertions
+from apps.definitions.writing.rules.builds import reject_unable
 from apps.definitions.writing.rules.emptying import reject_emptying
 from apps.definitions.writing.rules.loops import reject_loops
 from apps.definitions.writing.rules.managed import managing, said
@@ -58,6 +59,7 @@ def _finish(changes: ChangeSet) -> None:
     reject_failed_assertions(changes)
     reject_loops(changes)
     reject_unsupported(changes)
+    reject_unable(changes)
     if changes.affected.released_hostnames:
         drop_unused_claims(ids=changes.affected.released_hostnames)
     reject_over_quota(changes)

@@ -48,7 +48,7 @@ from apps.compiler.targets.haproxy.overflow.remote_traffic import (
     add_http_remote_traffic,
     add_tcp_remote_traffic,
 )
-from apps.compiler.targets.haproxy.policies import client_tables
+from apps.compiler.targets.haproxy.policies import bandwidth, client_tables
 from apps.compiler.targets.haproxy.policies.forwarding import add_timeouts_of_pool, timed_pools
 from apps.compiler.targets.haproxy.policies.identity.access import network_maps
 from apps.compiler.targets.haproxy.policies.identity.authentication import add_userlists, key_maps
@@ -153,6 +153,7 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
     if own is not None:
         _add_overflow(document, snapshot, own)
     client_tables.add_tables(document, snapshot)
+    bandwidth.add_table(document, fronts)
     for front in fronts:
         for listener in sorted(front.listeners, key=lambda listener: number_of(listener.id)):
             add_listener(document, snapshot, front, listener, maps)

@@ -33,7 +33,7 @@ from apps.definitions.shapes.traffic.access import Access
 from apps.definitions.shapes.traffic.authentication import ApiKeys, BasicAuth, Jwt
 from apps.definitions.shapes.traffic.client_limit import ClientLimit
 from apps.definitions.shapes.traffic.policy_answers import Body, ErrorPages
-from apps.definitions.shapes.traffic.policy_forwarding import Retries, Split, Timeouts
+from apps.definitions.shapes.traffic.policy_forwarding import Bandwidth, Retries, Split, Timeouts
 from apps.definitions.shapes.traffic.policy_rewrite import Rewrite
 
 MOST_HEADERS = 30
@@ -312,6 +312,7 @@ class Rules(model.Rules, Shape):
     )
     error_pages: Annotated[ErrorPages | None, About("Your own pages for error statuses.", "Error pages")] = None
     body: Annotated[Body | None, About("Limits of request bodies.", "Request body")] = None
+    bandwidth: Annotated[Bandwidth | None, About("How fast bodies are transferred.", "Bandwidth")] = None
     timeouts: Annotated[Timeouts | None, About("Timeouts instead of those of the pool.", "Timeouts")] = None
     retries: Annotated[Retries | None, About("Which requests are retried.", "Retries")] = None
     log: Annotated[Log | None, About("Which requests are logged, and what of them.", "Request log")] = None

@@ -1,4 +1,4 @@
-"""The shapes of a policy's blocks that decide how requests are sent on: times, repetition, the sides of a split."""
+"""The shapes of a policy's blocks that decide how requests are sent on: speed, times, repetition, sides of a split."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from apps.compiler.grammars.servers import cookie_name
 from apps.compiler.model import policy as model
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import About, Data, Grammar, Shape
-from apps.definitions.shapes.base.words import Boolean, TimeMs, text, whole
+from apps.definitions.shapes.base.words import Boolean, TimeMs, one_of, text, whole
 
 STICK_BY = {"cookie": "Cookie", "address": "Client address", "header": "Request header"}
 SAME_SITE = {"lax": "Lax", "strict": "Strict", "none": "None"}
+PER = {"client": "Each client", "request": "Each request"}
 YEAR_S = 31_536_000
 
 
@@ -35,6 +36,36 @@ class Timeouts(model.Timeouts, Shape):
         TimeMs | None,
         About("How long an upgraded connection (WebSocket) may be idle, in ms.", "Upgraded connections, ms"),
     ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth(model.Bandwidth, Shape):
+    """How fast bodies are transferred, at most. Each node of the fleets needs HAProxy 2.7 or later."""
+
+    sparse: ClassVar = True
+
+    download_bytes_per_s: Annotated[
+        Annotated[int, whole(*grammar.BANDWIDTH)] | None,
+        About("Bytes of response bodies per second.", "Download, bytes per second", example=1_000_000),
+    ] = None
+    upload_bytes_per_s: Annotated[
+        Annotated[int, whole(*grammar.BANDWIDTH)] | None,
+        About("Bytes of request bodies per second.", "Upload, bytes per second"),
+    ] = None
+    per: Annotated[
+        Annotated[str, one_of(labels=PER)] | None,
+        About(
+            "Whether all requests of a client address on a route share this, counted by each node, or each request "
+            "has it. Default: client.",
+            "For",
+        ),
+    ] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """A limit without a number may come from a nearer policy; `per` alone says nothing."""
+        if sent.get("per") and not (sent.get("download_bytes_per_s") or sent.get("upload_bytes_per_s")):
+            yield FieldError("/per", "missing", "Add download_bytes_per_s or upload_bytes_per_s.")
 
 
 @dataclass(frozen=True, slots=True)

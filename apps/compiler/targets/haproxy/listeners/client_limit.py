@@ -18,7 +18,7 @@ from apps.compiler.model.policy import ClientLimit
 from apps.compiler.model.shared import Listener
 from apps.compiler.targets.haproxy.listeners.client_address import from_forwarder, has_forwarders, has_proxies
 from apps.compiler.targets.haproxy.policies.client_limit import HEADER_FOR_SERVERS, NODE, groups_of, keys_of, table
-from apps.compiler.targets.haproxy.policies.networks import add_mark
+from apps.compiler.targets.haproxy.policies.lookup import add_mark
 from apps.compiler.targets.haproxy.writer import Argument, Section
 
 _CLIENT = ("{", "var(sess.client)", "-m", "found", "}")

@@ -25,6 +25,7 @@ from apps.compiler.model.shared import Listener, LoadBalancer, Route
 from apps.compiler.policies import followed, rules_followed
 from apps.compiler.targets.haproxy import request_log
 from apps.compiler.targets.haproxy.policies import (
+    bandwidth,
     body,
     client_limit,
     cors,
@@ -102,6 +103,7 @@ BLOCKS = (
     Block("jwt", "jw", each(jwt.add)),
     Block("maintenance", "ma", each(maintenance.add)),
     Block("body", "bo", each(body.add)),
+    Block("bandwidth", "bw", bandwidth.add, bandwidth.texts),
     Block("timeouts", "ti", each(forwarding.add_timeouts)),
     Block("retries", "re", each(forwarding.add_retries)),
     Block("security_headers", "se", headers.add_security, headers.texts_of_security),

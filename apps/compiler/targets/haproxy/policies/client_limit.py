@@ -39,8 +39,7 @@ from apps.compiler.model.policy import ClientLimit, Rules
 from apps.compiler.model.shared import LoadBalancer, Route
 from apps.compiler.routing import number_of
 from apps.compiler.targets.haproxy.policies import client_held
-from apps.compiler.targets.haproxy.policies.lookup import Lookup
-from apps.compiler.targets.haproxy.policies.networks import add_mark
+from apps.compiler.targets.haproxy.policies.lookup import Lookup, add_mark
 from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
 
 LETTERS = "cl"

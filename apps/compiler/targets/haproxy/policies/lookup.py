@@ -1,13 +1,17 @@
-"""How rules of a block ask what holds: by the code of the block, or for a text under a key."""
+"""How rules of a block ask what holds: by the code of the block, for a text under a key, or by the client's network."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.compiler.targets.haproxy.writer import Argument, Call, Value
+from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
 
 # What stands in the map for a key that only has to be found.
 SAID = "1"
+# HAProxy takes 64 words a line.
+_PER_LINE = 40
+HTTP_REQUEST = ("http-request",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +44,16 @@ class Lookup:
 
     def _fetch(self, key: str, name: str) -> tuple[str | Value, ...]:
         return f"var(txn.rules),concat(/{self.letters}-{key}", Value(name), ")"
+
+
+def add_mark(
+    section: Section,
+    variable: str,
+    networks: Sequence[str],
+    when: tuple[str, ...],
+    rule: tuple[str, ...] = HTTP_REQUEST,
+) -> None:
+    """The variable (`txn.passes`) is true for clients of any of the networks, forty networks a line."""
+    for start in range(0, len(networks), _PER_LINE):
+        some = map(Value, networks[start : start + _PER_LINE])
+        section.add(*rule, f"set-var({variable})", "bool(true)", "if", *when, "{", "src", *some, "}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apps.compiler.model.policy import Maintenance
 from apps.compiler.policies import MAINTENANCE_BODY, MAINTENANCE_STATUS, MAINTENANCE_TYPE
-from apps.compiler.targets.haproxy.policies.networks import add_mark
+from apps.compiler.targets.haproxy.policies.lookup import add_mark
 from apps.compiler.targets.haproxy.writer import Argument, Opaque, Section, Value
 
 

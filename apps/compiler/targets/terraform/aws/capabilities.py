@@ -98,6 +98,7 @@ RULES: Sentences = {
     ),
     "error_pages": ("An ALB returns its own short error pages.", "Return error pages from the servers."),
     "body": ("An ALB has no setting for the length of bodies.", "Reject long bodies on the servers."),
+    "bandwidth": ("An ALB cannot limit bandwidth.", "Limit it on the servers, or serve the route from a fleet."),
     "timeouts": ("An ALB has one idle timeout for the whole load balancer.", "Set the timeout of the pool."),
     "retries": ("An ALB does not retry requests and has no setting for it.", "Leave retries out."),
     "log": ("An ALB writes access logs of its own.", "Turn on the access logs of the ALB."),

@@ -100,6 +100,10 @@ RULES: Sentences = {
     ),
     "error_pages": ("Spillway has not tested error pages on Google Cloud.", "Return error pages from the servers."),
     "body": ("Google Cloud has no setting for the length of bodies.", "Reject long bodies on the servers."),
+    "bandwidth": (
+        "Google Cloud cannot limit bandwidth.",
+        "Limit it on the servers, or serve the route from a fleet.",
+    ),
     "timeouts": ("On Google Cloud, a timeout applies to a whole backend service.", "Set the timeout of the pool."),
     "retries": ("Spillway has not tested retries per route on Google Cloud.", "Leave retries out."),
     "log": ("Google Cloud writes request logs of its own.", "Turn on the logging of the backend service."),

@@ -1,0 +1,46 @@
+"""Inside a write: what no node of a fleet can do, by the HAProxy that it reported, is refused where it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apps.compiler.checks.builds import BANDWIDTH, without_bandwidth
+from apps.core.errors import FieldError, Invalid
+from apps.definitions.freezing.node_builds import builds_by_fleet
+from apps.definitions.models import Policy, Route
+from apps.definitions.writing.change_set import ChangeSet
+
+
+def reject_unable(changes: ChangeSet) -> None:
+    """In the end: Invalid when a policy or route that was saved limits bandwidth on a fleet where no node can.
+
+    Where some can, those do, and the fleet's findings name the others. A limit that only comes to such a fleet later is
+    named there as well: a limit that is missing is no reason not to serve.
+    """
+    asking = list(_asking(changes))
+    if not asking:
+        return
+    fleets = changes.affected.fleets
+    for fleet, builds in builds_by_fleet(fleets).items():
+        if builds and all(each.version < BANDWIDTH for each in builds):
+            nodes = without_bandwidth(builds)
+            detail = (
+                f"Bandwidth limits need HAProxy 2.7 or later. No node of fleet {fleets[fleet].name} has it: {nodes}. "
+                "Upgrade the nodes first, or limit requests and bytes with client_limit."
+            )
+            raise Invalid([FieldError(pointer, "haproxy_version", detail) for pointer in asking])
+
+
+def _asking(changes: ChangeSet) -> Iterator[str]:
+    """Where the saved policies and routes say so, or name a policy that does."""
+    limiting = {"rules__has_key": "bandwidth"}
+    for kind, model in (("Policy", Policy), ("Route", Route)):
+        saved = changes.deferred.saved.get(kind, {})
+        if saved:
+            for pk in model.objects.filter(pk__in=list(saved), **limiting).values_list("pk", flat=True):
+                yield f"{saved[pk]}/spec/rules/bandwidth"
+    routes = changes.deferred.saved.get("Route", {})
+    if routes:
+        naming = Route.objects.filter(pk__in=list(routes), policy_links__policy__rules__has_key="bandwidth").distinct()
+        for pk in naming.values_list("pk", flat=True):
+            yield f"{routes[pk]}/spec/policies"
