@@ -19,27 +19,19 @@ was told the server; the node of the other region writes none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.policy import Rules
+from apps.compiler.model.shared import LoadBalancer
+from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING
 from apps.compiler.routing import BAD_HOST_STATUS, NOT_FOR_ROUTES_STATUS
 from apps.compiler.targets.haproxy.refusals import LOOP_STATUS
 from apps.drivers.logs.contract import Record
 from apps.logs.lines import Line
 
-# What a policy says when it answers (compiler/targets/haproxy/policies) → why.
-BLOCKS = {
-    "access": "denied",
-    "basic_auth": "unauthenticated",
-    "api_keys": "unauthenticated",
-    "jwt": "unauthenticated",
-    "maintenance": "maintenance",
-    "body": "too_large",
-    "cors": "preflight",
-    "client_limit": "limited",
-}
 # What was answered before a route was looked for.
 _BEFORE_ROUTES = {
     LOOP_STATUS: "loop",
@@ -50,6 +42,19 @@ _BEFORE_ROUTES = {
     403: "denied",
     404: "no_route",
 }
+# What a block of a policy says when it answers (compiler/targets/haproxy/policies) → why.
+BLOCKS = {
+    "access": "denied",
+    "basic_auth": "unauthenticated",
+    "api_keys": "unauthenticated",
+    "jwt": "unauthenticated",
+    "maintenance": "maintenance",
+    "body": "too_large",
+    "cors": "preflight",
+    "client_limit": "limited",
+}
+_WHO_ARE_YOU = ("basic_auth", "api_keys", "jwt")
+_TOO_LARGE = (411, 413)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -66,7 +71,8 @@ class Names:
     """What the identifiers of a live revision meant, of one node.
 
     `listeners` → (load balancer, listener); `routes`, `pools` by id; `servers`, `regions`, `lists` by id → name.
-    `rules` is the policy that says a block of a route (`route-9`, `access`); `test_runs` by the pool that is tested.
+    `rules` are those that hold for a route, `deciders` who says a block of them (`route-9`, `access`); `test_runs` by
+    the pool that is tested.
     """
 
     node: str
@@ -78,7 +84,8 @@ class Names:
     servers: Mapping[str, str] = field(default_factory=dict)
     regions: Mapping[str, str] = field(default_factory=dict)
     lists: Mapping[str, str] = field(default_factory=dict)
-    rules: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    rules: Mapping[str, Rules] = field(default_factory=dict)
+    deciders: Mapping[tuple[str, str], str] = field(default_factory=dict)
     test_runs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -107,8 +114,14 @@ def names_of(
             server.id: server.label for each in (*elsewhere, snapshot) for pool in each.pools for server in pool.servers
         },
         regions={region.id: region.label for region in snapshot.regions},
-        lists={each.id: each.label for front in fronts for each in front.network_lists},
+        rules={route: rules for front in fronts for route, rules in _rules_by_route(front)},
+        lists={each.id: each.label.rpartition("/")[2] for front in fronts for each in front.network_lists},
     )
+
+
+def _rules_by_route(front: LoadBalancer) -> Iterator[tuple[str, Rules]]:
+    sets = {each.id: each.rules for each in front.rule_sets}
+    return ((route.id, sets[route.rule_set]) for route in front.routes if route.rule_set in sets)
 
 
 def record_of(line: Line, names: Names) -> Record | None:
@@ -163,7 +176,8 @@ def record_of(line: Line, names: Names) -> Record | None:
 def reason(line: Line, names: Names) -> tuple[str, str]:
     """Why it was not simply served, and who decided that; two empty words when it was."""
     if line.refused_by:
-        return _by_policy(line, names)
+        why, decided_by = _by(line, "access", names)
+        return why, names.lists.get(line.refused_by.partition(":")[2], decided_by)
     if line.capped:
         return "over_limit", "share of the account"
     if not line.backend.startswith(_SERVING):
@@ -191,24 +205,35 @@ _GATES = ("to-", "tcp-")
 _SERVING = ("pool-", "queue-", *_GATES)
 
 
-def _by_policy(line: Line, names: Names) -> tuple[str, str]:
-    """`access:net-5`: the block, and what of it decided."""
-    block, _, detail = line.refused_by.partition(":")
-    named = names.lists.get(detail, "") or names.rules.get((line.route, block), "")
-    return BLOCKS.get(block, "denied"), named
-
-
 def _without_server(line: Line, names: Names) -> tuple[str, str]:
     """It was answered before any pool was chosen."""
     if line.backend == "redirect" or line.backend.startswith("route-"):
         return ("redirect" if line.backend == "redirect" else "fixed_answer"), ""
     if line.over:
-        return "limited", names.rules.get((line.route, "client_limit"), "")
+        return _by(line, "client_limit", names)
     if _flow(line)[1] == "refuse":
         return "over_limit", _limit_of(line, names)
     if line.is_request and not line.route:
         return _BEFORE_ROUTES.get(line.status or 0, "" if line.status is None else "denied"), ""
-    return ("", "") if line.status is None else ("denied", "")
+    return ("", "") if line.status is None else _by(line, _block(line, names.rules.get(line.route, NOTHING)), names)
+
+
+def _block(line: Line, rules: Rules) -> str:
+    """Which block of the route's policies answers with this status, in the order in which a request meets them."""
+    if rules.cors and line.method == "OPTIONS" and line.status == 204:
+        return "cors"
+    asking = [block for block in _WHO_ARE_YOU if getattr(rules, block)]
+    if line.status == 401 and asking:
+        return asking[0]
+    closed = rules.maintenance if rules.maintenance and rules.maintenance.enabled else None
+    if closed and line.status == (closed.status or MAINTENANCE_STATUS):
+        return "maintenance"
+    return "body" if rules.body and line.status in _TOO_LARGE else "access"
+
+
+def _by(line: Line, block: str, names: Names) -> tuple[str, str]:
+    """Why a block answers, and whose it is."""
+    return BLOCKS[block], names.deciders.get((line.route, block), "")
 
 
 def _flow(line: Line) -> tuple[str, str, str, str]:

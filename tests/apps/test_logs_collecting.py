@@ -108,10 +108,10 @@ def test_a_line_names_the_policy_that_decided_and_the_nearest_of_several(
         defaults = {"default_for": {"account": True}} if name == "everybody" else {}
         save_object(actor=pushed.operator, kind="Policy", name=name, spec=spec | defaults)
     route = Route.objects.get()
-    spec = describe(route) | {"policies": ["patient"], "rules": {"maintenance": {"enabled": False}}}
+    spec = describe(route) | {"policies": ["patient"], "rules": {"maintenance": {"enabled": True}}}
     save_object(actor=pushed.operator, kind="Route", name=route.name, spec=spec)
     pushed.reconcile()
-    over = line(1, status=429, over="1"), line(2, status=503, refused_by="maintenance")
+    over = line(1, status=429, over="1"), line(2, status=503)
     pushed.node("n1").log[SEGMENT.format(0)] = b"".join(over)
     assert collector.collect_once(n1())
     query = Query(NOW, NOW + timedelta(hours=1))

@@ -16,7 +16,8 @@ import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.access import Access, NetworkList
-from apps.compiler.model.policy import Log, Rules
+from apps.compiler.model.authentication import BasicAuth
+from apps.compiler.model.policy import Body, ClientLimit, Log, Maintenance, Rules
 from apps.compiler.model.servers import Reuse
 from apps.compiler.model.shared import FixedResponse, Protocol, Redirect, WeightedPool
 from apps.compiler.policies import rule_set
@@ -64,6 +65,20 @@ def racing_server() -> Iterator[int]:
         server_socket.shutdown(socket.SHUT_RDWR)
 
 
+NOBODY = NetworkList("net-2", "acme/nobody", ())
+# Rules, the method that is asked with, and what the line says: status, why, decided by.
+POLICIES = {
+    "denied": (Rules(access=Access(deny=("net-1",))), "GET", 403, "denied", "here"),
+    "outside": (Rules(access=Access(allow=("net-2",), status=404)), "GET", 404, "denied", ""),
+    "password": (Rules(basic_auth=BasicAuth(())), "GET", 401, "unauthenticated", ""),
+    "closed": (Rules(maintenance=Maintenance(enabled=True)), "GET", 503, "maintenance", ""),
+    "small": (Rules(body=Body(max_bytes=10)), "POST", 413, "too_large", ""),
+    "limited": (Rules(client_limit=ClientLimit(requests=1, burst=1)), "GET", 429, "limited", ""),
+    "noted": (Rules(client_limit=ClientLimit(requests=1, burst=1, log_only=True)), "GET", 200, "", ""),
+    "passing": (Rules(access=Access(allow=("net-1",), deny=("net-2",))), "GET", 200, "", ""),
+}
+
+
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RenderedProxy, Names]]:
     """A pool that answers, one whose server is away, a redirect, an answer of the route's own, and tcp."""
@@ -83,12 +98,13 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RenderedProx
             pool(4, servers=(server(4, address="127.0.0.1", port=racing),), connection_reuse=Reuse.ALWAYS),
             pool(2, protocol=Protocol.TCP, servers=(server(2, address="127.0.0.1", port=ports[0]),)),
         )
-        sets = {name: rule_set(rules) for name, rules in LOGS.items()}
+        answering = {name: rules for name, (rules, *_) in POLICIES.items()}
+        sets = {name: rule_set(rules) for name, rules in {**LOGS, **answering}.items()}
         followed = [
             route(number, f"{name}.example", rule_set=each.id) for number, (name, each) in enumerate(sets.items(), 10)
         ]
         served = front(*routes, *followed, listeners=(listener(1), database))
-        served = replace(served, rule_sets=tuple(sets.values()), network_lists=(HERE,))
+        served = replace(served, rule_sets=tuple(sets.values()), network_lists=(HERE, NOBODY))
         given = snapshot(served, pools=both, local_development=True)
         compilation = compile_snapshot(given)
         assert not compilation.left_out, compilation.left_out
@@ -213,6 +229,18 @@ def test_a_race_with_a_server_that_closes_a_kept_connection_is_found_and_named(
     groups = store.groups(ACCOUNT, window, pattern.fields, limit=10)
     (said,) = found(pattern, groups, Around(60)).sentences
     assert said.startswith("server-4 of pool pool-4-label closed a kept connection once")
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_line_says_which_policy_answered(env: tuple[RenderedProxy, Names], name: str) -> None:
+    proxy, names = env
+    before = how_many(proxy)
+    _, method, status, why, decided_by = POLICIES[name]
+    for _ in range(20):
+        sent(proxy, f"{method} / HTTP/1.1\r\nHost: {name}.example\r\nContent-Length: 20\r\n\r\n{'x' * 20}".encode())
+    found = record_of(new_lines(proxy, before, 20)[-1], names)
+    assert found is not None
+    assert (found.status, found.why, found.decided_by) == (status, why, decided_by)
 
 
 HOSTILE = (

@@ -16,9 +16,10 @@ import pytest
 from apps.compiler.model.shared import Limit
 from apps.drivers.proxy.contract import Unreachable
 from apps.logs.lines import read_segment
+from apps.logs.meaning import Named, Names, record_of
 from tests.conformance.real_agent import RealAgent, running_agent, wait_until
 from tests.e2e.agents import push
-from tests.e2e.test_agent_overflow import Regions, a_server
+from tests.e2e.test_agent_overflow import Regions, a_server, rate
 
 pytestmark = pytest.mark.e2e
 
@@ -118,6 +119,31 @@ def test_each_request_is_stored_once_whatever_dies(regions: Regions) -> None:
         assert set(stored) - set(ids) - set(earlier) == set(), "of nobody"
         assert console.agent.driver.log_segments().dropped == 0
         assert max(console.fetched.values()) > 1
+
+
+def test_a_request_that_another_region_serves_is_one_line_with_both_regions_and_the_server(regions: Regions) -> None:
+    home, other = regions.agents
+    push(other, regions.bundle(1, rate(1)))
+    push(home, regions.bundle(0, rate(1)))
+    wait_until(lambda: "rgn-2" in home.driver.read_counters().distances_ms, "the way to the other region is known")
+    for agent in regions.agents:
+        Console(agent).finish()
+    assert [home.get()[0] for _ in range(20)] == [200] * 20
+    consoles = [Console(agent) for agent in regions.agents]
+    ids, ids_elsewhere = (console.finish() for console in consoles)
+    assert (len(ids), ids_elsewhere) == (20, [])
+    names = Names(
+        "us-1", "f", "here", {"lst-1": (Named("front", 1), "web")}, {}, {"pool-1": Named("shop", 1)},
+        {"srv-1": "one"}, {"rgn-1": "here", "rgn-2": "there"},
+    )  # fmt: skip
+    lines = [line for raw in consoles[0].batches.values() for line in read_segment(raw) if line.is_request]
+    found = [record for line in lines if (record := record_of(line, names))]
+    moved = [each for each in found if each.why]
+    assert 10 <= len(moved) < 20
+    said = {(each.why, each.decided_by, each.region, each.home_region, each.pool, each.server) for each in moved}
+    assert said == {("overflow", "limit of shop", "there", "here", "shop", "one")}
+    stayed = {(each.region, each.server) for each in found if not each.why}
+    assert stayed == {("here", "one")}
 
 
 def test_beyond_the_ceiling_old_lines_go_and_are_counted() -> None:

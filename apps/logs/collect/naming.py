@@ -54,7 +54,7 @@ def _names(node: Node, own: list[tuple[int, str]], others: list[tuple[int, str]]
         newer = names_of(snapshot, node=node.name, fleet=node.fleet.name, accounts=accounts, elsewhere=elsewhere)
         merged = newer if merged is None else _over(merged, newer)
     if merged is not None:
-        return replace(merged, rules=_deciders(node))
+        return replace(merged, deciders=_deciders(node))
     return Names(node=node.name, fleet=node.fleet.name, region=node.fleet.region.name)
 
 

@@ -19,10 +19,17 @@ def add(section: Section, when: tuple[str, ...], said: Access) -> None:
     answer: list[Argument] = ["return", "status", Value(str(said.status or REFUSED_STATUS))]
     answer += ["content-type", Value(REFUSED_TYPE), "string", Opaque(REFUSED_BODY)]
     for each in said.deny or ():
+        _mark(section, each, *when, *_holds(each))
         section.add("http-request", *answer, "if", *when, *_holds(each))
     outside = [word for each in said.allow or () for word in ("!", *_holds(each))]
     if outside:
+        _mark(section, "", *when, *outside)
         section.add("http-request", *answer, "if", *when, *outside)
+
+
+def _mark(section: Section, list_id: str, *given: str) -> None:
+    """For the request log: which list refuses; none where the client is in none of those that are let in."""
+    section.add("http-request", "set-var(txn.refused_by)", f"str(access:{list_id})", "if", *given)
 
 
 def _holds(list_id: str) -> tuple[str, ...]:
