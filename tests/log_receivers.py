@@ -7,6 +7,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -69,6 +70,7 @@ def _take(serving: ssl.SSLContext, raw: socket.socket, found: Receiver) -> None:
     if found.breaks:
         with serving.wrap_socket(raw, server_side=True) as stream:
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            time.sleep(0.3)  # by now the sender has written everything
             return
     with serving.wrap_socket(raw, server_side=True) as stream:
         data = b""

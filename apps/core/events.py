@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 CHANNEL = "spillway:events"
-Topic = Literal["samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions"]
+Topic = Literal["samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions", "lines"]
 
 logger = logging.getLogger(__name__)
 

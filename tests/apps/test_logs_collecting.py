@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -26,6 +27,7 @@ from apps.logs.collect.reading import masked_address
 from apps.logs.metrics import families
 from apps.logs.models import LogSettings, NodeLog
 from tests.apps.pushed import Env, remove_route
+from tests.conformance.real_agent import wait_until
 
 NOW = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 SEGMENT = "00112233aabbccdd-{}"
@@ -305,3 +307,22 @@ def test_lines_go_when_they_are_old_when_there_are_too_many_and_with_their_accou
     services.sweep(store, NOW)
     assert customer.pk not in store.accounts()
     assert store.usage(own.pk).lines == 2
+
+
+def test_open_pages_are_told_once_of_what_was_stored_in_a_moment(
+    pushed: Env, collector: LogCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("apps.logs.collect.collector.publish", told.append)
+    monkeypatch.setattr("apps.logs.collect.collector.TELL_S", 0.01)
+    give(pushed, [1], [2])
+    collector.collect_once(n1())
+    thread = threading.Thread(target=collector._tell, daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: told == ["lines"], "pages were not told")
+        collector.collect_once(n1())
+    finally:
+        collector.stop()
+        thread.join()
+    assert told == ["lines"]

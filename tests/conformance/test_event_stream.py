@@ -42,8 +42,8 @@ def test_streams_outlive_redis_and_are_woken_when_it_is_back(
         again = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         stack.callback(again.wait)
         stack.callback(again.terminate)
-        assert [page.event() for _ in range(7)] == [
-            (t, {}) for t in ("samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions")
+        assert [page.event() for _ in range(8)] == [
+            (t, {}) for t in ("samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions", "lines")
         ]
 
 

@@ -17,6 +17,7 @@ from django import db
 from django.db.models import F
 
 from apps.core.clock import now, ticks
+from apps.core.events import publish
 from apps.drivers.logs.contract import LogStore, LogStoreError
 from apps.drivers.logs.queues import Queues
 from apps.drivers.proxy.contract import ProxyDriver
@@ -37,6 +38,7 @@ RENEW_S = 5.0
 TRUST_S = leases.LEASE.total_seconds() - 5.0
 TIDY_S = 10.0
 SWEEP_S = 600.0
+TELL_S = 0.3
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)
 
 T = TypeVar("T")
@@ -59,6 +61,7 @@ class LogCollector:
         self._naming_lock = threading.Lock()
         self._stopping = threading.Event()
         self._renewed = float("-inf")
+        self._news = threading.Event()
         self._held: set[int] = set()
         self._threads: dict[int, threading.Thread] = {}
 
@@ -72,6 +75,7 @@ class LogCollector:
             self.renew()
             self._keep_alive(0, self._housekeep)
             self._keep_alive(-1, self._measure)
+            self._keep_alive(-2, self._tell)
             for pk in self._held:
                 self._keep_alive(pk, partial(self._collect, pk))
             self._stopping.wait(RENEW_S)
@@ -100,7 +104,16 @@ class LogCollector:
         turn = take_turn(Source(pk, self._driver(node), names, masked, spool), self._store)
         self._journal.trouble(f"log of {node.name}", turn.error)
         _keep(pk, turn)
+        if turn.stored:
+            self._news.set()
         return turn
+
+    def _tell(self) -> None:
+        """Open pages look again, once for whatever was stored in a moment."""
+        while not self._stopping.wait(TELL_S):
+            if self._news.is_set():
+                self._news.clear()
+                publish("lines")
 
     def _keep_alive(self, key: int, work: Callable[[], None]) -> None:
         """Have a thread do it; one that ended, whatever ended it, begins again."""

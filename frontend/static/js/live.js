@@ -1,5 +1,5 @@
 /* SHOW: one event stream per visible tab; its events become `spillway:<topic>` on <body>. */
-const TOPICS = ["samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions"];
+const TOPICS = ["samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions", "lines"];
 const STATES = { live: ["good", "good", "Live"], waiting: ["idle", "unknown", "Connecting"], lost: ["warn", "warn", "Reconnecting…"] };
 const url = document.body.dataset.events;
 const sign = document.getElementById("live");

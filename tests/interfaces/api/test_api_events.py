@@ -21,7 +21,7 @@ from apps.observe.live.stream import EventStream
 from tests.interfaces.streaming import Listening, serving, stream, wait_for
 
 __all__ = ["stream"]
-TOPICS = ("samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions")
+TOPICS = ("samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions", "lines")
 
 
 @pytest.fixture

@@ -159,7 +159,7 @@ def test_nonsense_on_the_channel_is_ignored(text: bytes) -> None:
     [
         (b"topics=nodes", {"nodes"}),
         (b"topics=nodes,x", set()),
-        (b"topics=", {"samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions"}),
+        (b"topics=", {"samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions", "lines"}),
     ],
 )
 def test_topics_of_the_query(query: bytes, topics: set[str]) -> None:

@@ -14,6 +14,8 @@ Schema = dict[str, Any]
 BOOLEAN: Schema = {"type": "string", "enum": ["true", "false"]}
 BUDGET: Schema = {"type": "string"}
 
+TOPICS = "samples|nodes|rollouts|runs|definitions|lines"
+
 QUERY: dict[str, tuple[Schema, str]] = {
     "limit": ({"type": "integer", "minimum": 1, "maximum": 500, "default": 100}, "Maximum number of rows."),
     "cursor": ({"type": "string", "maxLength": 2500}, "`next_cursor` of the previous page."),
@@ -79,9 +81,9 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "topics": (
         {
             "type": "string",
-            "pattern": "^(samples|nodes|rollouts|runs|definitions)(,(samples|nodes|rollouts|runs|definitions))*$",
+            "pattern": f"^({TOPICS})(,({TOPICS}))*$",
         },
-        "Only these topics, separated by commas: samples, nodes, rollouts, runs, definitions.",
+        f"Only these topics, separated by commas: {TOPICS.replace('|', ', ')}.",
     ),
     "q": ({"type": "string", "maxLength": 253}, "Only objects with this text in their names."),
     "at": ({"type": "string", "maxLength": 40}, "A time in the last two weeks: RFC 3339 or Unix seconds."),
