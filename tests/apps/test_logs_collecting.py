@@ -80,7 +80,8 @@ def store() -> MemoryStore:
 
 
 @pytest.fixture
-def collector(pushed: Env, store: MemoryStore) -> LogCollector:
+def collector(pushed: Env, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> LogCollector:
+    monkeypatch.setattr("apps.logs.collect.reading.WAIT_S", 0.0)  # nothing comes while a test waits
     made = LogCollector(store, open_queues("memory://queues"))
     made.renew()
     return made

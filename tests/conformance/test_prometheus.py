@@ -116,6 +116,7 @@ def question(cases: list[dict[str, Any]]) -> dict[str, Any]:
     return {"rule_files": [str(RULES)], "evaluation_interval": "20m", "tests": cases}
 
 
+@pytest.mark.slow(reason="promtool evaluates each rule over hours")
 def test_each_alert_is_raised_for_its_trouble_alone_and_none_while_all_is_well(tmp_path: Path) -> None:
     cases = [case(""), *(case(name, **troubles) for name, troubles in TROUBLES.items())]
     done = promtool(tmp_path, "test", "rules", content=question(cases))

@@ -188,6 +188,7 @@ def asked_and_lines(env: tuple[RenderedProxy, Names], name: str, count: int, pat
     return [line for line in proxy.lines(0)[before:] if line.path != "/the-last"]
 
 
+@pytest.mark.slow(reason="HAProxy asks a server that is not there again, each second")
 def test_routes_have_no_lines_or_those_of_errors(env: tuple[RenderedProxy, Names]) -> None:
     assert asked_and_lines(env, "silent", 5) == []
     assert asked_and_lines(env, "errors", 5) == []
@@ -212,6 +213,7 @@ def test_query_and_headers_are_kept_where_a_policy_says_so(env: tuple[RenderedPr
     assert found.headers == {"user-agent": "a&b=c%09d%", "x-tenant": "%E9" * 256}
 
 
+@pytest.mark.slow(reason="HAProxy asks a server that is not there again, each second")
 def test_a_race_with_a_server_that_closes_a_kept_connection_is_found_and_named(
     env: tuple[RenderedProxy, Names],
 ) -> None:

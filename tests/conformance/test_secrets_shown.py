@@ -145,6 +145,7 @@ def test_naming_another_server_does_not_help(
     assert (stranger.connections, tokens.connections) == (0, 0)
 
 
+@pytest.mark.slow(reason="whoever asks first loads the libraries of the clouds")
 @each_way
 @pytest.mark.usefixtures("tokens")
 def test_with_the_server_named_the_secret_is_used_there(

@@ -119,6 +119,7 @@ LEAST: dict[str, dict[str, Any]] = {
     "tls": {"minimum_version": "1.3"},
     "client_address": {"proxy_protocol_from": ["192.0.2.0/24"]},
     "connections": {"max_connections": 5},
+    "client_limit": {"connections": 100},
     "compression": {},
     "cache": {},
 }
