@@ -482,7 +482,9 @@ def _start_servers(stack: ExitStack, env: OverflowEnv, setups: tuple[RegionSetup
             continue
         ports.append([spare_port() for _ in range(setup.servers)])
         instant |= dict.fromkeys(ports[-1], (f"rgn-{number}", setup.body_bytes))
-    instant_servers(stack, env.root, instant)
+    # Else the health checks, which begin as the pool says, would find them down.
+    bound = ("accept-proxy",) if "proxy_protocol" in env.pool_changes else ()
+    instant_servers(stack, env.root, instant, *bound)
     return ports
 
 

@@ -112,14 +112,14 @@ def slow_server(stack: ExitStack, region: str, wait: Callable[[], None]) -> Slow
     return server
 
 
-def instant_servers(stack: ExitStack, root: Path, servers: Mapping[int, tuple[str, int]]) -> None:
-    """One HAProxy that answers at once on each port, says its region, and sends so many bytes."""
+def instant_servers(stack: ExitStack, root: Path, servers: Mapping[int, tuple[str, int]], *bound: str) -> None:
+    """One HAProxy that answers at once on each port, `bound` with words, says its region, and sends so many bytes."""
     if not servers:
         return
     lines = ["defaults", " mode http", " timeout client 60s", " timeout http-keep-alive 60s"]
     for port, (region, size) in servers.items():
         marks = f"hdr x-region {region} hdr x-marks %[req.hdr_names]"
-        lines += [f"frontend f{port}", f" bind 127.0.0.1:{port}"]
+        lines += [f"frontend f{port}", " ".join((f" bind 127.0.0.1:{port}", *bound))]
         lines.append(f" http-request return status 425 {marks} if {{ path /early }}")
         (root / f"body{port}").write_bytes(b"x" * size)
         body = f"content-type text/plain file {root}/body{port}" if size else ""
