@@ -395,8 +395,10 @@ def test_a_metric_of_a_saved_search_is_compared_with_the_rule_of_its_account(
 ) -> None:
     spec = {"filter": "status>=500", "metric": {"measure": "count"}}
     searches = [saved.save_search(actor=actor, name="failed", spec=spec) for actor in (acme, globex)]
-    for search in searches:
-        MetricPoint.objects.create(search=search, minute=now(), lines=30, value=30)
+    at = now()
+    # Another account's search of the same name has a later minute, and a value that would be too high.
+    for search, minute, value in zip(searches, (at - timedelta(minutes=1), at), (30, 3000), strict=True):
+        MetricPoint.objects.create(search=search, minute=minute, lines=value, value=value)
     installation.tick(15)
     assert titles(acme) == titles(globex) == []  # nothing is built in
     with pytest.raises(Invalid, match="there is no default"):

@@ -15,6 +15,8 @@ import pytest
 
 from apps.drivers.logs.contract import Comparison, Condition, Group, LogStore, Point, Query, Record, Rejected
 from apps.drivers.logs.memory import MemoryStore
+from apps.logs.filters import parse
+from apps.logs.patterns import PATTERNS, Around, found
 
 START = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 HOSTILE = "a\nb\r\"c'\\\0\u2028 ü🙂 %s $1 {}\t;--"
@@ -135,6 +137,29 @@ def test_lines_are_counted_and_measured_by_steps(store: LogStore) -> None:
     for wrong in ({"of": "path"}, {"of": "status"}, {"of": "total_ms", "percentile": 101}, {"step_seconds": 0}):
         with pytest.raises(Rejected):
             store.series(17, query(), **{"step_seconds": 60, **wrong})  # type: ignore[arg-type]
+
+
+def test_three_uneven_processes_and_a_race_among_their_lines_are_found_and_named(store: LogStore) -> None:
+    counts = {"vm-1": 2_689, "vm-2": 5_626, "vm-3": 7_717}
+    shop = {"pool": "shop", "region": "eu", "total_ms": 25, "response_ms": 20}
+    names = [name for name, count in counts.items() for _ in range(count)]
+    lost = {"status": 502, "termination": "SH", "connect_ms": 0, "response_ms": None, "method": "POST"}
+    lines = [record(number, **shop, server=name) for number, name in enumerate(names)]
+    # Who was refused, is somebody else's, or got 502 otherwise, counts for nobody.
+    others = [record(5, **shop, server="", status=503), record(5, **{**shop, "account": 18}, server="vm-1")]
+    others += [record(6, **{**shop, **lost, "connect_ms": None}, server="")]
+    store.store("n1-aa-1", [*lines[:-1], *others, record(17_000, **{**shop, **lost}, server="vm-3")])
+    (uneven,) = _sentences(store, "uneven-servers")
+    assert "pool shop in eu are uneven: of 16,032 requests vm-1 answered 2,689 and vm-3 7,717" in uneven
+    assert uneven.endswith("vm-3 has 2.9 times the share (vm-1 2,689, vm-2 5,626, vm-3 7,717).")
+    (race,) = _sentences(store, "keep-alive-races")
+    assert race.startswith("vm-3 of pool shop closed a kept connection once while a request was on its way")
+
+
+def _sentences(store: LogStore, name: str) -> tuple[str, ...]:
+    pattern = PATTERNS[name]
+    groups = store.groups(17, query(*parse(pattern.words)), pattern.fields, limit=100)
+    return found(pattern, groups, Around(3600)).sentences
 
 
 def test_a_cursor_that_nobody_gave_is_refused(store: LogStore) -> None:
