@@ -38,6 +38,12 @@ class Conditioned(Definition):
     conditions = Condition(many=True)
 
 
+class Generation(words.Shown):
+    """How often what runs somewhere was changed."""
+
+    desired_generation = words.whole(0, 2**53)
+
+
 class Envelope(words.Sent):
     """What every object that is sent may say about itself beside its spec; where the URL says it, it has to agree."""
 

@@ -1,29 +1,11 @@
-"""Capacity tests, their runs with what they measured, blackouts."""
+"""Runs of capacity tests with what they measured, comparisons, blackouts and sizing."""
 
 from __future__ import annotations
 
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
-from apps.api.v1.schemas.derived import serializer_of
-from apps.api.v1.schemas.envelopes import Definition, Envelope
 from apps.capacity.models import Run as RunRow
-from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
-
-
-class CapacityTest(Definition):
-    """A capacity test."""
-
-    kind = words.word(["CapacityTest"])
-    spec = serializer_of(CapacityTestSpec)()
-
-
-class CapacityTestEnvelope(Envelope):
-    """A new capacity test."""
-
-    kind = words.word(["CapacityTest"], required=False)
-    name = words.name()
-    spec = serializer_of(CapacityTestSpec)()
 
 
 class CapacityRun(words.Shown):

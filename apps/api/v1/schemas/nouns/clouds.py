@@ -1,81 +1,19 @@
-"""Cloud accounts, stacks with their runs, address pools and static IPs."""
+"""Stacks with their runs and states, static IPs, and what a cloud cannot do."""
 
 from __future__ import annotations
 
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
-from apps.api.v1.schemas.derived import serializer_of
-from apps.api.v1.schemas.envelopes import Definition, Envelope
-from apps.definitions.shapes.clouds.address_pool import AddressPoolSpec
-from apps.definitions.shapes.clouds.cloud_account import CloudAccountSpec
-from apps.definitions.shapes.clouds.stack import StackSpec
-from apps.definitions.shapes.clouds.static_ip import StaticIPSpec
 from apps.stacks.models import StackRun as RunRow
 from apps.stacks.selectors import STATUSES
 
 
-class CloudAccount(Definition):
-    """A cloud account."""
+class StaticIPFacts(words.Shown):
+    """The addresses that it has, and the load balancer that it serves."""
 
-    kind = words.word(["CloudAccount"])
-    spec = serializer_of(CloudAccountSpec)()
-
-
-class Stack(Definition):
-    """A stack."""
-
-    kind = words.word(["Stack"])
-    spec = serializer_of(StackSpec)()
-    desired_generation = words.whole(0, 2**53)
-
-
-class AddressPool(Definition):
-    """An address pool."""
-
-    kind = words.word(["AddressPool"])
-    spec = serializer_of(AddressPoolSpec)()
-
-
-class StaticIP(Definition):
-    """A static IP, with the addresses that it has and the load balancer that it serves."""
-
-    kind = words.word(["StaticIP"])
-    spec = serializer_of(StaticIPSpec)()
     addresses = serializers.ListField(child=serializers.CharField(max_length=45))
     load_balancer = words.name(allow_null=True)
-
-
-class CloudAccountEnvelope(Envelope):
-    """A new cloud account."""
-
-    kind = words.word(["CloudAccount"], required=False)
-    name = words.name()
-    spec = serializer_of(CloudAccountSpec)()
-
-
-class StackEnvelope(Envelope):
-    """A new stack."""
-
-    kind = words.word(["Stack"], required=False)
-    name = words.name()
-    spec = serializer_of(StackSpec)()
-
-
-class AddressPoolEnvelope(Envelope):
-    """A new address pool."""
-
-    kind = words.word(["AddressPool"], required=False)
-    name = words.name()
-    spec = serializer_of(AddressPoolSpec)()
-
-
-class StaticIPEnvelope(Envelope):
-    """A new static IP."""
-
-    kind = words.word(["StaticIP"], required=False)
-    name = words.name()
-    spec = serializer_of(StaticIPSpec)()
 
 
 class AddressMove(words.Sent):

@@ -1,35 +1,18 @@
-"""Pools, their backends with limits, and servers."""
+"""Backends with their limits, and servers."""
 
 from __future__ import annotations
 
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
-from apps.api.v1.schemas.derived import serializer_of
-from apps.api.v1.schemas.envelopes import Conditioned, Envelope
 from apps.api.v1.schemas.nouns.traffic import words_of
 from apps.definitions.models import Backend as BackendRow
 from apps.definitions.models import Server as ServerRow
-from apps.definitions.shapes.traffic.pool import HIGHEST_LIMIT, RUN, PoolSpec
+from apps.definitions.shapes.traffic.pool import HIGHEST_LIMIT, RUN
 
 KINDS = words_of(BackendRow, "limit_kind")
 SCOPES = words_of(BackendRow, "limit_scope")
 STATES = words_of(ServerRow, "state")
-
-
-class Pool(Conditioned):
-    """A pool."""
-
-    kind = words.word(["Pool"])
-    spec = serializer_of(PoolSpec)()
-
-
-class PoolEnvelope(Envelope):
-    """A new pool."""
-
-    kind = words.word(["Pool"], required=False)
-    name = words.name()
-    spec = serializer_of(PoolSpec)()
 
 
 class StoredLimit(words.Shown):

@@ -1,13 +1,11 @@
-"""Schedules, their runs, their triggers and topics."""
+"""What schedules do next, their runs, their triggers and topics."""
 
 from __future__ import annotations
 
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
-from apps.api.v1.schemas.derived import serializer_of
-from apps.api.v1.schemas.envelopes import Definition, Envelope
-from apps.definitions.shapes.operations.schedule import DAY_S, ScheduleSpec
+from apps.definitions.shapes.operations.schedule import DAY_S
 from apps.schedules.models import ScheduleRun as ScheduleRunRow
 from apps.schedules.models import Trigger as TriggerRow
 
@@ -20,22 +18,12 @@ class Preview(words.Shown):
     ends = serializers.BooleanField()
 
 
-class Schedule(Definition):
-    """A schedule, with its next instant and how many it missed."""
+class ScheduleFacts(words.Shown):
+    """Its timing in words, its next instant, and how many it missed."""
 
-    kind = words.word(["Schedule"])
-    spec = serializer_of(ScheduleSpec)()
     sentence = serializers.CharField(help_text="The timing as a sentence.")
     next_at = words.instant(allow_null=True)
     missed = words.count()
-
-
-class ScheduleEnvelope(Envelope):
-    """A new schedule."""
-
-    kind = words.word(["Schedule"], required=False)
-    name = words.name()
-    spec = serializer_of(ScheduleSpec)()
 
 
 class ScheduleRun(words.Shown):

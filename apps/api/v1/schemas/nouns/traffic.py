@@ -1,4 +1,4 @@
-"""Load balancers, listeners, routes and certificates."""
+"""Listeners, key sets, bans, and what is known of routes, policies and certificates."""
 
 from __future__ import annotations
 
@@ -7,26 +7,12 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
-from apps.api.v1.schemas.derived import serializer_of
-from apps.api.v1.schemas.envelopes import Conditioned, Definition, Envelope
 from apps.definitions.models import Listener as ListenerRow
-from apps.definitions.shapes.traffic.access import NetworkListSpec
-from apps.definitions.shapes.traffic.certificate import CertificateSpec
-from apps.definitions.shapes.traffic.load_balancer import LoadBalancerSpec
-from apps.definitions.shapes.traffic.policy import PolicySpec
-from apps.definitions.shapes.traffic.route import RouteSpec
 
 
 def words_of(model: Any, field: str) -> list[str]:
     """The choices of a column."""
     return [value for value, _ in model._meta.get_field(field).choices]
-
-
-class LoadBalancer(Definition):
-    """A load balancer."""
-
-    kind = words.word(["LoadBalancer"])
-    spec = serializer_of(LoadBalancerSpec)()
 
 
 class FetchedKey(words.Shown):
@@ -49,21 +35,12 @@ class KeySet(words.Shown):
     keys = FetchedKey(many=True)
 
 
-class Route(Conditioned):
-    """A route."""
+class RouteFacts(words.Shown):
+    """Whether it is served, and where its key set stands."""
 
-    kind = words.word(["Route"])
-    spec = serializer_of(RouteSpec)()
     serving = serializers.BooleanField(help_text="False until the hostname is verified.")
     hostname_id = words.ident()
     key_set = KeySet(allow_null=True, help_text="Null where its own rules name no key set.")
-
-
-class NetworkList(Definition):
-    """Networks that policies let in or keep out."""
-
-    kind = words.word(["NetworkList"])
-    spec = serializer_of(NetworkListSpec)()
 
 
 class LiftedBan(words.Sent):
@@ -79,35 +56,15 @@ class Ban(LiftedBan):
     reason = serializers.CharField(required=False, max_length=120, allow_blank=True)
 
 
-class NetworkListEnvelope(Envelope):
-    """A new list of networks."""
+class PolicyFacts(words.Shown):
+    """Where its key set stands."""
 
-    kind = words.word(["NetworkList"], required=False)
-    name = words.name()
-    spec = serializer_of(NetworkListSpec)()
-
-
-class Policy(Definition):
-    """Settings that many routes share."""
-
-    kind = words.word(["Policy"])
-    spec = serializer_of(PolicySpec)()
     key_set = KeySet(allow_null=True, help_text="Null where it names no key set.")
 
 
-class PolicyEnvelope(Envelope):
-    """A new policy."""
+class CertificateFacts(words.Shown):
+    """What its chain says."""
 
-    kind = words.word(["Policy"], required=False)
-    name = words.name()
-    spec = serializer_of(PolicySpec)()
-
-
-class Certificate(Conditioned):
-    """A certificate, with what its chain says."""
-
-    kind = words.word(["Certificate"])
-    spec = serializer_of(CertificateSpec)()
     hostnames = serializers.ListField(child=words.hostname())
     fingerprint = serializers.CharField()
     not_before = words.instant()
@@ -127,27 +84,3 @@ class Listener(words.Shown):
     static_ip = words.name(allow_null=True)
     certificates = serializers.ListField(child=words.reference())
     default_pool = words.reference(allow_null=True)
-
-
-class RouteEnvelope(Envelope):
-    """A new route."""
-
-    kind = words.word(["Route"], required=False)
-    name = words.name()
-    spec = serializer_of(RouteSpec)()
-
-
-class LoadBalancerEnvelope(Envelope):
-    """A new load balancer."""
-
-    kind = words.word(["LoadBalancer"], required=False)
-    name = words.name()
-    spec = serializer_of(LoadBalancerSpec)()
-
-
-class CertificateEnvelope(Envelope):
-    """A new certificate."""
-
-    kind = words.word(["Certificate"], required=False)
-    name = words.name()
-    spec = serializer_of(CertificateSpec)()

@@ -8,10 +8,6 @@ from rest_framework import serializers
 
 from apps.alerts.models import Notification as NotificationRow
 from apps.api.v1.schemas import words
-from apps.api.v1.schemas.derived import serializer_of
-from apps.api.v1.schemas.envelopes import Definition, Envelope
-from apps.definitions.shapes.operations.alert_channel import AlertChannelSpec
-from apps.definitions.shapes.operations.alert_rule import AlertRuleSpec
 from apps.definitions.shapes.operations.alert_watches import SEVERITIES
 from apps.webhooks.models import Delivery as DeliveryRow
 
@@ -126,36 +122,6 @@ class Delivery(words.Shown):
     next_at = words.instant(allow_null=True)
     finished_at = words.instant(allow_null=True)
     attempts = Attempt(many=True)
-
-
-class AlertRule(Definition):
-    """What makes an alert; one by the name of a built-in rule takes its place."""
-
-    kind = words.word(["AlertRule"])
-    spec = serializer_of(AlertRuleSpec)()
-
-
-class AlertRuleEnvelope(Envelope):
-    """A new alert rule."""
-
-    kind = words.word(["AlertRule"], required=False)
-    name = words.name()
-    spec = serializer_of(AlertRuleSpec)()
-
-
-class AlertChannel(Definition):
-    """Whom alerts are told; its secret is never shown."""
-
-    kind = words.word(["AlertChannel"])
-    spec = serializer_of(AlertChannelSpec)()
-
-
-class AlertChannelEnvelope(Envelope):
-    """A new alert channel."""
-
-    kind = words.word(["AlertChannel"], required=False)
-    name = words.name()
-    spec = serializer_of(AlertChannelSpec)()
 
 
 class AlertFinding(words.Shown):

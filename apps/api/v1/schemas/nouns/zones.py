@@ -1,4 +1,4 @@
-"""DNS zones and records."""
+"""How far DNS zones and their records have come."""
 
 from __future__ import annotations
 
@@ -7,44 +7,14 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
-from apps.api.v1.schemas.derived import serializer_of
-from apps.api.v1.schemas.envelopes import Definition, Envelope
 from apps.api.v1.schemas.nouns.traffic import words_of
 from apps.definitions import models as rows
-from apps.definitions.shapes.traffic.record import RecordSpec
-from apps.definitions.shapes.traffic.zone import ZoneSpec
 
 
-class Zone(Definition):
-    """A zone."""
+class RecordFacts(words.Shown):
+    """Its whole name."""
 
-    kind = words.word(["Zone"])
-    spec = serializer_of(ZoneSpec)()
-    desired_generation = words.whole(0, 2**53)
-
-
-class Record(Definition):
-    """A set of records, with its whole name."""
-
-    kind = words.word(["Record"])
-    spec = serializer_of(RecordSpec)()
     full_name = serializers.CharField(max_length=253)
-
-
-class ZoneEnvelope(Envelope):
-    """A new zone."""
-
-    kind = words.word(["Zone"], required=False)
-    name = words.name()
-    spec = serializer_of(ZoneSpec)()
-
-
-class RecordEnvelope(Envelope):
-    """A new set of records."""
-
-    kind = words.word(["Record"], required=False)
-    name = words.name()
-    spec = serializer_of(RecordSpec)()
 
 
 class Served(words.Shown):

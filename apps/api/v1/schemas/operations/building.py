@@ -9,13 +9,16 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.api.v1.schemas import words, writing
+from apps.api.v1.schemas import envelopes, words, writing
+from apps.api.v1.schemas.derived import serializer_of
+from apps.definitions.shapes.kinds import SHAPES
 
 Schema = type[serializers.Serializer[Any]]
 NOTHING: Mapping[int, Schema | None] = MappingProxyType({})
 READ_REFUSALS = (401, 403, 405, 406, 414, 422, 429, 500)
 WRITE_REFUSALS = (400, *READ_REFUSALS, 409, 413, 415)
 MANAGED = ("break_glass", "manager")
+PATCH = "What changes of the spec: objects are merged, null clears, everything else replaces (RFC 7396)."
 ORIGIN = ("X-Change-Reason", "X-Change-Commit", "X-Change-Pipeline")
 
 
@@ -164,7 +167,7 @@ def remove(what: str) -> Operation:
 
 @dataclass(frozen=True)
 class Noun:
-    """What is written down of a noun whose objects apply takes."""
+    """What is written down of a kind: how it is shown, what POST, PUT and PATCH take, and its name as one and many."""
 
     item: Schema
     new: Schema
@@ -174,26 +177,34 @@ class Noun:
     many: str
 
 
-def optional_name(envelope: Schema) -> Schema:
-    """The envelope of a PUT: the URL has the name already, and the body may repeat it."""
-    fields = {"name": words.name(required=False), "__doc__": envelope.__doc__, "__module__": __name__}
-    return type(envelope.__name__.replace("Envelope", "Replacement"), (envelope,), fields)
+def noun(
+    kind: str,
+    one: str,
+    many: str,
+    *,
+    about: str = "",
+    base: Schema = envelopes.Definition,
+    facts: Schema | None = None,
+) -> Noun:
+    """The schemas of a kind, made of its shape; `facts` is what Spillway knows beside the spec."""
+    spec, its_name = serializer_of(SHAPES[kind]), one.partition(" ")[2]
+    its_kind = {"kind": words.word([kind]), "spec": spec()}
+    item = _schema(kind, base, about or f"{one[0].upper()}{one[1:]}.", its_kind)
+    sent = {"kind": words.word([kind], required=False), "name": words.name(), "spec": spec()}
+    new = _schema(f"{kind}Envelope", envelopes.Envelope, f"A new {its_name}.", sent)
+    optional = {"name": words.name(required=False)}  # the URL has the name already, and the body may repeat it
+    return Noun(
+        item=_schema(kind, item, item.__doc__, facts().get_fields()) if facts else item,
+        new=new,
+        changed=_schema(f"{kind}Replacement", new, new.__doc__, optional),
+        patched=_schema(f"{kind}Patch", new, PATCH, {**optional, "spec": serializers.DictField()}),
+        one=one,
+        many=many,
+    )
 
 
-def patch_of(envelope: Schema) -> Schema:
-    """The envelope of a PATCH: of the spec what changes, as a JSON merge patch (RFC 7396)."""
-    fields = {
-        "name": words.name(required=False),
-        "spec": serializers.DictField(),
-        "__doc__": "What changes of the spec: objects are merged, null clears, everything else replaces (RFC 7396).",
-        "__module__": __name__,
-    }
-    return type(envelope.__name__.replace("Envelope", "Patch"), (envelope,), fields)
-
-
-def noun(item: Schema, new: Schema, one: str, many: str) -> Noun:
-    """With what a PUT and a PATCH take."""
-    return Noun(item, new, optional_name(new), patch_of(new), one, many)
+def _schema(name: str, base: Schema, about: str | None, fields: Mapping[str, Any]) -> Schema:
+    return type(name, (base,), {**fields, "__doc__": about, "__module__": __name__})
 
 
 def written(noun_name: str, kind: Noun, *filters: str) -> Table:

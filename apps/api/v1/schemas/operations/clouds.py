@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from apps.api.v1.schemas.envelopes import Generation
 from apps.api.v1.schemas.nouns import clouds, zones
 from apps.api.v1.schemas.operations.building import (
     MANAGED,
@@ -20,17 +21,25 @@ from apps.api.v1.schemas.operations.building import (
     written,
 )
 
-ACCOUNT = noun(clouds.CloudAccount, clouds.CloudAccountEnvelope, "a cloud account", "cloud accounts")
-STACK = noun(clouds.Stack, clouds.StackEnvelope, "a stack", "stacks")
-POOL = noun(clouds.AddressPool, clouds.AddressPoolEnvelope, "an address pool", "address pools")
-ADDRESS = noun(clouds.StaticIP, clouds.StaticIPEnvelope, "a static IP", "static IPs")
-ZONE = noun(zones.Zone, zones.ZoneEnvelope, "a zone", "zones")
-RECORD = noun(zones.Record, zones.RecordEnvelope, "a DNS record", "DNS records")
+ACCOUNT = noun("CloudAccount", "a cloud account", "cloud accounts")
+STACK = noun("Stack", "a stack", "stacks", facts=Generation)
+POOL = noun("AddressPool", "an address pool", "address pools")
+ADDRESS = noun(
+    "StaticIP",
+    "a static IP",
+    "static IPs",
+    about="A static IP, with the addresses that it has and the load balancer that it serves.",
+    facts=clouds.StaticIPFacts,
+)
+ZONE = noun("Zone", "a zone", "zones", facts=Generation)
+RECORD = noun(
+    "Record", "a DNS record", "DNS records", about="A set of records, with its whole name.", facts=zones.RecordFacts
+)
 
 
 def _moved(summary: str, sent: Schema | None) -> Operation:
     """Something that is done to an address and travels to nodes."""
-    found = write(summary, {200: clouds.StaticIP}, sent, *MANAGED)
+    found = write(summary, {200: ADDRESS.item}, sent, *MANAGED)
     return replace(found, tells=("ETag", *found.tells), refuses=(*found.refuses, 404))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.api.v1.schemas import writing
+from apps.api.v1.schemas.envelopes import Conditioned, Generation
 from apps.api.v1.schemas.nouns import (
     capacity,
     health,
@@ -45,22 +46,42 @@ from apps.api.v1.schemas.operations.clouds import OPERATIONS as OF_CLOUDS
 from apps.api.v1.schemas.operations.logs import OPERATIONS as OF_LOGS
 from apps.api.v1.schemas.operations.schedules import OPERATIONS as OF_SCHEDULES
 
-ROUTE = noun(traffic.Route, traffic.RouteEnvelope, "a route", "routes")
-POOL = noun(pools.Pool, pools.PoolEnvelope, "a pool", "pools")
-CAPACITY_TEST = noun(capacity.CapacityTest, capacity.CapacityTestEnvelope, "a capacity test", "capacity tests")
-NETWORK_LIST = noun(traffic.NetworkList, traffic.NetworkListEnvelope, "a network list", "network lists")
-POLICY = noun(traffic.Policy, traffic.PolicyEnvelope, "a policy", "policies")
-CERTIFICATE = noun(traffic.Certificate, traffic.CertificateEnvelope, "a certificate", "certificates")
-BALANCER = noun(traffic.LoadBalancer, traffic.LoadBalancerEnvelope, "a load balancer", "load balancers")
-ALERT_RULE = noun(watching.AlertRule, watching.AlertRuleEnvelope, "an alert rule", "alert rules")
-ALERT_CHANNEL = noun(watching.AlertChannel, watching.AlertChannelEnvelope, "an alert channel", "alert channels")
+ROUTE = noun("Route", "a route", "routes", base=Conditioned, facts=traffic.RouteFacts)
+POOL = noun("Pool", "a pool", "pools", base=Conditioned)
+CAPACITY_TEST = noun("CapacityTest", "a capacity test", "capacity tests")
+NETWORK_LIST = noun(
+    "NetworkList", "a network list", "network lists", about="Networks that policies let in or keep out."
+)
+POLICY = noun("Policy", "a policy", "policies", about="Settings that many routes share.", facts=traffic.PolicyFacts)
+CERTIFICATE = noun(
+    "Certificate",
+    "a certificate",
+    "certificates",
+    about="A certificate, with what its chain says.",
+    base=Conditioned,
+    facts=traffic.CertificateFacts,
+)
+BALANCER = noun("LoadBalancer", "a load balancer", "load balancers")
+ALERT_RULE = noun(
+    "AlertRule",
+    "an alert rule",
+    "alert rules",
+    about="What makes an alert; one by the name of a built-in rule takes its place.",
+)
+ALERT_CHANNEL = noun(
+    "AlertChannel",
+    "an alert channel",
+    "alert channels",
+    about="Whom alerts are told; its secret is never shown.",
+)
+REGION = noun("Region", "a region", "regions", facts=platform.RegionFacts)
 BY_NAME = ("name", "account")
 ENTRIES = (
     *("q", "actor", "token", "account", "kind", "action-word", "object"),
     *("object_id", "request_id", "since", "until"),
 )
 REPLAYED = ("Idempotency-Replayed",)
-DRAIN = write("Drain a region", {200: platform.Region}, None, *MANAGED)
+DRAIN = write("Drain a region", {200: REGION.item}, None, *MANAGED)
 BATCH = replace(write("", {200: writing.BatchDone}, writing.Batch, "atomic", *MANAGED, "confirm"), tells=REPLAYED)
 
 
@@ -76,13 +97,13 @@ OPERATIONS: Table = {
     ),
     **written("routes", ROUTE, "q", "hostname", "account", "pool", "load_balancer", "action"),
     **keeping(written("pools", POOL, "name", "account")),
-    **written("accounts", noun(platform.Account, platform.AccountEnvelope, "an account", "accounts"), "name"),
-    **written("regions", noun(platform.Region, platform.RegionEnvelope, "a region", "regions"), "name"),
-    **written("fleets", noun(platform.Fleet, platform.FleetEnvelope, "a fleet", "fleets"), "name", "region"),
-    **written("nodes", noun(platform.Node, platform.NodeEnvelope, "a node", "nodes"), "name", "fleet"),
+    **written("accounts", noun("Account", "an account", "accounts"), "name"),
+    **written("regions", REGION, "name"),
+    **written("fleets", noun("Fleet", "a fleet", "fleets", facts=Generation), "name", "region"),
+    **written("nodes", noun("Node", "a node", "nodes"), "name", "fleet"),
     **OF_ADOPTING,
     **OF_CLOUDS,
-    **written("grants", noun(platform.Grant, platform.GrantEnvelope, "a grant", "grants"), "name"),
+    **written("grants", noun("Grant", "a grant", "grants"), "name"),
     **written("network-lists", NETWORK_LIST, *BY_NAME),
     **written("policies", POLICY, *BY_NAME),
     **written("certificates", CERTIFICATE, *BY_NAME),
@@ -206,14 +227,14 @@ OPERATIONS: Table = {
     ("network-lists-ban", "POST"): replace(
         DRAIN,
         summary="Put a network into a list, or replace its entry",
-        shown={200: traffic.NetworkList},
+        shown={200: NETWORK_LIST.item},
         sent=traffic.Ban,
         refuses=(*DRAIN.refuses, 404),
     ),
     ("network-lists-lift", "POST"): replace(
         DRAIN,
         summary="Take a network out of a list",
-        shown={200: traffic.NetworkList},
+        shown={200: NETWORK_LIST.item},
         sent=traffic.LiftedBan,
         refuses=(*DRAIN.refuses, 404),
     ),

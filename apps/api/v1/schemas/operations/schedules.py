@@ -23,7 +23,13 @@ from apps.api.v1.schemas.operations.building import (
 )
 from apps.definitions.shapes.operations.schedule import TimingSpec
 
-SCHEDULE = noun(schedules.Schedule, schedules.ScheduleEnvelope, "a schedule", "schedules")
+SCHEDULE = noun(
+    "Schedule",
+    "a schedule",
+    "schedules",
+    about="A schedule, with its next instant and how many it missed.",
+    facts=schedules.ScheduleFacts,
+)
 RUN = of_one("Run a schedule now", {202: schedules.ScheduleRun})
 RUNS = read(
     "schedule-runs",
@@ -50,8 +56,8 @@ OPERATIONS: Table = {
         refuses=(*READ_REFUSALS, 404),
     ),
     ("schedules-run", "POST"): replace(RUN, tells=("Location", *RUN.tells)),
-    ("schedules-pause", "POST"): managed(of_one("Pause a schedule", {200: schedules.Schedule})),
-    ("schedules-resume", "POST"): managed(of_one("Resume a schedule", {200: schedules.Schedule})),
+    ("schedules-pause", "POST"): managed(of_one("Pause a schedule", {200: SCHEDULE.item})),
+    ("schedules-resume", "POST"): managed(of_one("Resume a schedule", {200: SCHEDULE.item})),
     ("schedules-secret", "POST"): of_one(
         "Rotate the signing secret; the previous one also signs for a day", {200: schedules.SigningSecret}
     ),
