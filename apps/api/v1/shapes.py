@@ -8,6 +8,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.hostnames import verification
 from apps.accounts.hostnames.claims import state_of
 from apps.accounts.models import Account, Hostname
+from apps.api.v1.schemas import writing
+from apps.api.v1.schemas.nouns import people, pools, traffic
 from apps.calendars import describe as when_in_words
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Server, Zone
@@ -16,9 +18,7 @@ from apps.definitions.services import (
     KINDS,
     Change,
     DryRun,
-    FleetDifference,
     Plan,
-    RecordDifference,
     StackDifference,
     ZoneDifference,
 )
@@ -104,94 +104,38 @@ def _for_customers(listener: Shape) -> Shape:
 
 def listener(row: Listener, actor: Actor) -> Shape:
     """A port of a load balancer; certificates and pools of others are not shown to customers."""
-    found: Shape = {
-        "id": row.pk,
-        "name": row.name,
-        "load_balancer": row.load_balancer.name,
-        "protocol": row.protocol,
-        "port": row.port,
-        "static_ip": row.static_ip.name if row.static_ip else None,
-    }
-    if actor.is_operator:
-        certificates = [f"{entry.account.name}/{entry.name}" for entry in row.certificates.all()]
-        pool = row.default_pool
-        found |= {"certificates": certificates, "default_pool": f"{pool.account.name}/{pool.name}" if pool else None}
-    return found
+    if not actor.is_operator:
+        return traffic.Listener.of(row)
+    certificates = [f"{entry.account.name}/{entry.name}" for entry in row.certificates.all()]
+    pool = row.default_pool
+    default_pool = f"{pool.account.name}/{pool.name}" if pool else None
+    return traffic.Listener.of(row, certificates=certificates, default_pool=default_pool)
 
 
 def backend(row: Backend, _: Actor) -> Shape:
     """A pool's share in a region, with where its limit came from; its version is that of the pool."""
-    return {
-        "id": row.pk,
-        "account": row.account.name,
-        "pool": row.pool.name,
-        "pool_id": row.pool_id,
-        "region": row.region.name,
-        "limit": {
-            "kind": row.limit_kind,
-            "value": row.limit_value,
-            "scope": row.limit_scope,
-            "set_by": row.limit_set_by,
-            "set_at": row.limit_set_at,
-            "measured_by": row.limit_measured_by,
-        },
-        "capacity_scaler": row.capacity_scaler,
-        "servers": [_server_fields(entry) for entry in row.servers.all()],
-        "version": row.pool.version,
-    }
-
-
-def _server_fields(row: Server) -> Shape:
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "address": row.address,
-        "port": row.port,
-        "weight": row.weight,
-        "state": row.state,
-    }
+    return pools.Backend.of(row, limit=pools.StoredLimit.of(row))
 
 
 def server(row: Server, _: Actor) -> Shape:
     """A server; its version is that of its pool, whose document it is part of."""
-    return _server_fields(row) | {
-        "account": row.account.name,
-        "pool": row.backend.pool.name,
-        "pool_id": row.backend.pool_id,
-        "backend_id": row.backend_id,
-        "region": row.backend.region.name,
-        "version": row.backend.pool.version,
-    }
+    return pools.Server.of(row)
 
 
 def hostname(row: Hostname, _: Actor) -> Shape:
     """A claimed name: how it stands, and what verifies it. `url` is null for a wildcard, which has no one server."""
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "account": row.account.name,
-        "state": state_of(row),
-        "verification": row.verification or None,
-        "verified_at": row.verified_at,
-        "challenge": {
-            "txt_name": verification.txt_name(row.name),
-            "txt_value": verification.txt_value(row.challenge),
-            "url": verification.http_url(row.name, row.challenge) or None,
-            "token": row.challenge,
-        },
-        "checked_at": row.checked_at,
-        "last_check_message": row.last_check_message,
-        "released_at": row.released_at,
-        "version": row.version,
-        "created_at": row.created_at,
+    challenge = {
+        "txt_name": verification.txt_name(row.name),
+        "txt_value": verification.txt_value(row.challenge),
+        "url": verification.http_url(row.name, row.challenge) or None,
+        "token": row.challenge,
     }
+    return people.Hostname.of(row, state=state_of(row), verification=row.verification or None, challenge=challenge)
 
 
 def change(entry: Change) -> Shape:
     """One line of a plan."""
-    fields = [{"path": field.path, "before": field.before, "after": field.after} for field in entry.fields]
-    head = {"action": entry.action, "kind": entry.kind, "account": entry.account or None, "name": entry.name}
-    return head | {"fields": fields}
+    return writing.Change.of(entry, account=entry.account or None)
 
 
 def plan(found: Plan, preview: DryRun[Any] | None = None) -> Shape:
@@ -201,55 +145,19 @@ def plan(found: Plan, preview: DryRun[Any] | None = None) -> Shape:
         "counts": found.counts,
         "changes": [change(entry) for entry in found.changes],
         "generations": found.generations,
-        "fleets": [fleet(entry) for entry in preview.fleets] if preview else [],
+        "fleets": [writing.FleetDifference.of(entry) for entry in preview.fleets] if preview else [],
         "stacks": [stack(entry) for entry in preview.stacks] if preview else [],
         "zones": [zone(entry) for entry in preview.zones] if preview else [],
         "kept": list(found.kept),
     }
 
 
-def fleet(entry: FleetDifference) -> Shape:
-    """What one fleet would run instead: sentences, a unified difference of its files, and warnings."""
-    return {
-        "fleet": entry.fleet,
-        "changes": list(entry.changes),
-        "rendered": entry.rendered,
-        "warnings": list(entry.warnings),
-    }
-
-
 def stack(entry: StackDifference) -> Shape:
     """What a plan of one stack would hold; to customers what the cloud makes of their own objects, and nothing else."""
-    known = entry.decision is not None
-    return {
-        "stack": entry.stack or None,
-        "target": entry.target,
-        "to_add": entry.to_add if known else None,
-        "to_change": entry.to_change if known else None,
-        "to_replace": entry.to_replace if known else None,
-        "to_delete": entry.to_delete if known else None,
-        "changes": list(entry.changes),
-        "refused": list(entry.refused),
-        "warnings": list(entry.warnings),
-        "decision": entry.decision,
-        "reason": entry.reason,
-    }
+    uncounted = {} if entry.decision is not None else dict.fromkeys(("to_add", "to_change", "to_replace", "to_delete"))
+    return writing.StackDifference.of(entry, stack=entry.stack or None, **uncounted)
 
 
 def zone(entry: ZoneDifference) -> Shape:
     """Which records of one zone would be served otherwise."""
-    return {
-        "zone": f"{entry.account}/{entry.zone}",
-        "domain": entry.domain,
-        "changes": [_record(each) for each in entry.changes],
-        "more": entry.more,
-        "warnings": list(entry.warnings),
-    }
-
-
-def _record(entry: RecordDifference) -> Shape:
-    sides = {
-        name: {"ttl": side.ttl, "values": list(side.values)} if side else None
-        for name, side in (("before", entry.before), ("after", entry.after))
-    }
-    return {"action": entry.action, "name": entry.name, "type": entry.type} | sides | {"note": entry.note}
+    return writing.ZoneDifference.of(entry, zone=f"{entry.account}/{entry.zone}")

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import watching as shown
 from apps.api.v1.views import detail_response, page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
 from apps.core.errors import FieldError, Invalid
@@ -20,46 +21,7 @@ FIELDS = ("kind", "name", "account", "spec")
 
 def shape(row: Webhook) -> dict[str, Any]:
     """An endpoint; its secret is shown when it is made or rotated, and never again."""
-    return {
-        "kind": "Webhook",
-        "id": row.pk,
-        "name": row.name,
-        "account": row.account.name,
-        "version": row.version,
-        "url": f"/api/v1/webhooks/{row.pk}",
-        "spec": services.document(row),
-        "disabled_reason": row.disabled_reason,
-        "failing_since": row.failing_since,
-        "previous_secret_until": row.previous_until,
-        "created_at": row.created_at,
-        "created_by": row.created_by,
-    }
-
-
-def delivery_shape(row: Delivery) -> dict[str, Any]:
-    """One event for one endpoint, with every attempt."""
-    return {
-        "id": row.pk,
-        "message_id": row.message_id,
-        "type": row.type,
-        "state": row.state,
-        "entry_id": row.entry_id,
-        "position": row.entry.position if row.entry else None,
-        "object": row.entry.object_label if row.entry else None,
-        "created_at": row.created_at,
-        "next_at": row.next_at,
-        "finished_at": row.finished_at,
-        "attempts": [
-            {
-                "at": each.at,
-                "status": each.status,
-                "milliseconds": each.milliseconds,
-                "error": each.error,
-                "answer": each.answer,
-            }
-            for each in row.attempts.all()
-        ],
-    }
+    return shown.Webhook.of(row, kind="Webhook", spec=services.document(row))
 
 
 def read(request: Request) -> dict[str, Any]:
@@ -185,7 +147,7 @@ class DeliveryList(APIView):
                 raise Invalid([FieldError("/state", "choice", f"Use one of {', '.join(Delivery.State.values)}.")])
             rows = rows.filter(state=state)
         found, cursor = page_by_id(request, rows, newest_first=True)
-        return page_response(request, [delivery_shape(row) for row in found], cursor)
+        return page_response(request, [shown.Delivery.of(row) for row in found], cursor)
 
 
 class DeliveryDetail(APIView):
@@ -194,7 +156,7 @@ class DeliveryDetail(APIView):
     def get(self, request: Request, pk: str, delivery: str) -> Response:
         """The delivery."""
         actor = requests.actor_of(request)
-        return Response(delivery_shape(selectors.delivery(actor, number_of(pk), number_of(delivery))))
+        return Response(shown.Delivery.of(selectors.delivery(actor, number_of(pk), number_of(delivery))))
 
 
 class Redeliver(APIView):
@@ -211,4 +173,4 @@ class Redeliver(APIView):
 def accepted(row: Delivery) -> Response:
     """202 and where to look."""
     url = f"/api/v1/webhooks/{row.webhook_id}/deliveries/{row.pk}"
-    return Response(delivery_shape(row), status=202, headers={"Location": url})
+    return Response(shown.Delivery.of(row), status=202, headers={"Location": url})

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.capacity.runs import NOUN
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import capacity as shown
 from apps.api.v1.views import one, page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
 from apps.capacity import selectors
@@ -28,19 +29,7 @@ MOST_RATE = 10_000_000.0
 
 def comparison_shape(row: Comparison) -> dict[str, Any]:
     """Two tests in turn; `result` is null while they run."""
-    return {
-        "id": row.pk,
-        "account": row.account.name,
-        "first": row.first.name,
-        "first_id": row.first_id,
-        "second": row.second.name,
-        "second_id": row.second_id,
-        "rounds": row.rounds,
-        "actor": row.actor,
-        "created_at": row.created_at,
-        "runs": sorted(run.pk for run in row.runs.all()),
-        "result": row.result,
-    }
+    return shown.Comparison.of(row, runs=sorted(run.pk for run in row.runs.all()))
 
 
 class ComparisonList(APIView):

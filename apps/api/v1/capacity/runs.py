@@ -11,11 +11,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import capacity as shown
 from apps.api.v1.views import ListView, Noun, one, page_by_id, page_response
 from apps.api.v1.views import narrowed as narrowed_by
 from apps.api.v1.writes import no_dry_run
 from apps.capacity import selectors, services
-from apps.capacity.models import Blackout, Run, Second, Step
+from apps.capacity.models import Run
 from apps.capacity.run import checking
 from apps.capacity.use import limits
 from apps.core.errors import FieldError, Invalid
@@ -32,55 +33,8 @@ FILTERS: Mapping[str, str] = {
 
 def run_shape(row: Run, _: object = None) -> dict[str, Any]:
     """One run; `terminal` says whether it is over, `plan` is the test as it was when the run was asked for."""
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "account": row.account.name,
-        "test": row.test.name if row.test else None,
-        "test_id": row.test_id,
-        "pool": row.pool.name if row.pool else None,
-        "pool_id": row.pool_id,
-        "region": row.region.name if row.region else None,
-        "comparison_id": row.comparison_id,
-        "state": row.state,
-        "terminal": row.state not in Run.OPEN,
-        "waits_for_approval": row.state == Run.State.WAITING and row.begin_by is None,
-        "phase": row.phase,
-        "message": row.message,
-        "actor": row.actor,
-        "approved_by": row.approved_by,
-        "stopped_by": row.stopped_by,
-        "created_at": row.created_at,
-        "started_at": row.started_at,
-        "ended_at": row.ended_at,
-        "plan": row.plan,
-        "generator": row.generator,
-        "result": row.result,
-        "limit_set_at": row.limit_set_at,
-        "limit_set_by": row.limit_set_by,
-    }
-
-
-_STEP = (
-    *("ordinal", "purpose", "rate", "users", "started_at", "seconds", "offered", "answered", "errors", "error_rate"),
-    *("p50_ms", "p95_ms", "p99_ms", "max_ms", "histogram", "status", "message"),
-)
-_SECOND = ("at", "target", "offered", "answered", "errors", "in_flight", "p50_ms", "p95_ms", "p99_ms")
-
-
-def step_shape(row: Step) -> dict[str, Any]:
-    """One rate that was held, with its HDR histogram."""
-    return {name: getattr(row, name) for name in _STEP}
-
-
-def second_shape(row: Second) -> dict[str, Any]:
-    """What one second looked like."""
-    return {name: getattr(row, name) for name in _SECOND}
-
-
-def blackout_shape(row: Blackout) -> dict[str, Any]:
-    """From when until when nothing may be tested."""
-    return {name: getattr(row, name) for name in ("id", "starts_at", "ends_at", "reason", "set_by", "set_at")}
+    waits = row.state == Run.State.WAITING and row.begin_by is None
+    return shown.CapacityRun.of(row, terminal=row.state not in Run.OPEN, waits_for_approval=waits)
 
 
 RUNS = Noun(selectors.runs, run_shape, FILTERS)
@@ -109,10 +63,8 @@ class Checks(APIView):
         """`{may_run, checks: [{code, ok, message, passing}]}`."""
         actor = requests.actor_of(request)
         found = checking.checks_of(actor, one(capacity_tests(actor), pk).pk)
-        shown = [
-            {"code": check.code, "ok": check.ok, "message": check.message, "passing": check.passing} for check in found
-        ]
-        return Response({"may_run": all(check.ok for check in found), "checks": shown})
+        checks = [shown.Check.of(check) for check in found]
+        return Response({"may_run": all(check.ok for check in found), "checks": checks})
 
 
 class RunList(ListView):
@@ -151,7 +103,7 @@ class StepList(APIView):
         """`limit`, `cursor`."""
         run = _run(request, pk)
         rows, cursor = page_by_id(request, selectors.steps(requests.actor_of(request), run.pk))
-        return page_response(request, [step_shape(row) for row in rows], cursor)
+        return page_response(request, [shown.CapacityStep.of(row) for row in rows], cursor)
 
 
 class SecondList(APIView):
@@ -163,7 +115,7 @@ class SecondList(APIView):
         """`limit`, `cursor`."""
         run = _run(request, pk)
         rows, cursor = page_by_id(request, selectors.seconds(requests.actor_of(request), run.pk))
-        return page_response(request, [second_shape(row) for row in rows], cursor)
+        return page_response(request, [shown.CapacitySecond.of(row) for row in rows], cursor)
 
 
 class Stop(APIView):
@@ -213,7 +165,7 @@ class BlackoutList(APIView):
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`."""
         rows, cursor = page_by_id(request, selectors.blackouts(requests.actor_of(request)))
-        return page_response(request, [blackout_shape(row) for row in rows], cursor)
+        return page_response(request, [shown.Blackout.of(row) for row in rows], cursor)
 
     def post(self, request: Request) -> Response:
         """`{starts_at, ends_at, reason}`; operators only."""
@@ -229,7 +181,7 @@ class BlackoutList(APIView):
             raise Invalid(field_errors)
         actor = requests.actor_of(request)
         made = services.set_blackout(actor=actor, starts_at=starts_at, ends_at=ends_at, reason=reason)
-        return Response(blackout_shape(made), status=201, headers={"Location": f"/api/v1/blackouts/{made.pk}"})
+        return Response(shown.Blackout.of(made), status=201, headers={"Location": f"/api/v1/blackouts/{made.pk}"})
 
 
 class BlackoutDetail(APIView):
@@ -239,7 +191,7 @@ class BlackoutDetail(APIView):
 
     def get(self, request: Request, pk: str) -> Response:
         """The blackout."""
-        return Response(blackout_shape(one(selectors.blackouts(requests.actor_of(request)), pk)))
+        return Response(shown.Blackout.of(one(selectors.blackouts(requests.actor_of(request)), pk)))
 
     def delete(self, request: Request, pk: str) -> Response:
         """204; operators only."""

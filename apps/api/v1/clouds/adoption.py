@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
 from apps.adoption import selectors as adoption
-from apps.adoption.contract import ReportLine
 from apps.adoption.import_options import read_order
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import adopting as shown
 from apps.api.v1.views import only
 from apps.fleet.models import CloudAccount
 from apps.fleet.selectors import cloud_accounts
-
-Shape = dict[str, Any]
 
 
 def _cloud_account(request: Request, name: str) -> tuple[Actor, CloudAccount]:
@@ -36,7 +32,7 @@ class LoadBalancers(APIView):
         actor, row = _cloud_account(request, name)
         region = request.query_params.get("region", "")
         found = adoption.load_balancers_of(actor=actor, cloud_account_id=row.pk, region=region)
-        items = [{"kind": each.kind, "name": each.name, "id": each.id} for each in found]
+        items = [shown.FoundInCloud.of(each) for each in found]
         return Response({"region": region, "load_balancers": items})
 
 
@@ -50,14 +46,6 @@ class Adopt(APIView):
         actor, row = _cloud_account(request, name)
         order = read_order(request.data, account=actor.account.name)
         made = adoption.adopt(actor=actor, cloud_account_id=row.pk, order=order)
-        return Response({**adoption.apply_document(made), "report": [_line(each) for each in made.report]})
-
-
-def _line(line: ReportLine) -> Shape:
-    return {
-        "found": line.found,
-        "verdict": str(line.verdict),
-        "reason": line.reason,
-        "kind": line.kind,
-        "name": line.name,
-    }
+        return Response(
+            {**adoption.apply_document(made), "report": [shown.AdoptedLine.of(each) for each in made.report]}
+        )

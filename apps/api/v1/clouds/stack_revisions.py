@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.clouds.stacks import stack_of
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import clouds as shown
 from apps.api.v1.views import page_by_id, page_response
 from apps.stacks import selectors, services
-from apps.stacks.models import StackRevision
 from apps.stacks.review import documents
-
-
-def _shape(row: StackRevision) -> dict[str, Any]:
-    return {
-        "number": row.number,
-        "generation": row.generation,
-        "digest": row.digest,
-        "summary": row.summary,
-        "actor": row.actor,
-        "created_at": row.created_at,
-    }
 
 
 class Revisions(APIView):
@@ -34,7 +21,7 @@ class Revisions(APIView):
         """`limit`, `cursor`."""
         actor, stack = stack_of(request, name)
         rows, cursor = page_by_id(request, selectors.revisions(actor, stack.pk), newest_first=True)
-        return page_response(request, [_shape(row) for row in rows], cursor)
+        return page_response(request, [shown.StackRevision.of(row) for row in rows], cursor)
 
 
 class RevisionDocument(APIView):
@@ -44,7 +31,7 @@ class RevisionDocument(APIView):
         """`document` maps addresses to what they must be."""
         actor, stack = stack_of(request, name)
         found = documents.read(actor, stack.pk, int(number))
-        return Response(_shape(found.revision) | {"document": found.parts})
+        return Response(shown.StackRevisionDetail.of(found.revision, document=found.parts))
 
 
 class Differences(APIView):
@@ -57,10 +44,7 @@ class Differences(APIView):
         asked = requests.number(request, "against", 0, 0, requests.HIGHEST)
         against = asked or documents.number_before(actor, found.revision)
         before = documents.read(actor, stack.pk, against) if against else None
-        changes = [
-            {"address": each.address, "object": each.label, "before": each.before, "after": each.after}
-            for each in documents.compare(before, found)
-        ]
+        changes = [shown.RevisionChange.of(each) for each in documents.compare(before, found)]
         return Response({"number": found.revision.number, "against": against, "changes": changes})
 
 

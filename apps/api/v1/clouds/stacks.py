@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from rest_framework.request import Request
@@ -12,6 +11,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import clouds as shown
 from apps.api.v1.views import only, page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
 from apps.core.errors import FieldError, Invalid
@@ -19,7 +19,7 @@ from apps.fleet.models import Stack
 from apps.fleet.selectors import stacks
 from apps.stacks import selectors, services
 from apps.stacks.cloud import health
-from apps.stacks.models import RunEvent, StackRun, StateLock, StateVersion
+from apps.stacks.models import StackRun
 from apps.stacks.review.differences import Difference
 
 Shape = dict[str, Any]
@@ -27,92 +27,18 @@ Shape = dict[str, Any]
 
 def run_shape(row: StackRun) -> Shape:
     """One run that brings a revision to its cloud."""
-    return {
-        "id": row.pk,
-        "url": f"/api/v1/stack-runs/{row.pk}",
-        "stack": row.stack.name,
-        "revision": row.revision.number,
-        "kind": row.kind,
-        "state": row.state,
-        "actor": row.actor,
-        "reason": row.reason,
-        "approved_by": row.approved_by,
-        "to_add": row.to_add,
-        "to_change": row.to_change,
-        "to_replace": row.to_replace,
-        "to_delete": row.to_delete,
-        "drifted": row.drifted,
-        "plan_digest": row.plan_digest,
-        "message": row.message,
-        "created_at": row.created_at,
-        "finished_at": row.finished_at,
-    }
-
-
-def _state_shape(row: StateVersion) -> Shape:
-    return {
-        "number": row.number,
-        "serial": row.serial,
-        "lineage": row.lineage,
-        "resources": row.resources,
-        "written_by": row.written_by,
-        "run": row.run_id,
-        "created_at": row.created_at,
-    }
-
-
-def _event_shape(row: RunEvent) -> Shape:
-    return {
-        "number": row.number,
-        "kind": row.kind,
-        "address": row.address,
-        "object": row.label,
-        "action": row.action,
-        "seconds": row.seconds,
-        "message": row.message,
-        "at": row.at,
-    }
-
-
-def _lock_shape(row: StateLock | None) -> Shape:
-    if row is None:
-        return {"held": False, "id": None, "held_by": None, "run": None, "since": None}
-    return {"held": True, "id": row.lock_id, "held_by": row.held_by, "run": row.run_id, "since": row.created_at}
-
-
-def _finding(found: Mapping[str, str]) -> Shape:
-    """What the cloud cannot do, or does otherwise, and of which object."""
-    return {"code": found["code"], "object": found["label"], "message": found["message"]}
+    return shown.StackRun.of(row)
 
 
 def _backend(row: health.BackendHealth) -> Shape:
     """The servers of a pool in one region, as the cloud's own checks and counts have them."""
-    return {
-        "pool": f"{row.backend.pool.account.name}/{row.backend.pool.name}",
-        "region": row.backend.region.name,
-        "health": row.state,
-        "targets": [
-            {"address": each.address, "port": each.port, "state": each.state, "reason": each.reason}
-            for each in row.targets
-        ],
-        "requests_rps": row.rps,
-        "error_rate": row.error_rate,
-        "p95_ms": row.p95_ms,
-        "counted_at": row.counted_at,
-        "weight": row.weight.weight if row.weight else None,
-        "weight_reason": row.weight.reason if row.weight else "",
-    }
+    pool = f"{row.backend.pool.account.name}/{row.backend.pool.name}"
+    return shown.CloudBackend.of(row, pool=pool, weight_reason=row.weight.reason if row.weight else "")
 
 
 def _difference(found: Difference) -> Shape:
     """One resource of a plan, in our words."""
-    return {
-        "address": found.address,
-        "action": found.action,
-        "object": found.label,
-        "weights_only": found.weights_only,
-        "sentences": [each.sentence for each in found.details],
-    }
+    return shown.PlannedDifference.of(found, sentences=[each.sentence for each in found.details])
 
 
 def _word(sent: object, pointer: str, detail: str) -> str:
@@ -139,28 +65,16 @@ class State(APIView):
         """`status` as on its page; `unknown` is what a run made that nobody heard the end of and nobody wants."""
         actor, stack = stack_of(request, name)
         state, reading = selectors.stack_state(actor, stack.pk), health.reading_of(actor, stack.pk)
-        outputs, unknown = (state.sync.outputs, state.sync.unknown) if state.sync else ({}, [])
-        added = state.sync.added_by_hand if state.sync else []
-        told = {
-            "stack": stack.name,
-            "status": state.status,
-            "message": state.message,
-            "wanted_revision": state.wanted_number,
-            "applied_revision": state.applied_number,
-            "applied_at": state.applied_at,
-            "resources": state.resources,
-            "outputs": outputs,
-            "refused": [_finding(each) for each in state.refused],
-            "warnings": [_finding(each) for each in state.warnings],
-            "unknown": [{"kind": each["kind"], "id": each["id"], "object": each["label"]} for each in unknown],
-            "added_by_hand": [
-                {"kind": each["kind"], "id": each["id"], "object": each["label"], "message": each["message"]}
-                for each in added
-            ],
-            "read_at": reading.read_at if reading else None,
-            "read_error": reading.error if reading else "",
-            "backends": [_backend(each) for each in health.backends_of(actor, stack.pk)],
-        }
+        sync = state.sync
+        told = shown.StackState.of(
+            state,
+            outputs=sync.outputs if sync else {},
+            unknown=[shown.Leftover.of(each) for each in sync.unknown] if sync else [],
+            added_by_hand=[shown.Addition.of(each) for each in sync.added_by_hand] if sync else [],
+            read_at=reading.read_at if reading else None,
+            read_error=reading.error if reading else "",
+            backends=[_backend(each) for each in health.backends_of(actor, stack.pk)],
+        )
         return Response(told)
 
 
@@ -201,7 +115,7 @@ class RunEvents(APIView):
         """`limit`, `cursor`; `after` the last number that one has, while the run works."""
         row, after = _run(request, pk), requests.number(request, "after", 0, 0, requests.HIGHEST)
         rows, cursor = page_by_id(request, selectors.events(requests.actor_of(request), row.pk, after))
-        return page_response(request, [_event_shape(each) for each in rows], cursor)
+        return page_response(request, [shown.StackRunEvent.of(each) for each in rows], cursor)
 
 
 class States(APIView):
@@ -211,7 +125,7 @@ class States(APIView):
         """`limit`, `cursor`."""
         actor, stack = stack_of(request, name)
         rows, cursor = page_by_id(request, selectors.states(actor, stack.pk), newest_first=True)
-        return page_response(request, [_state_shape(row) for row in rows], cursor)
+        return page_response(request, [shown.StateVersion.of(row) for row in rows], cursor)
 
 
 class Lock(APIView):
@@ -220,7 +134,9 @@ class Lock(APIView):
     def get(self, request: Request, name: str) -> Response:
         """`held` false when nobody does."""
         actor, stack = stack_of(request, name)
-        return Response(_lock_shape(selectors.lock_of(actor, stack.pk)))
+        row = selectors.lock_of(actor, stack.pk)
+        free = {"held": False, "id": None, "held_by": None, "run": None, "since": None}
+        return Response(shown.StateLock.of(row, held=True) if row else free)
 
 
 class ForceUnlock(APIView):

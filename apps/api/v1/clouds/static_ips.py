@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,11 +11,12 @@ from rest_framework.views import APIView
 
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import clouds as shown
 from apps.api.v1.views import NOUNS, one
 from apps.api.v1.writes import dry_run_answer, written
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors, services
-from apps.definitions.previewing.portability import Incompatibility, portability_of
+from apps.definitions.previewing.portability import portability_of
 from apps.fleet.models import StaticIP
 
 
@@ -79,16 +79,5 @@ class Portability(APIView):
         actor = requests.actor_of(request)
         row = one(selectors.load_balancers(actor), pk)
         found = portability_of(actor, row.pk, request.query_params.get("target", ""))
-        return Response({"load_balancer": row.name, "incompatibilities": [_incompatibility(each) for each in found]})
-
-
-def _incompatibility(incompatibility: Incompatibility) -> dict[str, Any]:
-    return {
-        "target": str(incompatibility.target),
-        "severity": str(incompatibility.severity),
-        "code": incompatibility.code,
-        "object": incompatibility.label,
-        "field": incompatibility.field,
-        "message": incompatibility.message,
-        "remedy": incompatibility.remedy,
-    }
+        incompatibilities = [shown.Incompatibility.of(each) for each in found]
+        return Response({"load_balancer": row.name, "incompatibilities": incompatibilities})

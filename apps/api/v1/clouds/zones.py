@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import zones as shown
 from apps.api.v1.views import one
 from apps.api.v1.writes import no_dry_run
 from apps.core.errors import FieldError, Invalid, NotFound
@@ -16,38 +15,10 @@ from apps.definitions.models import Zone
 from apps.definitions.selectors import zones
 from apps.dns import selectors, services
 
-Shape = dict[str, Any]
-
 
 def _zone(request: Request, pk: str) -> Zone:
     row: Zone = one(zones(requests.actor_of(request)), pk)
     return row
-
-
-def _record(found: selectors.RecordState) -> Shape:
-    """One record: what is wanted, what each resolver answered, what is wrong with it."""
-    served = [
-        {
-            "resolver": each.resolver,
-            "values": each.values,
-            "as_wanted": each.as_wanted,
-            "error": each.error,
-            "asked_at": each.asked_at,
-        }
-        for each in found.served
-    ]
-    return {
-        "id": found.record.pk,
-        "name": found.name,
-        "type": found.record.type,
-        "ttl": found.record.ttl,
-        "values": found.values,
-        "pushed": found.pushed,
-        "served": served,
-        "drift": found.drift,
-        "in_the_way": found.in_the_way,
-        "refused": found.refused,
-    }
 
 
 class State(APIView):
@@ -57,8 +28,8 @@ class State(APIView):
         """`{status, message, records}`."""
         actor, zone = requests.actor_of(request), _zone(request, pk)
         state = selectors.state_of_zone(actor, zone)
-        records = [_record(each) for each in selectors.record_states(actor, zone)]
-        return Response({"zone": zone.domain, "status": state.status, "message": state.message, "records": records})
+        records = [shown.RecordState.of(each) for each in selectors.record_states(actor, zone)]
+        return Response(shown.ZoneState.of(state, zone=zone.domain, records=records))
 
 
 class Differences(APIView):
@@ -70,14 +41,7 @@ class Differences(APIView):
         if not actor.is_operator:  # it tells of everybody's records
             raise NotFound("There is no such object, or you may not see it.")
         found = services.preview(actor=actor, zone_id=zone.pk)
-        return Response({"edits": [_edit(each) for each in found.plan.edits]})
-
-
-def _edit(edit: Any) -> Shape:
-    def values(side: Any) -> Shape | None:
-        return {"ttl": side.ttl, "values": list(side.values)} if side else None
-
-    return {"name": edit.name, "type": edit.type, "before": values(edit.before), "after": values(edit.after)}
+        return Response(shown.ZoneDifferences.of(found.plan))
 
 
 class Repair(APIView):

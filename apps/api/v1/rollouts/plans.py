@@ -13,12 +13,12 @@ from rest_framework.views import APIView
 from apps.accounts.actors import Actor
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import plans as shown
 from apps.api.v1.views import page_response
 from apps.api.v1.writes import refuse_overload
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.core.requests import request_id
 from apps.definitions import selectors, services
-from apps.definitions.models import StoredPlan
 from apps.overflow.preview import overloads
 
 # Only these say where traffic can go.
@@ -70,21 +70,6 @@ class Apply(APIView):
         return done(change())
 
 
-def _shape(row: StoredPlan) -> dict[str, Any]:
-    """A plan without its differences; `applied_at` is null until it was applied."""
-    return {
-        "id": row.pk,
-        "manager": row.manager,
-        "prune": row.prune,
-        "actor": row.actor,
-        "created_at": row.created_at,
-        "expires_at": row.expires_at,
-        "applied_at": row.applied_at,
-        "applied_by": row.applied_by,
-        "counts": row.summary["counts"],
-    }
-
-
 class PlanList(APIView):
     """GET the plans of the caller's account, newest first."""
 
@@ -93,7 +78,7 @@ class PlanList(APIView):
         limit = requests.number(request, "limit", 100, 1, requests.MAX_LIMIT)
         cursor = request.query_params.get("cursor", "")
         page = selectors.page_of_plans(requests.actor_of(request), limit=limit, cursor=cursor)
-        return page_response(request, [_shape(row) for row in page.rows], page.next_cursor)
+        return page_response(request, [shown.Plan.of(row) for row in page.rows], page.next_cursor)
 
 
 class PlanDetail(APIView):
@@ -104,7 +89,7 @@ class PlanDetail(APIView):
         row = selectors.plans(requests.actor_of(request)).filter(pk=plan).first()
         if row is None:
             raise NotFound("There is no such object, or you may not see it.")
-        return Response(_shape(row) | row.summary)
+        return Response(shown.Plan.of(row) | row.summary)
 
 
 class PlanApply(APIView):

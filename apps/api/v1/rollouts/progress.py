@@ -10,63 +10,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import progress as shown
 from apps.api.v1.views import one, page_by_id, page_response
 from apps.rollouts import selectors
-from apps.rollouts.models import Revision, Rollout, Step
+from apps.rollouts.models import Rollout
 from apps.rollouts.push.states import TERMINAL
 
 POLL_S = 0.2
 
 
-def revision(row: Revision) -> dict[str, Any]:
-    """A numbered snapshot of a fleet; who was left out of it and why."""
-    return {
-        "id": row.pk,
-        "fleet": row.fleet.name,
-        "number": row.number,
-        "digest": row.digest,
-        "summary": row.summary,
-        "actor": row.actor,
-        "quarantined": row.quarantined,
-        "created_at": row.created_at,
-    }
-
-
-def step(row: Step) -> dict[str, Any]:
-    """What happened on one node."""
-    return {
-        "node": row.node.name,
-        "wave": row.wave,
-        "state": row.state,
-        "how": row.how,
-        "generation": row.generation,
-        "message": row.message,
-        "started_at": row.started_at,
-        "finished_at": row.finished_at,
-    }
-
-
 def rollout(row: Rollout) -> dict[str, Any]:
     """One rollout of a revision to the nodes of its fleet; `terminal` says whether it is over."""
-    return {
-        "id": row.pk,
-        "fleet": row.fleet.name,
-        "revision": row.revision.number,
-        "revision_id": row.revision_id,
-        "previous": row.previous.number if row.previous else None,
-        "kind": row.kind,
-        "generation": row.generation,
-        "state": row.state,
-        "terminal": row.state in TERMINAL,
-        "actor": row.actor,
-        "reason": row.reason,
-        "message": row.message,
-        "object": row.object_label,
-        "line": row.line,
-        "created_at": row.created_at,
-        "finished_at": row.finished_at,
-        "steps": [step(entry) for entry in row.steps.all()],
-    }
+    return shown.Rollout.of(row, terminal=row.state in TERMINAL)
 
 
 class RevisionList(APIView):
@@ -75,7 +30,7 @@ class RevisionList(APIView):
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`."""
         rows, cursor = page_by_id(request, selectors.revisions(requests.actor_of(request)), newest_first=True)
-        return page_response(request, [revision(row) for row in rows], cursor)
+        return page_response(request, [shown.Revision.of(row) for row in rows], cursor)
 
 
 class RevisionDetail(APIView):
@@ -83,7 +38,7 @@ class RevisionDetail(APIView):
 
     def get(self, request: Request, pk: str) -> Response:
         """The revision, without its bundle."""
-        return Response(revision(one(selectors.revisions(requests.actor_of(request)), pk)))
+        return Response(shown.Revision.of(one(selectors.revisions(requests.actor_of(request)), pk)))
 
 
 class RolloutList(APIView):

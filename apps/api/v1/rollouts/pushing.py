@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.rollouts import progress
+from apps.api.v1.schemas.nouns import progress as shown
 from apps.api.v1.views import one, only, page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
 from apps.fleet.models import Fleet
@@ -38,15 +39,7 @@ def _fleet(request: Request, name: str) -> Fleet:
 
 
 def _quarantined(row: Quarantine) -> dict[str, Any]:
-    return {
-        "id": row.pk,
-        "fleet": row.fleet.name,
-        "kind": selectors.kind_in_quarantine(row),
-        "object": row.label,
-        "message": row.message,
-        "haproxy_versions": row.haproxy_versions,
-        "since": row.since,
-    }
+    return shown.Quarantined.of(row, kind=selectors.kind_in_quarantine(row))
 
 
 class QuarantineList(APIView):

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import schedules as shown
 from apps.api.v1.views import detail_response, one, page_by_id, page_response
 from apps.core.errors import FieldError, Invalid
 from apps.schedules import selectors
@@ -18,22 +19,7 @@ from apps.schedules.triggers import services
 
 def shape(row: Trigger) -> dict[str, Any]:
     """A trigger; its secret is shown when it is made or rotated, and never again."""
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "account": row.schedule.account.name,
-        "schedule": row.schedule.name,
-        "schedule_id": row.schedule_id,
-        "version": row.version,
-        "url": f"/api/v1/triggers/{row.pk}",
-        "hook": f"/hooks/{row.key_id}",
-        "sender": row.sender,
-        "per_minute": row.per_minute,
-        "created_at": row.created_at,
-        "created_by": row.created_by,
-        "last_used_at": row.last_used_at,
-        "old_secret_until": row.old_secret_until,
-    }
+    return shown.Trigger.of(row, hook=f"/hooks/{row.key_id}")
 
 
 def _changed(row: Trigger, status: int = 200, **more: Any) -> Response:

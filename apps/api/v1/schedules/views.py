@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import schedules as shown
 from apps.api.v1.views import NOUNS, one, page_by_id, page_response
 from apps.api.v1.writes import stored
 from apps.calendars import describe, upcoming
@@ -27,26 +28,7 @@ PREVIEWED = 10
 
 def schedule_run_shape(row: ScheduleRun) -> dict[str, Any]:
     """One occurrence, and what came of it."""
-    return {
-        "id": row.pk,
-        "key": row.key,
-        "url": f"/api/v1/schedule-runs/{row.pk}",
-        "schedule": row.schedule.name,
-        "schedule_id": row.schedule_id,
-        "account": row.schedule.account.name,
-        "cause": row.cause,
-        "state": row.state,
-        "scheduled_at": row.scheduled_at,
-        "due_at": row.due_at,
-        "started_at": row.started_at,
-        "finished_at": row.finished_at,
-        "next_try_at": row.next_try_at if row.state == ScheduleRun.State.WAITING else None,
-        "attempt": row.attempt,
-        "actor": row.actor,
-        "trigger": row.trigger.name if row.trigger else None,
-        "message": row.message,
-        "result": row.result,
-    }
+    return shown.ScheduleRun.of(row, next_try_at=row.next_try_at if row.state == ScheduleRun.State.WAITING else None)
 
 
 def schedule_of(request: Request, pk: str) -> Schedule:
@@ -170,5 +152,4 @@ class Messages(APIView):
             limit=requests.number(request, "limit", 100, 1, requests.MAX_LIMIT),
             wait_s=requests.wait(request),
         )
-        items = [{field: getattr(each, field) for field in each.__slots__} for each in found]
-        return Response({"topic": name, "items": items})
+        return Response({"topic": name, "items": [shown.Message.of(each) for each in found]})

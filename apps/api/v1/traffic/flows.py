@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import progress as shown
 from apps.api.v1.views import one, only
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
@@ -61,7 +62,7 @@ def _region(use: RegionUse) -> Shape:
     return {
         "region": use.name,
         **{name: round(value, 3) for name, value in rates.items()},
-        "capacity": _capacity(use),
+        "capacity": shown.Capacity.of(use),
         "pools": len(use.pools) or 1,
         "pools_at_limit": use.pools_full if use.pools else int(use.usable and (use.used or 0.0) >= FULL),
         "pools_down": use.pools_down if use.pools else int(not use.healthy),
@@ -72,19 +73,6 @@ def _region(use: RegionUse) -> Shape:
     }
 
 
-def _capacity(use: RegionUse) -> Shape:
-    """The limits of one pool; all null where several are looked at, because limits do not add up."""
-    return {
-        "rps": use.capacity_rps,
-        "unlimited": use.unlimited,
-        "in_flight": use.in_flight,
-        "in_flight_limit": use.flight_limit,
-        "set_by": use.capacity_set_by,
-        "set_at": use.capacity_set_at,
-        "measured_by": use.measured_by,
-    }
-
-
 def _of_pool(each: PoolUse) -> Shape:
     """One of several pools, beside its own limit."""
     return {
@@ -92,7 +80,7 @@ def _of_pool(each: PoolUse) -> Shape:
         "served_rps": round(each.use.served_rps, 3),
         "overflow_out_rps": round(each.use.overflow_out_rps, 3),
         "rejected_rps": round(each.use.rejected_rps, 3),
-        "capacity": _capacity(each.use),
+        "capacity": shown.Capacity.of(each.use),
         "used": None if each.use.used is None else round(each.use.used, 3),
         "healthy": each.use.healthy,
     }

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import health as shown
 from apps.api.v1.traffic.flows import named_pool
 from apps.api.v1.views import one, only
 from apps.definitions import selectors as definitions
@@ -19,21 +20,9 @@ from apps.fleet.models import Node
 from apps.observe import selectors as observe
 from apps.observe.collect.consoles import heard_of
 from apps.observe.models import Condition
-from apps.observe.numbers import NodeNumbers, Numbers, ServerRow
+from apps.observe.numbers import NodeNumbers
 
 Shape = dict[str, Any]
-
-
-def traffic(numbers: Numbers) -> Shape:
-    """What is served now; null where nothing was measured, `stale` where it was too long ago to be now."""
-    return {
-        "requests_rps": numbers.requests_rps,
-        "error_rate": numbers.error_rate,
-        "p95_ms": numbers.p95_ms,
-        "connections": numbers.connections,
-        "age_s": numbers.age_s,
-        "stale": numbers.stale,
-    }
 
 
 def pool_health(request: Request, pool: Pool) -> Response:
@@ -41,57 +30,21 @@ def pool_health(request: Request, pool: Pool) -> Response:
     actor = requests.actor_of(request)
     found = observe.pool_numbers(actor, [pool.pk])[pool.pk]
     names = dict(Server.objects.filter(backend__pool=pool).values_list("pk", "name"))
-    return Response(
-        {
-            "pool": f"{pool.account.name}/{pool.name}",
-            "status": found.health,
-            "message": found.message,
-            "since": found.since,
-            "servers_up": found.servers_up,
-            "servers_total": found.servers_total,
-            "traffic": traffic(found.numbers),
-            "servers": [_server(row, names) for row in observe.server_rows(actor, pool.pk)],
-        }
-    )
-
-
-def _server(row: ServerRow, names: dict[int, str]) -> Shape:
-    return {
-        "id": row.server_id,
-        "name": names.get(row.server_id, ""),
-        "region": row.region,
-        "node": row.node,
-        "status": row.status,
-        "message": row.check_text,
-        "traffic": traffic(row.numbers),
-    }
-
-
-def _condition(row: Condition) -> Shape:
-    return {
-        "type": row.type,
-        "status": row.status,
-        "reason": row.reason,
-        "message": row.message,
-        "since": row.since,
-    }
+    rows = observe.server_rows(actor, pool.pk)
+    servers = [shown.ServerHealth.of(row, name=names.get(row.server_id, "")) for row in rows]
+    return Response(shown.PoolHealth.of(found, pool=f"{pool.account.name}/{pool.name}", servers=servers))
 
 
 def node_health(node: Node, found: NodeNumbers, conditions: Iterable[Condition]) -> Shape:
     """A node as it last spoke: `unreachable` when it does not answer, `unknown` when nobody asked for a while."""
     words = {None: "unknown", False: "unreachable", True: "healthy" if found.serving else "degraded"}
-    return {
-        "node": node.name,
-        "status": words[found.reachable],
-        "message": found.contact_error if found.reachable is False else found.error,
-        "last_seen_at": found.seen_at,
-        "running_generation": found.running_generation,
-        "haproxy_version": found.haproxy_version,
-        "agent_version": found.agent_version,
-        "drift": list(found.drift),
-        "conditions": [_condition(each) for each in conditions],
-        "traffic": traffic(found.numbers),
-    }
+    return shown.NodeHealth.of(
+        found,
+        node=node.name,
+        status=words[found.reachable],
+        message=found.contact_error if found.reachable is False else found.error,
+        conditions=[shown.Verdict.of(each) for each in conditions],
+    )
 
 
 class OfPool(APIView):
@@ -120,8 +73,8 @@ class OfFleet(APIView):
         seen = observe.node_numbers(actor)
         nodes = list(topology.nodes(actor).filter(fleet=fleet).order_by("name"))
         said = observe.conditions_of("node", [node.pk for node in nodes])
-        shown = [node_health(node, seen[node.pk], said[node.pk]) for node in nodes]
-        return Response({"fleet": fleet.name, "nodes": shown})
+        found = [node_health(node, seen[node.pk], said[node.pk]) for node in nodes]
+        return Response({"fleet": fleet.name, "nodes": found})
 
 
 class OfNode(APIView):
@@ -144,5 +97,5 @@ class OfConsoles(APIView):
         """Each that was heard of in the last minute, with its clock; customers have none."""
         rows = heard_of() if requests.actor_of(request).is_operator else {}
         said = observe.conditions_of("console", rows)
-        found = [{"console": name, "conditions": [_condition(each) for each in said[pk]]} for pk, name in rows.items()]
+        found = [shown.ConsoleHealth.of({"console": name, "conditions": said[pk]}) for pk, name in rows.items()]
         return Response({"consoles": sorted(found, key=lambda each: str(each["console"]))})

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from apps.accounts.actors import Actor
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns.pools import Measurement
 from apps.api.v1.views import detail_response, only
 from apps.api.v1.writes import dry_run_answer, refuse_overload, written
 from apps.capacity.use import staleness
@@ -71,14 +72,7 @@ class PoolLimit(APIView):
 def _backend(row: Backend, actor: Actor) -> shapes.Shape:
     """The backend, and beside a measured limit which run found it, on what, and whether it is still worth something."""
     found = staleness.of_limit(row)
-    measurement = found and {
-        "run": row.limit_measured_by,
-        "status": found.status,
-        "stale": found.stale,
-        "message": found.message,
-        "measured_at": found.measured_at,
-        "build": found.build,
-    }
+    measurement = found and Measurement.of(found, run=row.limit_measured_by)
     return shapes.backend(row, actor) | {"measurement": measurement}
 
 

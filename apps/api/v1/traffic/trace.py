@@ -10,34 +10,21 @@ from rest_framework.views import APIView
 
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas.nouns import tracing as shown
 from apps.definitions.previewing.tracing import Traced, read_question, trace_request, waits_for_verification
 
 
 def _shape(found: Traced) -> dict[str, Any]:
     route = found.route
-    return {
-        "load_balancer": found.load_balancer,
-        "listener": found.listener,
-        "route": {"id": route[0], "name": route[1], "url": shapes.url_of("Route", route[0])} if route else None,
-        "pools": [{"pool": pool, "share": round(part, 4)} for pool, part in found.pools],
-        "mirror": found.mirror,
-        "path": found.path or None,
-        "status": found.status,
-        "location": found.location,
-        "message": found.sentence,
-        "passed_over": [
+    return shown.Traced.of(
+        found,
+        route={"id": route[0], "name": route[1], "url": shapes.url_of("Route", route[0])} if route else None,
+        pools=[{"pool": pool, "share": round(part, 4)} for pool, part in found.pools],
+        path=found.path or None,
+        passed_over=[
             {"route": label, "reason": reason, "message": message} for label, reason, message in found.passed_over
         ],
-        "regions": [
-            {
-                "region": each.region,
-                "pool": each.pool,
-                "served_in": each.served_in,
-                "ready_servers": each.ready_servers,
-            }
-            for each in found.served
-        ],
-    }
+    )
 
 
 class Ask(APIView):

@@ -29,7 +29,7 @@ class Incompatibility(words.Shown):
     target = words.word(["haproxy", "aws", "google"])
     severity = words.word(["refused", "lossy"])
     code = serializers.CharField()
-    object = serializers.CharField()
+    object = serializers.CharField(source="label")
     field = words.text(100)
     message = serializers.CharField()
     remedy = words.text(400)
@@ -46,9 +46,9 @@ class StackRun(words.Shown):
     """One run that brings a revision to its cloud."""
 
     id = words.ident()
-    url = serializers.CharField()
-    stack = words.name()
-    revision = words.ident()
+    url = words.Url("stack-runs")
+    stack = words.name(source="stack.name")
+    revision = words.ident(source="revision.number")
     kind = words.word(RunRow.Kind.values)
     state = words.word(RunRow.State.values)
     actor = serializers.CharField()
@@ -70,7 +70,7 @@ class PlannedDifference(words.Shown):
 
     address = serializers.CharField()
     action = serializers.CharField()
-    object = words.text(400)
+    object = words.text(400, source="label")
     weights_only = serializers.BooleanField()
     sentences = serializers.ListField(child=serializers.CharField())
 
@@ -88,7 +88,7 @@ class StackRunEvent(words.Shown):
     number = words.count()
     kind = serializers.CharField()
     address = words.text(400)
-    object = words.text(400)
+    object = words.text(400, source="label")
     action = words.text(10)
     seconds = serializers.FloatField(min_value=0)
     message = words.text(2000)
@@ -116,7 +116,7 @@ class RevisionChange(words.Shown):
     """One part of a document that differs; null where a revision does not have it."""
 
     address = serializers.CharField()
-    object = words.text(400)
+    object = words.text(400, source="label")
     before = words.Anything(allow_null=True)
     after = words.Anything(allow_null=True)
 
@@ -140,7 +140,7 @@ class CloudFinding(words.Shown):
     """What the cloud of a stack cannot do of what is wanted, or does otherwise."""
 
     code = serializers.CharField()
-    object = words.text(400)
+    object = words.text(400, source="label")
     message = serializers.CharField()
 
 
@@ -149,7 +149,7 @@ class Leftover(words.Shown):
 
     kind = serializers.CharField()
     id = serializers.CharField()
-    object = words.text(400)
+    object = words.text(400, source="label")
 
 
 class Addition(Leftover):
@@ -171,25 +171,27 @@ class CloudBackend(words.Shown):
     """The servers of a pool in one region; numbers are of the newest minute, null where nothing was counted lately."""
 
     pool = words.reference()
-    region = words.name()
-    health = words.word(["healthy", "degraded", "down", "unknown"])
+    region = words.name(source="backend.region.name")
+    health = words.word(["healthy", "degraded", "down", "unknown"], source="state")
     targets = CloudTarget(many=True)
-    requests_rps = words.share_of_traffic(allow_null=True)
+    requests_rps = words.share_of_traffic(allow_null=True, source="rps")
     error_rate = words.number(0, 1, allow_null=True)
     p95_ms = serializers.FloatField(min_value=0, allow_null=True)
     counted_at = words.instant(allow_null=True)
-    weight = words.whole(0, 1000, allow_null=True, help_text="Only where weights control overflow.")
+    weight = words.whole(
+        0, 1000, allow_null=True, source="weight.weight", help_text="Only where weights control overflow."
+    )
     weight_reason = words.text(400)
 
 
 class StackState(words.Shown):
     """How a stack stands: its status with a message, its revisions, what it answered, and what its cloud says."""
 
-    stack = words.name()
+    stack = words.name(source="stack.name")
     status = words.word(STATUSES)
     message = words.text(4000)
-    wanted_revision = serializers.IntegerField(min_value=1, allow_null=True)
-    applied_revision = serializers.IntegerField(min_value=1, allow_null=True)
+    wanted_revision = serializers.IntegerField(min_value=1, allow_null=True, source="wanted_number")
+    applied_revision = serializers.IntegerField(min_value=1, allow_null=True, source="applied_number")
     applied_at = words.instant(allow_null=True)
     resources = words.count()
     outputs = words.Anything(help_text="Names and addresses, by resource.")
@@ -210,7 +212,7 @@ class StateVersion(words.Shown):
     lineage = words.text(64)
     resources = words.count()
     written_by = serializers.CharField()
-    run = serializers.IntegerField(min_value=1, allow_null=True)
+    run = serializers.IntegerField(min_value=1, allow_null=True, source="run_id")
     created_at = words.instant()
 
 
@@ -218,10 +220,10 @@ class StateLock(words.Shown):
     """Who may write the state now."""
 
     held = serializers.BooleanField()
-    id = serializers.CharField(allow_null=True)
+    id = serializers.CharField(allow_null=True, source="lock_id")
     held_by = serializers.CharField(allow_null=True)
-    run = serializers.IntegerField(min_value=1, allow_null=True)
-    since = words.instant(allow_null=True)
+    run = serializers.IntegerField(min_value=1, allow_null=True, source="run_id")
+    since = words.instant(allow_null=True, source="created_at")
 
 
 class ForceUnlock(words.Sent):

@@ -25,25 +25,27 @@ class Traffic(words.Shown):
 class ServerHealth(words.Shown):
     """A server as one node sees it."""
 
-    id = words.ident()
+    id = words.ident(source="server_id")
     name = words.name()
     region = words.name()
     node = serializers.CharField()
     status = words.word(SERVER_STATUSES)
-    message = serializers.CharField(allow_blank=True, help_text="The result of HAProxy's last health check.")
-    traffic = Traffic()
+    message = serializers.CharField(
+        allow_blank=True, source="check_text", help_text="The result of HAProxy's last health check."
+    )
+    traffic = Traffic(source="numbers")
 
 
 class PoolHealth(words.Shown):
     """A pool and its servers; `unknown` while no collector looks."""
 
     pool = words.reference()
-    status = words.word(POOL_STATUSES)
+    status = words.word(POOL_STATUSES, source="health")
     message = serializers.CharField(allow_blank=True)
     since = words.instant(allow_null=True)
     servers_up = words.count()
     servers_total = words.count()
-    traffic = Traffic()
+    traffic = Traffic(source="numbers")
     servers = ServerHealth(many=True)
 
 
@@ -63,13 +65,13 @@ class NodeHealth(words.Shown):
     node = words.name()
     status = words.word(NODE_STATUSES)
     message = serializers.CharField(allow_blank=True)
-    last_seen_at = words.instant(allow_null=True)
+    last_seen_at = words.instant(allow_null=True, source="seen_at")
     running_generation = words.count()
     haproxy_version = serializers.CharField(allow_blank=True)
     agent_version = serializers.CharField(allow_blank=True)
     drift = serializers.ListField(child=serializers.CharField())
     conditions = Verdict(many=True)
-    traffic = Traffic()
+    traffic = Traffic(source="numbers")
 
 
 class FleetHealth(words.Shown):

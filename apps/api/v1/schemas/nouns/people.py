@@ -26,7 +26,7 @@ class Hostname(words.Shown):
 
     id = words.ident()
     name = words.hostname()
-    account = words.name()
+    account = words.name(source="account.name")
     state = words.word(["waiting", "verified", "released"])
     verification = words.word([value for value in HostnameRow.Verification.values if value], allow_null=True)
     verified_at = words.instant(allow_null=True)
@@ -71,12 +71,12 @@ class Membership(words.Shown):
     """A person in an account."""
 
     id = words.ident()
-    account = words.name()
-    person = serializers.CharField()
-    email = words.text(254)
+    account = words.name(source="account.name")
+    person = serializers.CharField(source="user.username")
+    email = words.text(254, source="user.email")
     role = words.word(ROLES)
     created_at = words.instant()
-    last_signed_in_at = words.instant(allow_null=True)
+    last_signed_in_at = words.instant(allow_null=True, source="user.last_login")
     version = words.whole(1, VERSION)
 
 
@@ -90,7 +90,7 @@ class Invitation(words.Shown):
     """Somebody who may come in; the link is shown once, to whoever invites."""
 
     id = words.ident()
-    account = words.name()
+    account = words.name(source="account.name")
     email = serializers.CharField()
     role = words.word(ROLES)
     invited_by = serializers.CharField()
@@ -119,7 +119,7 @@ class Token(words.Shown):
     """A token without its text."""
 
     id = words.ident()
-    account = words.name()
+    account = words.name(source="account.name")
     name = serializers.CharField()
     key_id = serializers.CharField()
     role = words.word(ROLES)

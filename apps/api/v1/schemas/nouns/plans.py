@@ -18,7 +18,7 @@ class Plan(words.Shown):
     expires_at = words.instant()
     applied_at = words.instant(allow_null=True)
     applied_by = words.text(150)
-    counts = writing.Counts()
+    counts = writing.Counts(source="summary.counts")
 
 
 class PlanDetail(Plan):

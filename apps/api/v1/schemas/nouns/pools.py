@@ -18,12 +18,12 @@ STATES = words_of(ServerRow, "state")
 class StoredLimit(words.Shown):
     """A limit, with who set it and when."""
 
-    kind = words.word(KINDS)
-    value = words.whole(0, HIGHEST_LIMIT)
-    scope = words.word(SCOPES)
-    set_by = words.text(150)
-    set_at = words.instant(allow_null=True)
-    measured_by = words.text(63)
+    kind = words.word(KINDS, source="limit_kind")
+    value = words.whole(0, HIGHEST_LIMIT, source="limit_value")
+    scope = words.word(SCOPES, source="limit_scope")
+    set_by = words.text(150, source="limit_set_by")
+    set_at = words.instant(allow_null=True, source="limit_set_at")
+    measured_by = words.text(63, source="limit_measured_by")
 
 
 class BackendServer(words.Shown):
@@ -41,14 +41,14 @@ class Backend(words.Shown):
     """A pool's share in a region; its version is that of the pool."""
 
     id = words.ident()
-    account = words.name()
-    pool = words.name()
+    account = words.name(source="account.name")
+    pool = words.name(source="pool.name")
     pool_id = words.ident()
-    region = words.name()
+    region = words.name(source="region.name")
     limit = StoredLimit()
     capacity_scaler = words.number(0, 1)
     servers = BackendServer(many=True)
-    version = words.whole(1, 2**31)
+    version = words.whole(1, 2**31, source="pool.version")
 
 
 class Measurement(words.Shown):
@@ -71,12 +71,12 @@ class MeasuredBackend(Backend):
 class Server(BackendServer):
     """A server; its version is that of its pool, whose document it is part of."""
 
-    account = words.name()
-    pool = words.name()
-    pool_id = words.ident()
+    account = words.name(source="account.name")
+    pool = words.name(source="backend.pool.name")
+    pool_id = words.ident(source="backend.pool_id")
     backend_id = words.ident()
-    region = words.name()
-    version = words.whole(1, 2**31)
+    region = words.name(source="backend.region.name")
+    version = words.whole(1, 2**31, source="backend.pool.version")
 
 
 class ServerChange(words.Sent):

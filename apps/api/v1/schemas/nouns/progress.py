@@ -15,7 +15,7 @@ class Revision(words.Shown):
     """A numbered snapshot of a fleet; what was left out of it, and why."""
 
     id = words.ident()
-    fleet = words.name()
+    fleet = words.name(source="fleet.name")
     number = words.whole(1, 2**31)
     digest = serializers.CharField()
     summary = words.Anything()
@@ -27,7 +27,7 @@ class Revision(words.Shown):
 class Step(words.Shown):
     """What happened on one node."""
 
-    node = words.name()
+    node = words.name(source="node.name")
     wave = words.count()
     state = words.word(StepState.values)
     how = words.text(400)
@@ -41,10 +41,10 @@ class Rollout(words.Shown):
     """One rollout of a revision to the nodes of its fleet; `terminal` says whether it is over."""
 
     id = words.ident()
-    fleet = words.name()
-    revision = words.whole(1, 2**31)
+    fleet = words.name(source="fleet.name")
+    revision = words.whole(1, 2**31, source="revision.number")
     revision_id = words.ident()
-    previous = words.whole(1, 2**31, allow_null=True)
+    previous = words.whole(1, 2**31, allow_null=True, source="previous.number")
     kind = words.word(RolloutRow.Kind.values)
     generation = words.count()
     state = words.word(RolloutState.values)
@@ -52,7 +52,7 @@ class Rollout(words.Shown):
     actor = serializers.CharField()
     reason = words.text(400)
     message = words.text(100_000)
-    object = words.text(400, help_text="The rejected object.")
+    object = words.text(400, source="object_label", help_text="The rejected object.")
     line = words.text(100_000, help_text="The rejected line.")
     created_at = words.instant()
     finished_at = words.instant(allow_null=True)
@@ -63,9 +63,9 @@ class Quarantined(words.Shown):
     """An object that nodes of a fleet refuse: it runs as it was before, or not at all."""
 
     id = words.ident()
-    fleet = words.name()
+    fleet = words.name(source="fleet.name")
     kind = words.word(("Certificate", "Pool", "Route", "Server"))
-    object = words.text(400, help_text="`account/name`; for a server `account/pool/server`.")
+    object = words.text(400, source="label", help_text="`account/name`; for a server `account/pool/server`.")
     message = words.text(1000)
     haproxy_versions = serializers.ListField(
         child=serializers.CharField(), help_text="The version on the nodes at that time."
@@ -111,12 +111,12 @@ class Capacity(words.Shown):
     Null as well for several pools together, because the room of one is of no use to another.
     """
 
-    rps = words.share_of_traffic(allow_null=True)
+    rps = words.share_of_traffic(allow_null=True, source="capacity_rps")
     unlimited = serializers.BooleanField()
     in_flight = words.whole(0, 2**53, allow_null=True)
-    in_flight_limit = words.whole(0, 2**53, allow_null=True)
-    set_by = words.text(400)
-    set_at = words.instant(allow_null=True)
+    in_flight_limit = words.whole(0, 2**53, allow_null=True, source="flight_limit")
+    set_by = words.text(400, source="capacity_set_by")
+    set_at = words.instant(allow_null=True, source="capacity_set_at")
     measured_by = words.text(400)
 
 

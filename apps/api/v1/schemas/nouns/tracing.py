@@ -65,9 +65,9 @@ class Traced(words.Shown):
     path = words.text(4096, allow_null=True, help_text="The path that the pool receives.")
     status = words.whole(200, 599, allow_null=True)
     location = serializers.CharField(allow_null=True)
-    message = serializers.CharField()
+    message = serializers.CharField(source="sentence")
     passed_over = PassedOver(many=True)
-    regions = ServedIn(many=True)
+    regions = ServedIn(many=True, source="served")
 
 
 class TraceAnswer(words.Shown):

@@ -78,9 +78,9 @@ class Listener(words.Shown):
 
     id = words.ident()
     name = words.name()
-    load_balancer = words.name()
+    load_balancer = words.name(source="load_balancer.name")
     protocol = words.word(words_of(ListenerRow, "protocol"))
     port = words.port()
-    static_ip = words.name(allow_null=True)
+    static_ip = words.name(allow_null=True, source="static_ip.name")
     certificates = serializers.ListField(child=words.reference())
     default_pool = words.reference(allow_null=True)

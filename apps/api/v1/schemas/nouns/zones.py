@@ -30,10 +30,10 @@ class Served(words.Shown):
 class RecordState(words.Shown):
     """One record as it is wanted, pushed and served."""
 
-    id = words.ident()
+    id = words.ident(source="record.id")
     name = serializers.CharField(max_length=253)
-    type = words.word(words_of(rows.Record, "type"))
-    ttl = words.whole(30, 86_400)
+    type = words.word(words_of(rows.Record, "type"), source="record.type")
+    ttl = words.whole(30, 86_400, source="record.ttl")
     values = serializers.ListField(child=serializers.CharField())
     pushed = serializers.BooleanField()
     served = Served(many=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from rest_framework import serializers
 
@@ -187,7 +187,7 @@ def noun(
     facts: Schema | None = None,
 ) -> Noun:
     """The schemas of a kind, made of its shape; `facts` is what Spillway knows beside the spec."""
-    spec, its_name = serializer_of(SHAPES[kind]), one.partition(" ")[2]
+    spec, its_name = serializer_of(cast("Any", SHAPES[kind])), one.partition(" ")[2]
     its_kind = {"kind": words.word([kind]), "spec": spec()}
     item = _schema(kind, base, about or f"{one[0].upper()}{one[1:]}.", its_kind)
     sent = {"kind": words.word([kind], required=False), "name": words.name(), "spec": spec()}
