@@ -167,13 +167,16 @@ def _share_changes(
 
 def _sni_changes(before: tuple[SniRoute, ...], after: tuple[SniRoute, ...], names: Names) -> list[tuple[str, str, str]]:
     """One part per hostname: `connections for db.example.com`, the pool before and after."""
-    old = {each.hostname: _named(each.pool_id, names) for each in before}
-    new = {each.hostname: _named(each.pool_id, names) for each in after}
+    old, new = ({each.hostname: _taken(each, names) for each in side} for side in (before, after))
     return [
         (f"connections for {key}", old.get(key, "none"), new.get(key, "none"))
         for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
     ]
+
+
+def _taken(route: SniRoute, names: Names) -> str:
+    return _named(route.pool_id, names) + (", TLS passed on" if route.passthrough else "")
 
 
 def _elsewhere_changes(
@@ -205,6 +208,7 @@ WORDS = {
     "certificate_ids": "certificates",
     "default_certificate_id": "default certificate",
     "default_pool_id": "default pool",
+    "ends_tls": "TLS ended here",
     "elsewhere": "servers elsewhere",
     "limit": "limit",
     "mirror_pool_id": "mirror",

@@ -65,6 +65,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ENVIRONMENT_REFERENCE = re.compile(r"env:([A-Z][A-Z0-9_]{0,60})")
 _CONTENT_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}(?:; charset=[a-z0-9-]{1,32})?")
 _MEDIA_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}")
+_ALPN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,63}")
 _BODY = re.compile(r"[\n\t\x20-\x7e\xa1-\u1fff\u2010-\u2027\u2030-\ud7ff\uf900-\ufdff]*")
 _PEM = re.compile(r"(?:-----BEGIN [A-Z ]{1,40}-----\n(?:[A-Za-z0-9+/]{1,76}={0,2}\n)+-----END [A-Z ]{1,40}-----\n)+")
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z ]{1,40})-----")
@@ -439,6 +440,14 @@ def media_type(value: object) -> str:
     text = _text(value, 97)
     if not _MEDIA_TYPE.fullmatch(text):
         raise GrammarError("media_type", "Write a media type without parameters, such as text/html.")
+    return text
+
+
+def alpn(value: object) -> str:
+    """A protocol that is negotiated in a handshake of TLS, by its registered name."""
+    text = _text(value, 64)
+    if not _ALPN.fullmatch(text):
+        raise GrammarError("alpn", "Write the registered name of a protocol, such as h2 or mqtt.")
     return text
 
 

@@ -215,11 +215,15 @@ class Listener(models.Model):
 
 
 class SniRoute(models.Model):
-    """Connections of TLS to a tcp listener that ask for a hostname, and the pool that gets them."""
+    """Connections of TLS to a tcp listener that ask for a hostname, and the pool that gets them.
+
+    With `passthrough` a listener that ends TLS passes these on as they are.
+    """
 
     listener = models.ForeignKey(Listener, on_delete=models.CASCADE, related_name="sni_routes")
     hostname = models.CharField(max_length=253)
     pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="sni_routes")
+    passthrough = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ("hostname",)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
+from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.listener_options import (
     ClientAddress,
     ClientCertificates,
@@ -293,7 +294,7 @@ def test_customers_say_nothing_of_nodes(tutorial_env: Actor, acme: Actor) -> Non
 
 
 DATABASE = {"protocol": "tcp", "backends": [{"region": "us-central1", "servers": []}]}
-BY_NAME = {
+BY_NAME: dict[str, Any] = {
     "name": "tls", "protocol": "tcp", "port": 5432,
     "sni_routes": [
         {"hostname": "*.db.example", "pool": "acme/database"}, {"hostname": "db.example", "pool": "acme/database"},
@@ -304,7 +305,8 @@ BY_NAME = {
 def test_names_of_tls_lead_to_pools_that_stay_while_they_do(tutorial_env: Actor, acme: Actor) -> None:
     pool = save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
     save(tutorial_env, PLAIN, BY_NAME)
-    assert described(tutorial_env)["tls"]["sni_routes"] == BY_NAME["sni_routes"]
+    passed_on = [each | {"passthrough": False} for each in BY_NAME["sni_routes"]]
+    assert described(tutorial_env)["tls"]["sni_routes"] == passed_on
     key = f"pool-{pool.pk}"
     assert frozen()["tls"].sni_routes == (SniRoute("*.db.example", key), SniRoute("db.example", key))
     assert key in {each.id for each in snapshot_of(Fleet.objects.get(name="europe-west1")).pools}
@@ -336,4 +338,88 @@ def test_a_wrong_route_by_name_is_said_where_it_stands(
     save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
     with pytest.raises(Invalid) as caught:
         save(tutorial_env, BY_NAME | change)
+    assert (f"/spec/listeners/0{pointer}", code) in [(each.pointer, each.code) for each in caught.value.field_errors]
+
+
+ENDED: dict[str, Any] = BY_NAME | {
+    "certificates": ["house"],
+    "default_pool": "acme/database",
+    "sni_routes": [{"hostname": "db.example", "pool": "acme/database", "passthrough": True}],
+    "tls": {"minimum_version": "1.3", "alpn": ["mqtt", "h2"]},
+    "client_certificates": [ONE],
+}
+
+
+def test_a_listener_of_tcp_with_certificates_ends_tls(tutorial_env: Actor, acme: Actor, house: Certificate) -> None:
+    save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
+    save(tutorial_env, PLAIN, HTTPS, ENDED)
+    document = described(tutorial_env)["tls"]
+    assert {name: document[name] for name in ("certificates", "sni_routes")} == {
+        name: ENDED[name] for name in ("certificates", "sni_routes")
+    }
+    assert (document["tls"]["alpn"], document["tls"]["minimum_version"]) == (["mqtt", "h2"], "1.3")
+    found = frozen()["tls"]
+    assert (found.ends_tls, found.certificate_ids) == (True, (f"crt-{house.pk}",))
+    assert (found.tls, found.sni_routes[0].passthrough) == (
+        ListenerTls(minimum_version=TlsVersion.V13, alpn=("mqtt", "h2")),
+        True,
+    )
+    assert not frozen()["https"].ends_tls
+    shown = settings_of(load_balancers(tutorial_env).get(name="front").listeners.get(name="tls"))
+    assert ("SNI routes: db.example", "acme/database, TLS passed on") in shown
+    assert [pair for pair in shown if pair[0].startswith("TLS: ")] == [
+        ("TLS: Oldest TLS version", "TLS 1.3"),
+        ("TLS: Session tickets", "yes"),
+        ("TLS: ALPN", "mqtt, h2"),
+    ]
+    version = LoadBalancer.objects.get(name="front").version
+    save(tutorial_env, PLAIN, HTTPS, ENDED)
+    assert LoadBalancer.objects.get(name="front").version == version
+
+
+def test_a_listener_that_ends_tls_is_never_opened_without(tutorial_env: Actor, acme: Actor, house: Certificate) -> None:
+    save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
+    save(tutorial_env, ENDED)
+    Certificate.objects.filter(pk=house.pk).update(hostnames=[])  # which leaves it nothing that it could answer for
+    found = frozen()["tls"]
+    assert (found.ends_tls, found.certificate_ids) == (True, ())
+    compiled = compile_snapshot(snapshot_of(Fleet.objects.get(name="us-central1")))
+    assert ("no_certificate", f"lst-{Listener.objects.get(name='tls').pk}") in [
+        (each.code, each.object_id) for each in compiled.left_out
+    ]
+    assert not any(each.listener_id.startswith("lst-") for each in compiled.output.binds)
+
+
+def test_a_customers_certificate_is_presented_by_https_and_by_no_listener_of_tcp(
+    tutorial_env: Actor, acme: Actor, house: Certificate
+) -> None:
+    """The control is the https listener, which presents it without being told."""
+    save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
+    chain, key = pem_pair("shop.acme.example")
+    own = save_object(actor=acme, kind="Certificate", name="own", spec={"chain": chain, "key": key})
+    save(tutorial_env, HTTPS, ENDED)
+    assert frozen()["https"].certificate_ids == (f"crt-{house.pk}", f"crt-{own.pk}")
+    assert frozen()["tls"].certificate_ids == (f"crt-{house.pk}",)
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer", "code"),
+    [
+        ({"protocol": "http"}, "/certificates", "protocol"),
+        ({"certificates": []}, "/sni_routes", "passthrough"),
+        ({"certificates": [], "sni_routes": [], "client_certificates": []}, "/tls", "protocol"),
+        ({"certificates": [], "sni_routes": [], "tls": None}, "/client_certificates", "protocol"),
+        ({"tls": {"http2": False}}, "/tls", "protocol"),
+        ({"tls": {"alpn": ["h2 http/1.1"]}}, "/tls/alpn/0", "alpn"),
+        ({"tls": {"alpn": ["x\n    bind :1"]}}, "/tls/alpn/0", "control_character"),
+        ({"tls": {"alpn": ["h2,http/1.1"]}}, "/tls/alpn/0", "alpn"),
+        ({"protocol": "https", "sni_routes": [], "default_pool": None}, "/tls", "protocol"),
+    ],
+)
+def test_what_does_not_go_with_the_end_of_tls_is_said(
+    tutorial_env: Actor, acme: Actor, house: Certificate, change: dict[str, Any], pointer: str, code: str
+) -> None:
+    save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
+    with pytest.raises(Invalid) as caught:
+        save(tutorial_env, ENDED | change)
     assert (f"/spec/listeners/0{pointer}", code) in [(each.pointer, each.code) for each in caught.value.field_errors]

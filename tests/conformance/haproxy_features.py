@@ -291,7 +291,10 @@ ROWS = (
         "OCSP stapling", None, "Authorities stop answering for it; certificates that demand it are refused.",
         answer=NO,
     ),
-    Row("TLS for tcp", 3, "Not ended for tcp: pass it on by `sni_routes`, or serve https.", answer=NO),
+    Row(
+        "TLS for tcp", 3, "`certificates` of a tcp listener", r"bind .* ssl crt-list",
+        pool={"protocol": "tcp"}, listener=_TCP | {"certificates": ["house"], "default_pool": "shop"},
+    ),
     Row(
         "HTTP/3", 3, "`tls.http3` of a listener, where each node has HAProxy 2.8 or later with QUIC (not Debian 12)",
         "alpn h3", listener=_HTTPS | {"tls": {"http3": True}},

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_stack
+from apps.compiler.model.listener_options import ListenerTls, TlsPreset
 from apps.compiler.model.shared import (
     Balance,
     Certificate,
@@ -104,6 +105,24 @@ CASES = {
         pools=(pool(1, protocol=Protocol.TCP),),
     ),
     "refused": _refused(),
+    "tcp_with_tls": stack(
+        front(
+            listeners=(
+                listener(
+                    1,
+                    port=8883,
+                    protocol=Protocol.TCP,
+                    default_pool_id="pool-1",
+                    ends_tls=True,
+                    certificate_ids=("crt-1", "crt-2"),
+                    default_certificate_id="crt-2",
+                    tls=ListenerTls(TlsPreset.MODERN, alpn=("mqtt",)),
+                ),
+            )
+        ),
+        pools=(pool(1, protocol=Protocol.TCP),),
+        certificates=(_certificate(1), _certificate(2)),
+    ),
     "routes": _routes(),
     "static_ips_and_dns": _static(),
 }

@@ -271,8 +271,8 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             "fleets": ["us-central1"],
             "listeners": [
                 {
-                    "name": "t", "protocol": "tcp", "port": 5432,
-                    "sni_routes": [{"hostname": "db.acme.example", "pool": "acme/database"}],
+                    "name": "t", "protocol": "tcp", "port": 5432, "certificates": ["c"], "tls": {"alpn": ["x"]},
+                    "sni_routes": [{"hostname": "db.acme.example", "pool": "acme/database", "passthrough": True}],
                 }
             ],
         },
@@ -440,9 +440,9 @@ RULES: dict[str, Legal] = {
     "type": one_of("A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS", *TYPES), "values": is_record_value,
     "node_settings/max_connections": whole(100, 10_000_000), "threads": whole(1, 64), "http2_streams": whole(1, 1000),
     "buffer_bytes": whole(16_384, 262_144), "old_worker_timeout_ms": MS,
-    "tls_preset": one_of("modern", "intermediate"),
+    "tls_preset": one_of("modern", "intermediate"), "alpn": text(64, r"[A-Za-z0-9][A-Za-z0-9._/+-]*"),
     "preset": one_of("modern", "intermediate"), "minimum_version": one_of("1.2", "1.3"), "http2": boolean,
-    "http3": boolean, "same_certificate": boolean, "session_tickets": boolean,
+    "http3": boolean, "same_certificate": boolean, "session_tickets": boolean, "passthrough": boolean,
     "client_certificates/mode": one_of("required", "optional"), "client_certificates/ca": authorities,
     "client_certificates/crl": maybe_empty(revocation_lists), "client_certificates/hostnames": is_host,
     "proxy_protocol_from": is_network, "forwarded_from": is_network, "listeners/connections/max_connections":

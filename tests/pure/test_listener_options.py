@@ -72,6 +72,35 @@ def test_every_option_is_decided_on_for_every_cloud() -> None:
     assert decided == set(ListenerOptions.__slots__)
 
 
+ENDED = listener(
+    1, port=8883, protocol=Protocol.TCP, ends_tls=True, certificate_ids=("crt-1",), default_certificate_id="crt-1"
+)
+
+
+@pytest.mark.parametrize(
+    ("alpn", "policy"),
+    [
+        ((), None),
+        (("h2",), "HTTP2Only"),
+        (("h2", "http/1.1"), "HTTP2Preferred"),
+        (("http/1.1", "h2"), "HTTP2Optional"),
+        (("mqtt",), None),
+    ],
+)
+def test_an_nlb_ends_tls_and_offers_what_it_has_a_policy_for(alpn: tuple[str, ...], policy: str | None) -> None:
+    wanted = replace(ENDED, tls=ListenerTls(alpn=alpn))
+    assert said(Cloud.AWS, wanted) == ([("alpn", Severity.LOSSY)] if alpn and policy is None else [])
+    assert said(Cloud.AWS, replace(wanted, tls=None, default_certificate_id=None)) == [("unknown_name", Severity.LOSSY)]
+    front_of_tcp = replace(AWS.load_balancers[0], listeners=(replace(wanted, default_pool_id="pool-3"),))
+    (found,) = compile_stack(replace(AWS, load_balancers=(front_of_tcp,))).output.resources["aws_lb_listener"].values()
+    assert (found["protocol"], found.get("alpn_policy")) == ("TLS", policy)
+    assert found["ssl_policy"].startswith("ELBSecurityPolicy-TLS13-1-2")
+
+
+def test_google_is_not_asked_to_end_tls_of_tcp() -> None:
+    assert said(Cloud.GOOGLE, ENDED) == [("tcp_tls", Severity.REFUSED)]
+
+
 @pytest.mark.parametrize("cloud", list(Cloud))
 def test_http2_and_the_default_certificate_are_said_where_they_differ(cloud: Cloud) -> None:
     secure = listener(1, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1",), default_certificate_id="crt-1")

@@ -119,7 +119,7 @@ SILENT = {
     ("google", "Route"): ROUTES
     | {"fixed_response.content_type", "redirect.path", "redirect.prefix", "redirect.code", "prefix_rewrite"},
     ("aws", "LoadBalancer"): BALANCERS | {"listeners.static_ip"},
-    ("google", "LoadBalancer"): BALANCERS | {"listeners.port", "listeners.tls.http3"},
+    ("google", "LoadBalancer"): BALANCERS | {"listeners.port", "listeners.tls.http3", "listeners.tls.alpn"},
     ("aws", "Certificate"): {"chain", "key"},
     ("google", "Certificate"): {"chain"},
 }

@@ -30,7 +30,6 @@ from apps.compiler.model.shared import (
     Listener,
     LoadBalancer,
     PathKind,
-    Protocol,
     Redirect,
     Route,
     Server,
@@ -116,8 +115,8 @@ def check_listener(notes: Notes, listener: Listener) -> None:
     _check_options(notes, listener)
     if listener.cache is not None:
         _check_cache(notes, listener, listener.cache)
-    if listener.protocol is not Protocol.HTTPS and listener.certificate_ids:
-        notes.warn(listener, "certificates_unused", "Only https listeners use certificates.", "certificate_ids")
+    if listener.certificate_ids and not listener.speaks_tls:
+        notes.warn(listener, "certificates_unused", "Only listeners that end TLS use certificates.", "certificate_ids")
 
 
 def _check_options(notes: Notes, listener: Listener) -> None:
@@ -139,6 +138,8 @@ def _check_options(notes: Notes, listener: Listener) -> None:
     for route in listener.sni_routes:
         notes.ask(listener, "sni_routes.hostname", grammar.hostname, route.hostname)
     _check_client_certificates(notes, listener)
+    for each in listener.tls.alpn if listener.tls else ():
+        notes.ask(listener, "tls.alpn", grammar.alpn, each)
     if listener.monitor_path is not None:
         notes.ask(listener, "monitor_path", grammar.path, listener.monitor_path)
 

@@ -55,12 +55,15 @@ def _passes_on(notes: Notes, pool: AnyPool | None) -> bool:
 
 def with_known_certificates(notes: Notes, listener: Listener, certificates: Mapping[str, Certificate]) -> Listener:
     """The listener without certificates that are missing or left out; one that is left with none is left out itself."""
-    if listener.protocol is not Protocol.HTTPS:
+    if not listener.speaks_tls:
         return replace(listener, certificate_ids=()) if listener.certificate_ids else listener
     known = tuple(key for key in listener.certificate_ids if key in certificates and not notes.is_out(key))
     if not known:
         notes.quarantine(
-            listener, "no_certificate", "Give the https listener at least one valid certificate.", "certificate_ids"
+            listener,
+            "no_certificate",
+            f"Give the {listener.protocol} listener at least one valid certificate.",
+            "certificate_ids",
         )
     elif len(known) < len(listener.certificate_ids):
         missing = ", ".join(key for key in listener.certificate_ids if key not in known)

@@ -81,7 +81,7 @@ class ClientAddress:
 
 @dataclass(frozen=True, slots=True)
 class ListenerTls:
-    """What is offered to clients of https. None: what the fleet offers."""
+    """What is offered to clients of TLS. None: what the fleet offers; `alpn` is of listeners of tcp alone."""
 
     preset: TlsPreset | None = None
     minimum_version: TlsVersion | None = None
@@ -89,6 +89,7 @@ class ListenerTls:
     http3: bool = False
     same_certificate: bool = False
     session_tickets: bool = True
+    alpn: tuple[str, ...] = ()
 
 
 class ClientVerify(StrEnum):
@@ -126,10 +127,14 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class SniRoute:
-    """Connections of TLS whose client asks for the hostname (`*.` for one label) go to the pool as they are."""
+    """Connections of TLS whose client asks for the hostname (`*.` for one label) go to the pool.
+
+    They go as they are, unless the listener ends TLS; then `passthrough` says so of one name.
+    """
 
     hostname: str
     pool_id: str
+    passthrough: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -275,7 +275,10 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Listener(ListenerOptions):
-    """Where clients connect: `address` is a static IP, or None for each node's own address."""
+    """Where clients connect: `address` is a static IP, or None for each node's own address.
+
+    `ends_tls` is of tcp, for a listener that names certificates, whether or not it may present any of them now.
+    """
 
     id: str
     label: str
@@ -284,6 +287,12 @@ class Listener(ListenerOptions):
     address: str | None = None
     certificate_ids: tuple[str, ...] = ()
     default_pool_id: str | None = None
+    ends_tls: bool = False
+
+    @property
+    def speaks_tls(self) -> bool:
+        """Whether TLS of its clients ends here."""
+        return self.ends_tls or self.protocol is Protocol.HTTPS
 
 
 @dataclass(frozen=True, slots=True)

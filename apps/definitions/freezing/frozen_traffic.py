@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from apps.compiler.model import shared as model
 from apps.compiler.model.servers import CheckKind
@@ -44,9 +44,12 @@ def frozen_listeners(
 ) -> dict[int, list[model.Listener]]:
     """Load balancer → its listeners."""
     found: dict[int, list[model.Listener]] = defaultdict(list)
-    passed_on = sni_routes_of(rows)
+    sni_routes = sni_routes_of(rows)
     fields = ("id", "load_balancer_id", "name", "protocol", "port", "default_pool_id", *COLUMNS, *_STATIC_IP)
-    for row in rows.order_by("id").values_list(*fields, named=True):
+    named = Exists(Listener.certificates.through.objects.filter(listener=OuterRef("pk")))
+    for row in (
+        rows.order_by("id").annotate(names_certificates=named).values_list(*fields, "names_certificates", named=True)
+    ):
         try:
             options = frozen_options(row)
         except ValueError:
@@ -61,7 +64,8 @@ def frozen_listeners(
                 address=address_of(row),
                 certificate_ids=tuple(f"crt-{key}" for key in presented.by_listener.get(row.id, ())),
                 default_pool_id=f"pool-{row.default_pool_id}" if row.default_pool_id else None,
-                sni_routes=tuple(passed_on[row.id]),
+                sni_routes=tuple(sni_routes[row.id]),
+                ends_tls=row.protocol == model.Protocol.TCP and row.names_certificates,
                 **options,
             )
         )

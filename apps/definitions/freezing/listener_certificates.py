@@ -1,8 +1,9 @@
-"""Certificates: which of them each https listener presents, and each of them for which names.
+"""Certificates: which of them each listener presents, and each of them for which names.
 
 A listener presents the certificates that an operator chose for it, and those of every account that has a served route
 on its load balancer: each only for names that its account has verified. So no certificate answers for a name of another
-account that has its own, and a customer's upload is presented without anybody else's doing.
+account that has its own, and a customer's upload is presented without anybody else's doing. A listener of tcp has no
+routes, so it presents those alone that were chosen for it.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ class _Candidate:
 
 
 def certificates_of(fleet: Fleet) -> Presented:
-    """What the https listeners of the fleet present."""
+    """What the listeners of the fleet present."""
     return _presented(Listener.objects.filter(load_balancer__fleets=fleet))
 
 
 def certificates_in(stack: Stack) -> Presented:
-    """What the https listeners of the stack present."""
+    """What the listeners of the stack present."""
     return _presented(Listener.objects.filter(load_balancer__stacks=stack))
 
 
 def certificates_on(load_balancer: int) -> Presented:
-    """What the https listeners of a load balancer (primary key) present."""
+    """What the listeners of a load balancer (primary key) present."""
     return _presented(Listener.objects.filter(load_balancer=load_balancer))
 
 
@@ -75,18 +76,20 @@ def frozen_certificates(presented: Presented, shown: Iterable[int] = ()) -> tupl
 
 
 def _presented(listeners: QuerySet[Listener]) -> Presented:
-    """Six queries, one where there is no such listener.
+    """Six queries, one where no listener ends TLS.
 
     1. Names that a candidate may answer for: verified ones; chosen by an operator, also those nobody else verified.
     2. Of two candidates of one account for a name, the newest answers, unless an operator chose both.
     3. The operator's own leave a name to its owner, where the owner's certificate is presented as well.
     """
-    https = listeners.filter(protocol=Protocol.HTTPS.value)
-    balancers = dict(https.order_by("id").values_list("pk", "load_balancer_id"))
-    if not balancers:
+    ending = listeners.filter(Q(protocol=Protocol.HTTPS.value) | Q(certificates__isnull=False)).distinct()
+    rows = list(ending.order_by("id").values_list("pk", "load_balancer_id", "protocol"))
+    if not rows:
         return Presented({}, {})
+    balancers = {pk: balancer for pk, balancer, _ in rows}
+    https = {pk for pk, _, protocol in rows if protocol == Protocol.HTTPS}
     chosen = _chosen(balancers)
-    accounts = _accounts_with_routes(set(balancers.values()))
+    accounts = _accounts_with_routes({balancers[pk] for pk in https})
     found = _candidates(balancers, chosen, {account for each in accounts.values() for account in each})
     verified = _verified(found)
     owners = {name: account for account, names in verified.items() for name in names}
@@ -100,7 +103,8 @@ def _presented(listeners: QuerySet[Listener]) -> Presented:
         listener: sorted(
             each.pk
             for each in found.values()
-            if each.names and (each.pk in chosen[listener] or each.account in accounts[balancer])
+            if each.names
+            and (each.pk in chosen[listener] or (listener in https and each.account in accounts[balancer]))
         )
         for listener, balancer in balancers.items()
     }

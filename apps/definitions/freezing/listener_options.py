@@ -45,8 +45,8 @@ def sni_routes_of(listeners: QuerySet[Listener]) -> dict[int, list[model.SniRout
     """Listener → its routes by SNI."""
     found: dict[int, list[model.SniRoute]] = defaultdict(list)
     rows = SniRoute.objects.filter(listener__in=listeners.order_by().values("pk")).order_by("listener_id", "hostname")
-    for listener, hostname, pool in rows.values_list("listener_id", "hostname", "pool_id"):
-        found[listener].append(model.SniRoute(hostname, f"pool-{pool}"))
+    for listener, hostname, pool, passthrough in rows.values_list("listener_id", "hostname", "pool_id", "passthrough"):
+        found[listener].append(model.SniRoute(hostname, f"pool-{pool}", passthrough))
     return found
 
 

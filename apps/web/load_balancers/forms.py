@@ -33,6 +33,11 @@ NOUN = "load balancers"
 SWITCHES = {"compression": "Compress responses", "cache": "Cache responses"}
 _NAME_SENT = re.compile(r"(/spec/listeners/[0-9]{1,4})/name")
 TOLD = "Its nodes follow moments later."
+PASSED_ON = "passthrough"
+SNI_ROUTES = (
+    "One per line: the hostname, then a tcp pool. With certificates, TLS is ended; write passthrough behind the pool "
+    "to pass it on."
+)
 
 
 class LoadBalancerForm(ObjectForm):
@@ -60,7 +65,7 @@ class ListenerForm(DocumentForm):
             self.fields[f"{pointer}/{name}"].widget.attrs["list"] = choices
         self._sni_routes = f"{pointer}/sni_routes"
         self.fields[self._sni_routes] = forms.CharField(
-            **words(ListenerSpec, "sni_routes") | {"help_text": "One per line: the hostname, then a tcp pool."},
+            **words(ListenerSpec, "sni_routes") | {"help_text": SNI_ROUTES},
             widget=forms.Textarea(attrs=LINES),
             initial=_lines((document or {}).get("sni_routes", [])),
         )
@@ -95,13 +100,15 @@ class ListenerForm(DocumentForm):
         return Group(group.title, [switch, *group.fields], group.hint, folds=True, is_open=bool(switch.value()))
 
 
-def _lines(routes: list[dict[str, str]]) -> str:
-    return "\n".join(f"{each['hostname']} {each['pool']}" for each in routes)
+def _lines(routes: list[dict[str, Any]]) -> str:
+    words = ((each["hostname"], each["pool"], *([PASSED_ON] if each.get("passthrough") else [])) for each in routes)
+    return "\n".join(map(" ".join, words))
 
 
-def _routes(text: str) -> list[dict[str, str]]:
-    lines = (line.split(maxsplit=1) for line in text.splitlines() if line.strip())
-    return [dict(zip(("hostname", "pool"), line, strict=False)) for line in lines]
+def _routes(text: str) -> list[dict[str, Any]]:
+    lines = (line.split(maxsplit=2) for line in text.splitlines() if line.strip())
+    routes = [dict[str, Any](zip(("hostname", "pool", "passthrough"), line, strict=False)) for line in lines]
+    return [each | {"passthrough": True} if each.get("passthrough") == PASSED_ON else each for each in routes]
 
 
 @page

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from apps.compiler.model.shared import Protocol
 from apps.definitions.models import Listener
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
+
+# What `tls` says of https alone.
+OF_REQUESTS = ("http2", "http3", "same_certificate")
 
 
 def settings_of(listener: Listener) -> tuple[tuple[str, str], ...]:
     """Label and value of everything that is set; nothing for a listener that is as it always was."""
     document = write(ListenerSpec, listener, listener.account_id)
     optional = [field for field in fields_of(ListenerSpec) if field.about.absent_when_empty]
+    if listener.protocol == Protocol.TCP and "tls" in document:
+        document["tls"] = {name: value for name, value in document["tls"].items() if name not in OF_REQUESTS}
     return tuple(pair for field in optional if field.name in document for pair in _said(field, document[field.name]))
 
 
 def _said(field: Field, value: Any) -> Iterator[tuple[str, str]]:
     if field.many and field.name == "sni_routes":
         for each in value:
-            yield f"{field.about.label}: {each['hostname']}", each["pool"]
+            passed_on = ", TLS passed on" if each["passthrough"] else ""
+            yield f"{field.about.label}: {each['hostname']}", each["pool"] + passed_on
     elif field.child:
         for document in value if field.many else [value]:
             for each in fields_of(field.child):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from tests.conformance.gateway_api.cases import Ask
 
@@ -47,6 +48,13 @@ class Client:
             plain = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
             self._connection.sock = IGNORED.wrap_socket(plain, server_hostname=tls)
 
+    def names_shown(self) -> list[str]:
+        """Those of the certificate that the handshake presented."""
+        assert isinstance(self._connection.sock, ssl.SSLSocket)
+        shown = x509.load_der_x509_certificate(self._connection.sock.getpeercert(binary_form=True) or b"")
+        names = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return names.get_values_for_type(x509.DNSName)
+
     def send(self, ask: Ask) -> Found:
         """One request."""
         # Servers count requests of the same id.
@@ -76,6 +84,8 @@ def check(ask: Ask, port: int) -> None:
         return None
     client = Client(port, ask.tls)
     try:
+        if ask.shown:
+            assert ask.shown in client.names_shown()
         if ask.shares:
             check_shares(ask, Counter(str(client.send(ask).echo["backend"]) for _ in range(MANY)))
         for _ in range(0 if ask.shares else ask.times):

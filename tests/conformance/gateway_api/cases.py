@@ -21,7 +21,8 @@ class Ask:
 
     `got` is of the server (`path`, `host`, `sni`, `headers`, `absent`), `answer` of the client (`headers`, `absent`;
     of a list of values one must be there). `shares` are those of many requests. `grpc` is a method and `status` then
-    gRPC's code; `websocket` upgrades; `tls` says the name that is asked for (SNI); `times` repeats.
+    gRPC's code; `websocket` upgrades; `tls` says the name that is asked for (SNI), `shown` whose certificate must
+    be seen; `times` repeats.
     """
 
     gateway: str = "http"
@@ -38,6 +39,7 @@ class Ask:
     grpc: str = ""
     websocket: bool = False
     tls: str = ""
+    shown: str = ""
     times: int = 1
     marks: str = ""  # requests through which the server's header of this name says which backend it is
 

@@ -157,9 +157,10 @@ def _listener(
         default_certificate_id=ids.get(spec.default_certificate or ""),
         tls=spec.tls,
         default_pool_id=pools[spec.default_pool] if spec.default_pool else None,
-        sni_routes=tuple(SniRoute(each.hostname, pools[each.pool]) for each in spec.sni_routes),
+        ends_tls=spec.protocol is Protocol.TCP and bool(ids),
+        sni_routes=tuple(SniRoute(each.hostname, pools[each.pool], each.passthrough) for each in spec.sni_routes),
     )
-    return listener, certificates if spec.protocol is Protocol.HTTPS else []
+    return listener, certificates if listener.speaks_tls else []
 
 
 def _specs(rule: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from apps.accounts.actors import Actor
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import describe
-from apps.definitions.services import apply_document
+from apps.definitions.services import apply_document, save_object
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet.models import Fleet, Node
@@ -146,10 +146,15 @@ def test_a_block_of_a_listener_outlives_its_form(front: LoadBalancer, tutorial_e
 def test_names_that_tls_is_passed_on_for_are_lines(front: LoadBalancer, tutorial_env: Actor) -> None:
     pool = {"kind": "Pool", "name": "mail", "spec": {"protocol": "tcp", "backends": []}}
     apply_document(actor=tutorial_env, objects=[pool])
-    routes = [{"hostname": "a.example", "pool": "mail"}, {"hostname": "*.b.example", "pool": "mail"}]
-    lines = "\r\n".join(f"{each['hostname']}  {each['pool']}" for each in routes)
+    chain, key = pem_pair("a.example")
+    save_object(actor=tutorial_env, kind="Certificate", name="house", spec={"chain": chain, "key": key})
+    routes = [
+        {"hostname": "a.example", "pool": "mail", "passthrough": False},
+        {"hostname": "*.b.example", "pool": "mail", "passthrough": True},
+    ]
+    lines = "a.example  mail\r\n*.b.example mail passthrough"
     at = "spec__listeners__1__"
-    fields = {"name": "tls", "protocol": "tcp", "port": "9443", "sni_routes": lines}
+    fields = {"name": "tls", "protocol": "tcp", "port": "9443", "certificates": "house", "sni_routes": lines}
     send(tutorial_env, "listener-new", front.pk, **{f"{at}{name}": value for name, value in fields.items()})
     before = listeners_of(front)
     assert sorted(map(str, before[1]["sni_routes"])) == sorted(map(str, routes))

@@ -25,8 +25,17 @@ from apps.compiler.targets.haproxy.listeners.client_address import (
     add_proxy_protocol,
     has_proxies,
 )
-from apps.compiler.targets.haproxy.listeners.client_certificates import add_client_rules
+from apps.compiler.targets.haproxy.listeners.client_certificates import add_client_rules, add_connection_rules
 from apps.compiler.targets.haproxy.listeners.client_limit import add_connection_limit, drop_mark, tell_servers
+from apps.compiler.targets.haproxy.listeners.handover import (
+    add_silence,
+    add_way,
+    hands_over,
+    inner,
+    inner_name,
+    outer,
+    socket_of,
+)
 from apps.compiler.targets.haproxy.listeners.options import add_options
 from apps.compiler.targets.haproxy.listeners.same_certificate import add_host_rules
 from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
@@ -60,23 +69,48 @@ def add_listener(
     section = document.section("frontend", listener.id, "from", defaults, owner=listener.id)
     # The digest covers this file and not the manifest: where the listener binds must be part of it.
     section.add("description", f"{listener.address or '*'}:{listener.port}")
-    _add_binds(section, snapshot, listener)
+    _add_binds(section, snapshot, outer(listener) if hands_over(listener) else listener)
     add_options(section, listener)
     add_proxy_protocol(section, listener)
     own = own_region(snapshot)
     add_connection_limit(section, own, listener)
     if listener.protocol is Protocol.TCP:
         add_circle_guard(section, snapshot.own_addresses, relayed=has_proxies(listener))
-    if listener.protocol is not Protocol.TCP:
-        served = as_served_by(load_balancer, listener.protocol)
-        _add_http_rules(section, snapshot, served, listener, maps[served.id])
-    else:
-        request_log.add_connections(section)
-        add_sni_rules(section, listener)
-        if own is not None:
-            _add_tcp_overflow(section, snapshot, own, listener)
-        if own is not None or listener.sni_routes:
-            section.add("use_backend", "%[var(txn.action)]")
+        _add_connections(document, section, snapshot, listener)
+        return
+    served = as_served_by(load_balancer, listener.protocol)
+    _add_http_rules(section, snapshot, served, listener, maps[served.id])
+    _add_default(section, listener)
+
+
+def _add_connections(document: Document, section: Section, snapshot: Snapshot, listener: Listener) -> None:
+    """What becomes of connections of tcp; one frontend more where TLS is ended for some names alone."""
+    if not hands_over(listener):
+        _add_tcp_rules(section, snapshot, listener)
+        return
+    _add_tcp_rules(section, snapshot, outer(listener))
+    add_way(document, listener)
+    inside = document.section("frontend", inner_name(listener), "from", TCP, owner=listener.id)
+    add_bind(inside, listener, socket_of(listener), "accept-proxy", "mode", "600")
+    add_options(inside, listener)
+    _add_tcp_rules(inside, snapshot, inner(listener))
+
+
+def _add_tcp_rules(section: Section, snapshot: Snapshot, listener: Listener) -> None:
+    own = own_region(snapshot)
+    request_log.add_connections(section, listener)
+    add_sni_rules(section, listener)
+    add_silence(section, listener)
+    if listener.ends_tls:
+        add_connection_rules(section, listener)
+    if own is not None:
+        _add_tcp_overflow(section, snapshot, own, listener)
+    if own is not None or listener.sni_routes:
+        section.add("use_backend", "%[var(txn.action)]")
+    _add_default(section, listener)
+
+
+def _add_default(section: Section, listener: Listener) -> None:
     if listener.default_pool_id:
         section.add("default_backend", listener.default_pool_id)
 

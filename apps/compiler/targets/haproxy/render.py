@@ -242,7 +242,7 @@ def addresses_of(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _certificate_lists(snapshot: Snapshot) -> dict[str, CertificateList]:
-    """Per https listener: certificate files and the host names they may serve, so that a certificate claims no more.
+    """Per listener that ends TLS: certificate files and the host names they may serve; no certificate claims more.
 
     Who asks for none of these names is shown the first one, unless the listener is strict.
     """
@@ -252,7 +252,7 @@ def _certificate_lists(snapshot: Snapshot) -> dict[str, CertificateList]:
             list_lines(listener, {certificate_path(key): known[key].hostnames for key in _default_first(listener)})
         )
         for listener in _listeners(snapshot)
-        if listener.protocol is Protocol.HTTPS
+        if listener.speaks_tls
     }
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from apps.compiler.grammars.request_log import ERRORS, NONE, SAMPLED, USUAL_ONE_IN
 from apps.compiler.model.policy import Log
+from apps.compiler.model.shared import Listener
 from apps.compiler.targets.haproxy.writer import Call, Expanded, Section, Value
 
 LONGEST_LINE = 4000
@@ -119,10 +120,10 @@ def add_ids(section: Section) -> None:
     section.add("http-after-response", "set-header", "X-Request-Id", "%[unique-id]")
 
 
-def add_connections(section: Section) -> None:
-    """The line of each connection."""
+def add_connections(section: Section, listener: Listener) -> None:
+    """The line of each connection; whatever frontend serves it, it is one of the listener."""
     section.add("log", "global")
-    section.add("log-format", "\t".join(CONNECTION_FIELDS.values()))
+    section.add("log-format", "\t".join({**CONNECTION_FIELDS, "listener": listener.id}.values()))
 
 
 def add_silence(section: Section, *given: str | Expanded) -> None:

@@ -77,7 +77,7 @@ def _refused(target: Target, listener: Listener) -> Iterator[Incompatibility]:
     if listener.sni_routes:
         yield refused(
             target, listener, "sni_routes", "sni_routes",
-            f"{cloud} forwards all TLS connections to one pool, whatever name the client requests.",
+            f"{cloud} forwards all connections of a tcp listener to one pool, whatever name the client requests.",
             "Create a listener for each name, or put the load balancer on a fleet.",
         )  # fmt: skip
     if listener.client_certificates:

@@ -25,6 +25,7 @@ from apps.definitions.values.certificates import canonical_pem
 
 MAX_NETWORKS = 200
 MAX_TYPES = 32
+MAX_PROTOCOLS = 8
 KEEP_ALIVE = {
     KeepAlive.BOTH: "Clients and servers",
     KeepAlive.CLIENTS: "Clients only",
@@ -41,6 +42,7 @@ CLIENT_VERIFY = {
 VERSIONS = {TlsVersion.V12: "TLS 1.2", TlsVersion.V13: "TLS 1.3"}
 NETWORK = text(grammar.trusted_network, "a network in CIDR", pattern=CIDR)
 Networks = tuple[Annotated[str, NETWORK], ...]
+PROTOCOL = text(grammar.alpn, "the registered name of a protocol", 64)
 MEDIA_TYPE = text(grammar.media_type, "a media type", 97)
 
 
@@ -117,7 +119,7 @@ def _fits_preset(version: TlsVersion | None, data: Data) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TlsSpec(model.ListenerTls, Shape):
-    """What is offered to clients of an https listener. TLS 1.3's early data (0-RTT) is never taken."""
+    """What is offered to clients of a listener with certificates. TLS 1.3's early data (0-RTT) is never taken."""
 
     component: ClassVar[str] = "ListenerTls"
 
@@ -132,12 +134,12 @@ class TlsSpec(model.ListenerTls, Shape):
         Check(_fits_preset),
         About("The oldest accepted version. Default: that of the preset.", "Oldest TLS version"),
     ] = None
-    http2: Annotated[Boolean, About("Whether clients may use HTTP/2 (ALPN).", "HTTP/2")] = True
+    http2: Annotated[Boolean, About("Whether clients of https may use HTTP/2 (ALPN).", "HTTP/2")] = True
     http3: Annotated[
         Boolean,
         About(
-            "Whether clients may use HTTP/3, on the UDP port of the same number. Each node of the fleets needs HAProxy "
-            "2.8 or later with QUIC.",
+            "Whether clients of https may use HTTP/3, on the UDP port of the same number. Each node of the fleets "
+            "needs HAProxy 2.8 or later with QUIC.",
             "HTTP/3",
         ),
     ] = False
@@ -156,6 +158,18 @@ class TlsSpec(model.ListenerTls, Shape):
             "Session tickets",
         ),
     ] = True
+    alpn: Annotated[
+        tuple[Annotated[str, PROTOCOL], ...],
+        LISTED,
+        Distinct(),
+        at_most(MAX_PROTOCOLS, "protocols"),
+        About(
+            "The protocols that a tcp listener offers (ALPN), by their registered names, best first. Default: none.",
+            "ALPN",
+            most=MAX_PROTOCOLS,
+            absent_when_empty=True,
+        ),
+    ] = ()
 
 
 def _authorities(value: object) -> str:

@@ -9,7 +9,18 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars.client_certificates import MOST_ENTRIES, distinct, without_default
 from apps.compiler.model.shared import Protocol
 from apps.definitions.shapes.base.shape import ALWAYS, UNORDERED, About, Check, Data, Distinct, Shape
-from apps.definitions.shapes.base.words import LISTED, ByName, Hostname, Name, Path, Port, Reference, at_most, word
+from apps.definitions.shapes.base.words import (
+    LISTED,
+    Boolean,
+    ByName,
+    Hostname,
+    Name,
+    Path,
+    Port,
+    Reference,
+    at_most,
+    word,
+)
 from apps.definitions.shapes.traffic.client_limit import ConnectionLimitSpec
 from apps.definitions.shapes.traffic.listener_options import (
     CacheSpec,
@@ -23,12 +34,12 @@ from apps.definitions.shapes.traffic.listener_options import (
 PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.HTTPS: "HTTPS", Protocol.TCP: "TCP"}
 
 
-def _of_https(certificates: tuple[str, ...], data: Data) -> None:
+def _where_tls_ends(certificates: tuple[str, ...], data: Data) -> None:
     protocol = data.get("protocol")
     if protocol is Protocol.HTTPS and not certificates:
         raise GrammarError("missing", "An https listener needs at least one certificate.")
-    if protocol in (Protocol.HTTP, Protocol.TCP) and certificates:
-        raise GrammarError("protocol", "Only an https listener has certificates.")
+    if protocol is Protocol.HTTP and certificates:
+        raise GrammarError("protocol", "An http listener has no certificates; choose https, or tcp with TLS.")
 
 
 def _of_tcp(pool: str | None, data: Data) -> None:
@@ -69,9 +80,24 @@ def _without_client_certificates(value: object, data: Data) -> None:
         raise GrammarError("client_certificates", "Leave the cache out where clients present certificates.")
 
 
-def _without_tls(value: object, data: Data) -> None:
-    if value is not None and data.get("protocol") in (Protocol.HTTP, Protocol.TCP):
-        raise GrammarError("protocol", "Only an https listener has this; leave it out.")
+def _with_tls(value: object, data: Data) -> None:
+    protocol = data.get("protocol")
+    if value is not None and protocol is Protocol.HTTP:
+        raise GrammarError("protocol", "Only a listener that ends TLS has this; leave it out.")
+    if value is not None and protocol is Protocol.TCP and not data.get("certificates", True):
+        raise GrammarError("protocol", "A tcp listener has this only with certificates; name one, or leave it out.")
+
+
+def _of_its_protocol(value: TlsSpec, data: Data) -> None:
+    protocol = data.get("protocol")
+    if protocol is Protocol.HTTPS and value.alpn:
+        raise GrammarError("protocol", "An https listener offers h2 and http/1.1 (http2); leave alpn out.")
+    of_connections = TlsSpec(
+        value.preset, value.minimum_version, session_tickets=value.session_tickets, alpn=value.alpn
+    )
+    if protocol is Protocol.TCP and value != of_connections:
+        detail = "A tcp listener has no requests; leave http2, http3 and same_certificate out."
+        raise GrammarError("protocol", detail)
 
 
 def _takes_http3(data: Data) -> bool:
@@ -86,7 +112,7 @@ def _without_http3(value: ClientAddressSpec, data: Data) -> None:
 
 def _of_clients(entries: tuple[ClientCertificatesSpec, ...], data: Data) -> None:
     if entries:
-        _without_tls(entries, data)
+        _with_tls(entries, data)
         if _takes_http3(data):
             raise GrammarError("http3", "Turn tls.http3 off where clients present certificates.")
     distinct(entries)
@@ -95,17 +121,27 @@ def _of_clients(entries: tuple[ClientCertificatesSpec, ...], data: Data) -> None
 
 def _only_of_tcp(routes: tuple[object, ...], data: Data) -> None:
     if routes and data.get("protocol") in (Protocol.HTTP, Protocol.HTTPS):
-        raise GrammarError("protocol", "Only a tcp listener passes TLS on; http and https have routes.")
+        raise GrammarError("protocol", "Only a tcp listener has these; http and https have routes.")
+
+
+def _besides_ended(routes: tuple[SniRouteSpec, ...], data: Data) -> None:
+    if any(each.passthrough for each in routes) and not data.get("certificates", True):
+        detail = "Without certificates every connection is passed on; leave passthrough out."
+        raise GrammarError("passthrough", detail)
 
 
 @dataclass(frozen=True, slots=True)
 class SniRouteSpec(Shape):
-    """A name that clients of TLS ask for, and the pool that gets their connections as they are."""
+    """A name that clients of TLS ask for, and the pool that gets their connections."""
 
     component: ClassVar[str] = "SniRoute"
 
     hostname: Annotated[Hostname, About("`*.` for one label below a domain.", "Hostname")]
     pool: Annotated[Reference, About("A tcp pool.", "Pool")]
+    passthrough: Annotated[
+        Boolean,
+        About("Whether a listener with certificates passes TLS of this name on to the servers.", "Pass TLS on"),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +161,23 @@ class ListenerSpec(Shape):
         LISTED,
         Distinct(),
         UNORDERED,
-        Check(_of_https),
+        Check(_where_tls_ends),
         ALWAYS,
-        About("The certificates of an https listener, chosen by the name that clients request.", "Certificates"),
+        About(
+            "The certificates of an https listener, or of a tcp listener that ends TLS, chosen by the name that "
+            "clients request.",
+            "Certificates",
+        ),
     ] = ()
     sni_routes: Annotated[
         tuple[SniRouteSpec, ...],
         LISTED,
         Distinct(("hostname",)),
         Check(_only_of_tcp),
+        Check(_besides_ended),
         About(
-            "Pools of a tcp listener, by the TLS name that clients request; TLS is passed on. The rest goes to "
-            "the default pool, or is closed if there is none.",
+            "Pools of a tcp listener, by the TLS name that clients request; without certificates TLS is passed on. "
+            "The rest goes to the default pool, or is closed if there is none.",
             "SNI routes",
             absent_when_empty=True,
         ),
@@ -158,8 +199,9 @@ class ListenerSpec(Shape):
     ] = None
     tls: Annotated[
         TlsSpec | None,
-        Check(_without_tls),
-        About("The TLS settings of an https listener.", "TLS", absent_when_empty=True),
+        Check(_with_tls),
+        Check(_of_its_protocol),
+        About("The TLS settings of a listener with certificates.", "TLS", absent_when_empty=True),
     ] = None
     client_certificates: Annotated[
         tuple[ClientCertificatesSpec, ...],
@@ -167,7 +209,7 @@ class ListenerSpec(Shape):
         at_most(MOST_ENTRIES, "entries"),
         Check(_of_clients),
         About(
-            "Certificates that clients of an https listener present (mutual TLS), by hostname.",
+            "Certificates that clients of a listener with certificates present (mutual TLS), by hostname.",
             "Client certificates",
             most=MOST_ENTRIES,
             absent_when_empty=True,

@@ -66,7 +66,7 @@ def missing_network(stack: Stack) -> str:
     return ""
 
 
-Parts = tuple[StaticIP | None, list[Certificate], Pool | None, Certificate | None, dict[str, Pool]]
+Parts = tuple[StaticIP | None, list[Certificate], Pool | None, Certificate | None, list[SniRoute]]
 
 
 def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -> Parts:
@@ -84,19 +84,19 @@ def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -
             f"{pointer}/default_pool", "protocol", f"A {spec.protocol} listener cannot use a {pool.protocol} pool."
         )
     default = changes.owned(Certificate, owner, spec.default_certificate, f"{pointer}/default_certificate")
-    return address, certificates, pool, default, _passed_on(changes, owner, spec, pointer)
+    return address, certificates, pool, default, _sni_routes(changes, owner, spec, pointer)
 
 
-def _passed_on(changes: ChangeSet, owner: Account, spec: ListenerSpec, pointer: str) -> dict[str, Pool]:
-    """Hostname → the pool that connections for it go to."""
-    found = {}
+def _sni_routes(changes: ChangeSet, owner: Account, spec: ListenerSpec, pointer: str) -> list[SniRoute]:
+    """The pools that connections go to, by hostname; rows that have no listener yet."""
+    found = []
     for position, each in enumerate(spec.sni_routes):
         named = f"{pointer}/sni_routes/{position}/pool"
         pool = changes.owned(Pool, owner, each.pool, named)
         if pool and pool.protocol != Protocol.TCP:
-            changes.add_error(named, "protocol", f"TLS is passed on to a tcp pool, not {pool.protocol}.")
+            changes.add_error(named, "protocol", f"A tcp listener leads to tcp pools, not {pool.protocol}.")
         elif pool:
-            found[each.hostname] = pool
+            found.append(SniRoute(hostname=each.hostname, pool=pool, passthrough=each.passthrough))
     return found
 
 
@@ -174,11 +174,13 @@ def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) ->
     row = Listener.objects.filter(load_balancer=balancer, name=spec.name).first()
     row = row or Listener(load_balancer=balancer, name=spec.name)
     row.account, row.protocol, row.port = balancer.account, spec.protocol, spec.port
-    row.static_ip, certificates, row.default_pool, row.default_certificate, passed_on = parts
+    row.static_ip, certificates, row.default_pool, row.default_certificate, sni_routes = parts
     row.monitor_path = spec.monitor_path
     names = ("tls", "client_certificates", "client_address", "connections", "client_limit", "compression", "cache")
     copy_objects(spec, row, *names)
     row.save()
     row.certificates.set(certificates)
     row.sni_routes.all().delete()
-    SniRoute.objects.bulk_create(SniRoute(listener=row, hostname=name, pool=pool) for name, pool in passed_on.items())
+    for each in sni_routes:
+        each.listener = row
+    SniRoute.objects.bulk_create(sni_routes)

@@ -1,5 +1,7 @@
 """Certificates of clients: asked for by the name in the TLS handshake, required by the host of each request.
 
+A connection of tcp has no host but the name in its handshake: without a right certificate it is closed.
+
 The handshake asks for a certificate and accepts any answer (`verify optional`, errors ignored): what counts is decided
 for each request, so that clients get a sentence instead of a broken connection, and the agent's probe needs none.
 
@@ -32,6 +34,10 @@ REFUSED = "Present a valid client certificate for this host.\n"
 _TEXT = ("content-type", "text/plain; charset=utf-8", "string")
 _PLAIN = "^[!-~]([ -~]{0,510}[!-~])?$"
 _VERIFIED = ("{", "var(txn.client_verified)", "-m", "bool", "}")
+_OF_NONE = ("{", "var(txn.clients)", "-m", "str", NONE, "}")
+Rule = tuple[str, ...]
+REQUEST: Rule = ("http-request",)
+CONTENT: Rule = ("tcp-request", "content")
 
 
 def _digest(text: str) -> str:
@@ -104,39 +110,58 @@ def client_maps(front: LoadBalancer) -> dict[str, Entries]:
 def add_client_rules(section: Section, listener: Listener) -> None:
     """Drop what clients claim; refuse who has no right certificate; tell servers about the rest."""
     section.add("http-request", "del-header", HEADERS, "-m", "beg")
-    entries = listener.client_certificates
-    if listener.protocol is not Protocol.HTTPS or not entries:
+    if listener.protocol is not Protocol.HTTPS or not listener.client_certificates:
         return
-    rest = next((code_of(entry) for entry in entries if not entry.hostnames), NONE)
-    _add_codes(section, listener, rest)
-    of_none = ("{", "var(txn.clients)", "-m", "str", NONE, "}")
-    valid = ("{", "ssl_c_used", "}", "{", "ssl_c_verify", "0", "}")
-    section.add("http-request", "set-var(txn.client_verified)", "bool(true)", "if", "!", *of_none, *valid)
-    for code in sorted({code_of(each) for each in entries if each.mode is ClientVerify.REQUIRED}):
-        holds = ("{", "var(txn.clients)", "-m", "str", code, "}")
+    of_hosts = _add_codes(section, listener, {"shaken": "ssl_fc_sni", "clients": "req.fhdr(host),host_only"})
+    if of_hosts:
+        refuse_other_hosts(section)
+    _add_verification(section)
+    for holds in _required(listener):
         section.add("http-request", "return", "status", "403", *_TEXT, REFUSED, "if", *holds, "!", *_VERIFIED)
-    _add_headers(section, of_none)
+    _add_headers(section)
 
 
-def _add_codes(section: Section, listener: Listener, rest: str) -> None:
-    """`txn.clients`: which entry holds for the host of the request; the one of the handshake must be the same."""
-    if not any(entry.hostnames for entry in listener.client_certificates):
-        section.add("http-request", "set-var(txn.clients)", f"str({rest})")
-        return
-    for name, fetch in (("shaken", "ssl_fc_sni"), ("clients", "req.fhdr(host),host_only")):
-        add_lookup(section, name, fetch, hosts_path(listener.id), rest)
-    refuse_other_hosts(section)
+def add_connection_rules(section: Section, listener: Listener) -> None:
+    """Close connections of tcp that have not the certificate which the name in their handshake needs."""
+    if listener.client_certificates:
+        _add_codes(section, listener, {"clients": "ssl_fc_sni"}, CONTENT)
+        _add_verification(section, CONTENT)
+        for holds in _required(listener):
+            section.add(*CONTENT, "reject", "if", *holds, "!", *_VERIFIED)
 
 
-def add_lookup(section: Section, name: str, fetch: str, path: str, rest: str) -> None:
+def _add_codes(section: Section, listener: Listener, names: Mapping[str, str], rule: Rule = REQUEST) -> bool:
+    """`txn.clients`: which entry holds for a name; whether it depends on the name at all."""
+    entries = listener.client_certificates
+    rest = next((code_of(entry) for entry in entries if not entry.hostnames), NONE)
+    if not any(entry.hostnames for entry in entries):
+        section.add(*rule, "set-var(txn.clients)", f"str({rest})")
+        return False
+    for name, fetch in names.items():
+        add_lookup(section, name, fetch, hosts_path(listener.id), rest, rule)
+    return True
+
+
+def _add_verification(section: Section, rule: Rule = REQUEST) -> None:
+    valid = ("{", "ssl_c_used", "}", "{", "ssl_c_verify", "0", "}")
+    section.add(*rule, "set-var(txn.client_verified)", "bool(true)", "if", "!", *_OF_NONE, *valid)
+
+
+def _required(listener: Listener) -> list[tuple[str, ...]]:
+    """Conditions: an entry holds that requires a certificate."""
+    required = {code_of(each) for each in listener.client_certificates if each.mode is ClientVerify.REQUIRED}
+    return [("{", "var(txn.clients)", "-m", "str", code, "}") for code in sorted(required)]
+
+
+def add_lookup(section: Section, name: str, fetch: str, path: str, rest: str, rule: Rule = REQUEST) -> None:
     """`txn.<name>`: what a map has for a host or for its wildcard, else `rest`."""
     key, missing = f"txn.{name}_key", ("if", "!", "{", f"var(txn.{name})", "-m", "found", "}")
     lookup = f"var({key}),map_str({path})"
-    section.add("http-request", f"set-var({key})", f"{fetch},lower")
-    section.add("http-request", f"set-var(txn.{name})", lookup)
-    section.add("http-request", f"set-var-fmt({key})", f"*.%[var({key}),field(2,.,0)]", *missing)
-    section.add("http-request", f"set-var(txn.{name})", lookup, *missing)
-    section.add("http-request", f"set-var(txn.{name})", f"str({rest})", *missing)
+    section.add(*rule, f"set-var({key})", f"{fetch},lower")
+    section.add(*rule, f"set-var(txn.{name})", lookup)
+    section.add(*rule, f"set-var-fmt({key})", f"*.%[var({key}),field(2,.,0)]", *missing)
+    section.add(*rule, f"set-var(txn.{name})", lookup, *missing)
+    section.add(*rule, f"set-var(txn.{name})", f"str({rest})", *missing)
 
 
 def refuse_other_hosts(section: Section) -> None:
@@ -145,9 +170,9 @@ def refuse_other_hosts(section: Section) -> None:
     section.add("http-request", "return", "status", "421", *_TEXT, MISDIRECTED, "if", *differs)
 
 
-def _add_headers(section: Section, of_none: tuple[str, ...]) -> None:
+def _add_headers(section: Section) -> None:
     """Whether a certificate was verified, and whose it is; nothing for hosts that ask for none."""
-    section.add("http-request", "set-header", "X-Client-Cert-Verified", "no", "if", "!", *of_none, "!", *_VERIFIED)
+    section.add("http-request", "set-header", "X-Client-Cert-Verified", "no", "if", "!", *_OF_NONE, "!", *_VERIFIED)
     section.add("http-request", "set-header", "X-Client-Cert-Verified", "yes", "if", *_VERIFIED)
     subject, fingerprint = "%[ssl_c_s_dn(,0,rfc2253)]", "%[ssl_c_der,sha2(256),hex,lower]"
     section.add("http-request", "set-header", "X-Client-Cert-Subject", subject, "if", *_VERIFIED)

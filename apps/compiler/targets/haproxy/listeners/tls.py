@@ -1,4 +1,4 @@
-"""What an https listener offers to clients, as words of its `bind` line.
+"""What a listener that ends TLS offers to clients, as words of its `bind` line.
 
 The presets are those of Mozilla's Server Side TLS guidelines, version 6.0 of 2026
 (https://ssl-config.mozilla.org/guidelines/6.0.json): "intermediate" are the ciphers that nodes offer by default,
@@ -24,7 +24,7 @@ from apps.compiler.model.listener_options import ListenerTls, TlsPreset, TlsVers
 from apps.compiler.model.shared import Listener, Protocol
 from apps.compiler.targets.haproxy.listeners.client_certificates import bind_words
 from apps.compiler.targets.haproxy.settings import CIPHERS, CIPHERSUITES
-from apps.compiler.targets.haproxy.writer import Document, Expanded, Section
+from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
 
 # Whoever was promised HTTP/3 that is there no more asks in vain so long, and uses TCP meanwhile.
 PROMISED_S = 3600
@@ -42,11 +42,10 @@ def add_bind(section: Section, listener: Listener, *where: str | Expanded) -> No
 
     The agent has the keys of session tickets and names their folder; one of before has none, and offers no tickets.
     """
-    if listener.protocol is not Protocol.HTTPS:
+    if not listener.speaks_tls:
         section.add("bind", *where)
         return
-    alpn = "h2,http/1.1" if listener.tls is None or listener.tls.http2 else "http/1.1"
-    words = _tls_words(listener, alpn)
+    words = _tls_words(listener, *_protocols(listener))
     if not offers_tickets(listener):
         section.add("bind", *where, *words, WITHOUT_TICKETS)
         return
@@ -84,15 +83,24 @@ def add_http3(section: Section, listener: Listener, *options: str) -> None:
         return
     name = http3_variable(listener.id)
     section.add(".if", f"defined({name})")
-    section.add("bind", Expanded(f"${{{name}}}"), *options, *_tls_words(listener, "h3"), WITHOUT_TICKETS)
+    section.add("bind", Expanded(f"${{{name}}}"), *options, *_tls_words(listener, "alpn", "h3"), WITHOUT_TICKETS)
     promise = f'h3=":%[dst_port]"; ma={PROMISED_S}'
     section.add("http-after-response", "set-header", "Alt-Svc", promise)
     section.add(".endif")
 
 
-def _tls_words(listener: Listener, alpn: str) -> tuple[str, ...]:
+def _protocols(listener: Listener) -> tuple[Argument, ...]:
+    """ALPN: what the servers of a tcp listener speak is known to its owner alone."""
+    tls = listener.tls or ListenerTls()
+    if listener.protocol is Protocol.HTTPS:
+        return ("alpn", "h2,http/1.1" if tls.http2 else "http/1.1")
+    parts = [part for name in tls.alpn for part in (",", Value(name))][1:]
+    return ("alpn", Call(tuple(parts))) if parts else ()
+
+
+def _tls_words(listener: Listener, *alpn: Argument) -> tuple[Argument, ...]:
     strict = () if listener.default_certificate_id else ("strict-sni",)
-    words = ("ssl", "crt-list", certificate_list_path(listener.id), *strict, "alpn", alpn)
+    words = ("ssl", "crt-list", certificate_list_path(listener.id), *strict, *alpn)
     return (*words, *_offered(listener.tls or ListenerTls()), *bind_words(listener))
 
 

@@ -3,7 +3,7 @@
 | listener | without a static IP | elastic | accelerator |
 |---|---|---|---|
 | http, https | ALB | ALB, and an NLB with the addresses whose target it is | ALB, named to the accelerator |
-| tcp | NLB | NLB with the addresses | NLB, named to the accelerator |
+| tcp, with or without TLS | NLB | NLB with the addresses | NLB, named to the accelerator |
 
 All of one load balancer stand in one security group. An NLB keeps the addresses of its clients before an ALB, so both
 let in the same networks; the NLB's own checks come from the group itself.
@@ -35,6 +35,12 @@ from apps.compiler.targets.terraform.listener_options import default_first, is_t
 _SSL_POLICY = "ELBSecurityPolicy-TLS13-1-2-2021-06"
 _INTERMEDIATE = "ELBSecurityPolicy-TLS13-1-2-Res-2021-06"
 _TLS13_ALONE = "ELBSecurityPolicy-TLS13-1-3-2021-06"
+_ALPN_POLICIES = {
+    ("http/1.1",): "HTTP1Only",
+    ("h2",): "HTTP2Only",
+    ("http/1.1", "h2"): "HTTP2Optional",
+    ("h2", "http/1.1"): "HTTP2Preferred",
+}
 
 
 def ssl_policy(listener: Listener) -> str:
@@ -42,6 +48,11 @@ def ssl_policy(listener: Listener) -> str:
     if is_tls13_alone(listener):
         return _TLS13_ALONE
     return _INTERMEDIATE if listener.tls and listener.tls.preset is TlsPreset.INTERMEDIATE else _SSL_POLICY
+
+
+def alpn_policy(listener: Listener) -> str | None:
+    """AWS's name for the protocols that an NLB offers, best first; None where it has none for these."""
+    return _ALPN_POLICIES.get(listener.tls.alpn) if listener.tls else None
 
 
 def speaks_http2(listeners: Sequence[Listener]) -> bool:
@@ -144,26 +155,34 @@ class Balancers:
             self.reaches.setdefault(name, _reach_of(standing))
 
     def _add_http(self, load_balancer: LoadBalancer, listener: Listener, alb: Resource) -> Resource:
-        presented = default_first(listener)
         body = {
             "load_balancer_arn": alb["arn"],
             "port": listener.port,
             "protocol": listener.protocol.value.upper(),
             "default_action": [default_action(self.groups, self.pools, load_balancer, listener)],
             "tags": tags(listener.id, load_balancer.account),
+            **self._tls(listener),
         }
-        if listener.protocol is Protocol.HTTPS:
-            first = self.certificates.certificate(presented[0])
-            body |= {"ssl_policy": ssl_policy(listener), "certificate_arn": first["arn"]}
         standing = self.draft.add("aws_lb_listener", resource_name(listener.id), listener.id, body)
-        for certificate_id in presented[1:]:
+        self._add_certificates(listener, standing)
+        return standing
+
+    def _tls(self, listener: Listener) -> dict[str, Any]:
+        """Versions, ciphers and the certificate for clients that ask for no other's name."""
+        if not listener.speaks_tls:
+            return {}
+        first = self.certificates.certificate(default_first(listener)[0])
+        return {"ssl_policy": ssl_policy(listener), "certificate_arn": first["arn"]}
+
+    def _add_certificates(self, listener: Listener, standing: Resource) -> None:
+        """Those that stand beside the first one."""
+        for certificate_id in default_first(listener)[1:]:
             more = {
                 "listener_arn": standing["arn"],
                 "certificate_arn": self.certificates.certificate(certificate_id)["arn"],
             }
             name = resource_name(listener.id, certificate_id)
             self.draft.add("aws_lb_listener_certificate", name, certificate_id, more)
-        return standing
 
     def _add_passage(self, load_balancer: LoadBalancer, listener: Listener, alb: Resource, standing: Resource) -> None:
         """The port of the NLB that leads to the same port of the ALB, which must listen before it can be a target."""
@@ -193,7 +212,10 @@ class Balancers:
         backend = home_of(pool)
         nlb, user = self._network_balancer(load_balancer, listener, security)
         group = self.groups.group(pool, backend, user)
-        self._listen(listener, load_balancer.account, nlb, group, resource_name(listener.id))
+        standing = self._listen(
+            listener, load_balancer.account, nlb, group, resource_name(listener.id), self._of_connections(listener)
+        )
+        self._add_certificates(listener, standing)
         has_http = any(each.protocol is not Protocol.TCP for each in load_balancer.listeners)
         self._reach(f"{load_balancer.id}-tcp" if has_http else load_balancer.id, listener, nlb)
 
@@ -212,13 +234,29 @@ class Balancers:
             self._fronts[user] = self.draft.add("aws_lb", resource_name(user), load_balancer.id, body)
         return self._fronts[user], user
 
-    def _listen(self, listener: Listener, account: str, nlb: Resource, group: Resource, name: str) -> None:
-        self.draft.add("aws_lb_listener", name, listener.id, {
+    def _of_connections(self, listener: Listener) -> dict[str, Any]:
+        """What a listener of an NLB says of TLS."""
+        if not listener.ends_tls:
+            return {}
+        policy = alpn_policy(listener)
+        return {"protocol": "TLS", **self._tls(listener), **({"alpn_policy": policy} if policy else {})}
+
+    def _listen(
+        self,
+        listener: Listener,
+        account: str,
+        nlb: Resource,
+        group: Resource,
+        name: str,
+        tls: Mapping[str, Any] | None = None,
+    ) -> Resource:
+        return self.draft.add("aws_lb_listener", name, listener.id, {
             "load_balancer_arn": nlb["arn"],
             "port": listener.port,
             "protocol": "TCP",
             "default_action": [{"type": "forward", "target_group_arn": group["arn"]}],
             "tags": tags(listener.id, account),
+            **(tls or {}),
         })  # fmt: skip
 
     def _network_body(self, name: str, owner: str, account: str, security: Sequence[Resource]) -> dict[str, Any]:

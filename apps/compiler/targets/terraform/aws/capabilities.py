@@ -35,7 +35,7 @@ from apps.compiler.model.stack import CloudPool
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
 from apps.compiler.portability.rules import Sentences, unsupported_rules
 from apps.compiler.targets.terraform.aws import limits
-from apps.compiler.targets.terraform.aws.balancers import speaks_http2
+from apps.compiler.targets.terraform.aws.balancers import alpn_policy, speaks_http2
 from apps.compiler.targets.terraform.aws.listener_rules.conditions import unsupported_conditions
 from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of, path_patterns
 from apps.compiler.targets.terraform.aws.servers import unsupported_on_the_way
@@ -270,10 +270,16 @@ def unsupported_in_listener(listener: Listener, load_balancer: LoadBalancer) -> 
             listener, "http3", "tls.http3", "An ALB does not serve HTTP/3: clients use HTTP/2.",
             "Leave http3 out, or put the load balancer on a fleet.",
         )  # fmt: skip
-    if listener.protocol is Protocol.HTTPS and listener.default_certificate_id is None:
+    if listener.tls is not None and listener.tls.alpn and alpn_policy(listener) is None:
+        yield _lossy(
+            listener, "alpn", "tls.alpn", "An NLB offers only h2 and http/1.1 (ALPN), so it offers no protocol.",
+            "Leave alpn out, or put the load balancer on a fleet.",
+        )  # fmt: skip
+    if listener.speaks_tls and listener.default_certificate_id is None:
+        kind = "NLB" if listener.ends_tls else "ALB"
         yield _lossy(
             listener, "unknown_name", "certificates",
-            "If a client requests a name that no certificate covers, an ALB presents the first certificate.",
+            f"If a client requests a name that no certificate covers, an {kind} presents the first certificate.",
             "Set default_certificate to the certificate that such clients may see.",
         )  # fmt: skip
 

@@ -177,6 +177,12 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
 def unsupported_in_listener(listener: Listener, _load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """How many certificates, and what it is told beyond them."""
     yield from unsupported_options(Target.GOOGLE, listener)
+    if listener.ends_tls:
+        yield _refused(
+            listener, "tcp_tls", "certificates",
+            "Spillway does not create SSL proxies on Google Cloud, so it cannot end TLS for a tcp listener there.",
+            "Leave certificates out and end TLS on the servers, or put the load balancer on a fleet.",
+        )  # fmt: skip
     if listener.tls is not None and not listener.tls.http2:
         yield _lossy(
             listener, "http2", "tls.http2",
