@@ -10,7 +10,6 @@ from django import forms
 from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts.models import Account, Grant
 from apps.accounts.rights import claims_under
@@ -22,7 +21,7 @@ from apps.definitions import selectors
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.sharing import tagged
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell
 
 PER_PAGE = 100
@@ -179,8 +178,7 @@ def _typed(form: GrantForm, stored: Grant | None) -> Typed:
     )
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, name: str) -> HttpResponse:
     """Take a grant away that no route needs, once its name was typed."""
     row = _one(request, name)

@@ -10,7 +10,6 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
-from django.views.decorators.http import require_POST
 
 from apps.accounts import roles
 from apps.accounts.actors import Actor
@@ -20,7 +19,8 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.members import invitations, people, selectors
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import telling
 
 SHOWN = 500
 MAY = {
@@ -140,30 +140,22 @@ def back_to(actor: Actor, account: Account) -> HttpResponseRedirect:
     return redirect("web:people") if account.pk == actor.account.pk else redirect("web:account", account.name)
 
 
-@require_POST
-@page
+@post_page
 def change_role(request: PageRequest, pk: int) -> HttpResponse:
     """Another role for a person."""
     row = people_row(request, pk)
-    try:
+    with telling(request):
         changed = people.change_role(actor=request.actor, membership_id=pk, role=request.POST.get("role"))
-    except (Conflict, Invalid) as error:
-        messages.error(request, error.detail)
-    else:
         messages.success(request, f"{changed.user} is now {roles.word_of(changed.account.kind, changed.role)}.")
     return back_to(request.actor, row.account)
 
 
-@require_POST
-@page
+@post_page
 def remove(request: PageRequest, pk: int) -> HttpResponse:
     """Take a person out of the account; their tokens stay, because programs use them."""
     row = people_row(request, pk)
-    try:
+    with telling(request):
         people.remove_person(actor=request.actor, membership_id=pk)
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
         messages.success(
             request, f"{row.user} is no longer a member of {row.account}. Tokens of the account keep working."
         )
@@ -177,8 +169,7 @@ def people_row(request: PageRequest, pk: int) -> Membership:
     return selectors.one(selectors.memberships(request.actor), pk)
 
 
-@require_POST
-@page
+@post_page
 def take_back(request: PageRequest, pk: int) -> HttpResponse:
     """Revoke an invitation."""
     row = invitations.take_back(actor=request.actor, invitation_id=pk)

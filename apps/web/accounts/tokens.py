@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.cache import add_never_cache_headers
-from django.views.decorators.http import require_POST
 
 from apps.accounts import roles
 from apps.accounts.models import Account, ApiToken
@@ -20,7 +19,7 @@ from apps.core.errors import Invalid
 from apps.members import selectors, tokens
 from apps.web.accounts.people import may_manage, role_choices
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed
 
 SHOWN = 500
@@ -127,8 +126,7 @@ def new(request: PageRequest) -> HttpResponse:
     return show(request, "pages/tokens/form.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
-@require_POST
-@page
+@post_page
 def revoke(request: PageRequest, pk: int) -> HttpResponse:
     """End a token, once its name was typed."""
     row = selectors.one(selectors.tokens(request.actor), pk)

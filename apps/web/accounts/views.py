@@ -27,7 +27,7 @@ from apps.definitions.writing.rules.quotas import counts
 from apps.members import impersonation, selectors
 from apps.web.accounts.people import people_of
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, operators_only, page, recognise, show
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, recognise, show
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_forms import ShapeForm
 from apps.webhooks.selectors import webhooks
@@ -193,8 +193,7 @@ def impersonate(request: PageRequest, name: str) -> HttpResponse:
     return show(request, REASON, context, status=422 if error else 200)
 
 
-@require_POST
-@page
+@post_page
 def stop_impersonating(request: PageRequest) -> HttpResponse:
     """Be the operator again."""
     found = request.session.pop(choosing.IMPERSONATION, None)

@@ -9,13 +9,12 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.cache import add_never_cache_headers
-from django.views.decorators.http import require_POST
 
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import confirmed, version_sent, version_shown
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import confirmed, telling, version_sent, version_shown
 from apps.webhooks import selectors, services
 from apps.webhooks.events import ALL, CATALOGUE
 from apps.webhooks.models import Delivery, Webhook
@@ -196,8 +195,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
 
 
-@require_POST
-@page
+@post_page
 def rotate(request: PageRequest, pk: int) -> HttpResponse:
     """A new secret, shown this once."""
     secret = services.rotate_secret(actor=request.actor, webhook_id=pk)
@@ -210,34 +208,23 @@ def _secret(request: PageRequest, row: Webhook, secret: str) -> HttpResponse:
     return response
 
 
-@require_POST
-@page
+@post_page
 def send_test(request: PageRequest, pk: int) -> HttpResponse:
     """Send an event that says it is a test."""
-    try:
+    with telling(request, "The test is being sent. The response appears in the log below."):
         services.send_test(actor=request.actor, webhook_id=pk)
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, "The test is being sent. The response appears in the log below.")
     return redirect("web:webhook", pk=pk)
 
 
-@require_POST
-@page
+@post_page
 def redeliver(request: PageRequest, pk: int, delivery: int) -> HttpResponse:
     """Send one event again."""
-    try:
+    with telling(request, "Sending again with the same ID."):
         services.redeliver(actor=request.actor, webhook_id=pk, delivery_id=delivery)
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, "Sending again with the same ID.")
     return redirect("web:webhook", pk=pk)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Take an endpoint away, once its name was typed."""
     row = selectors.webhook(request.actor, pk)

@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.alerts import selectors, services
 from apps.alerts.models import ChannelState, Notification
@@ -17,7 +16,7 @@ from apps.definitions.selectors import alert_channels, only
 from apps.definitions.shapes.operations.alert_channel import TYPES
 from apps.web.alerts.forms import ChannelForm
 from apps.web.kit.object_forms import Way, edit_object
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
 
 PER_PAGE = 25
@@ -109,8 +108,7 @@ def _form(request: PageRequest, stored: AlertChannel | None) -> HttpResponse:
     return edit_object(request, form, Way.of("web:alert-channels", "Alert channels", "web:alert-channel"))
 
 
-@require_POST
-@page
+@post_page
 def send_test(request: PageRequest, pk: int) -> HttpResponse:
     """Send a message that says it is a test."""
     try:
@@ -122,8 +120,7 @@ def send_test(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:alert-channel", pk)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a channel with its log, once its name was typed."""
     request.actor.may_write("alert-channels")

@@ -8,7 +8,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.alerts import selectors, services
 from apps.alerts.evaluate.causes import RANK
@@ -19,7 +18,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import AlertChannel
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.shapes.operations.alert_watches import BUILT_IN
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 
 PER_PAGE = 50
 SEVERITY_MARKS = {
@@ -89,8 +88,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     return show(request, "pages/alerts/detail.html", context)
 
 
-@require_POST
-@page
+@post_page
 def acknowledge(request: PageRequest, pk: int) -> HttpResponse:
     """Somebody is at it."""
     try:
@@ -102,8 +100,7 @@ def acknowledge(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:alert", pk)
 
 
-@require_POST
-@page
+@post_page
 def silence(request: PageRequest) -> HttpResponse:
     """Tell nobody of what the form names, for a while."""
     lasting = request.POST.get("lasting", "")
@@ -121,8 +118,7 @@ def silence(request: PageRequest) -> HttpResponse:
     return redirect("web:alerts")
 
 
-@require_POST
-@page
+@post_page
 def end_silence(request: PageRequest, pk: int) -> HttpResponse:
     """End a silence now."""
     services.end_silence(actor=request.actor, silence_id=pk)

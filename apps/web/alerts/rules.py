@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.alerts import selectors
 from apps.alerts.rules import FALLING, Rule
@@ -20,7 +19,7 @@ from apps.definitions.shapes.operations.alert_watches import BUILT_IN, WATCHES
 from apps.web.alerts.forms import RuleForm
 from apps.web.alerts.now import SEVERITY_MARKS
 from apps.web.kit.object_forms import Way, edit_object
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
 
 
@@ -71,8 +70,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     return edit_object(request, form, Way.of("web:alert-rules", "Alert rules"))
 
 
-@require_POST
-@page
+@post_page
 def switch(request: PageRequest, name: str) -> HttpResponse:
     """Switch a rule of the own account off, or on again; a built-in one that is as it always was needs no row."""
     actor = request.actor
@@ -94,8 +92,7 @@ def _says_nothing(row: AlertRule | None) -> bool:
     return row is None or (not row.only and row.threshold is None and row.for_s is None and row.severity is None)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a rule once its name was typed; a built-in rule by its name is back."""
     request.actor.may_write("alert-rules")

@@ -7,18 +7,17 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.capacity import selectors
 from apps.capacity.models import Run
 from apps.capacity.services import approve_run, request_run, stop_run
 from apps.capacity.use.limits import Proposal, proposal, set_as_limit
 from apps.core.errors import Conflict, Invalid
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import telling
 
 
-@require_POST
-@page
+@post_page
 def start(request: PageRequest, pk: int) -> HttpResponse:
     """Ask for a run; a refusal is a run as well, with its reason."""
     run = request_run(actor=request.actor, test_id=pk)
@@ -27,8 +26,7 @@ def start(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:capacity-run", pk=run.pk)
 
 
-@require_POST
-@page
+@post_page
 def stop(request: PageRequest, pk: int) -> HttpResponse:
     """End a run; everybody who sees it may."""
     run = stop_run(actor=request.actor, run_id=pk)
@@ -37,16 +35,11 @@ def stop(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:capacity-run", pk=pk)
 
 
-@require_POST
-@page
+@post_page
 def approve(request: PageRequest, pk: int) -> HttpResponse:
     """An operator lets a run begin that waits for it."""
-    try:
+    with telling(request, "The run starts within a minute."):
         approve_run(actor=request.actor, run_id=pk)
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, "The run starts within a minute.")
     return redirect("web:capacity-run", pk=pk)
 
 

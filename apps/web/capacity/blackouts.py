@@ -9,13 +9,12 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.capacity import selectors, services
 from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 
 SHOWN = 200
 
@@ -69,8 +68,7 @@ def _state(starts_at: datetime, ends_at: datetime, moment: datetime) -> tuple[st
     return ("waiting", "Upcoming") if starts_at > moment else ("held", "In force")
 
 
-@require_POST
-@page
+@post_page
 def end(request: PageRequest, pk: int) -> HttpResponse:
     """Tests may run again."""
     services.end_blackout(actor=request.actor, blackout_id=pk)

@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.capacity import selectors
 from apps.capacity.measure.comparisons import request_comparison
@@ -18,7 +17,7 @@ from apps.web.capacity.result import capacity_of, confidence_of
 from apps.web.capacity.words import address_of, load_words, mark_of, objective_words, through
 from apps.web.drawing.runs import short
 from apps.web.kit.figures import share
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 
 FIELDS = {
     "throughput": "Answered",
@@ -95,8 +94,7 @@ def _rows(first: Run, second: Run) -> list[tuple[str, str, str]]:
     return [*rows, pair("Build", *builds)]
 
 
-@require_POST
-@page
+@post_page
 def start(request: PageRequest, pk: int) -> HttpResponse:
     """Compare a test with `second`, in turn, `rounds` times each."""
     second, rounds = request.POST.get("second", ""), request.POST.get("rounds", "3")

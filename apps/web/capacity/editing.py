@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
@@ -22,7 +21,7 @@ from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.web.capacity.form import CapacityTestForm
 from apps.web.capacity.words import what_happens
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 
 TEMPLATE = "pages/capacity_tests/form.html"
@@ -49,8 +48,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     return _form(request, only(capacity_tests(request.actor), pk))
 
 
-@require_POST
-@page
+@post_page
 def check(request: PageRequest) -> HttpResponse:
     """What would happen with the form as it is typed; stores nothing."""
     request.actor.may_write()

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts.quotas import quota
 from apps.audit.selectors import entries_of
@@ -17,17 +15,15 @@ from apps.capacity import selectors
 from apps.capacity.models import Run
 from apps.capacity.run.checking import checks, refusal
 from apps.core.clock import now
-from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import CapacityTest
 from apps.definitions.reading.describing import envelope
 from apps.definitions.selectors import capacity_tests, describe, only
-from apps.definitions.services import delete_object
 from apps.web.capacity.result import capacity_of, confidence_of
 from apps.web.capacity.rows import rows_of
 from apps.web.capacity.words import mark_of, what_happens
 from apps.web.drawing.runs import short
-from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import confirmed
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import deleted_by_name
 
 PER_PAGE = 50
 RUNS_SHOWN = 20
@@ -104,23 +100,11 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Take a test away once its name was typed; its runs stay."""
     request.actor.may_write()
     test: CapacityTest = only(capacity_tests(request.actor), pk)
-    if not confirmed(request, test.name):
-        return redirect("web:capacity-test", pk=pk)
-    try:
-        delete_object(
-            actor=request.actor,
-            kind="CapacityTest",
-            name=test.name,
-            account=test.account.name,
-        )
-    except (Conflict, Invalid) as error:
-        messages.error(request, error.detail)
-        return redirect("web:capacity-test", pk=pk)
-    messages.success(request, f"Capacity test {test.name} is deleted. Its runs and the limits that they set stay.")
-    return redirect("web:capacity-tests")
+    done = f"Capacity test {test.name} is deleted. Its runs and the limits that they set stay."
+    gone = deleted_by_name(request, "CapacityTest", test, done)
+    return redirect("web:capacity-tests") if gone else redirect("web:capacity-test", pk=pk)

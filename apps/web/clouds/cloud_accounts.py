@@ -8,7 +8,6 @@ import yaml
 from django import forms
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.adoption import selectors as adoption
 from apps.adoption.contract import Verdict
@@ -18,7 +17,7 @@ from apps.definitions.selectors import only
 from apps.definitions.services import plan_document
 from apps.fleet import selectors as topology
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import deleted
 
 VERDICTS = {
@@ -102,8 +101,7 @@ def index(request: PageRequest) -> HttpResponse:
     return show(request, "pages/clouds/accounts.html", {"rows": rows})
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Forget a cloud account that has no stack."""
     operators_only(request.actor, "cloud accounts")

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
-from apps.core.errors import Conflict, Invalid
 from apps.definitions.selectors import load_balancers
 from apps.stacks import selectors, services
 from apps.stacks.cloud import health
 from apps.stacks.models import StackRun
 from apps.stacks.selectors import StackState
-from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import confirmed, deleted_by_name
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.saving import confirmed, deleted_by_name, telling
 from apps.web.kit.worst_first import by_word
 
 RUNS_SHOWN, REVISIONS_SHOWN, STATES_SHOWN, EVENTS_SHOWN = 20, 20, 20, 200
@@ -153,44 +149,29 @@ def state(request: PageRequest, pk: int, number: int) -> HttpResponse:
     return show(request, "pages/stacks/state.html", {"stack": stack, "number": number, "text": text})
 
 
-def _acting(request: PageRequest, act: Callable[[str], object], done: str) -> None:
-    """Do it and say so; a refusal is said instead."""
-    try:
-        act(request.POST.get("reason", "").strip()[:MOST_REASON])
-    except (Conflict, Invalid) as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, done)
+def _reason(request: PageRequest) -> str:
+    return request.POST.get("reason", "").strip()[:MOST_REASON]
 
 
-@require_POST
-@page
+@post_page
 def plan(request: PageRequest, pk: int) -> HttpResponse:
     """Plan now what is wanted."""
     operators_only(request.actor, "plan of stacks")
-    _acting(
-        request,
-        lambda reason: services.plan_now(actor=request.actor, stack_id=pk, reason=reason),
-        "Planning has started. This page shows the plan when it is ready.",
-    )
+    with telling(request, "Planning has started. This page shows the plan when it is ready."):
+        services.plan_now(actor=request.actor, stack_id=pk, reason=_reason(request))
     return redirect("web:stack", pk)
 
 
-@require_POST
-@page
+@post_page
 def check(request: PageRequest, pk: int) -> HttpResponse:
     """Look for what somebody changed in the cloud."""
     operators_only(request.actor, "check of stacks")
-    _acting(
-        request,
-        lambda _: services.check_drift(actor=request.actor, stack_id=pk),
-        "The drift check has started. This page shows the result.",
-    )
+    with telling(request, "The drift check has started. This page shows the result."):
+        services.check_drift(actor=request.actor, stack_id=pk)
     return redirect("web:stack", pk)
 
 
-@require_POST
-@page
+@post_page
 def destroy(request: PageRequest, pk: int) -> HttpResponse:
     """Plan to delete everything, once the name was typed; nothing happens before that plan is approved."""
     operators_only(request.actor, "destroy of stacks")
@@ -198,16 +179,14 @@ def destroy(request: PageRequest, pk: int) -> HttpResponse:
     name = selectors.stack_state(request.actor, pk).stack.name
     if not confirmed(request, name, "plan the destroy"):
         return redirect("web:stack", pk)
-    _acting(
-        request,
-        lambda reason: services.destroy(actor=request.actor, stack_id=pk, reason=reason or "From the stack page."),
-        "Planning to destroy all resources of this stack. Nothing is deleted until the plan is approved.",
-    )
+    with telling(
+        request, "Planning to destroy all resources of this stack. Nothing is deleted until the plan is approved."
+    ):
+        services.destroy(actor=request.actor, stack_id=pk, reason=_reason(request) or "From the stack page.")
     return redirect("web:stack", pk)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a stack in whose cloud nothing stands any more, once its name was typed."""
     operators_only(request.actor, "delete of stacks")
@@ -219,68 +198,48 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:stacks") if gone else redirect("web:stack", pk)
 
 
-@require_POST
-@page
+@post_page
 def unlock(request: PageRequest, pk: int) -> HttpResponse:
     """Take the lock of the state away from whoever holds it."""
     operators_only(request.actor, "lock of stacks")
     lock_id = request.POST.get("lock", "")[:64]
-    _acting(
-        request,
-        lambda reason: services.force_unlock(actor=request.actor, stack_id=pk, lock_id=lock_id, reason=reason),
-        "The lock is removed. Its previous holder can no longer write the state.",
-    )
+    with telling(request, "The lock is removed. Its previous holder can no longer write the state."):
+        services.force_unlock(actor=request.actor, stack_id=pk, lock_id=lock_id, reason=_reason(request))
     return redirect("web:stack", pk)
 
 
-@require_POST
-@page
+@post_page
 def approve(request: PageRequest, pk: int) -> HttpResponse:
     """Let exactly the plan be applied that was on the page."""
     operators_only(request.actor, "approval of runs")
     digest = request.POST.get("plan", "")[:64]
-    _acting(
-        request,
-        lambda reason: services.approve(actor=request.actor, run_id=pk, plan_digest=digest, reason=reason),
-        "Approved. Terraform now applies exactly this plan.",
-    )
+    with telling(request, "Approved. Terraform now applies exactly this plan."):
+        services.approve(actor=request.actor, run_id=pk, plan_digest=digest, reason=_reason(request))
     return redirect("web:stack-run", pk)
 
 
-@require_POST
-@page
+@post_page
 def discard(request: PageRequest, pk: int) -> HttpResponse:
     """Say no to a plan that waits."""
     operators_only(request.actor, "runs of stacks")
-    _acting(
-        request,
-        lambda reason: services.discard(actor=request.actor, run_id=pk, reason=reason),
-        "Discarded. The next change starts a new plan.",
-    )
+    with telling(request, "Discarded. The next change starts a new plan."):
+        services.discard(actor=request.actor, run_id=pk, reason=_reason(request))
     return redirect("web:stack-run", pk)
 
 
-@require_POST
-@page
+@post_page
 def cancel(request: PageRequest, pk: int) -> HttpResponse:
     """Stop a run that is under way."""
     operators_only(request.actor, "runs of stacks")
-    _acting(
-        request,
-        lambda reason: services.cancel(actor=request.actor, run_id=pk, reason=reason),
-        "Terraform finishes the operation in progress and stops.",
-    )
+    with telling(request, "Terraform finishes the operation in progress and stops."):
+        services.cancel(actor=request.actor, run_id=pk, reason=_reason(request))
     return redirect("web:stack-run", pk)
 
 
-@require_POST
-@page
+@post_page
 def retry(request: PageRequest, pk: int) -> HttpResponse:
     """Try a failed run again."""
     operators_only(request.actor, "runs of stacks")
-    _acting(
-        request,
-        lambda reason: services.retry(actor=request.actor, run_id=pk, reason=reason),
-        "Planning again.",
-    )
+    with telling(request, "Planning again."):
+        services.retry(actor=request.actor, run_id=pk, reason=_reason(request))
     return redirect("web:stack-run", pk)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
-from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import LoadBalancer
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.services import move_static_ip, release_static_ip
 from apps.definitions.shapes.clouds.static_ip import KINDS
 from apps.fleet import selectors as topology
 from apps.observe.show.address_locations import address_locations
-from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import deleted, deleted_by_name
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.saving import deleted, deleted_by_name, telling
 
 SHOWN = 500
 # What a node says of an address → state and word of components/status.html.
@@ -71,45 +68,34 @@ def _targets(request: PageRequest, pk: int) -> list[LoadBalancer]:
     return list(rows[:SHOWN])
 
 
-@require_POST
-@page
+@post_page
 def move(request: PageRequest, pk: int) -> HttpResponse:
     """Attach the address to another load balancer, as one change."""
     operators_only(request.actor, "static IPs")
     request.actor.may_write()
     row = only(topology.static_ips(request.actor), pk)
-    try:
+    with telling(request, f"{row.name} is moving. See the rollouts and stack runs for progress."):
         move_static_ip(
             actor=request.actor,
             name=row.name,
             load_balancer=request.POST.get("load_balancer", ""),
             reason=request.POST.get("reason", "").strip()[:400],
         )
-    except (Conflict, Invalid) as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, f"{row.name} is moving. See the rollouts and stack runs for progress.")
     return redirect("web:static-ip", pk)
 
 
-@require_POST
-@page
+@post_page
 def release(request: PageRequest, pk: int) -> HttpResponse:
     """Detach the address from whatever binds it; it stays ours."""
     operators_only(request.actor, "static IPs")
     request.actor.may_write()
     row = only(topology.static_ips(request.actor), pk)
-    try:
+    with telling(request, f"{row.name} is detached. You keep the address."):
         release_static_ip(actor=request.actor, name=row.name, reason=request.POST.get("reason", "").strip()[:400])
-    except (Conflict, Invalid) as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, f"{row.name} is detached. You keep the address.")
     return redirect("web:static-ip", pk)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Give the address back, once its name was typed; a protected one stays."""
     operators_only(request.actor, "static IPs")
@@ -119,8 +105,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:static-ips") if gone else redirect("web:static-ip", pk)
 
 
-@require_POST
-@page
+@post_page
 def delete_pool(request: PageRequest, pk: int) -> HttpResponse:
     """Delete an address pool from which no static IP comes."""
     operators_only(request.actor, "address pools")

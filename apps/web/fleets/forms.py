@@ -6,13 +6,12 @@ from typing import Any
 
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts.actors import Actor
 from apps.definitions.selectors import only
 from apps.fleet import selectors as topology
 from apps.web.kit.object_forms import ObjectForm, Way, edit_object
-from apps.web.kit.pages import PageRequest, operators_only, page
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page
 from apps.web.kit.saving import deleted_by_name
 from apps.web.kit.shape_forms import Group
 
@@ -80,16 +79,14 @@ def _edit(request: PageRequest, form_class: type[FleetForm | NodeForm], stored: 
     return edit_object(request, form, Way.of("web:fleets", "Fleets"))
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a fleet that has no nodes and that no load balancer names any more, once its name was typed."""
     operators_only(request.actor, "fleets")
     return _delete(request, "Fleet", only(topology.fleets(request.actor), pk))
 
 
-@require_POST
-@page
+@post_page
 def delete_node(request: PageRequest, pk: int) -> HttpResponse:
     """Forget a node, once its name was typed; its HAProxy goes on with what it has."""
     operators_only(request.actor, "nodes")

@@ -8,11 +8,10 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from apps.rollouts import selectors, services
 from apps.rollouts.models import Quarantine
-from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 
 SHOWN = 500
 PAGES = {"pool": "web:pool", "route": "web:route"}
@@ -40,8 +39,7 @@ def _link(row: Quarantine) -> str:
     )
 
 
-@require_POST
-@page
+@post_page
 def try_again(request: PageRequest, pk: int) -> HttpResponse:
     """Give one object back to the next push; nodes that refuse it again put it back here."""
     label = services.try_again(actor=request.actor, quarantine_id=pk)

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from apps.capacity.use.staleness import ages
 from apps.core.clock import now
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import NotFound
 from apps.definitions import selectors as definitions
 from apps.definitions.services import drain_region
 from apps.fleet import distances
@@ -28,6 +28,7 @@ from apps.overflow.flows import FULL, Flow, Lane, RegionUse, WhatIf
 from apps.overflow.reasons import misfits, overloads
 from apps.web.capacity.measured import BackendKey, Measured, measured
 from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.saving import telling
 from apps.web.kit.worst_first import by_word
 from apps.web.overflow.parts import lanes_in, lanes_out, shown
 from apps.web.overflow.words import rate, use_kind, use_words, why
@@ -251,11 +252,8 @@ def drain(request: PageRequest, name: str) -> HttpResponse:
     reason = request.POST.get("reason", "").strip()[:400]
     if request.method == "POST" and reason and request.POST.get("do") in ("drain", "undrain"):
         drained = request.POST["do"] == "drain"
-        try:
+        with telling(request):
             drain_region(actor=request.actor, region=name, drained=drained, reason=reason)
-        except (Conflict, Invalid) as error:
-            messages.error(request, error.detail)
-        else:
             words = "is drained. Other regions serve its traffic" if drained else "serves traffic again"
             messages.success(request, f"Region {name} {words}.")
             return redirect(reverse("web:region", args=[name]))

@@ -8,7 +8,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
@@ -16,7 +15,7 @@ from apps.rollouts import selectors, services
 from apps.rollouts.models import Rollout, Step
 from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
 from apps.web.kit.differences import files_of
-from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 
 PER_PAGE = 50
 REVISIONS_SHOWN = 20
@@ -131,8 +130,7 @@ def _earlier(request: PageRequest, rollout: Rollout) -> dict[str, Any]:
     return {"earlier": shown, "older": older, "next_older": shown[-1].number if more else None}
 
 
-@require_POST
-@page
+@post_page
 def roll_back(request: PageRequest, pk: int) -> HttpResponse:
     """Push an earlier revision again and hold the fleet there."""
     try:

@@ -7,9 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
-from apps.core.errors import Conflict
 from apps.definitions.selectors import only
 from apps.fleet import selectors as topology
 from apps.observe import selectors as observe
@@ -17,7 +15,8 @@ from apps.rollouts import selectors, services
 from apps.rollouts.models import Step
 from apps.rollouts.selectors import NodeSync
 from apps.web.kit.differences import files_of
-from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.saving import telling
 from apps.web.kit.worst_first import by_word
 
 WORST = ("unreachable", "refused", "drifted", "held", "behind", "never_pushed", "in_sync")
@@ -52,8 +51,7 @@ def _worst(fleet: dict[str, Any]) -> str:
     return next((status for status in WORST if status in statuses), "")
 
 
-@require_POST
-@page
+@post_page
 def push_again(request: PageRequest, pk: int) -> HttpResponse:
     """Try what was refused again, and repair what drifted."""
     services.push_again(actor=request.actor, fleet_id=pk, reason=request.POST.get("reason", ""))
@@ -61,16 +59,11 @@ def push_again(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:fleets")
 
 
-@require_POST
-@page
+@post_page
 def resume(request: PageRequest, pk: int) -> HttpResponse:
     """Let the changes that waited go out."""
-    try:
+    with telling(request, "The fleet follows its definitions again. Queued changes are rolled out together."):
         services.resume(actor=request.actor, fleet_id=pk, reason=request.POST.get("reason", ""))
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, "The fleet follows its definitions again. Queued changes are rolled out together.")
     return redirect("web:fleets")
 
 

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.actors import Actor, memberships_of
 from apps.accounts.choosing import IMPERSONATION, actor_of_session
@@ -55,6 +55,13 @@ def page(
             raise PermissionDenied(error.detail) from error
 
     return guarded
+
+
+def post_page(
+    view: Callable[Concatenate[PageRequest, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """A page that only changes something: forms post to it."""
+    return require_POST(page(view))
 
 
 def recognise(request: Any) -> Actor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,21 +117,32 @@ def confirmed(request: PageRequest, name: str, purpose: str = "delete it") -> bo
     return False
 
 
-def deleted(request: PageRequest, kind: str, row: Any, done: str) -> bool:
+def deleted(request: PageRequest, kind: str, row: Any, done: str, reason: str = "") -> bool:
     """Delete a row, and say on the next page that it is `done` or why it stays. Raises NotFound, Forbidden."""
     account = None if kind in PLATFORM else row.account.name
-    try:
-        delete_object(actor=request.actor, kind=kind, name=row.name, account=account)
-    except Conflict as error:
-        messages.error(request, error.detail)
-        return False
-    messages.success(request, done)
-    return True
+    with telling(request, done):
+        delete_object(actor=request.actor, kind=kind, name=row.name, account=account, reason=reason)
+        return True
+    return False
 
 
-def deleted_by_name(request: PageRequest, kind: str, row: Any, done: str, purpose: str = "delete it") -> bool:
+def deleted_by_name(
+    request: PageRequest, kind: str, row: Any, done: str, purpose: str = "delete it", reason: str = ""
+) -> bool:
     """The same, once somebody typed its name."""
-    return confirmed(request, row.name, purpose) and deleted(request, kind, row, done)
+    return confirmed(request, row.name, purpose) and deleted(request, kind, row, done, reason)
+
+
+@contextmanager
+def telling(request: PageRequest, done: str = "") -> Iterator[None]:
+    """Do something, and say on the next page that it is `done`, or why it was refused."""
+    try:
+        yield
+    except (Conflict, Invalid) as error:
+        messages.error(request, error.detail)
+    else:
+        if done:
+            messages.success(request, done)
 
 
 def tell(request: PageRequest, typed: Typed, saved: Any, done: str) -> None:

@@ -10,7 +10,6 @@ from django import forms
 from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.core.clock import now
 from apps.definitions import selectors
@@ -19,7 +18,7 @@ from apps.definitions.shapes.base.fields import field_at
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.rollouts.selectors import conditions_of
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_fields import form_field
 
@@ -141,8 +140,7 @@ def _typed(request: PageRequest, form: CertificateForm, stored: Certificate | No
     return Typed(kind="Certificate", row=stored, name=name, account=account, spec=spec, version=version)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a certificate that no listener uses, once its name was typed."""
     stored = selectors.only(selectors.certificates(request.actor), pk)

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
@@ -22,7 +21,7 @@ from apps.definitions.shapes.base.writing import reference
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet import selectors as topology
 from apps.web.kit.object_forms import ObjectForm, Way, edit_object, show_form
-from apps.web.kit.pages import PageRequest, operators_only, page
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page
 from apps.web.kit.saving import Typed, confirmed, deleted_by_name, save_form, save_or_attach_errors, tell
 from apps.web.kit.shape_fields import LINES, words
 from apps.web.kit.shape_forms import DocumentForm, Group
@@ -131,8 +130,7 @@ def _edit(request: PageRequest, stored: LoadBalancer | None) -> HttpResponse:
     return edit_object(request, form, Way.of("web:load-balancers", "Load balancers", "web:load-balancer"))
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete one that no route names any more, once its name was typed."""
     operators_only(request.actor, NOUN)
@@ -194,8 +192,7 @@ def _choices(actor: Actor) -> dict[str, list[str]]:
     }
 
 
-@require_POST
-@page
+@post_page
 def delete_listener(request: PageRequest, pk: int, listener: int) -> HttpResponse:
     """Take a port away, once the listener's name was typed; clients can no longer connect to it."""
     operators_only(request.actor, NOUN)

@@ -8,7 +8,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.audit.selectors import entries_of
 from apps.core.clock import now
@@ -18,8 +17,8 @@ from apps.definitions.models import NetworkList
 from apps.definitions.selectors import network_lists, only
 from apps.definitions.services import ban_network, lift_ban
 from apps.definitions.shapes.base.words import instant_text, read_instant
-from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import deleted_by_name, save_form, version_shown
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import deleted_by_name, save_form, telling, version_shown
 from apps.web.policies.list_form import ENTRIES, NetworkListForm
 
 SHOWN = 200
@@ -89,8 +88,7 @@ def _saved(row: NetworkList) -> str:
     return f"List {row.name} is saved. Nodes apply it within moments, without a reload."
 
 
-@require_POST
-@page
+@post_page
 def ban(request: PageRequest, pk: int) -> HttpResponse:
     """Put one network into the list, for a while or for good."""
     request.actor.may_write()
@@ -98,7 +96,7 @@ def ban(request: PageRequest, pk: int) -> HttpResponse:
     lasting = request.POST.get("lasting", "")
     until = now() + timedelta(seconds=int(lasting)) if lasting in LASTING else None
     network = request.POST.get("network", "").strip()
-    try:
+    with telling(request, f"{network} is in {row.name}. Nodes follow moments later, without a reload."):
         ban_network(
             actor=request.actor,
             list_id=row.pk,
@@ -106,15 +104,10 @@ def ban(request: PageRequest, pk: int) -> HttpResponse:
             expires_at=instant_text(until),
             why=request.POST.get("reason", "").strip(),
         )
-    except (Conflict, Invalid) as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, f"{network} is in {row.name}. Nodes follow moments later, without a reload.")
     return redirect("web:network-list", pk)
 
 
-@require_POST
-@page
+@post_page
 def lift(request: PageRequest, pk: int) -> HttpResponse:
     """Take one network out of the list."""
     request.actor.may_write()
@@ -129,8 +122,7 @@ def lift(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:network-list", pk)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a list that no policy and no route names any more, once its name was typed."""
     request.actor.may_write()

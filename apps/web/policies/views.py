@@ -6,14 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.audit.selectors import entries_of
-from apps.core.errors import Conflict
 from apps.definitions import services
 from apps.definitions.key_sets.following import key_set_of
 from apps.definitions.models import Policy, Route
@@ -21,8 +18,8 @@ from apps.definitions.previewing.effective_rules import settings_of_policy
 from apps.definitions.selectors import only, policies, routes
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
-from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import deleted_by_name, save_form, version_shown
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import deleted_by_name, save_form, telling, version_shown
 from apps.web.policies.form import PolicyForm
 
 SHOWN = 200
@@ -80,8 +77,7 @@ def _saved(row: Policy) -> str:
     return f"Policy {row.name} is saved. Its routes apply it within moments."
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a policy that no route names any more, once its name was typed."""
     request.actor.may_write()
@@ -90,8 +86,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:policies") if gone else redirect("web:policy", pk)
 
 
-@require_POST
-@page
+@post_page
 def fetch_key_set(request: PageRequest, pk: int) -> HttpResponse:
     """Have the key set that its own rules name fetched now."""
     say_fetched(request, partial(services.fetch_key_set_of_policy, policy_id=pk))
@@ -100,9 +95,5 @@ def fetch_key_set(request: PageRequest, pk: int) -> HttpResponse:
 
 def say_fetched(request: PageRequest, fetch: Callable[..., object]) -> None:
     """Have it fetched, or say why not."""
-    try:
+    with telling(request, "The key set is being fetched; its keys and any error appear below in a moment."):
         fetch(actor=request.actor)
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, "The key set is being fetched; its keys and any error appear below in a moment.")

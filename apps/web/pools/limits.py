@@ -9,15 +9,14 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
-from apps.core.errors import Conflict, Invalid
+from apps.core.errors import Conflict
 from apps.definitions.models import Backend, Pool
 from apps.definitions.services import set_limit
 from apps.definitions.shapes.traffic.pool import LIMITS, SCOPES
 from apps.overflow.preview import overloads
-from apps.web.kit.pages import PageRequest, page
-from apps.web.kit.saving import version_sent
+from apps.web.kit.pages import PageRequest, post_page
+from apps.web.kit.saving import telling, version_sent
 
 
 def limit_words(backend: Backend) -> str:
@@ -51,8 +50,7 @@ def limit_notes(pool: Pool) -> dict[str, str]:
     return found
 
 
-@require_POST
-@page
+@post_page
 def change(request: PageRequest, pk: int) -> HttpResponse:
     """Set the limit of one region; a refusal, also of what changed meanwhile, is said at the top of the pool's page.
 
@@ -68,16 +66,13 @@ def change(request: PageRequest, pk: int) -> HttpResponse:
         expected_version=version_sent(request),
         **_typed(request.POST),
     )
-    try:
+    with telling(request):
         if not request.POST.get("accept") and (warnings := overloads(request.actor, set_it)):
             raise Conflict(
                 f"The limit is unchanged. {' '.join(warnings)} To set it anyway, tick “Set the "
                 f"limit even if the current traffic does not fit”."
             )
         backend = set_it()
-    except (Invalid, Conflict) as error:
-        messages.error(request, error.detail)
-    else:
         messages.success(
             request, f"The limit in {backend.region.name} is changed and is being rolled out to every fleet."
         )

@@ -9,13 +9,12 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
-from apps.core.errors import Conflict, Invalid, Stale
+from apps.core.errors import Invalid, Stale
 from apps.definitions import selectors
 from apps.definitions.models import Listener, Pool
 from apps.definitions.reading.describing import envelope
-from apps.definitions.services import delete_object, set_server
+from apps.definitions.services import set_server
 from apps.definitions.sharing import must_own
 from apps.fleet.models import Region
 from apps.fleet.selectors import regions
@@ -24,8 +23,8 @@ from apps.overflow import selectors as overflow
 from apps.rollouts.selectors import conditions_of
 from apps.stacks.cloud import health
 from apps.web.capacity.measured import measured
-from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import Typed, confirmed, save, tell, two_edits, version_sent
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import Typed, deleted_by_name, save, tell, telling, two_edits, version_sent
 from apps.web.kit.worst_first import keyset_page, severity
 from apps.web.overflow.parts import shown
 from apps.web.pools.form import PoolForm, texts_of_pool
@@ -205,24 +204,15 @@ def _form_page(request: PageRequest, form: PoolForm, pool: Pool | None) -> HttpR
     return show(request, "pages/pools/form.html", {"form": form, "pool": pool}, status=status)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a pool that nobody uses, once its name was typed."""
     pool = _own(request, pk)
-    if not confirmed(request, pool.name):
-        return redirect("web:pool", pk=pk)
-    try:
-        delete_object(actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name)
-    except Conflict as error:
-        messages.error(request, error.detail)
-        return redirect("web:pool", pk=pk)
-    messages.success(request, f"Pool {pool.name} is deleted.")
-    return redirect("web:pools")
+    gone = deleted_by_name(request, "Pool", pool, f"Pool {pool.name} is deleted.")
+    return redirect("web:pools") if gone else redirect("web:pool", pk=pk)
 
 
-@require_POST
-@page
+@post_page
 def set_servers(request: PageRequest, pk: int) -> HttpResponse:
     """State or weight of the chosen servers; asks once more before a region loses its last ready server."""
     pool = _own(request, pk)
@@ -236,7 +226,7 @@ def set_servers(request: PageRequest, pk: int) -> HttpResponse:
     if lost and request.POST.get("confirmed") != "yes":
         context = {"pool": pool, "lost": lost, "servers": list(chosen.items()), "post": request.POST}
         return show(request, "pages/pools/confirm.html", context)
-    try:
+    with telling(request):
         for server_id in chosen:
             set_server(
                 actor=request.actor,
@@ -245,9 +235,6 @@ def set_servers(request: PageRequest, pk: int) -> HttpResponse:
                 weight=weight,
                 reason=request.POST.get("reason", "")[:400],
             )
-    except (Invalid, Conflict) as error:
-        messages.error(request, error.detail)
-    else:
         what = ACTIONS[state] if state else f"at weight {weight}"
         messages.success(request, f"{', '.join(list(chosen.values())[:5])}: {what}.")
     return redirect("web:pool", pk=pk)

@@ -8,13 +8,12 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.logs.forward import services
 from apps.logs.models import LogForward
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, version_sent, version_shown
 
 SHOWN = 100
@@ -150,8 +149,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     return show(request, "pages/requests/forward_form.html", context, status=422 if form.is_bound else 200)
 
 
-@require_POST
-@page
+@post_page
 def send_test(request: PageRequest, pk: int) -> HttpResponse:
     """Send one line that says it is a test, and say what came of it."""
     try:
@@ -166,8 +164,7 @@ def send_test(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:log-forwards")
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Take a log forward away, once its name was typed."""
     row = services.forward(request.actor, pk)

@@ -10,7 +10,6 @@ from django.http import FileResponse, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST
 
 from apps.accounts.models import Account, Membership
 from apps.accounts.selectors import accounts
@@ -20,7 +19,7 @@ from apps.logs.models import LogSettings
 from apps.logs.searching import NotAnswered
 from apps.members.reading import account_named
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, version_sent
 from apps.web.requests.asked import LENGTHS, Asked, instant
 
@@ -115,8 +114,7 @@ def _refused(text: str, status: int) -> HttpResponse:
     return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8")
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest) -> HttpResponse:
     """Delete lines before a time, once the account's name was typed."""
     owner = _owner(request)

@@ -10,7 +10,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST
 
 from apps.accounts.selectors import accounts
 from apps.core.errors import Invalid
@@ -19,7 +18,7 @@ from apps.logs.models import MetricPoint, SavedSearch
 from apps.logs.saved import MEASURED, PERCENTILES, Measure
 from apps.logs.searching import until_now
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed
 from apps.web.requests.asked import LENGTHS
 
@@ -116,8 +115,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     return show(request, "pages/requests/saved_detail.html", context)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a search once its name was typed."""
     request.actor.may_write(saved.NOUN)

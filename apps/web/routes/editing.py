@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts.models import Account
 from apps.accounts.selectors import accounts
@@ -15,7 +14,7 @@ from apps.definitions.models import Route
 from apps.definitions.selectors import only, pools, route_conflicts
 from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.shapes.base.writing import reference
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, save, tell, two_edits
 from apps.web.routes.form import RouteEntry
 from apps.web.routes.rendering import rendered_route
@@ -97,8 +96,7 @@ def _page(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
     return {"entry": entry, "form": entry.head, "row": entry.row, "pool_names": names}
 
 
-@require_POST
-@page
+@post_page
 def check(request: PageRequest) -> HttpResponse:
     """The rail beside the form, for what is typed so far: who else matches, and the rendered result.
 

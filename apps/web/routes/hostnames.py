@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.db.models import Case, Count, IntegerField, Value, When
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts.hostnames import verification
 from apps.accounts.hostnames.claims import COOLDOWN, state_of
@@ -21,8 +20,8 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions import selectors
 from apps.definitions.writing.kinds import hostnames
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import confirmed
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import confirmed, telling
 from apps.web.kit.worst_first import keyset_page
 
 PER_PAGE = 100
@@ -122,8 +121,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     return show(request, "pages/hostnames/detail.html", context)
 
 
-@require_POST
-@page
+@post_page
 def check(request: PageRequest, pk: int) -> HttpResponse:
     """Look for the challenge now and say what was found."""
     row = hostnames.check(actor=request.actor, hostname_id=_visible(request, pk).pk)
@@ -132,23 +130,18 @@ def check(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:hostname", pk=pk)
 
 
-@require_POST
-@page
+@post_page
 def verify(request: PageRequest, pk: int) -> HttpResponse:
     """An operator's word."""
-    try:
+    with telling(request):
         row = hostnames.verify(
             actor=request.actor, hostname_id=_visible(request, pk).pk, reason=request.POST.get("reason", "")[:400]
         )
-    except Invalid as error:
-        messages.error(request, error.detail)
-    else:
         messages.success(request, f"{row.name} is verified. Its routes go live now.")
     return redirect("web:hostname", pk=pk)
 
 
-@require_POST
-@page
+@post_page
 def release(request: PageRequest, pk: int) -> HttpResponse:
     """Give the name up, once it was typed."""
     row = _visible(request, pk)

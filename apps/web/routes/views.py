@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
@@ -25,7 +24,7 @@ from apps.rollouts.selectors import conditions_of
 from apps.web.fleets.deployment_status import deployment_status
 from apps.web.kit.charts import traffic_chart
 from apps.web.kit.figures import spark
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.load_balancers.curl_examples import ways_to_try
 from apps.web.policies.views import say_fetched
 from apps.web.routes.rendering import rendered_route
@@ -140,8 +139,7 @@ def _take_away(request: PageRequest, route: Route) -> None:
     )
 
 
-@require_POST
-@page
+@post_page
 def fetch_key_set(request: PageRequest, pk: int) -> HttpResponse:
     """Have the key set that its own rules name fetched now."""
     say_fetched(request, partial(fetch_key_set_of_route, route_id=pk))

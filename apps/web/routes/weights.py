@@ -5,15 +5,13 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.definitions.selectors import describe, only, routes
-from apps.web.kit.pages import PageRequest, page
+from apps.web.kit.pages import PageRequest, post_page
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent
 
 
-@require_POST
-@page
+@post_page
 def send_all(request: PageRequest, pk: int) -> HttpResponse:
     """Promote or abort a canary: the pool gets weight 100, every other one 0; they stay in the route."""
     row = only(routes(request.actor), pk)

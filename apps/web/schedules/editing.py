@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.calendars import CalendarError, describe
 from apps.core.clock import now
@@ -15,7 +14,7 @@ from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.definitions.selectors import only
 from apps.definitions.selectors import schedules as visible_schedules
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, save, tell, two_edits
 from apps.web.schedules.form import OF_CALENDAR, ScheduleForm, opened, sent, zones
 from apps.web.schedules.words import is_timed, next_instants
@@ -101,8 +100,7 @@ def _page(form: ScheduleForm) -> dict[str, Any]:
     return {"form": form, "row": form.row, "zones": zones(), "tests": form.tests}
 
 
-@require_POST
-@page
+@post_page
 def preview(request: PageRequest) -> HttpResponse:
     """The rail beside the form, for what is typed so far: the sentence and the next ten instants."""
     number = request.POST.get("schedule", "")

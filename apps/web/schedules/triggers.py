@@ -9,7 +9,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
-from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.selectors import only
@@ -18,7 +17,7 @@ from apps.schedules import selectors
 from apps.schedules.models import Trigger
 from apps.schedules.triggers import services as triggers
 from apps.schedules.triggers.signing import rotate_signing_secret
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, post_page, show
 
 # How long an old secret may go on working, in seconds and in words.
 GRACES = (
@@ -44,8 +43,7 @@ def _own(request: PageRequest, pk: int, trigger: int) -> Trigger:
     return only(selectors.triggers(request.actor).filter(schedule=pk), trigger)
 
 
-@require_POST
-@page
+@post_page
 def make(request: PageRequest, pk: int) -> HttpResponse:
     """A new trigger; then its secret, which is shown this once."""
     row = only(visible_schedules(request.actor), pk)
@@ -66,8 +64,7 @@ def make(request: PageRequest, pk: int) -> HttpResponse:
     return _secret(request, trigger, secret)
 
 
-@require_POST
-@page
+@post_page
 def rotate(request: PageRequest, pk: int, trigger: int) -> HttpResponse:
     """A new secret, shown this once; the one before works for as long as was chosen."""
     row = _own(request, pk, trigger)
@@ -90,8 +87,7 @@ def _secret(request: PageRequest, row: Trigger, secret: str) -> HttpResponse:
     return _once(request, context)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int, trigger: int) -> HttpResponse:
     """Nobody can call it any more."""
     row = _own(request, pk, trigger)
@@ -100,8 +96,7 @@ def delete(request: PageRequest, pk: int, trigger: int) -> HttpResponse:
     return redirect("web:schedule", pk=pk)
 
 
-@require_POST
-@page
+@post_page
 def sign(request: PageRequest, pk: int) -> HttpResponse:
     """A new secret that the webhooks of a schedule are signed with, shown this once."""
     row = only(visible_schedules(request.actor), pk)

@@ -9,7 +9,6 @@ import yaml
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
@@ -20,13 +19,12 @@ from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.definitions.selectors import only
 from apps.definitions.selectors import schedules as visible_schedules
-from apps.definitions.services import delete_object
 from apps.definitions.shapes.operations.schedule import TARGETS
 from apps.schedules import selectors, services
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.schedules.triggers.services import GRACE_S
-from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import confirmed
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import deleted_by_name, telling
 from apps.web.schedules.rows import FILTERS, STATES, last_runs, listed, narrowed, page_of, page_of_runs
 from apps.web.schedules.triggers import GRACES
 from apps.web.schedules.words import (
@@ -76,8 +74,7 @@ def index(request: PageRequest) -> HttpResponse:
     return show(request, "pages/schedules/list.html", context)
 
 
-@require_POST
-@page
+@post_page
 def bulk(request: PageRequest) -> HttpResponse:
     """Pause or resume the chosen schedules; each that is refused is named with its reason."""
     request.actor.may_write()
@@ -206,63 +203,42 @@ def _around(request: PageRequest, row: Schedule) -> dict[str, Any]:
 
 def _done(request: PageRequest, pk: int, do: Any, said: str, **more: Any) -> HttpResponse:
     """Call a service for one schedule and go back to its page with what came of it."""
-    try:
+    with telling(request, said):
         do(actor=request.actor, **more)
-    except (Conflict, Invalid) as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, said)
     return redirect("web:schedule", pk=pk)
 
 
-@require_POST
-@page
+@post_page
 def run(request: PageRequest, pk: int) -> HttpResponse:
     """Let it happen now, once, whatever the calendar says."""
     said = "The run starts now. Its result appears in the history below."
     return _done(request, pk, services.run_now, said, schedule_id=pk, reason=_reason(request))
 
 
-@require_POST
-@page
+@post_page
 def pause(request: PageRequest, pk: int) -> HttpResponse:
     """Nothing happens any more until somebody resumes it."""
     return _done(request, pk, services.pause, "The schedule is paused.", schedule_id=pk, reason=_reason(request))
 
 
-@require_POST
-@page
+@post_page
 def resume(request: PageRequest, pk: int) -> HttpResponse:
     """On again from the next instant; what fell into the pause is not made up for."""
     return _done(request, pk, services.resume, "The schedule is active again.", schedule_id=pk, reason=_reason(request))
 
 
-@require_POST
-@page
+@post_page
 def retry(request: PageRequest, pk: int) -> HttpResponse:
     """Try once more what gave up; `pk` is the run's."""
     run = only(selectors.runs(request.actor), pk)
     return _done(request, run.schedule_id, services.retry_run, "The run is retried.", run_id=pk)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Take it away with its history, once its name was typed."""
     row = only(visible_schedules(request.actor), pk)
     request.actor.may_write()
-    if not confirmed(request, row.name):
-        return redirect("web:schedule", pk=pk)
-    try:
-        delete_object(
-            actor=request.actor,
-            kind="Schedule",
-            name=row.name,
-            account=row.account.name,
-            reason=_reason(request),
-        )
-    except (Conflict, Invalid) as error:
-        messages.error(request, error.detail)
-        return redirect("web:schedule", pk=pk)
-    messages.success(request, f"Schedule {row.name} is deleted.")
-    return redirect("web:schedules")
+    done = f"Schedule {row.name} is deleted."
+    gone = deleted_by_name(request, "Schedule", row, done, reason=_reason(request))
+    return redirect("web:schedules") if gone else redirect("web:schedule", pk=pk)

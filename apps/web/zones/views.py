@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
-from apps.core.errors import Conflict, Invalid
+from apps.core.errors import Conflict
 from apps.definitions.models import Zone
 from apps.definitions.selectors import only
 from apps.definitions.selectors import records as visible_records
 from apps.definitions.selectors import zones as visible_zones
 from apps.dns import selectors, services
 from apps.dns.selectors import RecordState, ZoneState
-from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import deleted, deleted_by_name
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.saving import deleted, deleted_by_name, telling
 from apps.web.kit.worst_first import by_word
 
 SHOWN = 500
@@ -107,27 +105,21 @@ def difference(request: PageRequest, pk: int) -> HttpResponse:
     return show(request, "pages/zones/difference.html", context | {"plan": found.plan, "rows": found.plan.edits})
 
 
-@require_POST
-@page
+@post_page
 def repair(request: PageRequest, pk: int) -> HttpResponse:
     """Write what is wanted over what somebody changed; `adopt_existing` also over records that were never ours."""
     adopt_existing = request.POST.get("adopt_existing") == "true"
-    try:
+    with telling(request, "Writing the records. This page shows when they are live."):
         services.repair(
             actor=request.actor,
             zone_id=pk,
             adopt_existing=adopt_existing,
             reason=request.POST.get("reason", "").strip(),
         )
-    except (Conflict, Invalid) as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, "Writing the records. This page shows when they are live.")
     return redirect("web:zone", pk)
 
 
-@require_POST
-@page
+@post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a zone that has no records any more, once its name was typed; its server keeps what it serves."""
     operators_only(request.actor, "delete of zones")
@@ -137,8 +129,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:zones") if gone else redirect("web:zone", pk)
 
 
-@require_POST
-@page
+@post_page
 def delete_record(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a record; the server loses it a moment later."""
     record = only(visible_records(request.actor), pk)
