@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django.db.models import QuerySet
@@ -138,14 +139,35 @@ def page_by_id(request: Request, rows: QuerySet[Any], *, newest_first: bool = Fa
     return found, selectors.make_cursor(("", "", found[-1].pk)) if more else None
 
 
-def narrowed(request: Request, noun: Noun, rows: QuerySet[Any]) -> QuerySet[Any]:
+def listed(
+    request: Request,
+    rows: QuerySet[Any],
+    show: Callable[[Any], dict[str, Any]],
+    *,
+    filters: Mapping[str, str] = MappingProxyType({}),
+    newest_first: bool = False,
+) -> Response:
+    """A page of the rows that the plain filters leave, in the order of their ids."""
+    found, cursor = page_by_id(request, narrowed(request, filters, rows), newest_first=newest_first)
+    return page_response(request, [show(row) for row in found], cursor)
+
+
+def narrowed(request: Request, filters: Mapping[str, str], rows: QuerySet[Any]) -> QuerySet[Any]:
     """The rows that the plain filters of the query leave."""
-    for parameter, field in noun.filters.items():
+    for parameter, field in filters.items():
         if value := request.query_params.get(parameter):
             if not value.isprintable() or len(value) > 253:
                 raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
             rows = rows.filter(**{field: value})
     return rows
+
+
+def of_state(request: Request, rows: QuerySet[Any], known: list[str]) -> QuerySet[Any]:
+    """The rows in the `state` that the query names. Raises Invalid."""
+    state = request.query_params.get("state")
+    if state and state not in known:
+        raise Invalid([FieldError("/state", "choice", f"Use one of {', '.join(known)}.")])
+    return rows.filter(state=state) if state else rows
 
 
 class ListView(APIView):
@@ -156,7 +178,7 @@ class ListView(APIView):
     def get(self, request: Request) -> Response:
         """`limit`, `cursor` and the noun's filters."""
         noun, actor = NOUNS[self.noun], requests.actor_of(request)
-        rows, cursor = page_by_id(request, narrowed(request, noun, noun.rows(actor)))
+        rows, cursor = page_by_id(request, narrowed(request, noun.filters, noun.rows(actor)))
         return page_response(request, with_conditions([noun.show(row, actor) for row in rows], actor), cursor)
 
 

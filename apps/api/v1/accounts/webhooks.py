@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import watching as shown
-from apps.api.v1.views import detail_response, page_by_id, page_response
+from apps.api.v1.views import ACCOUNT, NAME, detail_response, listed, of_state
 from apps.api.v1.writes import no_dry_run
 from apps.core.errors import FieldError, Invalid
 from apps.webhooks import selectors, services
@@ -48,14 +48,7 @@ class WebhookCollection(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `name`, `account`."""
-        rows = selectors.webhooks(requests.actor_of(request))
-        for parameter, field in (("name", "name"), ("account", "account__name")):
-            value = request.query_params.get(parameter)
-            if value and not value.isprintable():
-                raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
-            rows = rows.filter(**{field: value}) if value else rows
-        found, cursor = page_by_id(request, rows)
-        return page_response(request, [shape(row) for row in found], cursor)
+        return listed(request, selectors.webhooks(requests.actor_of(request)), shape, filters=NAME | ACCOUNT)
 
     def post(self, request: Request) -> Response:
         """`{name, account?, spec: {url, event_types?, enabled?}}`; the answer holds `secret`, this once."""
@@ -142,12 +135,7 @@ class DeliveryList(APIView):
     def get(self, request: Request, pk: str) -> Response:
         """`limit`, `cursor`, `state`."""
         rows = selectors.deliveries(selectors.webhook(requests.actor_of(request), number_of(pk)))
-        if state := request.query_params.get("state"):
-            if state not in Delivery.State.values:
-                raise Invalid([FieldError("/state", "choice", f"Use one of {', '.join(Delivery.State.values)}.")])
-            rows = rows.filter(state=state)
-        found, cursor = page_by_id(request, rows, newest_first=True)
-        return page_response(request, [shown.Delivery.of(row) for row in found], cursor)
+        return listed(request, of_state(request, rows, Delivery.State.values), shown.Delivery.of, newest_first=True)
 
 
 class DeliveryDetail(APIView):

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from apps.api.v1.capacity.runs import NOUN
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import capacity as shown
-from apps.api.v1.views import one, page_by_id, page_response
+from apps.api.v1.views import listed, one
 from apps.api.v1.writes import no_dry_run
 from apps.capacity import selectors
 from apps.capacity.measure import comparisons
@@ -40,8 +40,7 @@ class ComparisonList(APIView):
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`."""
         found = selectors.comparisons(requests.actor_of(request)).prefetch_related("runs")
-        rows, cursor = page_by_id(request, found, newest_first=True)
-        return page_response(request, [comparison_shape(row) for row in rows], cursor)
+        return listed(request, found, comparison_shape, newest_first=True)
 
     def post(self, request: Request) -> Response:
         """`{first_id, second_id, rounds?}`; 202, the runs follow each other by themselves."""

@@ -12,8 +12,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import capacity as shown
-from apps.api.v1.views import ListView, Noun, one, page_by_id, page_response
-from apps.api.v1.views import narrowed as narrowed_by
+from apps.api.v1.views import listed, one
 from apps.api.v1.writes import no_dry_run
 from apps.capacity import selectors, services
 from apps.capacity.models import Run
@@ -31,13 +30,10 @@ FILTERS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def run_shape(row: Run, _: object = None) -> dict[str, Any]:
+def run_shape(row: Run) -> dict[str, Any]:
     """One run; `terminal` says whether it is over, `plan` is the test as it was when the run was asked for."""
     waits = row.state == Run.State.WAITING and row.begin_by is None
     return shown.CapacityRun.of(row, terminal=row.state not in Run.OPEN, waits_for_approval=waits)
-
-
-RUNS = Noun(selectors.runs, run_shape, FILTERS)
 
 
 class RunTest(APIView):
@@ -67,16 +63,15 @@ class Checks(APIView):
         return Response({"may_run": all(check.ok for check in found), "checks": checks})
 
 
-class RunList(ListView):
+class RunList(APIView):
     """GET runs, newest first."""
 
     scope_noun = NOUN
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `account`, `pool`, `region`, `test`."""
-        rows = narrowed_by(request, RUNS, selectors.runs(requests.actor_of(request)))
-        found, cursor = page_by_id(request, rows, newest_first=True)
-        return page_response(request, [run_shape(row) for row in found], cursor)
+        rows = selectors.runs(requests.actor_of(request))
+        return listed(request, rows, run_shape, filters=FILTERS, newest_first=True)
 
 
 class RunDetail(APIView):
@@ -102,8 +97,7 @@ class StepList(APIView):
     def get(self, request: Request, pk: str) -> Response:
         """`limit`, `cursor`."""
         run = _run(request, pk)
-        rows, cursor = page_by_id(request, selectors.steps(requests.actor_of(request), run.pk))
-        return page_response(request, [shown.CapacityStep.of(row) for row in rows], cursor)
+        return listed(request, selectors.steps(requests.actor_of(request), run.pk), shown.CapacityStep.of)
 
 
 class SecondList(APIView):
@@ -114,8 +108,7 @@ class SecondList(APIView):
     def get(self, request: Request, pk: str) -> Response:
         """`limit`, `cursor`."""
         run = _run(request, pk)
-        rows, cursor = page_by_id(request, selectors.seconds(requests.actor_of(request), run.pk))
-        return page_response(request, [shown.CapacitySecond.of(row) for row in rows], cursor)
+        return listed(request, selectors.seconds(requests.actor_of(request), run.pk), shown.CapacitySecond.of)
 
 
 class Stop(APIView):
@@ -164,8 +157,7 @@ class BlackoutList(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`."""
-        rows, cursor = page_by_id(request, selectors.blackouts(requests.actor_of(request)))
-        return page_response(request, [shown.Blackout.of(row) for row in rows], cursor)
+        return listed(request, selectors.blackouts(requests.actor_of(request)), shown.Blackout.of)
 
     def post(self, request: Request) -> Response:
         """`{starts_at, ends_at, reason}`; operators only."""

@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 from apps.api.v1.clouds.stacks import stack_of
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import clouds as shown
-from apps.api.v1.views import page_by_id, page_response
+from apps.api.v1.views import listed
 from apps.stacks import selectors, services
 from apps.stacks.review import documents
 
@@ -20,8 +20,7 @@ class Revisions(APIView):
     def get(self, request: Request, name: str) -> Response:
         """`limit`, `cursor`."""
         actor, stack = stack_of(request, name)
-        rows, cursor = page_by_id(request, selectors.revisions(actor, stack.pk), newest_first=True)
-        return page_response(request, [shown.StackRevision.of(row) for row in rows], cursor)
+        return listed(request, selectors.revisions(actor, stack.pk), shown.StackRevision.of, newest_first=True)
 
 
 class RevisionDocument(APIView):

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from apps.accounts.actors import Actor
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import clouds as shown
-from apps.api.v1.views import only, page_by_id, page_response
+from apps.api.v1.views import listed, only
 from apps.api.v1.writes import no_dry_run
 from apps.core.errors import FieldError, Invalid
 from apps.fleet.models import Stack
@@ -84,8 +84,7 @@ class Runs(APIView):
     def get(self, request: Request, name: str) -> Response:
         """`limit`, `cursor`."""
         actor, stack = stack_of(request, name)
-        rows, cursor = page_by_id(request, selectors.runs(actor, stack.pk), newest_first=True)
-        return page_response(request, [run_shape(row) for row in rows], cursor)
+        return listed(request, selectors.runs(actor, stack.pk), run_shape, newest_first=True)
 
 
 class RunList(APIView):
@@ -93,8 +92,7 @@ class RunList(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`."""
-        rows, cursor = page_by_id(request, selectors.runs(requests.actor_of(request)), newest_first=True)
-        return page_response(request, [run_shape(row) for row in rows], cursor)
+        return listed(request, selectors.runs(requests.actor_of(request)), run_shape, newest_first=True)
 
 
 class RunDetail(APIView):
@@ -114,8 +112,7 @@ class RunEvents(APIView):
     def get(self, request: Request, pk: str) -> Response:
         """`limit`, `cursor`; `after` the last number that one has, while the run works."""
         row, after = _run(request, pk), requests.number(request, "after", 0, 0, requests.HIGHEST)
-        rows, cursor = page_by_id(request, selectors.events(requests.actor_of(request), row.pk, after))
-        return page_response(request, [shown.StackRunEvent.of(each) for each in rows], cursor)
+        return listed(request, selectors.events(requests.actor_of(request), row.pk, after), shown.StackRunEvent.of)
 
 
 class States(APIView):
@@ -124,8 +121,7 @@ class States(APIView):
     def get(self, request: Request, name: str) -> Response:
         """`limit`, `cursor`."""
         actor, stack = stack_of(request, name)
-        rows, cursor = page_by_id(request, selectors.states(actor, stack.pk), newest_first=True)
-        return page_response(request, [shown.StateVersion.of(row) for row in rows], cursor)
+        return listed(request, selectors.states(actor, stack.pk), shown.StateVersion.of, newest_first=True)
 
 
 class Lock(APIView):

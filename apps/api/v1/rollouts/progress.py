@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import progress as shown
-from apps.api.v1.views import one, page_by_id, page_response
+from apps.api.v1.views import listed, one
 from apps.rollouts import selectors
 from apps.rollouts.models import Rollout
 from apps.rollouts.push.states import TERMINAL
@@ -29,8 +29,7 @@ class RevisionList(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`."""
-        rows, cursor = page_by_id(request, selectors.revisions(requests.actor_of(request)), newest_first=True)
-        return page_response(request, [shown.Revision.of(row) for row in rows], cursor)
+        return listed(request, selectors.revisions(requests.actor_of(request)), shown.Revision.of, newest_first=True)
 
 
 class RevisionDetail(APIView):
@@ -47,8 +46,7 @@ class RolloutList(APIView):
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`."""
         found = selectors.rollouts(requests.actor_of(request)).prefetch_related("steps__node")
-        rows, cursor = page_by_id(request, found, newest_first=True)
-        return page_response(request, [rollout(row) for row in rows], cursor)
+        return listed(request, found, rollout, newest_first=True)
 
 
 class RolloutDetail(APIView):

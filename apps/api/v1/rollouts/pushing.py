@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from apps.api.v1.protocol import requests
 from apps.api.v1.rollouts import progress
 from apps.api.v1.schemas.nouns import progress as shown
-from apps.api.v1.views import one, only, page_by_id, page_response
+from apps.api.v1.views import listed, one, only
 from apps.api.v1.writes import no_dry_run
 from apps.fleet.models import Fleet
 from apps.fleet.selectors import fleets
@@ -49,8 +49,7 @@ class QuarantineList(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`; the newest first."""
-        rows, cursor = page_by_id(request, selectors.quarantined(requests.actor_of(request)), newest_first=True)
-        return page_response(request, [_quarantined(row) for row in rows], cursor)
+        return listed(request, selectors.quarantined(requests.actor_of(request)), _quarantined, newest_first=True)
 
 
 class TryAgain(APIView):

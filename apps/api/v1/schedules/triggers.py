@@ -10,11 +10,13 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import schedules as shown
-from apps.api.v1.views import detail_response, one, page_by_id, page_response
+from apps.api.v1.views import detail_response, listed, one
 from apps.core.errors import FieldError, Invalid
 from apps.schedules import selectors
 from apps.schedules.models import Trigger
 from apps.schedules.triggers import services
+
+FILTERS = {"name": "name", "account": "account__name", "schedule": "schedule__name"}
 
 
 def shape(row: Trigger) -> dict[str, Any]:
@@ -32,14 +34,7 @@ class TriggerCollection(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `name`, `account`, `schedule`."""
-        rows = selectors.triggers(requests.actor_of(request))
-        for parameter, field in (("name", "name"), ("account", "account__name"), ("schedule", "schedule__name")):
-            value = request.query_params.get(parameter)
-            if value and not value.isprintable():
-                raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
-            rows = rows.filter(**{field: value}) if value else rows
-        found, cursor = page_by_id(request, rows)
-        return page_response(request, [shape(row) for row in found], cursor)
+        return listed(request, selectors.triggers(requests.actor_of(request)), shape, filters=FILTERS)
 
     def post(self, request: Request) -> Response:
         """`{schedule_id, name, sender?, per_minute?}`; the answer holds `secret`, this once."""

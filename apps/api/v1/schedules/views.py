@@ -10,11 +10,10 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import schedules as shown
-from apps.api.v1.views import NOUNS, one, page_by_id, page_response
+from apps.api.v1.views import NOUNS, listed, of_state, one
 from apps.api.v1.writes import stored
 from apps.calendars import describe, upcoming
 from apps.core.clock import now
-from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Schedule
 from apps.definitions.shapes.base.reading import read_or_raise
 from apps.definitions.shapes.operations.schedule import TimingSpec
@@ -24,6 +23,7 @@ from apps.schedules.triggers import topics
 from apps.schedules.triggers.signing import rotate_signing_secret
 
 PREVIEWED = 10
+RUN_FILTERS = {"schedule": "schedule__name", "account": "account__name"}
 
 
 def schedule_run_shape(row: ScheduleRun) -> dict[str, Any]:
@@ -54,13 +54,7 @@ class ScheduleRunList(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `state`, `schedule`, `account`."""
-        rows = selectors.runs(requests.actor_of(request))
-        for parameter, field in (("schedule", "schedule__name"), ("account", "account__name")):
-            value = request.query_params.get(parameter)
-            if value and not value.isprintable():
-                raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
-            rows = rows.filter(**{field: value}) if value else rows
-        return _page(request, rows)
+        return _page(request, selectors.runs(requests.actor_of(request)))
 
 
 class RunsOfSchedule(APIView):
@@ -73,12 +67,8 @@ class RunsOfSchedule(APIView):
 
 
 def _page(request: Request, rows: Any) -> Response:
-    if state := request.query_params.get("state"):
-        if state not in ScheduleRun.State.values:
-            raise Invalid([FieldError("/state", "choice", f"Use one of {', '.join(ScheduleRun.State.values)}.")])
-        rows = rows.filter(state=state)
-    found, cursor = page_by_id(request, rows, newest_first=True)
-    return page_response(request, [schedule_run_shape(row) for row in found], cursor)
+    rows = of_state(request, rows, ScheduleRun.State.values)
+    return listed(request, rows, schedule_run_shape, filters=RUN_FILTERS, newest_first=True)
 
 
 class ScheduleRunDetail(APIView):
