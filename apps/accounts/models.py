@@ -7,12 +7,14 @@ import secrets
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
+from apps.accounts.named import Named
+
 
 def _challenge() -> str:
     return secrets.token_hex(16)
 
 
-class Account(models.Model):
+class Account(Named):
     """A tenant: an operator account runs the platform, a customer account manages its own routes.
 
     `quotas` maps a name of quota_bounds.py to a whole number and holds only what differs from the defaults. A suspended
@@ -23,17 +25,11 @@ class Account(models.Model):
         OPERATOR = "operator"
         CUSTOMER = "customer"
 
-    name = models.CharField(max_length=63, unique=True)
     title = models.CharField(max_length=120)
     kind = models.CharField(max_length=10, choices=Kind.choices)
     quotas = models.JSONField(default=dict)
     suspended_at = models.DateTimeField(null=True)
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        ordering = ("name",)
 
     def __str__(self) -> str:
         return self.title
@@ -128,25 +124,19 @@ class ApiToken(models.Model):
         return f"{self.name} (sw_{self.key_id}_…)"
 
 
-class Grant(models.Model):
+class Grant(Named):
     """What an operator lets an account use, in one row: hostname or tag, and with it routes, certificate, load tests.
 
     `hostname` (canonical, `*.` for every name below) verifies names of that domain for the account;
     `tag` (`key=value`) shares every pool and zone that carries it. Exactly one of the two is set.
     """
 
-    name = models.CharField(max_length=63, unique=True)
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="grants")
     hostname = models.CharField(max_length=253, blank=True, default="")
     tag = models.CharField(max_length=127, blank=True, default="")
     may_load_test = models.BooleanField(default=True)
     expires_at = models.DateTimeField(null=True)
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        ordering = ("name",)
 
     def __str__(self) -> str:
         return f"{self.account}: {self.hostname or self.tag}"

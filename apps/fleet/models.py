@@ -6,32 +6,24 @@ from django.db import models
 from django.db.models import F, Q
 
 from apps.accounts.models import Account
+from apps.accounts.named import Named
 from apps.compiler.addresses import ALL_PRIVATE
 from apps.compiler.model.stack import AddressKind, Cloud, PlanApproval
 from apps.core.clock import now
 
 
-class Region(models.Model):
+class Region(Named):
     """A location: has fleets and client traffic; coordinates in degrees for distance to the others.
 
     A drained region takes no traffic, neither its own nor that of others: all of it goes to the next region.
     """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="regions")
-    name = models.CharField(max_length=63, unique=True)
     title = models.CharField(max_length=120)
     latitude = models.FloatField(null=True)
     longitude = models.FloatField(null=True)
     drained = models.BooleanField(default=False)
     drained_at = models.DateTimeField(null=True)  # since when; of no meaning while it is not drained
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
-
-    class Meta:
-        ordering = ("name",)
-
-    def __str__(self) -> str:
-        return self.name
 
     def set_drained(self, drained: bool) -> None:
         """Take its traffic away or give it back, and remember since when; the caller saves."""
@@ -66,7 +58,7 @@ def all_private() -> list[str]:
     return list(ALL_PRIVATE)
 
 
-class Fleet(models.Model):
+class Fleet(Named):
     """HAProxy nodes of one region that run the same configuration.
 
     `desired_generation` rises in the transaction of every change that may concern the fleet; it is the intent.
@@ -78,7 +70,6 @@ class Fleet(models.Model):
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="fleets")
     region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="fleets")
-    name = models.CharField(max_length=63, unique=True)
     local_development = models.BooleanField(default=False)
     private_networks = models.JSONField(default=all_private)
     peer_port = models.PositiveIntegerField(default=9700)
@@ -86,17 +77,9 @@ class Fleet(models.Model):
     overflow_tcp_port = models.PositiveIntegerField(default=9900)
     node_settings = models.JSONField(null=True)
     desired_generation = models.PositiveBigIntegerField(default=0)
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
-
-    class Meta:
-        ordering = ("name",)
-
-    def __str__(self) -> str:
-        return self.name
 
 
-class Node(models.Model):
+class Node(Named):
     """One HAProxy instance with its agent at `url` (`unix:///…` or `https://host:port`).
 
     Listeners without a static IP are reached at `address`:(port + `port_offset`).
@@ -104,21 +87,12 @@ class Node(models.Model):
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="nodes")
     fleet = models.ForeignKey(Fleet, on_delete=models.PROTECT, related_name="nodes")
-    name = models.CharField(max_length=63, unique=True)
     url = models.CharField(max_length=400)
     address = models.CharField(max_length=45, default="127.0.0.1")
     port_offset = models.PositiveIntegerField(default=0)
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
-
-    class Meta:
-        ordering = ("name",)
-
-    def __str__(self) -> str:
-        return self.name
 
 
-class CloudAccount(models.Model):
+class CloudAccount(Named):
     """An account at a cloud, by a reference to its credentials: `env:NAME`, `profile:NAME`, `role:ARN`, or blank.
 
     A secret is never stored: the reference is resolved in the process that calls the cloud. `project` is Google's word
@@ -126,22 +100,13 @@ class CloudAccount(models.Model):
     """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="cloud_accounts")
-    name = models.CharField(max_length=63, unique=True)
     cloud = models.CharField(max_length=6, choices=[(each.value, each.value) for each in Cloud])
     credentials = models.CharField(max_length=2048, blank=True, default="")
     project = models.CharField(max_length=63, blank=True, default="")
     endpoint_url = models.CharField(max_length=400, blank=True, default="")
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
-
-    class Meta:
-        ordering = ("name",)
-
-    def __str__(self) -> str:
-        return self.name
 
 
-class Stack(models.Model):
+class Stack(Named):
     """A part of a cloud account in one of its regions, kept as one Terraform state; an account may have several there.
 
     `region` is ours, null where the stack stands for all of them (Google's global load balancers); `cloud_region` is
@@ -153,7 +118,6 @@ class Stack(models.Model):
     Approval = PlanApproval
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="stacks")
-    name = models.CharField(max_length=63, unique=True)
     cloud_account = models.ForeignKey(CloudAccount, on_delete=models.PROTECT, related_name="stacks")
     region = models.ForeignKey(Region, on_delete=models.PROTECT, null=True, related_name="stacks")
     cloud_region = models.CharField(max_length=40)
@@ -164,34 +128,17 @@ class Stack(models.Model):
         default=PlanApproval.BY_HAND,
     )
     desired_generation = models.PositiveBigIntegerField(default=0)
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
-
-    class Meta:
-        ordering = ("name",)
-
-    def __str__(self) -> str:
-        return self.name
 
 
-class AddressPool(models.Model):
+class AddressPool(Named):
     """Addresses that static IPs may be allotted from: CIDR blocks, of one region or of all."""
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="address_pools")
-    name = models.CharField(max_length=63, unique=True)
     region = models.ForeignKey(Region, on_delete=models.PROTECT, null=True, related_name="address_pools")
     blocks = models.JSONField(default=list)
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
-
-    class Meta:
-        ordering = ("name",)
-
-    def __str__(self) -> str:
-        return self.name
 
 
-class StaticIP(models.Model):
+class StaticIP(Named):
     """An address that stays with its owner whatever stands behind it; listeners bind it.
 
     `address` is null until a cloud has chosen it; `addresses` are all that a cloud allotted (one for each subnet). An
@@ -201,7 +148,6 @@ class StaticIP(models.Model):
     """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="static_ips")
-    name = models.CharField(max_length=63, unique=True)
     kind = models.CharField(max_length=11, choices=[(each.value, each.value) for each in AddressKind], default="node")
     address = models.GenericIPAddressField(unique=True, null=True)
     addresses = models.JSONField(default=list)
@@ -211,11 +157,8 @@ class StaticIP(models.Model):
     owner = models.ForeignKey(Account, on_delete=models.PROTECT, null=True, related_name="owned_addresses")
     protected = models.BooleanField(default=False)
     router_id = models.PositiveSmallIntegerField(null=True)
-    manager = models.CharField(max_length=63, blank=True, default="")
-    version = models.PositiveIntegerField(default=1)
 
-    class Meta:
-        ordering = ("name",)
+    class Meta(Named.Meta):
         verbose_name = "static IP"
 
     def __str__(self) -> str:
