@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from datetime import timedelta
 
 import pytest
@@ -157,37 +156,3 @@ def test_a_time_in_which_nobody_looked_is_not_a_time_without_requests(acme: Acto
     assert {each.message for each in found} == {"There is no data for one of the two periods."}
     assert found[0].before.requests_rps is None
     assert found[0].after.requests_rps == 30
-
-
-def test_stored_objectives_and_results_take_the_new_names() -> None:
-    migration = importlib.import_module("apps.capacity.migrations.0002_error_rate")
-    result = {"knee": {"error_rate": 0.1}, "curve": [{"error_rate": 0.0}], "differences": [{"field": "error_rate"}]}
-    plan = {"objective": {"percentile": 95, "max_latency_ms": 600, "max_error_rate": 0.01}}
-    for found, changes in ((result, 3), (plan, 2)):
-        stored = migration.renamed(found, migration.OLD)
-        assert sum(str(stored).count(f"'{old}'") for old in migration.NEW) == changes
-        assert migration.renamed(stored, migration.NEW) == found
-
-
-def test_stored_results_say_status_reason_and_message() -> None:
-    migration = importlib.import_module("apps.capacity.migrations.0003_status_and_message")
-    stored = {
-        "sentence": "15/s.",
-        "knee": {"verdict": "good"},
-        "curve": [{"verdict": "bad"}],
-        "bottleneck": {"word": "node", "sentence": "Busy.", "name": "here"},
-        "since_last": None,
-    }
-    found = {
-        "message": "15/s.",
-        "knee": {"status": "good"},
-        "curve": [{"status": "bad"}],
-        "bottleneck": {"reason": "node", "message": "Busy.", "name": "here"},
-        "since_last": None,
-    }
-    assert migration.of_run(stored) == found
-    assert migration.of_run(found, back=True) == stored
-    compared = {"verdict": "None.", "differences": [{"field": "p95_ms", "sentence": "B is slower."}]}
-    assert migration.of_comparison(compared) == {
-        "message": "None.", "differences": [{"field": "p95_ms", "message": "B is slower."}],
-    }  # fmt: skip

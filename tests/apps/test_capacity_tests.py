@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.apps import apps
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
@@ -19,8 +17,6 @@ from apps.definitions import load_targets
 from apps.definitions.models import CapacityTest
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import delete_object, save_object
-from apps.definitions.shapes.base.reading import read_or_raise
-from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 
 TARGET = {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}
 
@@ -115,12 +111,3 @@ def test_a_run_that_would_meet_a_blackout_is_kept_back(
     window = (instant + timedelta(seconds=begins_s), instant + timedelta(seconds=ends_s))
     Blackout.objects.create(starts_at=window[0], ends_at=window[1], reason="The sale", set_by="operator")
     assert {check.code: check.ok for check in checks(row, instant)}["blackout"] is free
-
-
-def test_a_test_that_was_stored_with_http2_speaks_http1_after_the_migration(tutorial_env: Actor, acme: Actor) -> None:
-    Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
-    row = saved(acme)
-    CapacityTest.objects.filter(pk=row.pk).update(load=row.load | {"protocol": "http2"})
-    importlib.import_module("apps.definitions.migrations.0004_http1_load").forwards(apps, None)
-    row.refresh_from_db()
-    assert read_or_raise(CapacityTestSpec, describe(row)).load.protocol == "http1"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import pytest
-from django.apps import apps as django_apps
 
 from apps.accounts.actors import Actor
 from apps.compiler.compile import compile_snapshot
@@ -74,14 +72,3 @@ def test_routes_of_different_schemes_are_not_identical_and_of_one_they_are(both_
     save(acme, one=POOL | {"scheme": "http"}, other=POOL | {"scheme": "https"}, both=POOL)
     with pytest.raises(Invalid, match="already matches the same requests"):
         save(acme, again=POOL | {"scheme": "https"})
-
-
-def test_a_redirect_of_before_that_only_changes_the_scheme_becomes_one_of_the_other(
-    tutorial_env: Actor, acme: Actor
-) -> None:
-    elsewhere = ROUTE | {"path": "/else", "action": {"redirect": {"code": 308, "scheme": "https", "host": "b.example"}}}
-    save(acme, moved=TO_HTTPS, elsewhere=elsewhere)
-    migration = importlib.import_module("apps.definitions.migrations.0002_route_scheme")
-    migration.narrow_redirects(django_apps, None)
-    stored = dict(Route.objects.filter(name__in=("moved", "elsewhere")).values_list("name", "scheme"))
-    assert stored == {"moved": "http", "elsewhere": ""}
