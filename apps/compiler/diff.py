@@ -17,6 +17,7 @@ from apps.compiler.model.listener_options import (
     Connections,
     ListenerTls,
     SniRoute,
+    Tracing,
 )
 from apps.compiler.model.shared import (
     AnyPool,
@@ -317,6 +318,7 @@ TELLERS: Mapping[type, Callable[[Any], str]] = {
     ListenerTls: _say_options,
     Compression: _say_options,
     Cache: _say_options,
+    Tracing: _say_options,
     Limit: _say_limit,
     HealthCheck: _say_check,
     Redirect: _say_redirect,

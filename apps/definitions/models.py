@@ -204,6 +204,7 @@ class Listener(models.Model):
     client_limit = models.JSONField(null=True)
     compression = models.JSONField(null=True)
     cache = models.JSONField(null=True)
+    tracing = models.JSONField(null=True)
     monitor_path = models.CharField(max_length=1024, null=True)
 
     class Meta:

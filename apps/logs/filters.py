@@ -38,6 +38,8 @@ ALIASES: Mapping[str, str] = {
     "home": "home_region",
     "by": "decided_by",
     "ip": "client",
+    "trace": "trace_id",
+    "span": "span_id",
 }
 FIELDS = frozenset(TEXT_FIELDS + NUMBER_FIELDS + ADDRESS_FIELDS)
 _SIGNS = {

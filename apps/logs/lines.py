@@ -19,14 +19,18 @@ from apps.compiler.targets.haproxy.request_log import (
     LONGEST_LINE,
     REQUEST,
     REQUEST_FIELDS,
+    TRACED,
+    TRACED_FIELDS,
 )
 
 LONGEST_TEXT = 2048
 # At a reload HAProxy writes a letter of its own into the pipe, without an end of line. Clients cannot write a tab.
 _OURS = re.compile(r"[^\t]{0,200}?([A-Z][0-9]{1,3}\t.*)")
-_NAMES = {REQUEST: tuple(REQUEST_FIELDS), CONNECTION: tuple(CONNECTION_FIELDS)}
+_NAMES = {REQUEST: tuple(REQUEST_FIELDS), TRACED: tuple(TRACED_FIELDS), CONNECTION: tuple(CONNECTION_FIELDS)}
 _ID = re.compile(r"[0-9a-f]{32}")
 _CHANCE = re.compile(r"[0-9a-f]{18}")
+_TRACE = re.compile(r"00-(?P<trace_id>[0-9a-f]{32})-(?P<span_id>[0-9a-f]{16})-0(?P<sampled>[01])")
+_SPAN = re.compile(r"[0-9a-f]{16}")
 _ENCODED = re.compile(r"#([0-9A-F]{2})")
 _ENCODED_END = re.compile(r"[#%][0-9A-Fa-f]?$")
 _WORDS = ("listener", "backend", "server", "pool", "flow", "capped", "tls", "cipher", "client")
@@ -40,7 +44,8 @@ class Line:
 
     `at_ms` are Unix milliseconds of the request or the connection, `host` is the name of the handshake of a connection.
     `cached` says that a listener's cache answered. `over` is found where a client is over its limit, `capped` where an
-    account is over its share of the node. The line stands for `one_in` requests of its route.
+    account is over its share of the node. The line stands for `one_in` requests of its route. `span_id` is our span of
+    a trace, below the caller's `parent_span_id`; `sampled` says whether it is wanted, None where there is no trace.
     """
 
     is_request: bool
@@ -77,6 +82,10 @@ class Line:
     path: str = ""
     query: str = ""
     headers: dict[str, str] = field(default_factory=dict)
+    trace_id: str = ""
+    span_id: str = ""
+    parent_span_id: str = ""
+    sampled: bool | None = None
 
 
 class Segment:
@@ -112,7 +121,7 @@ def _line(text: str, origin: str) -> Line:
         parts[-1] = _ENCODED_END.sub("", parts[-1])  # HAProxy cut it off somewhere
         parts += [NONE] * (len(names) - len(parts))
     said = dict(zip(names, parts, strict=True))
-    return _request(said, text, origin) if parts[0] == REQUEST else _connection(said)
+    return _connection(said) if parts[0] == CONNECTION else _request(said, text, origin)
 
 
 def _request(said: dict[str, str], text: str, origin: str) -> Line:
@@ -143,7 +152,20 @@ def _request(said: dict[str, str], text: str, origin: str) -> Line:
         path=_of_request_line(said["path"]),
         query=_percent(said["query"]),
         headers=_headers(said["headers"]),
+        **_trace(said),
     )
+
+
+def _trace(said: dict[str, str]) -> dict[str, Any]:
+    """What stands in the traceparent that the server got, and whose span is above ours."""
+    ours, caller = said.get("trace", NONE), said.get("caller", NONE)
+    if ours == NONE:
+        return {}
+    found = _TRACE.fullmatch(ours)
+    if found is None or not (caller == NONE or _SPAN.fullmatch(caller)):
+        raise ValueError(ours)
+    ids = {name: found[name] for name in ("trace_id", "span_id")}
+    return {**ids, "parent_span_id": _word(caller), "sampled": found["sampled"] == "1"}
 
 
 def _connection(said: dict[str, str]) -> Line:

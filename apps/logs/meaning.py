@@ -29,7 +29,7 @@ from apps.compiler.model.shared import LoadBalancer
 from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING
 from apps.compiler.routing import BAD_HOST_STATUS, NOT_FOR_ROUTES_STATUS
 from apps.compiler.targets.haproxy.refusals import LOOP_STATUS
-from apps.drivers.logs.contract import Record
+from apps.drivers.logs.contract import SAMPLED, UNSAMPLED, Record
 from apps.logs.lines import Line
 
 # What was answered before a route was looked for.
@@ -170,6 +170,10 @@ def record_of(line: Line, names: Names) -> Record | None:
         query=line.query,
         headers=line.headers,
         test_run=names.test_runs.get(line.bypass, line.bypass),
+        trace_id=line.trace_id,
+        span_id=line.span_id,
+        parent_span_id=line.parent_span_id,
+        sampled="" if line.sampled is None else SAMPLED if line.sampled else UNSAMPLED,
     )
 
 

@@ -6,7 +6,8 @@
 * *bare log*: HAProxy's own `log` of a line as long as ours to a datagram socket that somebody reads, the usual way;
 * *ours*: our line into the pipe, read by the agent's reader, compressed, on disk; nobody fetches;
 * *silent*: our line, of a route that writes none;
-* *errors only*: our line, of a route whose policy logs errors, of which there are none.
+* *errors only*: our line, of a route whose policy logs errors, of which there are none;
+* *traced*: our line, of a listener that keeps and begins traces; each request brings a traceparent.
 
 CPU is the node's own and the reader's own: other work on the machine hardly moves it. The reader is the agent's code in
 a process of its own.
@@ -36,6 +37,7 @@ from apps.agent.log.reading import Reader
 from apps.agent.log.segments import Segments
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import RegionNode, Snapshot
+from apps.compiler.model.listener_options import Tracing
 from apps.compiler.model.policy import Log, Rules
 from apps.compiler.policies import rule_set
 from tests.bench.backends import instant_backends, stop
@@ -43,11 +45,12 @@ from tests.bench.overflow_env import Node, PoolPlan, host, plain, rate, snapshot
 from tests.bench.tables import facts, table
 from tests.ports import spare_port
 
-NONE, BARE, OURS, SILENT, ERRORS = WAYS = ("no line", "bare log", "ours", "silent", "errors only")
-READ = (BARE, OURS, SILENT, ERRORS)
+NONE, BARE, OURS, SILENT, ERRORS, TRACED = WAYS = ("no line", "bare log", "ours", "silent", "errors only", "traced")
+READ = (BARE, OURS, SILENT, ERRORS, TRACED)
 GOAL, GOAL_LINE_US, GOAL_MB, GOAL_ERRORS = 1.1, 5.0, 50.0, 1.1
 PATH = "/shop/items/4711?colour=blue"
 CONNECTIONS = 16
+TRACEPARENT = "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def spent(pid: int) -> float:
 
 def config_of(text: str, way: str, folder: Path, length: int) -> str:
     """The node's haproxy.cfg with another log."""
-    if way in (OURS, ERRORS):
+    if way in (OURS, ERRORS, TRACED):
         return text
     if way == SILENT:
         return text.replace("    use_backend", "    http-request set-log-level silent\n    use_backend", 1)
@@ -138,6 +141,7 @@ def _reading(way: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 def load(way: Way, seconds: int) -> Go:
     """wrk for so long, then a second for the reader to finish."""
     words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-H", f"Host: {host(1)}"]
+    words += ["-H", TRACEPARENT] if way.name == TRACED else []
     before, mine = spent(way.worker), spent(way.reader.pid) if way.reader else 0.0
     dropped, lines = _dropped(way), _lines(way)
     words.append(f"http://127.0.0.1:{way.node.port}{PATH}")
@@ -199,10 +203,10 @@ def measure(rounds: int, seconds: int, directory: Path) -> list[Go]:
         (port,) = stack.enter_context(instant_backends(directory, ("rgn-1",)))
         reach = RegionNode("node-0", "n0", "127.0.0.1", 0, 0, 0)
         snapshot = plain(snapshot_of([PoolPlan((rate(1),), ((port,),))], (), 0))
-        usual = compile_snapshot(snapshot).output
+        told = {ERRORS: _errors_only(snapshot), TRACED: _traced(snapshot)}
         ways = []
         for name in WAYS:
-            bundle = compile_snapshot(_errors_only(snapshot)).output if name == ERRORS else usual
+            bundle = compile_snapshot(told.get(name, snapshot)).output
             folder = directory / name.replace(" ", "-")
             node = Node("node-0", "rgn-1", folder, spare_port(), reach)
             edited = running(name, lambda text, n=name, f=folder: config_of(text, n, f, 230), node, bundle)  # type: ignore[misc]
@@ -218,6 +222,13 @@ def _errors_only(snapshot: Snapshot) -> Snapshot:
     (front,) = snapshot.load_balancers
     routes = tuple(replace(route, rule_set=rules.id) for route in front.routes)
     return replace(snapshot, load_balancers=(replace(front, routes=routes, rule_sets=(rules,)),))
+
+
+def _traced(snapshot: Snapshot) -> Snapshot:
+    """The same, with traces on each listener, of which one in a hundred is sampled."""
+    (front,) = snapshot.load_balancers
+    listeners = tuple(replace(listener, tracing=Tracing()) for listener in front.listeners)
+    return replace(snapshot, load_balancers=(replace(front, listeners=listeners),))
 
 
 def main() -> int:
@@ -245,6 +256,8 @@ def main() -> int:
     print(f"A node with our line costs {ratio:.2f} × one with HAProxy's bare log, goal {GOAL}.")
     errors = found[ERRORS][0] / found[NONE][0]
     print(f"A node whose routes log errors only costs {errors:.2f} × one without lines, goal {GOAL_ERRORS}.")
+    traced = found[TRACED][0] - found[OURS][0]
+    print(f"Traces cost a node {traced:.1f} µs a request, {traced / found[OURS][0]:.0%} of one with our line.")
     print(json.dumps(found))
     return int(errors > GOAL_ERRORS or ratio > GOAL or found[OURS][1] > GOAL_LINE_US or found[OURS][2] > GOAL_MB)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -225,3 +227,49 @@ def test_a_question_outlives_a_merge_that_deletes_its_files(store: Any, root: Pa
         found = Answering(connection, root, 17).search(query(), 500, "")
     assert tidied == [4]
     assert len(found["rows"]) == 20
+
+
+SINCE_TRACES = ("trace_id", "span_id", "parent_span_id", "sampled")
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+def forget(path: Path, *columns: str) -> None:
+    """Write the file as a version wrote it that did not know these columns."""
+    import duckdb
+
+    older = path.with_suffix(".older")
+    kept = duckdb.read_parquet(str(path)).project(f"* EXCLUDE ({', '.join(columns)})")
+    kept.write_parquet(str(older))
+    older.replace(path)
+
+
+@pytest.mark.slow(reason="asks seven questions before, amid and after two merges")
+def test_files_from_before_a_column_was_known_are_searched_and_merged(store: Any, root: Path, tmp_path: Path) -> None:
+    traced = Condition("trace_id", Comparison.IS, (TRACE,))
+
+    def check(lines: int, of_trace: int) -> None:
+        found = store.search(17, query(), limit=500).records
+        assert len(found) == lines
+        assert {each.trace_id for each in found} == ({"", TRACE} if of_trace else {""})
+        assert len(store.search(17, query(traced), limit=500).records) == of_trace
+        assert len(store.search(17, query(replace(traced, negated=True)), limit=500).records) == lines - of_trace
+        assert store.one(17, found[-1].id) == found[-1]
+        assert sum(sum(each.counts.values()) for each in store.histogram(17, query(traced), bins=24).bins) == of_trace
+        assert store.groups(17, query(), ["server"], limit=9)[0].lines
+        sql = "SELECT count(*), count(*) FILTER (trace_id <> '') FROM requests"
+        assert store.sql(17, sql, start=START, end=LATER).rows == ((lines, of_trace),)
+        assert store.export(17, query(), tmp_path / f"{time.monotonic()}.parquet", "parquet") == lines
+
+    fill(store)
+    for path in root.rglob("*.parquet"):
+        forget(path, *SINCE_TRACES)
+    check(20, 0)
+    assert store.tidy(START) == 4, "files that know no traces become one that does"
+    check(20, 0)
+    for path in root.rglob("m*.parquet"):
+        forget(path, *SINCE_TRACES)
+    store.store("n1-bb-1", [record(100 + each, server="s1", trace_id=TRACE, sampled="yes") for each in range(3)])
+    check(23, 3)
+    age(root)
+    assert store.tidy(LATER) == 2
+    check(23, 3)

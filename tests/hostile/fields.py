@@ -247,6 +247,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
                         "log_only": False, "exempt": ["192.0.2.0/24"], "clients": 1000,
                     }, "compression": {"types": ["text/html"]}, "monitor_path": "/up",
                     "cache": {"total_mb": 64, "max_object_bytes": 65_536, "max_age_s": 60},
+                    "tracing": {"mode": "make", "sample_percent": 5.0, "sampled_from": ["192.0.2.0/24"]},
                 }
             ],
         },
@@ -429,7 +430,7 @@ RULES: dict[str, Legal] = {
     "approval": one_of("by_hand", "automatic_safe", "automatic"),
     "vpc": maybe(text(200, r"vpc-[0-9a-f]{8,17}|[a-z0-9.:/-]+")), "subnets": text(24, r"subnet-[0-9a-f]{8,17}"),
     "client_networks": is_network, "vpc_networks": is_network, "blocks": is_network,
-    "private_networks": is_network,
+    "private_networks": is_network, "sampled_from": is_network, "sample_percent": real(0, 100),
     "log_bucket": maybe(text(63, LABEL)),
     "zones/us-central1": text(40, r"[a-z]+-[a-z]+[0-9]+-[a-z]"), "owner": NAME, "protected": boolean,
     "router_id": whole(1, 255), "stack": NAME, "stacks": NAME,
@@ -447,7 +448,7 @@ RULES: dict[str, Legal] = {
     "client_certificates/crl": maybe_empty(revocation_lists), "client_certificates/hostnames": is_host,
     "proxy_protocol_from": is_network, "forwarded_from": is_network, "listeners/connections/max_connections":
     whole(1, 1_000_000), "client_timeout_ms": MS, "request_timeout_ms": MS, "keepalive_timeout_ms": MS,
-    "connections/keep_alive": one_of("both", "clients", "none"),
+    "connections/keep_alive": one_of("both", "clients", "none"), "tracing/mode": one_of("keep", "make"),
     "total_mb": whole(1, 4095), "max_object_bytes": whole(1024, 16_777_216), "cache/max_age_s": whole(1, 3600),
     "types": text(97, r"[a-z]{1,32}/[a-z0-9.+-]{1,64}"), "monitor_path": is_path, "default_certificate": REFERENCE,
     "static_ip": NAME, "certificates": REFERENCE, "default_pool": REFERENCE, "fleets": NAME,

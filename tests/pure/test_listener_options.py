@@ -25,6 +25,7 @@ from apps.compiler.model.listener_options import (
     SniRoute,
     TlsPreset,
     TlsVersion,
+    Tracing,
 )
 from apps.compiler.model.shared import Certificate, Listener, Protocol, Redirect, Route
 from apps.compiler.model.stack import Cloud, StackSnapshot
@@ -43,6 +44,7 @@ LOST: list[tuple[dict[str, Any], str, Severity]] = [
     ({"connections": Connections()}, "connections", Severity.LOSSY),
     ({"compression": Compression()}, "compression", Severity.LOSSY),
     ({"cache": Cache()}, "cache", Severity.LOSSY),
+    ({"tracing": Tracing()}, "tracing", Severity.LOSSY),
     ({"monitor_path": "/up"}, "monitor_path", Severity.LOSSY),
     ({"tls": ListenerTls(same_certificate=True)}, "same_certificate", Severity.LOSSY),
     ({"tls": ListenerTls(session_tickets=False)}, "session_tickets", Severity.LOSSY),

@@ -42,6 +42,8 @@ ALPHABET = 'ab:-"\\,*<>=!. \n\r\t\0é19\u2028\u3000\U0001f600'
         ("client:2001:db8::/32", (Condition("client", Comparison.WITHIN, ("2001:db8::/32",)),)),
         ("method:get", (Condition("method", Comparison.IS, ("GET",)),)),
         ("host:Shop.Example", (Condition("host", Comparison.IS, ("shop.example",)),)),
+        ("trace:4bf92f35*", (Condition("trace_id", Comparison.STARTS, ("4bf92f35",)),)),
+        ("-sampled:yes", (Condition("sampled", Comparison.IS, ("yes",), negated=True),)),
         ("header.X-Trace:Abc", (Condition("header.X-Trace", Comparison.IS, ("Abc",)),)),
         ('"free text"', (Condition("", Comparison.CONTAINS, ("free text",)),)),
         ("-robots", (Condition("", Comparison.CONTAINS, ("robots",), negated=True),)),

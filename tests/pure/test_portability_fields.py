@@ -33,6 +33,7 @@ WHOLE = (
         "listeners.connections",
         "listeners.client_limit",
         "listeners.compression",
+        "listeners.tracing",
         "listeners.sni_routes",
         "listeners.client_certificates",
     ),

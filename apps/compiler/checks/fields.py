@@ -16,10 +16,11 @@ from apps.compiler.client_limits import of_connections
 from apps.compiler.grammars import rewriting
 from apps.compiler.grammars.client_certificates import distinct, revocation_lists, without_default
 from apps.compiler.grammars.servers import ca_bundle
+from apps.compiler.grammars.tracing import percentage
 from apps.compiler.matching import names
 from apps.compiler.matching.patterns import pattern
 from apps.compiler.model.fleet import Snapshot
-from apps.compiler.model.listener_options import Cache
+from apps.compiler.model.listener_options import Cache, Tracing
 from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.shared import (
     COMPARING,
@@ -115,6 +116,8 @@ def check_listener(notes: Notes, listener: Listener) -> None:
     _check_options(notes, listener)
     if listener.cache is not None:
         _check_cache(notes, listener, listener.cache)
+    if listener.tracing is not None:
+        _check_tracing(notes, listener, listener.tracing)
     if listener.certificate_ids and not listener.speaks_tls:
         notes.warn(listener, "certificates_unused", "Only listeners that end TLS use certificates.", "certificate_ids")
 
@@ -142,6 +145,12 @@ def _check_options(notes: Notes, listener: Listener) -> None:
         notes.ask(listener, "tls.alpn", grammar.alpn, each)
     if listener.monitor_path is not None:
         notes.ask(listener, "monitor_path", grammar.path, listener.monitor_path)
+
+
+def _check_tracing(notes: Notes, listener: Listener, tracing: Tracing) -> None:
+    notes.ask(listener, "tracing.sample_percent", percentage, tracing.sample_percent)
+    for network in tracing.sampled_from:
+        notes.ask(listener, "tracing.sampled_from", grammar.trusted_network, network)
 
 
 def _check_client_limit(notes: Notes, listener: Listener) -> None:

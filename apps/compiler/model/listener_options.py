@@ -1,4 +1,4 @@
-"""What a listener may be told beyond its port: times, client addresses, TLS, compression. None is as it always was."""
+"""What a listener may be told beyond its port: times, client addresses, TLS, traces … None is as it always was."""
 
 from __future__ import annotations
 
@@ -125,6 +125,25 @@ class Cache:
     max_age_s: int = 60
 
 
+class TraceMode(StrEnum):
+    """Whether a trace that a client began is kept, or one is also made where none came."""
+
+    KEEP = "keep"
+    MAKE = "make"
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """Traces of requests (W3C Trace Context): which there are, and of how many requests spans are wanted (per cent).
+
+    Clients in the networks `sampled_from` (CIDR) decide that themselves.
+    """
+
+    mode: TraceMode = TraceMode.MAKE
+    sample_percent: float = 1.0
+    sampled_from: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class SniRoute:
     """Connections of TLS whose client asks for the hostname (`*.` for one label) go to the pool.
@@ -147,6 +166,7 @@ class ListenerOptions:
     tls: ListenerTls | None = None
     compression: Compression | None = None
     cache: Cache | None = None
+    tracing: Tracing | None = None
     monitor_path: str | None = None
     default_certificate_id: str | None = None
     sni_routes: tuple[SniRoute, ...] = ()

@@ -24,6 +24,7 @@ OBJECTS: dict[str, tuple[type[Shape], type[Any]]] = {
     "client_limit": (ConnectionLimitSpec, model.ConnectionLimit),
     "compression": (shapes.CompressionSpec, model.Compression),
     "cache": (shapes.CacheSpec, model.Cache),
+    "tracing": (shapes.TracingSpec, model.Tracing),
 }
 COLUMNS = (*OBJECTS, "client_certificates", "monitor_path", "default_certificate_id")
 

@@ -21,6 +21,7 @@ ExportFormat = Literal["parquet", "jsonl.gz"]
 TEXT_FIELDS = (
     "id", "parent_id", "kind", "node", "fleet", "load_balancer", "listener", "route", "pool", "server", "region",
     "home_region", "why", "decided_by", "termination", "tls", "cipher", "method", "host", "path", "query", "test_run",
+    "trace_id", "span_id", "parent_span_id", "sampled",
 )  # fmt: skip
 NUMBER_FIELDS = (
     "status", "queue_ms", "connect_ms", "response_ms", "total_ms", "request_ms", "bytes_in", "bytes_out",
@@ -33,7 +34,9 @@ FACET_FIELDS = (
 # A condition on a chosen header is on the field `header.<Name>`.
 HEADER = "header."
 # Where free text is looked for.
-SEARCHED_BY_TEXT = ("id", "parent_id", "host", "path", "query", "route", "server", "headers")
+SEARCHED_BY_TEXT = ("id", "parent_id", "trace_id", "host", "path", "query", "route", "server", "headers")
+# Whether a span is wanted of a request in a trace.
+SAMPLED, UNSAMPLED = "yes", "no"
 # The bars of a histogram, lowest first; `none` are connections and requests that got no answer.
 STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "none")
 
@@ -68,7 +71,7 @@ class Record:
 
     Times are milliseconds and None where the request never got that far. `why` is empty when it was served as usual,
     else a word of the glossary; `decided_by` names the policy, list or limit that decided. `id` starts with the
-    milliseconds of its time (UUIDv7), so that a search by id knows the hour.
+    milliseconds of its time (UUIDv7), so that a search by id knows the hour. `sampled` is `yes` or `no` in a trace.
     """
 
     time: datetime
@@ -105,6 +108,10 @@ class Record:
     query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     test_run: str = ""
+    trace_id: str = ""
+    span_id: str = ""
+    parent_span_id: str = ""
+    sampled: str = ""
 
 
 class Comparison(StrEnum):

@@ -29,7 +29,11 @@ from apps.web.kit.shape_forms import DocumentForm, Group
 OFFERED = 500
 NOUN = "load balancers"
 # Blocks that do something even where all in them is as by default; the others are left out then.
-SWITCHES = {"compression": "Compress responses", "cache": "Cache responses"}
+SWITCHES = {
+    "compression": "Compress responses",
+    "cache": "Cache responses",
+    "tracing": "Trace requests across services",
+}
 _NAME_SENT = re.compile(r"(/spec/listeners/[0-9]{1,4})/name")
 TOLD = "Its nodes follow moments later."
 PASSED_ON = "passthrough"

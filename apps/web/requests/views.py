@@ -49,6 +49,7 @@ MOST_EXPORTED = 100_000
 COLUMNS = (
     *("time", "id", "status", "method", "host", "path", "route", "pool", "server", "region", "why", "decided_by"),
     *("total_ms", "queue_ms", "connect_ms", "response_ms", "bytes_in", "bytes_out", "client", "node", "termination"),
+    *("trace_id", "span_id"),
 )
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -152,6 +153,7 @@ def _around(record: Record, asked: Asked) -> list[tuple[str, str]]:
         ("Same route", "route", record.route),
         ("Same server", "server", record.server),
         ("Same client", "client", record.client),
+        ("Same trace", "trace", record.trace_id),
     )
     list_url = reverse("web:requests")
     empty = Asked("", asked.account, asked.last, asked.start, asked.end, "")

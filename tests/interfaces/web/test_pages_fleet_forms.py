@@ -122,6 +122,7 @@ LEAST: dict[str, dict[str, Any]] = {
     "client_limit": {"connections": 100},
     "compression": {},
     "cache": {},
+    "tracing": {},
 }
 
 

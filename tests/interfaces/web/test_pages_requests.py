@@ -142,6 +142,23 @@ def test_a_request_says_why_and_where_its_time_went(acme_lines: list[Record], ac
     assert "20 ms" in served
 
 
+def test_a_request_leads_to_the_others_of_its_trace_and_to_nobody_elses(
+    store: LogStore, acme: Actor, globex: Actor
+) -> None:
+    trace = {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "span_id": "8a3ce929d0e0e473", "sampled": "no"}
+    first = line(acme.account.pk, 1, **trace, parent_span_id="00f067aa0ba902b7")
+    second = line(acme.account.pk, 2, **trace, path="/second-hop")
+    others = line(globex.account.pk, 3, **trace, path="/secret-of-globex")
+    store.store("one", [first, second, others])
+    text = shown(client_of(acme), f"/requests/{first.id}")
+    for each in (trace["trace_id"], trace["span_id"], "not sampled", "00f067aa0ba902b7", "Same trace"):
+        assert each in text
+    found = shown(client_of(acme), f"/requests?q=trace:{trace['trace_id']}")
+    assert "2 requests" in found
+    assert "/second-hop" in found
+    assert "secret-of-globex" not in found
+
+
 def test_a_request_of_somebody_else_is_not_there(acme_lines: list[Record], acme: Actor, globex: Actor) -> None:
     assert client_of(globex).get(f"/requests/{acme_lines[0].id}").status_code == 404
     assert client_of(acme).get(f"/requests/{acme_lines[0].id}").status_code == 200

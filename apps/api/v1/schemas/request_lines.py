@@ -50,6 +50,10 @@ class RequestLine(words.Shown):
     query = words.text(8192)
     headers = serializers.DictField(child=words.text(8192))
     test_run = words.text(80)
+    trace_id = words.text(32)
+    span_id = words.text(16, help_text="Of the load balancer; servers got it as their parent.")
+    parent_span_id = words.text(16, help_text="Of the client.")
+    sampled = words.text(3, help_text="`yes` or `no`: whether a span is wanted; empty without a trace.")
 
 
 class LineCounts(words.Shown):

@@ -40,6 +40,7 @@ from apps.compiler.targets.haproxy.listeners.options import add_options
 from apps.compiler.targets.haproxy.listeners.same_certificate import add_host_rules
 from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
 from apps.compiler.targets.haproxy.listeners.tls import add_bind, add_http3
+from apps.compiler.targets.haproxy.listeners.tracing import add_traces, tracing_of
 from apps.compiler.targets.haproxy.lookup import add_lookup
 from apps.compiler.targets.haproxy.maps import RouteMaps, map_path
 from apps.compiler.targets.haproxy.overflow.admission import Rules, add_release, found, needs_of, no
@@ -143,7 +144,7 @@ def _add_http_rules(
     section: Section, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
 ) -> None:
     own = own_region(snapshot)
-    request_log.add_requests(section)
+    request_log.add_requests(section, traced=tracing_of(listener) is not None)
     add_source_rules(section, snapshot, listener)
     add_idle_rule(section, snapshot)
     add_probe(section, listener.id)
@@ -211,6 +212,7 @@ def _add_client_facts(section: Section, listener: Listener) -> None:
     section.add("http-request", "del-header", "Forwarded")
     section.add("http-request", "del-header", "x-spillway-", "-m", "beg")
     request_log.add_ids(section)
+    add_traces(section, listener)
     add_address_headers(section, listener)
     section.add("http-request", "set-header", "X-Forwarded-Host", "%[req.fhdr(host)]")
 

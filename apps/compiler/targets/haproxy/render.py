@@ -27,6 +27,7 @@ from apps.compiler.targets.haproxy.listeners.client_certificates import (
 from apps.compiler.targets.haproxy.listeners.same_certificate import names_maps
 from apps.compiler.targets.haproxy.listeners.sni import sni_maps
 from apps.compiler.targets.haproxy.listeners.tls import add_quic_secret, certificate_list_path, takes_http3
+from apps.compiler.targets.haproxy.listeners.tracing import sampler_maps
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
 from apps.compiler.targets.haproxy.names import refused_map
 from apps.compiler.targets.haproxy.overflow import admission, advance
@@ -207,7 +208,7 @@ def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, E
     for served, entries in of_routes.items():
         maps |= entries.by_path(served)
     for front in snapshot.load_balancers:
-        maps |= address_maps(front) | sni_maps(front) | client_maps(front)
+        maps |= address_maps(front) | sni_maps(front) | client_maps(front) | sampler_maps(front)
         for each in _served(front):
             maps |= network_maps(each) | key_maps(each)
     return maps

@@ -20,8 +20,8 @@ from apps.compiler.targets.haproxy.writer import Call, Expanded, Section, Value
 
 LONGEST_LINE = 4000
 """One write to a pipe is whole up to 4096 bytes (PIPE_BUF), whoever else writes."""
-REQUEST, CONNECTION = "R1", "C1"
-"""The first field: what the line is, and which version of its fields."""
+REQUEST, TRACED, CONNECTION = "R1", "R2", "C1"
+"""The first field: what the line is, and which version of its fields; `R2` is a request of a listener with traces."""
 LONGEST_PARENT = 128
 LONGEST_HOST = 255
 LONGEST_QUERY = 1024
@@ -75,6 +75,13 @@ REQUEST_FIELDS: Mapping[str, str] = {
     "query": _variable("kept_query"),
     "headers": _variable("kept_headers"),
 }
+# What clients may choose of a trace has a fixed length and no letters but hexadecimal digits.
+TRACED_FIELDS: Mapping[str, str] = {
+    "mark": TRACED,
+    "trace": _variable("trace"),
+    "caller": "%[var(txn.came_trace),bytes(36,16)]",
+    **{name: said for name, said in REQUEST_FIELDS.items() if name != "mark"},
+}
 CONNECTION_FIELDS: Mapping[str, str] = {
     "mark": CONNECTION,
     "seconds": "%Ts",
@@ -105,11 +112,12 @@ def add_target(section: Section) -> None:
     section.add("log", "stdout", *words)
 
 
-def add_requests(section: Section) -> None:
+def add_requests(section: Section, *, traced: bool) -> None:
     """The line of each request, and its id: made here, told to servers and clients; a client's own is its parent."""
+    fields = TRACED_FIELDS if traced else REQUEST_FIELDS
     section.add("log", "global")
     section.add("option", "dontlognull")  # a connection without a request is none
-    section.add("log-format", "\t".join(REQUEST_FIELDS.values()))
+    section.add("log-format", "\t".join(fields.values()))
     section.add("unique-id-format", ID)
 
 

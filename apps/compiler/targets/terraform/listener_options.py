@@ -24,7 +24,7 @@ def default_first(listener: Listener) -> list[str]:
 
 
 def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompatibility]:
-    """Connections, limits per client, client addresses, compression, the cache, the monitor path."""
+    """Connections, limits per client, client addresses, compression, the cache, traces, the monitor path."""
     cloud = _NAMES[target]
     if listener.connections is not None:
         yield lossy(
@@ -44,6 +44,12 @@ def unsupported_options(target: Target, listener: Listener) -> Iterator[Incompat
         yield lossy(
             target, listener, "cache", "cache",
             f"{cloud} does not cache responses: every request reaches a server.", "Leave the cache out.",
+        )  # fmt: skip
+    if listener.tracing is not None:
+        yield lossy(
+            target, listener, "tracing", "tracing",
+            f"{cloud} passes traceparent on as it comes, begins no trace, and writes no request lines.",
+            "Begin traces at the clients or the servers.",
         )  # fmt: skip
     if listener.tls is not None and listener.tls.same_certificate:
         yield lossy(

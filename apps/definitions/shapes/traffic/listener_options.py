@@ -1,4 +1,4 @@
-"""The shapes of what a listener may be told: connections, client addresses, TLS, compression, cache."""
+"""The shapes of what a listener may be told: connections, client addresses, TLS, compression, cache, traces."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars.client_certificates import MAX_CRL, MOST_HOSTNAMES, revocation_lists
 from apps.compiler.grammars.servers import MAX_CA, ca_bundle
+from apps.compiler.grammars.tracing import percentage
 from apps.compiler.model import listener_options as model
-from apps.compiler.model.listener_options import TEXT_TYPES, ClientVerify, KeepAlive, TlsPreset, TlsVersion
+from apps.compiler.model.listener_options import TEXT_TYPES, ClientVerify, KeepAlive, TlsPreset, TlsVersion, TraceMode
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.networks import CIDR
-from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape
+from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Grammar, Shape
 from apps.definitions.shapes.base.words import LISTED, Boolean, Hostname, TimeMs, at_most, text, whole, word
 from apps.definitions.values.authorities import (
     complaint_about_authorities,
@@ -39,10 +40,15 @@ CLIENT_VERIFY = {
     ClientVerify.REQUIRED: "Required",
     ClientVerify.OPTIONAL: "Optional",
 }
+TRACE_MODES = {
+    TraceMode.KEEP: "Keep: pass on the traces of clients",
+    TraceMode.MAKE: "Make: begin one where none came",
+}
 VERSIONS = {TlsVersion.V12: "TLS 1.2", TlsVersion.V13: "TLS 1.3"}
 NETWORK = text(grammar.trusted_network, "a network in CIDR", pattern=CIDR)
 Networks = tuple[Annotated[str, NETWORK], ...]
 PROTOCOL = text(grammar.alpn, "the registered name of a protocol", 64)
+PERCENTAGE = Grammar(percentage, {"type": "number", "minimum": 0, "maximum": 100})
 MEDIA_TYPE = text(grammar.media_type, "a media type", 97)
 
 
@@ -283,3 +289,32 @@ class CacheSpec(model.Cache, Shape):
         if self.max_object_bytes > grammar.largest_object(self.total_mb):
             detail = "Use at most half of the memory for one response."
             yield FieldError("/max_object_bytes", "too_large", detail)
+
+
+@dataclass(frozen=True, slots=True)
+class TracingSpec(model.Tracing, Shape):
+    """Traces of requests by `traceparent` (W3C Trace Context)."""
+
+    component: ClassVar[str] = "ListenerTracing"
+
+    mode: Annotated[
+        TraceMode,
+        word(TraceMode, TRACE_MODES),
+        About("Whether traces also begin here, where a client sent none or a malformed one.", "Mode"),
+    ] = TraceMode.MAKE
+    sample_percent: Annotated[
+        Annotated[float, PERCENTAGE],
+        About("Percent of the requests that are sampled, by chance.", "Sampled", "% of the requests."),
+    ] = 1.0
+    sampled_from: Annotated[
+        Networks,
+        LISTED,
+        Distinct(),
+        at_most(MAX_NETWORKS, "networks"),
+        SORTED,
+        About(
+            "Networks of clients whose own decision to sample is followed. That of others is not.",
+            "Sampled by clients of",
+            most=MAX_NETWORKS,
+        ),
+    ] = ()

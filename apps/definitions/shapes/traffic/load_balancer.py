@@ -29,6 +29,7 @@ from apps.definitions.shapes.traffic.listener_options import (
     CompressionSpec,
     ConnectionsSpec,
     TlsSpec,
+    TracingSpec,
 )
 
 PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.HTTPS: "HTTPS", Protocol.TCP: "TCP"}
@@ -245,6 +246,11 @@ class ListenerSpec(Shape):
             "Cache",
             absent_when_empty=True,
         ),
+    ] = None
+    tracing: Annotated[
+        TracingSpec | None,
+        Check(_without_answers),
+        About("Traces of requests, for who follows them across services.", "Tracing", absent_when_empty=True),
     ] = None
     monitor_path: Annotated[
         Path | None,

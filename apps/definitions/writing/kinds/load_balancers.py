@@ -177,7 +177,7 @@ def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) ->
     row.static_ip, certificates, row.default_pool, row.default_certificate, sni_routes = parts
     row.monitor_path = spec.monitor_path
     names = ("tls", "client_certificates", "client_address", "connections", "client_limit", "compression", "cache")
-    copy_objects(spec, row, *names)
+    copy_objects(spec, row, *names, "tracing")
     row.save()
     row.certificates.set(certificates)
     row.sni_routes.all().delete()

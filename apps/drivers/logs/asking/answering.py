@@ -14,12 +14,12 @@ import duckdb
 from apps.drivers.logs.asking.statements import Values, names_of, where
 from apps.drivers.logs.bins import check_fields, check_measured, step_of
 from apps.drivers.logs.contract import STATUS_CLASSES, Query, TooLarge
-from apps.drivers.logs.files.columns import NAMES, TYPES, cursor_of, millis, moment, position
+from apps.drivers.logs.files.columns import NAMES, NO_ROWS, cursor_of, millis, moment, position, rows_of
 from apps.drivers.logs.files.layout import HOUR, hour_of, hours_between, live_files
 from apps.drivers.logs.files.tidying import COUNTED_BY
 from apps.drivers.logs.files.writing import FORMAT, quoted
 
-READ = "read_parquet(?, hive_partitioning=false)"
+READ, MINUTES = rows_of("?"), "read_parquet(?, hive_partitioning=false)"
 # What can be written before whoever waits for it gives up; JSON takes six times as long.
 MOST_EXPORTED = {"parquet": 5_000_000, "jsonl.gz": 1_000_000}
 TRIES = 3
@@ -27,7 +27,6 @@ Row = dict[str, Any]
 P = ParamSpec("P")
 T = TypeVar("T")
 _CLASS = "CASE WHEN status BETWEEN 100 AND 599 THEN (status // 100) || 'xx' ELSE 'none' END"
-_NOTHING = "(SELECT " + ", ".join(f"NULL::{TYPES[name]} AS {name}" for name in NAMES) + " WHERE false)"
 _COUNTED = (
     "count(*), count(*) FILTER (status >= 500), count(DISTINCT path), sum(bytes_out)::BIGINT, "
     "quantile_cont(response_ms, 0.5)::DOUBLE, quantile_cont(total_ms, 0.95)::DOUBLE"
@@ -160,8 +159,8 @@ class Answering:
             most = f"{MOST_EXPORTED[kind]:,}".replace(",", " ")
             raise TooLarge(f"This archive has more than {most} lines: take a shorter time.")
         form, columns = (FORMAT.format(level=6), "*") if kind == "parquet" else (_JSON_LINES, _AS_JSON)
-        source = f"(SELECT {columns} FROM {READ} AS line WHERE {text} ORDER BY line.time, id)" if files else _NOTHING
-        self._rows(f"COPY {source} TO {quoted(Path(target))} {form}", [files, *values] if files else [])
+        found = f"SELECT {columns} FROM {READ} AS line WHERE {text} ORDER BY line.time, id" if files else NO_ROWS
+        self._rows(f"COPY ({found}) TO {quoted(Path(target))} {form}", [files, *values] if files else [])
         return {"lines": lines}
 
     def _hours(self, query: Query) -> list[tuple[datetime, Path]]:
@@ -225,7 +224,7 @@ class Answering:
                     lines.append(str(file.path))
         sources: list[tuple[str, Values]] = []
         if minutes:
-            sources.append((f"SELECT {columns}, lines FROM {READ} WHERE {text}", [minutes, *values]))
+            sources.append((f"SELECT {columns}, lines FROM {MINUTES} WHERE {text}", [minutes, *values]))
         if lines:
             sources.append((f"SELECT {columns}, 1 AS lines FROM {READ} WHERE {text}", [lines, *values]))
         return sources

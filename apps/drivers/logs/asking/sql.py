@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from apps.drivers.logs.contract import Rejected
-from apps.drivers.logs.files.columns import NAMES, TYPES
+from apps.drivers.logs.files.columns import NAMES, NO_ROWS, rows_of
 
 TABLE = "requests"
 LONGEST = 20_000
@@ -75,11 +75,11 @@ def lock(connection: Any, files: Sequence[str], window: tuple[str, str]) -> None
     if files:
         listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
         source = (
-            f"SELECT {', '.join(NAMES)} FROM read_parquet([{listed}], hive_partitioning=false) "
+            f"SELECT {', '.join(NAMES)} FROM {rows_of(f'[{listed}]')} "
             f"WHERE time >= TIMESTAMP '{start}' AND time < TIMESTAMP '{end}'"
         )
     else:
-        source = "SELECT " + ", ".join(f"NULL::{TYPES[name]} AS {name}" for name in NAMES) + " WHERE false"
+        source = NO_ROWS
     connection.execute(f"CREATE VIEW {TABLE} AS {source}")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

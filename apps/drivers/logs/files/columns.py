@@ -21,9 +21,16 @@ TYPES: Mapping[str, str] = {
     else "VARCHAR"
     for name in NAMES
 }
+NO_ROWS = "SELECT " + ", ".join(f"NULL::{TYPES[name]} AS {name}" for name in NAMES) + " WHERE false"
 _CURSOR = re.compile(r"(?P<milliseconds>[0-9]{1,14})\.(?P<id>[!-~]{1,200})", re.ASCII)
 # The bounds of the columns: what is outside says nothing and becomes unknown.
 _LARGEST = {name: 2**31 - 1 if TYPES[name] == "INTEGER" else 2**62 for name in NUMBER_FIELDS}
+
+
+def rows_of(listed: str) -> str:
+    """Rows of Parquet files with all columns of now: what an older file does not have is NULL in its rows."""
+    found = f"SELECT * FROM read_parquet({listed}, hive_partitioning=false, union_by_name=true)"
+    return f"({NO_ROWS} UNION ALL BY NAME {found})"
 
 
 def millis(time: datetime) -> int:
@@ -68,7 +75,9 @@ def line_of(record: Record) -> bytes:
 
 def record_of(account: int, row: Mapping[str, Any]) -> Record:
     """A record from its row, in the form that `row_of` makes."""
-    values = dict(row)
+    values: dict[str, Any] = {
+        name: "" if value is None and TYPES[name] == "VARCHAR" else value for name, value in row.items()
+    }
     values["time"] = moment(values["time"])
     values["headers"] = json.loads(values["headers"]) if values["headers"] else {}
     return Record(account=account, **values)

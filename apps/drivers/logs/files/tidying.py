@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 
 from apps.drivers.logs.contract import Unavailable
+from apps.drivers.logs.files.columns import rows_of
 from apps.drivers.logs.files.layout import (
     HOUR,
     LogFile,
@@ -107,8 +108,7 @@ def merge(connection: Any, root: Path, folder: Path, inputs: Sequence[LogFile], 
     try:
         names = [str(file.path) for file in inputs]
         written = connection.execute(
-            "COPY (SELECT * FROM read_parquet(?, hive_partitioning=false) ORDER BY time, id) "
-            f"TO {quoted(waiting)} {FORMAT.format(level=6)}",
+            f"COPY (SELECT * FROM {rows_of('?')} ORDER BY time, id) TO {quoted(waiting)} {FORMAT.format(level=6)}",
             [names],
         ).fetchone()[0]
         if written != lines:
