@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apps.compiler.model.shared import Protocol
 from apps.definitions.models import Listener
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.writing import write
@@ -19,7 +18,7 @@ def settings_of(listener: Listener) -> tuple[tuple[str, str], ...]:
     """Label and value of everything that is set; nothing for a listener that is as it always was."""
     document = write(ListenerSpec, listener, listener.account_id)
     optional = [field for field in fields_of(ListenerSpec) if field.about.absent_when_empty]
-    if listener.protocol == Protocol.TCP and "tls" in document:
+    if listener.protocol == "tcp" and "tls" in document:
         document["tls"] = {name: value for name, value in document["tls"].items() if name not in OF_REQUESTS}
     return tuple(pair for field in optional if field.name in document for pair in _said(field, document[field.name]))
 
