@@ -10,8 +10,8 @@ All text is ASCII and compared with `fullmatch`; `$` and `\\d` would let a final
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
 
 from apps.compiler.addresses import (
@@ -54,18 +54,12 @@ _PATH = re.compile(
 )
 _QUERY = re.compile(r"[A-Za-z0-9._~=&-]{1,256}")
 _DOTS = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
-_HEADER_NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?")
 _HEADER_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._~+=:@/*!&?<>-]{0,254}[A-Za-z0-9._~+=:@/*!&?>-])?")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-_OBJECT_ID = re.compile(r"(?:lb|lst|route|pool|srv|crt|ip)-(?:0|[1-9][0-9]{0,17})")
 _GENERATED = re.compile(
     r"(?:lb|lst|route|pool|queue|srv|crt|group|ip|node|fleet|rgn)-[0-9]+|(?:to|tcp)-rgn-[0-9]+(?:-[a-z0-9-]+)?"
 )
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _ENVIRONMENT_REFERENCE = re.compile(r"env:([A-Z][A-Z0-9_]{0,60})")
-_CONTENT_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}(?:; charset=[a-z0-9-]{1,32})?")
-_MEDIA_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}")
-_ALPN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,63}")
 _BODY = re.compile(r"[\n\t\x20-\x7e\xa1-\u1fff\u2010-\u2027\u2030-\ud7ff\uf900-\ufdff]*")
 _PEM = re.compile(r"(?:-----BEGIN [A-Z ]{1,40}-----\n(?:[A-Za-z0-9+/]{1,76}={0,2}\n)+-----END [A-Z ]{1,40}-----\n)+")
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z ]{1,40})-----")
@@ -125,39 +119,46 @@ def integer(value: object, lowest: int, highest: int) -> int:
     return value
 
 
-def port(value: object) -> int:
-    """1 to 65535."""
-    return integer(value, 1, 65535)
+def between(lowest: int, highest: int) -> Callable[[object], int]:
+    """The grammar of whole numbers between the two bounds."""
+    return partial(integer, lowest=lowest, highest=highest)
 
 
-def server_weight(value: object) -> int:
-    """0 to 256, HAProxy's own range."""
-    return integer(value, 0, 256)
+def matching(form: str, code: str, message: str, *, longest: int = 0) -> Callable[[object], str]:
+    """The grammar of a text that is wholly of a form; one with a `longest` length says what is wrong with any text."""
+    compiled = re.compile(form)
+
+    def read(value: object) -> str:
+        text = _text(value, longest) if longest else value
+        if isinstance(text, str) and compiled.fullmatch(text):
+            return text
+        raise GrammarError(code, message)
+
+    return read
 
 
-def route_weight(value: object) -> int:
-    """0 to 1000."""
-    return integer(value, 0, 1000)
+def one_of(words: Iterable[str]) -> Callable[[object], str]:
+    """The grammar of a closed list of words."""
+    known = tuple(words)
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and value in known:
+            return value
+        raise GrammarError("choice", f"Use one of {', '.join(known)}.")
+
+    return read
 
 
-def limit_value(value: object) -> int:
-    """Requests per second, or connections: up to ten million, of which sums over regions stay far from overflowing."""
-    return integer(value, 0, 10_000_000)
-
-
-def time_ms(value: object) -> int:
-    """1 millisecond to one hour."""
-    return integer(value, 1, MAX_TIME_MS)
-
-
-def check_count(value: object) -> int:
-    """How many checks in a row (rise, fall): 1 to 100."""
-    return integer(value, 1, 100)
-
-
-def status_code(value: object) -> int:
-    """A final status of an answer: 200 to 599."""
-    return integer(value, 200, 599)
+port = between(1, 65535)
+server_weight = between(0, 256)  # HAProxy's own range
+route_weight = between(0, 1000)
+# Requests per second, or connections: sums over regions stay far from overflowing.
+limit_value = between(0, 10_000_000)
+time_ms = between(1, MAX_TIME_MS)
+check_count = between(1, 100)  # in a row (rise, fall)
+status_code = between(200, 599)  # final ones
+clients = between(1, MAX_CLIENTS)  # connected at once
+bandwidth = between(*BANDWIDTH)
 
 
 def fixed_status(value: object) -> int:
@@ -186,20 +187,40 @@ def name(value: object) -> str:
     return text
 
 
-def object_id(value: object) -> str:
-    """One of our own identifiers: `pool-17`."""
-    text = _text(value, 32)
-    if not _OBJECT_ID.fullmatch(text):
-        raise GrammarError("object_id", "Spillway creates identifiers: a prefix, a hyphen and a number.")
-    return text
-
-
-def digest(value: object) -> str:
-    """A SHA-256 in hex, lower case."""
-    text = _text(value, 64)
-    if not _DIGEST.fullmatch(text):
-        raise GrammarError("digest", "A digest is 64 hexadecimal digits in lower case.")
-    return text
+# One of our own: `pool-17`.
+object_id = matching(
+    r"(?:lb|lst|route|pool|srv|crt|ip)-(?:0|[1-9][0-9]{0,17})",
+    "object_id",
+    "Spillway creates identifiers: a prefix, a hyphen and a number.",
+    longest=32,
+)
+digest = matching(r"[0-9a-f]{64}", "digest", "A digest is 64 hexadecimal digits in lower case.", longest=64)
+content_type = matching(
+    r"[a-z]{1,32}/[a-z0-9.+-]{1,64}(?:; charset=[a-z0-9-]{1,32})?",
+    "content_type",
+    "Write a media type such as text/plain; charset=utf-8.",
+    longest=128,
+)
+media_type = matching(
+    r"[a-z]{1,32}/[a-z0-9.+-]{1,64}",
+    "media_type",
+    "Write a media type without parameters, such as text/html.",
+    longest=97,
+)
+# A protocol that is negotiated in a handshake of TLS, by its registered name.
+alpn = matching(
+    r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,63}",
+    "alpn",
+    "Write the registered name of a protocol, such as h2 or mqtt.",
+    longest=64,
+)
+# The name of any header.
+header_shape = matching(
+    r"[A-Za-z](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?",
+    "header_name",
+    "Use letters, digits and inner hyphens, beginning with a letter.",
+    longest=64,
+)
 
 
 @lru_cache(maxsize=200_000)
@@ -300,14 +321,6 @@ def method(value: object) -> str:
     return text
 
 
-def header_shape(value: object) -> str:
-    """The name of any header."""
-    text = _text(value, 64)
-    if not _HEADER_NAME.fullmatch(text):
-        raise GrammarError("header_name", "Use letters, digits and inner hyphens, beginning with a letter.")
-    return text
-
-
 def header_name(value: object) -> str:
     """A request header that a route may look at: not hop-by-hop, not one that we or the framing set."""
     text = header_shape(value)
@@ -405,24 +418,6 @@ def environment_name(reference: object) -> str:
     return match[1]
 
 
-def content_type(value: object) -> str:
-    """A media type with an optional charset, lower case."""
-    text = _text(value, 128)
-    if not _CONTENT_TYPE.fullmatch(text):
-        raise GrammarError("content_type", "Write a media type such as text/plain; charset=utf-8.")
-    return text
-
-
-def clients(value: object) -> int:
-    """How many clients may be connected at once."""
-    return integer(value, 1, MAX_CLIENTS)
-
-
-def bandwidth(value: object) -> int:
-    """How many bytes go in a second."""
-    return integer(value, *BANDWIDTH)
-
-
 def largest_object(total_mb: int) -> int:
     """The largest object of a cache, in bytes: HAProxy takes half of the whole at most."""
     return total_mb * 1024 * 1024 // 2
@@ -433,22 +428,6 @@ def some(values: tuple[object, ...]) -> tuple[object, ...]:
     if not values:
         raise GrammarError("missing", "Name at least one, or leave the list out.")
     return values
-
-
-def media_type(value: object) -> str:
-    """A media type without parameters, lower case."""
-    text = _text(value, 97)
-    if not _MEDIA_TYPE.fullmatch(text):
-        raise GrammarError("media_type", "Write a media type without parameters, such as text/html.")
-    return text
-
-
-def alpn(value: object) -> str:
-    """A protocol that is negotiated in a handshake of TLS, by its registered name."""
-    text = _text(value, 64)
-    if not _ALPN.fullmatch(text):
-        raise GrammarError("alpn", "Write the registered name of a protocol, such as h2 or mqtt.")
-    return text
 
 
 def trusted_network(value: object) -> str:

@@ -9,6 +9,7 @@ ALL, ERRORS, SAMPLED, NONE = "all", "errors", "sampled", "none"
 WHICH = {ALL: "All requests", ERRORS: "Errors only", SAMPLED: "A sample", NONE: "None"}
 ONE_IN = (2, 100_000)
 USUAL_ONE_IN = 100
+one_in = grammar.between(*ONE_IN)  # one request in so many has a line
 MOST_HEADERS = 8
 SECRET = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "x-spillway-test"})
 
@@ -18,11 +19,6 @@ def which(value: object) -> str:
     if not isinstance(value, str) or value not in WHICH:
         raise GrammarError("choice", f"Choose one of {', '.join(WHICH)}.")
     return value
-
-
-def one_in(value: object) -> int:
-    """One request in so many has a line."""
-    return grammar.integer(value, *ONE_IN)
 
 
 def header(value: object) -> str:

@@ -7,53 +7,42 @@ from __future__ import annotations
 
 import re
 
-from apps.compiler.grammar import GrammarError, integer
+from apps.compiler.grammar import GrammarError, between, matching
 
 MAX_CA = 64 * 1024
 MAX_TEXT = 512
 MAX_CONNECTIONS = 1_000_000
 LONGEST_IDLE_S = 31 * 86_400
 
-_CERTIFICATES = re.compile(
-    r"(?:-----BEGIN CERTIFICATE-----\n(?:[A-Za-z0-9+/]{1,76}={0,2}\n)+-----END CERTIFICATE-----\n)+"
-)
-_COOKIE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")
-_SERVICE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_]{0,62}){0,9}")
 _STATUSES = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?")
-_TEXT = re.compile(r"[\x20-\x7e]+")
-_LINES = re.compile(r"[\n\x20-\x7e]+")
-
-
-def _matching(pattern: re.Pattern[str], value: object, code: str, sentence: str) -> str:
-    if isinstance(value, str) and pattern.fullmatch(value):
-        return value
-    raise GrammarError(code, sentence)
+_CERTIFICATES = matching(
+    r"(?:-----BEGIN CERTIFICATE-----\n(?:[A-Za-z0-9+/]{1,76}={0,2}\n)+-----END CERTIFICATE-----\n)+",
+    "pem",
+    f"Paste only CERTIFICATE blocks in PEM, at most {MAX_CA} characters.",
+)
+_OF_USERS = "Begin with a letter and use at most {} letters, digits, hyphens and underscores."
+cookie_name = matching(r"[A-Za-z][A-Za-z0-9_-]{0,63}", "cookie_name", _OF_USERS.format(64))
+check_user = matching(r"[A-Za-z_][A-Za-z0-9_-]{0,31}", "user", _OF_USERS.format(32))  # who greets a database
+grpc_service = matching(
+    r"[A-Za-z_][A-Za-z0-9_]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_]{0,62}){0,9}",
+    "grpc_service",
+    "Write the full name of the service, such as shop.v1.Orders.",
+)
+plain_text = matching(
+    rf"[\x20-\x7e]{{1,{MAX_TEXT}}}", "text", f"Use one line of at most {MAX_TEXT} printable ASCII characters."
+)
+plain_lines = matching(
+    rf"[\n\x20-\x7e]{{1,{MAX_TEXT}}}", "text", f"Use at most {MAX_TEXT} printable ASCII characters and line feeds."
+)
+connection_count = between(1, MAX_CONNECTIONS)
+error_count = between(1, 1000)  # in a row
+retry_count = between(0, 10)
+idle_seconds = between(1, LONGEST_IDLE_S)  # how long a client is remembered
 
 
 def ca_bundle(value: object) -> str:
     """Certificates of authorities in PEM, nothing else in between, at most 64 kB."""
-    text = value if isinstance(value, str) and len(value) <= MAX_CA else ""
-    sentence = f"Paste only CERTIFICATE blocks in PEM, at most {MAX_CA} characters."
-    return _matching(_CERTIFICATES, text, "pem", sentence)
-
-
-def cookie_name(value: object) -> str:
-    """The name of a cookie."""
-    sentence = "Begin with a letter and use at most 64 letters, digits, hyphens and underscores."
-    return _matching(_COOKIE, value, "cookie_name", sentence)
-
-
-def check_user(value: object) -> str:
-    """The user as whom a health check greets a database."""
-    sentence = "Begin with a letter and use at most 32 letters, digits, hyphens and underscores."
-    return _matching(_USER, value, "user", sentence)
-
-
-def grpc_service(value: object) -> str:
-    """The name of a service of gRPC: `shop.v1.Orders`."""
-    sentence = "Write the full name of the service, such as shop.v1.Orders."
-    return _matching(_SERVICE, value, "grpc_service", sentence)
+    return _CERTIFICATES(value if isinstance(value, str) and len(value) <= MAX_CA else "")
 
 
 def statuses(value: object) -> str:
@@ -62,35 +51,3 @@ def statuses(value: object) -> str:
     if found is None or (found[2] and int(found[1]) > int(found[2])):
         raise GrammarError("statuses", "Write a status from 100 to 599, or two with a hyphen, such as 200-399.")
     return str(value)
-
-
-def plain_text(value: object) -> str:
-    """Printable ASCII in one line."""
-    text = value if isinstance(value, str) and len(value) <= MAX_TEXT else ""
-    return _matching(_TEXT, text, "text", f"Use one line of at most {MAX_TEXT} printable ASCII characters.")
-
-
-def plain_lines(value: object) -> str:
-    """Printable ASCII and line feeds."""
-    text = value if isinstance(value, str) and len(value) <= MAX_TEXT else ""
-    return _matching(_LINES, text, "text", f"Use at most {MAX_TEXT} printable ASCII characters and line feeds.")
-
-
-def connection_count(value: object) -> int:
-    """How many connections."""
-    return integer(value, 1, MAX_CONNECTIONS)
-
-
-def error_count(value: object) -> int:
-    """How many errors in a row."""
-    return integer(value, 1, 1000)
-
-
-def retry_count(value: object) -> int:
-    """How often a request is sent again."""
-    return integer(value, 0, 10)
-
-
-def idle_seconds(value: object) -> int:
-    """How long a client is remembered."""
-    return integer(value, 1, LONGEST_IDLE_S)
