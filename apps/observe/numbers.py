@@ -22,7 +22,6 @@ class Numbers:
     p95_ms: float | None = None
     connections: int | None = None
     queue: int | None = None
-    bytes_out_per_s: float | None = None
     age_s: float | None = None
     stale: bool = True
 

@@ -43,7 +43,6 @@ class NodeSync:
     running_digest: str
     running_revision: int | None
     running_made_at: datetime | None
-    wanted_digest: str
     wanted_revision: int | None
     drift: tuple[str, ...]
     seen_at: datetime | None
@@ -205,7 +204,6 @@ def _node_sync(
         running_digest=report.digest,
         running_revision=running,
         running_made_at=revision.created_at if revision else None,
-        wanted_digest=wanted.digest if wanted else "",
         wanted_revision=wanted.number if wanted else None,
         drift=tuple(report.drift),
         seen_at=report.seen_at,

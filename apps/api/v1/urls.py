@@ -31,6 +31,9 @@ NUMBER = r"(?P<number>[0-9]{1,20})"
 NAME = r"[a-z0-9-]{1,63}"
 CHANGE = r"(?P<change>[A-Za-z0-9-]{8,64})"
 PLAN = r"(?P<plan>[0-9a-f]{32})"
+STACK, FLEET, REGION, ADDRESS, CLOUD = (
+    rf"^{noun}/(?P<name>{NAME})" for noun in ("stacks", "fleets", "regions", "static-ips", "cloud-accounts")
+)
 NAMED = rf"(?P<account>{NAME})/(?P<name>{NAME})"
 
 
@@ -58,6 +61,14 @@ def _kinds() -> list[URLPattern]:
     return found
 
 
+def _decisions() -> list[URLPattern]:
+    """What is decided about runs of stacks."""
+    return [
+        re_path(rf"^stack-runs/{PK}/{act}$", stacks.Decide.as_view(act=act), name=f"stack-runs-{act}")
+        for act in stacks.DECISIONS
+    ]
+
+
 app_name = "api"
 urlpatterns = [
     path("openapi.json", description.Description.as_view(), name="openapi"),
@@ -66,8 +77,8 @@ urlpatterns = [
     path("routes:batch", batch.Items.as_view(kind="Route"), name="routes-batch"),
     path("pools:batch", batch.Items.as_view(kind="Pool"), name="pools-batch"),
     re_path(rf"^revisions/{PK}/roll-back$", pushing.RollBack.as_view(), name="revisions-roll-back"),
-    re_path(rf"^fleets/(?P<name>{NAME})/push$", pushing.PushAgain.as_view(), name="fleets-push"),
-    re_path(rf"^fleets/(?P<name>{NAME})/resume$", pushing.Resume.as_view(), name="fleets-resume"),
+    re_path(rf"{FLEET}/push$", pushing.PushAgain.as_view(), name="fleets-push"),
+    re_path(rf"{FLEET}/resume$", pushing.Resume.as_view(), name="fleets-resume"),
     path("quarantine", pushing.QuarantineList.as_view(), name="quarantine-list"),
     re_path(rf"^quarantine/{PK}/try-again$", pushing.TryAgain.as_view(), name="quarantine-try-again"),
     path("plans", plans.PlanList.as_view(), name="plans-list"),
@@ -81,12 +92,12 @@ urlpatterns = [
     re_path(rf"^network-lists/{PK}/lift$", bans.Ban.as_view(lifted=True), name="network-lists-lift"),
     re_path(rf"^policies/{PK}/fetch-key-set$", key_sets.FetchKeySet.as_view(), name="policies-fetch-key-set"),
     re_path(rf"^routes/{PK}/fetch-key-set$", key_sets.FetchKeySet.as_view(of_route=True), name="routes-fetch-key-set"),
-    re_path(rf"^regions/(?P<name>{NAME})/drain$", limits.RegionDrain.as_view(), name="regions-drain"),
-    re_path(rf"^regions/(?P<name>{NAME})/undrain$", limits.RegionDrain.as_view(drained=False), name="regions-undrain"),
-    re_path(rf"^regions/(?P<name>{NAME})/latency/(?P<to>{NAME})$", limits.Latency.as_view(), name="regions-latency"),
+    re_path(rf"{REGION}/drain$", limits.RegionDrain.as_view(), name="regions-drain"),
+    re_path(rf"{REGION}/undrain$", limits.RegionDrain.as_view(drained=False), name="regions-undrain"),
+    re_path(rf"{REGION}/latency/(?P<to>{NAME})$", limits.Latency.as_view(), name="regions-latency"),
     re_path(rf"^pools/{PK}/health$", health.OfPool.as_view(), name="pools-health"),
     re_path(rf"^pools/{NAMED}/health$", health.OfNamedPool.as_view(), name="pools-named-health"),
-    re_path(rf"^fleets/(?P<name>{NAME})/health$", health.OfFleet.as_view(), name="fleets-health"),
+    re_path(rf"{FLEET}/health$", health.OfFleet.as_view(), name="fleets-health"),
     re_path(rf"^nodes/(?P<name>{NAME})/health$", health.OfNode.as_view(), name="nodes-health"),
     path("consoles/health", health.OfConsoles.as_view(), name="consoles-health"),
     path("log-forwards", log_forwards.LogForwardCollection.as_view(), name="log-forwards-list"),
@@ -167,46 +178,30 @@ urlpatterns = [
     path("capacity-comparisons", comparing.ComparisonList.as_view(), name="capacity-comparisons-list"),
     re_path(rf"^capacity-comparisons/{PK}$", comparing.ComparisonDetail.as_view(), name="capacity-comparisons-detail"),
     path("sizing", comparing.Sizing.as_view(), name="sizing"),
-    re_path(rf"^static-ips/(?P<name>{NAME})/move$", addresses.Move.as_view(), name="static-ips-move"),
-    re_path(rf"^static-ips/(?P<name>{NAME})/release$", addresses.Release.as_view(), name="static-ips-release"),
+    re_path(rf"{ADDRESS}/move$", addresses.Move.as_view(), name="static-ips-move"),
+    re_path(rf"{ADDRESS}/release$", addresses.Release.as_view(), name="static-ips-release"),
     re_path(rf"^load-balancers/{PK}/portability$", addresses.Portability.as_view(), name="load-balancers-portability"),
+    re_path(rf"{CLOUD}/load-balancers$", adopting.LoadBalancers.as_view(), name="cloud-accounts-load-balancers"),
+    re_path(rf"{CLOUD}/adopt$", adopting.Adopt.as_view(), name="cloud-accounts-adopt"),
+    re_path(rf"{STACK}/state$", stacks.State.as_view(), name="stacks-state"),
+    re_path(rf"{STACK}/runs$", stacks.Runs.as_view(), name="stacks-runs"),
+    re_path(rf"{STACK}/revisions$", stack_revisions.Revisions.as_view(), name="stacks-revisions"),
+    re_path(rf"{STACK}/revisions/{NUMBER}$", stack_revisions.RevisionDocument.as_view(), name="stacks-revision"),
     re_path(
-        rf"^cloud-accounts/(?P<name>{NAME})/load-balancers$",
-        adopting.LoadBalancers.as_view(),
-        name="cloud-accounts-load-balancers",
-    ),
-    re_path(rf"^cloud-accounts/(?P<name>{NAME})/adopt$", adopting.Adopt.as_view(), name="cloud-accounts-adopt"),
-    re_path(rf"^stacks/(?P<name>{NAME})/state$", stacks.State.as_view(), name="stacks-state"),
-    re_path(rf"^stacks/(?P<name>{NAME})/runs$", stacks.Runs.as_view(), name="stacks-runs"),
-    re_path(rf"^stacks/(?P<name>{NAME})/revisions$", stack_revisions.Revisions.as_view(), name="stacks-revisions"),
-    re_path(
-        rf"^stacks/(?P<name>{NAME})/revisions/{NUMBER}$",
-        stack_revisions.RevisionDocument.as_view(),
-        name="stacks-revision",
-    ),
-    re_path(
-        rf"^stacks/(?P<name>{NAME})/revisions/{NUMBER}/differences$",
+        rf"{STACK}/revisions/{NUMBER}/differences$",
         stack_revisions.Differences.as_view(),
         name="stacks-revision-differences",
     ),
-    re_path(
-        rf"^stacks/(?P<name>{NAME})/states/{NUMBER}$",
-        stack_revisions.StateContent.as_view(),
-        name="stacks-state-content",
-    ),
-    re_path(rf"^stacks/(?P<name>{NAME})/check$", stacks.Check.as_view(), name="stacks-check"),
-    re_path(rf"^stacks/(?P<name>{NAME})/states$", stacks.States.as_view(), name="stacks-states"),
-    re_path(rf"^stacks/(?P<name>{NAME})/lock$", stacks.Lock.as_view(), name="stacks-lock"),
-    re_path(rf"^stacks/(?P<name>{NAME})/force-unlock$", stacks.ForceUnlock.as_view(), name="stacks-force-unlock"),
-    re_path(rf"^stacks/(?P<name>{NAME})/plan$", stacks.Plan.as_view(), name="stacks-plan"),
-    re_path(rf"^stacks/(?P<name>{NAME})/destroy$", stacks.Destroy.as_view(), name="stacks-destroy"),
+    re_path(rf"{STACK}/states/{NUMBER}$", stack_revisions.StateContent.as_view(), name="stacks-state-content"),
+    re_path(rf"{STACK}/check$", stacks.Check.as_view(), name="stacks-check"),
+    re_path(rf"{STACK}/states$", stacks.States.as_view(), name="stacks-states"),
+    re_path(rf"{STACK}/lock$", stacks.Lock.as_view(), name="stacks-lock"),
+    re_path(rf"{STACK}/force-unlock$", stacks.ForceUnlock.as_view(), name="stacks-force-unlock"),
+    re_path(rf"{STACK}/plan$", stacks.Plan.as_view(), name="stacks-plan"),
+    re_path(rf"{STACK}/destroy$", stacks.Destroy.as_view(), name="stacks-destroy"),
     path("stack-runs", stacks.RunList.as_view(), name="stack-runs-list"),
     re_path(rf"^stack-runs/{PK}$", stacks.RunDetail.as_view(), name="stack-runs-detail"),
     re_path(rf"^stack-runs/{PK}/events$", stacks.RunEvents.as_view(), name="stack-runs-events"),
-    re_path(rf"^stack-runs/{PK}/approve$", stacks.Approve.as_view(), name="stack-runs-approve"),
-    re_path(rf"^stack-runs/{PK}/discard$", stacks.Discard.as_view(), name="stack-runs-discard"),
-    re_path(rf"^stack-runs/{PK}/cancel$", stacks.Cancel.as_view(), name="stack-runs-cancel"),
-    re_path(rf"^stack-runs/{PK}/retry$", stacks.Retry.as_view(), name="stack-runs-retry"),
     re_path(rf"^zones/{PK}/state$", zones.State.as_view(), name="zones-state"),
     re_path(rf"^zones/{PK}/differences$", zones.Differences.as_view(), name="zones-differences"),
     re_path(rf"^zones/{PK}/repair$", zones.Repair.as_view(), name="zones-repair"),
@@ -214,6 +209,7 @@ urlpatterns = [
     re_path(rf"^blackouts/{PK}$", capacity.BlackoutDetail.as_view(), name="blackouts-detail"),
     path("tokens", tokens.TokenList.as_view(), name="tokens-list"),
     re_path(rf"^tokens/{PK}$", tokens.TokenDetail.as_view(), name="tokens-detail"),
+    *_decisions(),
     *_kinds(),
     *_reads(),
     re_path(r"", no_such_url),

@@ -7,7 +7,6 @@ whoever set the policy may still write the pool. What was held back is said.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import Any
@@ -30,7 +29,6 @@ MOST_CHANGE = 0.2
 LARGEST_MARGIN = 0.9
 _ALMOST = 1e-9  # 10 × 0.9 is no less than 9
 UNITS = {LimitKind.RATE: "requests/s", LimitKind.CONNECTIONS: "requests in flight"}
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ ours that reach a file name, a section name or a map value; names chosen by peop
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from apps.compiler.model.access import NetworkList
 from apps.compiler.model.listener_options import ListenerOptions
@@ -255,11 +254,6 @@ class AnyPool(PoolOptions):
     balance: Balance = Balance.LEASTCONN
     health_check: HealthCheck | None = None
     when_full: WhenFull = WhenFull.SPREAD
-
-
-def options_of(pool: Any) -> dict[str, Any]:
-    """The options of whatever has them: a stored pool, or one of another target."""
-    return {field.name: getattr(pool, field.name) for field in fields(PoolOptions)}
 
 
 @dataclass(frozen=True, slots=True)

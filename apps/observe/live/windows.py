@@ -77,7 +77,6 @@ def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key]) -> Numbers:
         p95_ms=percentile(latency, 0.95),
         connections=sum(counts.connections_now for counts in rows),
         queue=sum(counts.queue_now for counts in rows),
-        bytes_out_per_s=sum(counts.bytes_out / counts.seconds for counts in rows),
         age_s=age,
         stale=age > STALE,
     )

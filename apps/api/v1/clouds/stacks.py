@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rest_framework.request import Request
@@ -23,6 +24,9 @@ from apps.stacks.models import StackRun
 from apps.stacks.review.differences import Difference
 
 Shape = dict[str, Any]
+DECISIONS: Mapping[str, Callable[..., StackRun]] = {
+    "approve": services.approve, "discard": services.discard, "cancel": services.cancel, "retry": services.retry,
+}  # fmt: skip
 
 
 def run_shape(row: StackRun) -> Shape:
@@ -188,50 +192,18 @@ def _begun(actor: Actor, begun: StackRun | None) -> Response:
     return Response(run_shape(selectors.run(actor, begun.pk)), status=202, headers=headers)
 
 
-class _Decision(APIView):
+class Decide(APIView):
     """POST: something that is decided about a run; 200 with the run after it, which is another one for a retry."""
 
+    act = ""
+
     def post(self, request: Request, pk: str) -> Response:
-        """No body."""
+        """No body; with `approve` `{plan_digest}` of the plan that was looked at, 409 when it is another one by now."""
         no_dry_run(request)
         row = _run(request, pk)
-        actor = requests.actor_of(request)
-        return Response(run_shape(selectors.run(actor, self.decide(request, actor, row.pk).pk)))
-
-    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
-        """Call the service."""
-        raise NotImplementedError
-
-
-class Approve(_Decision):
-    """POST `{plan_digest}`: let exactly the plan be applied that was looked at; 409 when it is another one by now."""
-
-    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
-        """Approve."""
-        sent = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
-        digest = _word(sent, "/plan_digest", "Send plan_digest of the run that you reviewed.")
-        return services.approve(actor=actor, run_id=run_id, plan_digest=digest, reason=requests.reason(request))
-
-
-class Discard(_Decision):
-    """POST: discard a plan that needs approval."""
-
-    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
-        """Discard."""
-        return services.discard(actor=actor, run_id=run_id, reason=requests.reason(request))
-
-
-class Cancel(_Decision):
-    """POST: stop a run; what Terraform has begun it finishes."""
-
-    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
-        """Cancel."""
-        return services.cancel(actor=actor, run_id=run_id, reason=requests.reason(request))
-
-
-class Retry(_Decision):
-    """POST: retry a failed run now; 200 with the run that does."""
-
-    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
-        """Try again."""
-        return services.retry(actor=actor, run_id=run_id, reason=requests.reason(request))
+        actor, more = requests.actor_of(request), {}
+        if self.act == "approve":
+            sent = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
+            more["plan_digest"] = _word(sent, "/plan_digest", "Send plan_digest of the run that you reviewed.")
+        after = DECISIONS[self.act](actor=actor, run_id=row.pk, reason=requests.reason(request), **more)
+        return Response(run_shape(selectors.run(actor, after.pk)))

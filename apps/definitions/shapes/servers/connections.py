@@ -22,12 +22,6 @@ REUSE = {
     Reuse.NEVER: "Only for the same client",
     Reuse.CLOSE: "Never: one connection for each request",
 }
-RETRY_ON = {
-    RetryOn.CONNECT: "failed connection",
-    RetryOn.NO_ANSWER: "no answer",
-    RetryOn.TIMEOUT: "timeout",
-    RetryOn.JUNK: "no HTTP",
-}
 Count = Annotated[int, whole(1, MAX_CONNECTIONS)]
 
 
