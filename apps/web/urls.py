@@ -9,27 +9,13 @@ from apps.web.accounts import views as accounts
 from apps.web.alerts import channels as alert_channels
 from apps.web.alerts import now as alerts
 from apps.web.alerts import rules as alert_rules
-from apps.web.capacity import (
-    actions as capacity_acting,
-)
-from apps.web.capacity import (
-    blackouts,
-)
-from apps.web.capacity import (
-    comparisons as capacity_comparing,
-)
-from apps.web.capacity import (
-    editing as capacity_editing,
-)
-from apps.web.capacity import (
-    export as capacity_export,
-)
-from apps.web.capacity import (
-    runs as capacity_runs,
-)
-from apps.web.capacity import (
-    views as capacity_tests,
-)
+from apps.web.capacity import actions as capacity_acting
+from apps.web.capacity import blackouts
+from apps.web.capacity import comparisons as capacity_comparing
+from apps.web.capacity import editing as capacity_editing
+from apps.web.capacity import export as capacity_export
+from apps.web.capacity import runs as capacity_runs
+from apps.web.capacity import views as capacity_tests
 from apps.web.clouds import cloud_accounts, stack_revisions, stacks, static_ips
 from apps.web.clouds import forms as cloud_forms
 from apps.web.fleets import forms as fleet_forms
@@ -52,18 +38,10 @@ from apps.web.requests import views as requests
 from apps.web.routes import editing as route_editing
 from apps.web.routes import hostnames, tracing, weights
 from apps.web.routes import views as routes
-from apps.web.schedules import (
-    calendar as calendar_page,
-)
-from apps.web.schedules import (
-    editing as schedules_editing,
-)
-from apps.web.schedules import (
-    triggers as schedules_triggers,
-)
-from apps.web.schedules import (
-    views as schedules,
-)
+from apps.web.schedules import calendar as calendar_page
+from apps.web.schedules import editing as schedules_editing
+from apps.web.schedules import triggers as schedules_triggers
+from apps.web.schedules import views as schedules
 from apps.web.sign_in import sessions
 from apps.web.sizing import views as sizing
 from apps.web.zones import forms as zone_forms
@@ -94,10 +72,8 @@ urlpatterns = [
     path("tokens/<int:pk>/revoke", tokens.revoke, name="token-revoke"),
     path("search", search.search, name="search"),
     path("load-balancers", load_balancers.index, name="load-balancers"),
-    path("load-balancers/new", load_balancer_forms.new, name="load-balancer-new"),
+    *load_balancer_forms.LOAD_BALANCERS.urls("load-balancers", "load-balancer", deletes=True),
     path("load-balancers/<int:pk>", load_balancers.detail, name="load-balancer"),
-    path("load-balancers/<int:pk>/edit", load_balancer_forms.edit, name="load-balancer-edit"),
-    path("load-balancers/<int:pk>/delete", load_balancer_forms.delete, name="load-balancer-delete"),
     path("load-balancers/<int:pk>/listeners/new", load_balancer_forms.new_listener, name="listener-new"),
     path(
         "load-balancers/<int:pk>/listeners/<int:listener>/edit", load_balancer_forms.edit_listener, name="listener-edit"
@@ -139,15 +115,11 @@ urlpatterns = [
     path("regions/<slug:name>", regions.detail, name="region"),
     path("regions/<slug:name>/drain", regions.drain, name="region-drain"),
     path("fleets", fleets.index, name="fleets"),
-    path("fleets/new", fleet_forms.new, name="fleet-new"),
-    path("fleets/<int:pk>/edit", fleet_forms.edit, name="fleet-edit"),
-    path("fleets/<int:pk>/delete", fleet_forms.delete, name="fleet-delete"),
+    *fleet_forms.FLEETS.urls("fleets", "fleet", deletes=True),
     path("fleets/<int:pk>/push", fleets.push_again, name="fleet-push"),
     path("fleets/<int:pk>/resume", fleets.resume, name="fleet-resume"),
-    path("nodes/new", fleet_forms.new_node, name="node-new"),
+    *fleet_forms.NODES.urls("nodes", "node", deletes=True),
     path("nodes/<int:pk>", fleets.node, name="node"),
-    path("nodes/<int:pk>/edit", fleet_forms.edit_node, name="node-edit"),
-    path("nodes/<int:pk>/delete", fleet_forms.delete_node, name="node-delete"),
     path("quarantine", quarantine.index, name="quarantine"),
     path("quarantine/<int:pk>/try-again", quarantine.try_again, name="quarantine-try-again"),
     path("rollouts", rollouts.index, name="rollouts"),
@@ -170,25 +142,21 @@ urlpatterns = [
     path("schedules/<int:pk>/triggers/<int:trigger>/delete", schedules_triggers.delete, name="trigger-delete"),
     path("schedule-runs/<int:pk>/retry", schedules.retry, name="schedule-run-retry"),
     path("static-ips", static_ips.index, name="static-ips"),
-    path("static-ips/new", cloud_forms.new_static_ip, name="static-ip-new"),
+    *cloud_forms.STATIC_IPS.urls("static-ips", "static-ip"),
     path("static-ips/<int:pk>", static_ips.detail, name="static-ip"),
-    path("static-ips/<int:pk>/edit", cloud_forms.edit_static_ip, name="static-ip-edit"),
     path("static-ips/<int:pk>/move", static_ips.move, name="static-ip-move"),
     path("static-ips/<int:pk>/release", static_ips.release, name="static-ip-release"),
     path("static-ips/<int:pk>/delete", static_ips.delete, name="static-ip-delete"),
-    path("address-pools/new", cloud_forms.new_address_pool, name="address-pool-new"),
-    path("address-pools/<int:pk>/edit", cloud_forms.edit_address_pool, name="address-pool-edit"),
+    *cloud_forms.ADDRESS_POOLS.urls("address-pools", "address-pool"),
     path("address-pools/<int:pk>/delete", static_ips.delete_pool, name="address-pool-delete"),
     path("cloud-accounts", cloud_accounts.index, name="cloud-accounts"),
-    path("cloud-accounts/new", cloud_forms.new_cloud_account, name="cloud-account-new"),
-    path("cloud-accounts/<int:pk>/edit", cloud_forms.edit_cloud_account, name="cloud-account-edit"),
+    *cloud_forms.CLOUD_ACCOUNTS.urls("cloud-accounts", "cloud-account"),
     path("cloud-accounts/<int:pk>/delete", cloud_accounts.delete, name="cloud-account-delete"),
     path("adopt", cloud_accounts.adopt, name="adopt"),
     path("portability/<int:pk>", portability.detail, name="portability"),
     path("stacks", stacks.index, name="stacks"),
-    path("stacks/new", cloud_forms.new_stack, name="stack-new"),
+    *cloud_forms.STACKS.urls("stacks", "stack"),
     path("stacks/<int:pk>", stacks.detail, name="stack"),
-    path("stacks/<int:pk>/edit", cloud_forms.edit_stack, name="stack-edit"),
     path("stacks/<int:pk>/plan", stacks.plan, name="stack-plan"),
     path("stacks/<int:pk>/check", stacks.check, name="stack-check"),
     path("stacks/<int:pk>/destroy", stacks.destroy, name="stack-destroy"),

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse, QueryDict
-from django.shortcuts import redirect
+from django.http import QueryDict
 
 from apps.accounts.actors import Actor
-from apps.definitions.selectors import only
 from apps.fleet import selectors as topology
-from apps.web.kit.object_forms import ObjectForm, Way, edit_object
-from apps.web.kit.pages import PageRequest, operators_only, page, post_page
-from apps.web.kit.saving import deleted_by_name
+from apps.web.kit.object_forms import ObjectForm, OperatorPages
 from apps.web.kit.shape_forms import Group
 
 
@@ -45,55 +41,5 @@ class NodeForm(ObjectForm):
         super().__init__(data, stored=stored, names={"fleet": topology.fleets(actor)})
 
 
-@page
-def new(request: PageRequest) -> HttpResponse:
-    """A fleet without nodes yet."""
-    operators_only(request.actor, "fleets")
-    return _edit(request, FleetForm, None)
-
-
-@page
-def edit(request: PageRequest, pk: int) -> HttpResponse:
-    """Change a fleet's ports and its node settings."""
-    operators_only(request.actor, "fleets")
-    return _edit(request, FleetForm, only(topology.fleets(request.actor), pk))
-
-
-@page
-def new_node(request: PageRequest) -> HttpResponse:
-    """Name one more node of a fleet."""
-    operators_only(request.actor, "nodes")
-    return _edit(request, NodeForm, None)
-
-
-@page
-def edit_node(request: PageRequest, pk: int) -> HttpResponse:
-    """Change where a node's agent is, and the node's own address."""
-    operators_only(request.actor, "nodes")
-    return _edit(request, NodeForm, only(topology.nodes(request.actor), pk))
-
-
-def _edit(request: PageRequest, form_class: type[FleetForm | NodeForm], stored: Any) -> HttpResponse:
-    request.actor.may_write()
-    form = form_class(request.POST or None, actor=request.actor, stored=stored)
-    return edit_object(request, form, Way.of("web:fleets", "Fleets"))
-
-
-@post_page
-def delete(request: PageRequest, pk: int) -> HttpResponse:
-    """Delete a fleet that has no nodes and that no load balancer names any more, once its name was typed."""
-    operators_only(request.actor, "fleets")
-    return _delete(request, "Fleet", only(topology.fleets(request.actor), pk))
-
-
-@post_page
-def delete_node(request: PageRequest, pk: int) -> HttpResponse:
-    """Forget a node, once its name was typed; its HAProxy goes on with what it has."""
-    operators_only(request.actor, "nodes")
-    return _delete(request, "Node", only(topology.nodes(request.actor), pk))
-
-
-def _delete(request: PageRequest, kind: str, row: Any) -> HttpResponse:
-    request.actor.may_write()
-    deleted_by_name(request, kind, row, f"{kind} {row.name} is deleted.")
-    return redirect("web:fleets")
+FLEETS = OperatorPages(FleetForm, topology.fleets, "fleets", ("web:fleets", "Fleets"))
+NODES = OperatorPages(NodeForm, topology.nodes, "nodes", ("web:fleets", "Fleets"))

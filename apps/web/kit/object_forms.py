@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 
-from apps.web.kit.pages import PageRequest, show
-from apps.web.kit.saving import save_form, version_shown
+from apps.accounts.actors import Actor
+from apps.definitions.selectors import only
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.saving import deleted_by_name, save_form, version_shown
 from apps.web.kit.shape_forms import Group, Names, ShapeForm
 
 Crumb = tuple[str, str]
@@ -60,6 +64,54 @@ def edit_object(request: PageRequest, form: ObjectForm, way: Way) -> HttpRespons
     if saved:
         return redirect(way.to, saved.pk) if way.to else redirect(way.crumbs[-1][0])
     return show_form(request, form, way, stored=form.stored, name=form.stored.name if form.stored else "")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPages:
+    """The pages with which operators make, change and delete the objects of one kind of the platform.
+
+    `what` is their name where somebody else looks for them, `back` the list (URL, words), `to` the page of one object.
+    """
+
+    form: Callable[..., ObjectForm]
+    rows: Callable[[Actor], QuerySet[Any]]
+    what: str
+    back: Crumb
+    to: str = ""
+
+    def new(self, request: PageRequest) -> HttpResponse:
+        """An empty form, and making one."""
+        operators_only(request.actor, self.what)
+        return self._edit(request, None)
+
+    def edit(self, request: PageRequest, pk: int) -> HttpResponse:
+        """The filled form, and changing it."""
+        operators_only(request.actor, self.what)
+        return self._edit(request, only(self.rows(request.actor), pk))
+
+    def urls(self, nouns: str, noun: str, *, deletes: bool = False) -> list[URLPattern]:
+        """Where they are: `fleets/new`, `fleets/7/edit` and, unless that is a page of its own, `fleets/7/delete`."""
+        delete = path(f"{nouns}/<int:pk>/delete", post_page(self.delete), name=f"{noun}-delete")
+        return [
+            path(f"{nouns}/new", page(self.new), name=f"{noun}-new"),
+            path(f"{nouns}/<int:pk>/edit", page(self.edit), name=f"{noun}-edit"),
+            *([delete] if deletes else []),
+        ]
+
+    def _edit(self, request: PageRequest, stored: Any) -> HttpResponse:
+        request.actor.may_write()
+        form = self.form(request.POST or None, actor=request.actor, stored=stored)
+        return edit_object(request, form, Way.of(*self.back, self.to))
+
+    def delete(self, request: PageRequest, pk: int) -> HttpResponse:
+        """Delete one that nothing needs any more, once its name was typed."""
+        operators_only(request.actor, self.what)
+        row = only(self.rows(request.actor), pk)
+        request.actor.may_write()
+        kind = type(row).__name__
+        done = f"{capitalized(self.what.removesuffix('s'))} {row.name} is deleted."
+        gone = deleted_by_name(request, kind, row, done)
+        return redirect(self.to, pk) if self.to and not gone else redirect(self.back[0])
 
 
 def show_form(

@@ -20,9 +20,9 @@ from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.base.writing import reference
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet import selectors as topology
-from apps.web.kit.object_forms import ObjectForm, Way, edit_object, show_form
+from apps.web.kit.object_forms import ObjectForm, OperatorPages, Way, show_form
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page
-from apps.web.kit.saving import Typed, confirmed, deleted_by_name, save_form, save_or_attach_errors, tell
+from apps.web.kit.saving import Typed, confirmed, save_form, save_or_attach_errors, tell
 from apps.web.kit.shape_fields import LINES, words
 from apps.web.kit.shape_forms import DocumentForm, Group
 
@@ -114,34 +114,9 @@ def _routes(text: str) -> list[dict[str, Any]]:
     return [each | {"passthrough": True} if each.get("passthrough") == PASSED_ON else each for each in routes]
 
 
-@page
-def new(request: PageRequest) -> HttpResponse:
-    """A load balancer without listeners yet."""
-    operators_only(request.actor, NOUN)
-    return _edit(request, None)
-
-
-@page
-def edit(request: PageRequest, pk: int) -> HttpResponse:
-    """Change on which fleets and stacks it stands."""
-    operators_only(request.actor, NOUN)
-    return _edit(request, only(load_balancers(request.actor), pk))
-
-
-def _edit(request: PageRequest, stored: LoadBalancer | None) -> HttpResponse:
-    request.actor.may_write()
-    form = LoadBalancerForm(request.POST or None, actor=request.actor, stored=stored)
-    return edit_object(request, form, Way.of("web:load-balancers", "Load balancers", "web:load-balancer"))
-
-
-@post_page
-def delete(request: PageRequest, pk: int) -> HttpResponse:
-    """Delete one that no route names any more, once its name was typed."""
-    operators_only(request.actor, NOUN)
-    request.actor.may_write()
-    row = only(load_balancers(request.actor), pk)
-    gone = deleted_by_name(request, "LoadBalancer", row, f"Load balancer {row.name} is deleted.")
-    return redirect("web:load-balancers") if gone else redirect("web:load-balancer", pk)
+LOAD_BALANCERS = OperatorPages(
+    LoadBalancerForm, load_balancers, NOUN, ("web:load-balancers", "Load balancers"), "web:load-balancer"
+)
 
 
 @page
