@@ -115,6 +115,7 @@ def names_of(
         },
         regions={region.id: region.label for region in snapshot.regions},
         rules={route: rules for front in fronts for route, rules in _rules_by_route(front)},
+        test_runs={each.pool_id: each.run for each in snapshot.bypass_tokens},
         lists={each.id: each.label.rpartition("/")[2] for front in fronts for each in front.network_lists},
     )
 
@@ -169,7 +170,7 @@ def record_of(line: Line, names: Names) -> Record | None:
         path=line.path,
         query=line.query,
         headers=line.headers,
-        test_run=names.test_runs.get(line.bypass, line.bypass),
+        test_run=names.test_runs.get(line.bypass) or "unknown" if line.bypass else "",
         trace_id=line.trace_id,
         span_id=line.span_id,
         parent_span_id=line.parent_span_id,

@@ -91,7 +91,7 @@ def test_another_region_is_told_nothing(env: Env) -> None:
     run = started(env)
     bypass_tokens.activate(run)
     digest = Run.objects.get(pk=run.pk).bypass_digest
-    assert snapshot_of(env.fleet).bypass_tokens == (BypassToken(digest, f"pool-{run.pool_id}"),)
+    assert snapshot_of(env.fleet).bypass_tokens == (BypassToken(digest, f"pool-{run.pool_id}", run.name),)
     save_object(
         actor=env.operator, kind="Region", name="there", spec={"title": "There", "latitude": None, "longitude": None}
     )

@@ -11,19 +11,23 @@ from django import db
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
+from apps.capacity.models import Run
+from apps.capacity.run import bypass_tokens
 from apps.compiler.targets.haproxy.request_log import REQUEST_FIELDS
 from apps.core.clock import database_now
-from apps.definitions.models import Listener, Route
+from apps.definitions.freezing.snapshot import snapshot_of
+from apps.definitions.models import Listener, Pool, Route
 from apps.definitions.selectors import describe
 from apps.definitions.services import save_object
 from apps.drivers.logs.contract import Query, Record, Unavailable
 from apps.drivers.logs.memory import MemoryStore
 from apps.drivers.logs.registry import open_queues
-from apps.fleet.models import Node
+from apps.fleet.models import Node, Region
 from apps.logs import services
 from apps.logs.collect import leases
 from apps.logs.collect.collector import LogCollector
 from apps.logs.collect.reading import masked_address
+from apps.logs.filters import parse
 from apps.logs.metrics import families
 from apps.logs.models import LogSettings, NodeLog
 from tests.apps.pushed import Env, remove_route
@@ -122,6 +126,28 @@ def test_a_line_names_the_policy_that_decided_and_the_nearest_of_several(
     assert sorted((each.why, each.decided_by) for each in records) == [
         ("limited", "patient"), ("maintenance", "this route"),
     ]  # fmt: skip
+
+
+def test_a_line_names_the_capacity_run_that_it_belongs_to_also_when_it_comes_after_its_end(
+    pushed: Env, store: MemoryStore, collector: LogCollector
+) -> None:
+    served = snapshot_of(pushed.fleet).pools[0]
+    pool, region = Pool.objects.get(pk=served.id.removeprefix("pool-")), Region.objects.get(name="here")
+    run = Run.objects.create(account=pool.account, pool=pool, region=region, label="t", plan={}, state="running")
+    bypass_tokens.activate(run)
+    pushed.reconcile()
+    own, unknown = line(1, bypass=f"pool-{pool.pk}"), line(2, bypass="pool-999")
+    pushed.node("n1").log[SEGMENT.format(0)] = own + unknown + line(3)
+    assert collector.collect_once(n1())
+    bypass_tokens.deactivate(run)
+    pushed.reconcile()
+    pushed.node("n1").log[SEGMENT.format(1)] = line(4, bypass=f"pool-{pool.pk}")
+    assert collector.collect_once(n1())
+    query = Query(NOW, NOW + timedelta(hours=1), parse(f"test_run:{run.name}"))
+    records = store.search(pool.account_id, query, limit=9).records
+    assert {each.path for each in records} == {"/1", "/4"}
+    every = store.search(pool.account_id, Query(NOW, NOW + timedelta(hours=1)), limit=9).records
+    assert sorted(each.test_run for each in every) == ["", run.name, run.name, "unknown"]
 
 
 def test_a_segment_that_was_stored_and_not_acknowledged_is_stored_once(
@@ -252,8 +278,10 @@ def test_two_collectors_share_the_nodes_and_take_over_from_each_other(
     first, second = leases.share("one"), leases.share("two")
     assert len(first) == len(second) == count // 2
     assert not first & second
+    assert (leases.leads("one"), leases.leads("two")) == (True, False)
     leases.release("one")
     assert len(leases.share("two")) == count
+    assert leases.leads("two")
     late = database_now() + leases.LEASE * 2
     monkeypatch.setattr(leases, "database_now", lambda: late)
     assert len(leases.share("three")) == count

@@ -30,8 +30,7 @@ LIVE_WITHIN_S = 20.0
 def bypass_tokens_of(region_id: int) -> Iterable[BypassToken]:
     """Of the runs that are active in the region now; for the snapshot of its fleets."""
     active = Run.objects.filter(region=region_id, state__in=Run.ACTIVE, pool__isnull=False).exclude(bypass_digest="")
-    rows = active.order_by("pk").values_list("bypass_digest", "pool_id")
-    return [BypassToken(digest, f"pool-{pool_id}") for digest, pool_id in rows]
+    return [BypassToken(run.bypass_digest, f"pool-{run.pool_id}", run.name) for run in active.order_by("pk")]
 
 
 def needs_bypass_token(run: Run) -> bool:

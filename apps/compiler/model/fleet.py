@@ -113,11 +113,12 @@ class FleetAddress:
 class BypassToken:
     """Requests of a running capacity test: whoever shows the token with this SHA-256 (hex) is served by the pool here.
 
-    The pool's limit does not send them away; health and draining do.
+    The pool's limit does not send them away; health and draining do. `run` is what lines of its requests name it.
     """
 
     digest: str
     pool_id: str
+    run: str = ""
 
     @property
     def id(self) -> str:

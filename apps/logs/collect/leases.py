@@ -1,4 +1,4 @@
-"""Which process collects which node: a lease each, by the database's clock, shared evenly among those alive."""
+"""Which process collects which node, and which one tidies: leases by the database's clock, shared among those alive."""
 
 from __future__ import annotations
 
@@ -36,6 +36,15 @@ def share(holder: str) -> set[int]:
         if NodeLog.objects.filter(free, node_id=pk).update(holder=holder, until=until):
             held.add(pk)
     return held
+
+
+def leads(holder: str) -> bool:
+    """Whether this process is the one that tidies: the first by name of those alive. Raises django.db.Error.
+
+    Two may think so for a moment; the store bears it.
+    """
+    alive = LogCollector.objects.filter(until__gt=database_now()).order_by("holder")
+    return alive.values_list("holder", flat=True).first() == holder
 
 
 def release(holder: str) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.http import HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from apps.capacity import selectors
 from apps.capacity.models import Run, Step
@@ -18,6 +21,7 @@ from apps.web.drawing.runs import short
 from apps.web.kit.figures import share
 from apps.web.kit.pages import PageRequest, page, show
 
+MARGIN = timedelta(minutes=1)
 LEGEND = (
     *(("target", "target"), ("offered", "offered"), ("answered", "answered"), ("errors", "errors")),
     *(("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("objective", "objective")),
@@ -57,6 +61,7 @@ def run_context(request: PageRequest, run: Run) -> dict[str, Any]:
         "drawing": timeline(run, seconds, steps),
         "legend": LEGEND,
         "steps": [_step(step) for step in steps],
+        "requests": _requests(run),
     }
     if going:
         waits = run.state == Run.State.WAITING and run.begin_by is None
@@ -64,6 +69,20 @@ def run_context(request: PageRequest, run: Run) -> dict[str, Any]:
         return context | going_on | {"needs_approval": run.phase if waits else ""}
     limit = limit_context(request, run) if run.result else {}
     return context | result_context(run) | limit
+
+
+def _requests(run: Run) -> str:
+    """Where its requests are: lines come a second after them, and the clock of a node may differ by some."""
+    if run.started_at is None:
+        return ""
+    window = {"last": "1h"}
+    if run.ended_at:
+        window = {
+            "from": f"{run.started_at - MARGIN:%Y-%m-%dT%H:%M}",
+            "to": f"{run.ended_at + 2 * MARGIN:%Y-%m-%dT%H:%M}",
+        }
+    words = {"q": f"test_run:{run.name}", "account": run.account.name, **window}
+    return f"{reverse('web:requests')}?{urlencode(words)}"
 
 
 def _took(run: Run) -> str:

@@ -143,6 +143,7 @@ def detail(request: PageRequest, record_id: str) -> HttpResponse:
         "ending": ending_of(record.termination),
         "phases": [(each, 100 * each.begun_ms / whole, 100 * (each.took_ms or 0) / whole) for each in stretches],
         "around": _around(record, asked),
+        "run": record.test_run.removeprefix("run-") if record.test_run.startswith("run-") else "",
     }
     return show(request, "pages/requests/detail.html", context)
 
@@ -154,6 +155,7 @@ def _around(record: Record, asked: Asked) -> list[tuple[str, str]]:
         ("Same server", "server", record.server),
         ("Same client", "client", record.client),
         ("Same trace", "trace", record.trace_id),
+        ("Same capacity run", "test_run", record.test_run),
     )
     list_url = reverse("web:requests")
     empty = Asked("", asked.account, asked.last, asked.start, asked.end, "")
