@@ -391,7 +391,8 @@ environment.group("Request logs")
 LOGS_URL = environment.text(
     "SPILLWAY_LOGS_URL",
     f"logs+file://{VAR_DIR}/logs",
-    "where request lines are kept: `logs+file:///folder`, which every console reaches; `memory://name` forgets them",
+    "where request lines are kept: `logs+file:///folder`, which every console reaches; "
+    "`logs+s3://bucket/prefix?region=…` ([more](request-logs.md#in-a-bucket)); `memory://name` forgets them",
     shown="logs+file://var/logs",
 )
 

@@ -10,9 +10,12 @@ INSTALL = (
 )
 
 
-def missing(cloud: str) -> str:
-    """What to install before this cloud can be reached; empty when all of it is there, or nobody knows the cloud."""
-    return "" if all(map(_is_there, LIBRARIES.get(cloud, ()))) else INSTALL.format(cloud)
+def missing(cloud: str, *libraries: str) -> str:
+    """What to install before this cloud can be reached, or these libraries of it are there; empty when all of it is.
+
+    Empty as well for a cloud that nobody knows.
+    """
+    return "" if all(map(_is_there, libraries or LIBRARIES.get(cloud, ()))) else INSTALL.format(cloud)
 
 
 def _is_there(module: str) -> bool:

@@ -1,4 +1,4 @@
-"""One suite against every log store: files searched by DuckDB, and the fake in memory."""
+"""One suite against every log store: files in a folder and in a bucket, and the fake in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,22 +16,19 @@ from apps.drivers.logs.contract import Comparison, Condition, Group, LogStore, P
 from apps.drivers.logs.memory import MemoryStore
 from apps.logs.filters import parse
 from apps.logs.patterns import PATTERNS, Around, found
+from tests.conformance.log_places import PLACES, opened_at
 
 START = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 HOSTILE = "a\nb\r\"c'\\\0\u2028 ü🙂 %s $1 {}\t;--"
-needs_duckdb = pytest.mark.skipif(find_spec("duckdb") is None, reason="NOT TESTED: DuckDB is not installed; run make.")
 
 
-@pytest.fixture(params=["memory", pytest.param("files", marks=needs_duckdb)])
+@pytest.fixture(params=["memory", *PLACES])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LogStore]:
     if request.param == "memory":
         yield MemoryStore()
         return
-    from apps.drivers.logs.parquet import ParquetStore
-
-    files = ParquetStore(tmp_path / "it's logs")
-    yield files
-    files.close()
+    with opened_at(request.param, tmp_path / "it's logs") as opened:
+        yield opened
 
 
 def record(number: int, **values: object) -> Record:

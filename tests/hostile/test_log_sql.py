@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from apps.drivers.logs.contract import LogStoreError, Rejected, SqlAnswer, TooLarge
-from tests.conformance.test_log_stores import START, needs_duckdb, record
+from apps.drivers.logs.contract import LogStoreError, Query, Rejected, SqlAnswer, TooLarge
+from tests.conformance.log_places import PLACES, needs_duckdb, opened_at
+from tests.conformance.test_log_stores import START, record
 
 pytestmark = needs_duckdb
 SECRET = "of-account-18"
@@ -128,16 +129,18 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("logs")
 
 
-@pytest.fixture(scope="module")
-def store(root: Path) -> Iterator[Any]:
+@pytest.fixture(scope="module", params=PLACES)
+def store(request: pytest.FixtureRequest, root: Path) -> Iterator[Any]:
+    """Lines of two accounts; of a bucket, copies of both lie here."""
     from apps.drivers.logs.asking.workers import Ceilings
-    from apps.drivers.logs.parquet import ParquetStore
 
-    opened = ParquetStore(root, Ceilings(seconds=1.5, memory_mb=128, threads=1, rows=100))
-    opened.store("n1-aa-1", [record(each) for each in range(150)])
-    opened.store("n1-aa-2", [record(1, account=18, path=f"/{SECRET}")])
-    yield opened
-    opened.close()
+    ceilings = Ceilings(seconds=1.5, memory_mb=128, threads=1, rows=100)
+    with opened_at(request.param, root / request.param, ceilings=ceilings) as opened:
+        opened.store("n1-aa-1", [record(each) for each in range(150)])
+        opened.store("n1-aa-2", [record(1, account=18, path=f"/{SECRET}")])
+        for account in (17, 18):
+            assert opened.search(account, Query(START, START + timedelta(hours=1)), limit=1).records
+        yield opened
 
 
 def ask(store: Any, text: str) -> SqlAnswer:
@@ -146,9 +149,15 @@ def ask(store: Any, text: str) -> SqlAnswer:
     return answer
 
 
-def filled(root: Path, text: str) -> str:
-    (own,) = root.glob("account=17/*/*/*.parquet")
-    (other,) = root.glob("account=18/*/*/*.parquet")
+def lines_of(store: Any, account: int) -> Path:
+    """The only file of the account, or the copy of it."""
+    (path,) = store._files.root.rglob(f"account={account}/*/*/*.parquet")
+    assert isinstance(path, Path)
+    return path
+
+
+def filled(store: Any, text: str) -> str:
+    own, other = lines_of(store, 17), lines_of(store, 18)
     return text.replace("{own}", str(own)).replace("{other}", str(other)).replace("{folder}", str(own.parents[2]))
 
 
@@ -171,21 +180,22 @@ def test_questions_about_ones_own_lines_are_answered(store: Any) -> None:
 
 
 @pytest.mark.parametrize("statement", READS + WRITES)
-def test_the_parser_names_what_is_not_a_question_about_ones_own_lines(root: Path, store: Any, statement: str) -> None:
+def test_the_parser_names_what_is_not_a_question_about_ones_own_lines(store: Any, statement: str) -> None:
     import duckdb
 
     from apps.drivers.logs.asking import sql
 
     with pytest.raises(Rejected):
-        sql.check(duckdb.connect(), filled(root, statement))
+        sql.check(duckdb.connect(), filled(store, statement))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow(reason="a process for each of ninety statements")
-def test_no_statement_reads_or_changes_what_is_not_ones_own(store: Any, root: Path) -> None:
+def test_no_statement_reads_or_changes_what_is_not_ones_own(store: Any) -> None:
+    root = store._files.root
     before = everything(root)
     for statement in READS + WRITES:
-        text = filled(root, statement)
+        text = filled(store, statement)
         with pytest.raises(LogStoreError) as caught:
             ask(store, text)
         assert SECRET not in caught.value.message
@@ -195,14 +205,14 @@ def test_no_statement_reads_or_changes_what_is_not_ones_own(store: Any, root: Pa
     assert ask(store, "SELECT count(*) FROM requests").rows == ((150,),)
 
 
-def test_without_the_parser_files_of_others_stay_closed(root: Path) -> None:
+def test_without_the_parser_files_of_others_stay_closed(store: Any) -> None:
     """The second wall by itself: DuckDB may open the account's files and nothing else."""
-    assert _behind_the_parser(root, lock=True) == []
+    assert _behind_the_parser(store, lock=True) == []
 
 
-def test_without_any_wall_the_same_statements_read_files(root: Path) -> None:
+def test_without_any_wall_the_same_statements_read_files(store: Any) -> None:
     """The negative control of the wall above."""
-    assert len(_behind_the_parser(root, lock=False)) > 5
+    assert len(_behind_the_parser(store, lock=False)) > 5
 
 
 @pytest.mark.slow(reason="each waits for a ceiling")
@@ -232,7 +242,7 @@ def test_the_process_has_nothing_of_ours_in_its_environment(store: Any, monkeypa
     monkeypatch.setenv("SPILLWAY_SECRET_KEY", "hunter2")
     from apps.drivers.logs.asking.workers import Ceilings, _Worker
 
-    worker = _Worker(store._root, Ceilings())
+    worker = _Worker(store._files, Ceilings())
     try:
         names = Path(f"/proc/{worker._process.pid}/environ").read_bytes()
         while b"PATH=" not in names:  # until it is started
@@ -242,7 +252,7 @@ def test_the_process_has_nothing_of_ours_in_its_environment(store: Any, monkeypa
     assert b"SPILLWAY" not in names
 
 
-def _behind_the_parser(root: Path, *, lock: bool) -> list[str]:
+def _behind_the_parser(store: Any, *, lock: bool) -> list[str]:
     """Which statements read something when only the lock, or nothing, stands before them; in a process of its own."""
     import json
     import subprocess
@@ -266,12 +276,12 @@ for statement in given["statements"]:
         read.append(statement)
 print(json.dumps(read))
 """
-    (own,) = root.glob("account=17/*/*/*.parquet")
+    own = lines_of(store, 17)
     given = {
         "lock": lock,
         "files": [str(own)],
         "secret": SECRET,
-        "statements": [filled(root, each) for each in READS if NETWORK not in each],
+        "statements": [filled(store, each) for each in READS if NETWORK not in each],
     }
     done = subprocess.run(
         [sys.executable, "-c", program], input=json.dumps(given), capture_output=True, text=True, check=True,
@@ -284,8 +294,9 @@ print(json.dumps(read))
 def test_archives_leave_room_for_searches(root: Path) -> None:
     from apps.drivers.logs.asking.workers import Ceilings, Workers
     from apps.drivers.logs.contract import Busy
+    from apps.drivers.logs.files.folder import FolderFiles
 
-    workers = Workers(root, Ceilings(exports_at_once=2, at_once=3, wait_seconds=0.01))
+    workers = Workers(FolderFiles(root), Ceilings(exports_at_once=2, at_once=3, wait_seconds=0.01))
     workers._enter(17, exports=True)
     with pytest.raises(Busy):
         workers._enter(17, exports=True)

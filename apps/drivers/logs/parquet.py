@@ -1,4 +1,4 @@
-"""The store in Parquet files, searched by DuckDB."""
+"""The store in Parquet files, in a folder or a bucket, searched by DuckDB."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from apps.drivers.logs.contract import (
 )
 from apps.drivers.logs.files import layout, tidying, writing
 from apps.drivers.logs.files.columns import moment, record_of
+from apps.drivers.logs.files.port import Files
 from apps.drivers.logs.wire import query_to_json
 
 # Hours that are tidied each time; older ones, where a late batch may have come, once an hour.
@@ -33,19 +34,20 @@ THOROUGH = timedelta(hours=1)
 
 
 class ParquetStore:
-    """A LogStore below one folder; any number of processes may have it open."""
+    """A LogStore over files; any number of processes may have it open."""
 
-    def __init__(self, root: Path, ceilings: Ceilings | None = None) -> None:
-        self._root = root
-        self._workers = Workers(root, ceilings or Ceilings())
-        self._writing = threading.Lock()
+    def __init__(self, files: Files, ceilings: Ceilings | None = None) -> None:
+        self._files = files
+        self._workers = Workers(files, ceilings or Ceilings())
+        self._writer = writing.Writer(files)
+        self._tidying = threading.Lock()
         self._connection: Any = None
+        self._tidied_at: datetime | None = None
         self._thorough_at: datetime | None = None
 
     def store(self, batch_id: str, records: Sequence[Record]) -> int:
         """One file for each account and hour."""
-        with self._writing:
-            return writing.store_batch(self._writer(), self._root, batch_id, records)
+        return self._writer.store(batch_id, records)
 
     def search(self, account: int, query: Query, *, limit: int, cursor: str = "") -> Page:
         """Hours from the newest on."""
@@ -92,36 +94,45 @@ class ParquetStore:
 
     def usage(self, account: int) -> Usage:
         """From the names and sizes of files; none is opened."""
-        hours = layout.hours_of(self._root, account)
-        files = [file for _, folder in hours for file in layout.live_files(folder)]
-        try:
-            size = sum(path.stat().st_size for _, folder in hours for path in folder.iterdir())
-        except OSError as error:  # merged or deleted meanwhile
-            raise Unavailable("The log store is being tidied: ask again.") from error
-        return Usage(sum(file.lines for file in files), size, hours[0][0] if hours else None)
+        hours = layout.hours_of(self._files, account)
+        lines = sum(file.lines for hour in hours for file in layout.live_files(self._files, hour))
+        size = sum(entry.size for hour in hours for entry in hour.entries.values())
+        return Usage(lines, size, hours[0].start if hours else None)
 
     def accounts(self) -> tuple[int, ...]:
         """By their folders."""
-        return layout.accounts_of(self._root)
+        return layout.accounts_of(self._files)
 
     def delete(self, account: int, before: datetime | None = None) -> int:
-        """Each hour goes at once."""
+        """Hour by hour, and again what was merged of it meanwhile."""
         gone = 0
         try:
-            for hour, folder in layout.hours_of(self._root, account):
-                if before is None or hour + layout.HOUR <= before:
-                    gone += sum(file.lines for file in layout.live_files(folder))
-                    layout.remove_folder(self._root, folder)
-            layout.remove_empty(layout.account_folder(self._root, account))
+            for hour in layout.hours_of(self._files, account, end=before):
+                if before is None or hour.end <= before:
+                    gone += self._delete_hour(hour)
+                    self._delete_hour(layout.one_hour(self._files, account, hour.start))
         except OSError as error:
             raise Unavailable(f"The log store could not delete lines: {error}") from error
         return gone
 
+    def _delete_hour(self, hour: layout.Hour) -> int:
+        """What other files stand for goes first, so that it never counts again; the lines that went."""
+        live = {file.name: file.lines for file in layout.live_files(self._files, hour)}
+        others = [file.name for file in hour.files() if file.name not in live]
+        notes = [name for name in hour.entries if name not in {*live, *others}]
+        if hour.entries:
+            self._files.remove(hour.folder, [others, [*live], notes])
+        return sum(live.values())
+
     def tidy(self, now: datetime) -> int:
         """Recent hours each time, all of them once an hour."""
+        if self._tidied_at is not None and (now - self._tidied_at).total_seconds() < self._files.pause_s:
+            return 0
         thorough = self._thorough_at is None or now - self._thorough_at >= THOROUGH
-        with self._writing:
-            gone = tidying.tidy(self._writer(), self._root, now, None if thorough else now - RECENT)
+        with self._tidying:
+            self._connection = self._connection or writing.connect(self._files.working)
+            gone = tidying.tidy(self._connection, self._files, now, None if thorough else now - RECENT)
+        self._tidied_at = now
         if thorough:
             self._thorough_at = now
         return gone
@@ -129,11 +140,3 @@ class ParquetStore:
     def close(self) -> None:
         """End the processes that wait for questions."""
         self._workers.close()
-
-    def _writer(self) -> Any:
-        if self._connection is None:
-            try:
-                self._connection = writing.connect(layout.working_folder(self._root))
-            except OSError as error:
-                raise Unavailable(f"The log store cannot be written: {error}") from error
-        return self._connection

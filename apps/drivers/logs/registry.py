@@ -5,43 +5,83 @@ from __future__ import annotations
 import tempfile
 from functools import cache
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from apps.drivers.logs.contract import LogStore, Rejected
+from apps.drivers.extras import missing
+from apps.drivers.logs.contract import LogStore, Rejected, Unavailable
 from apps.drivers.logs.memory import MemoryStore
 from apps.drivers.logs.queues import Queues
 
-KNOWN = "logs+file:///var/lib/spillway/logs or memory://name"
-LATER = {
-    "logs+s3": "Buckets are not supported yet: mount one as a folder, or use a folder of this machine.",
-    "clickhouse": "ClickHouse is not supported yet: use a folder of this machine.",
-}
+KNOWN = "logs+file:///var/lib/spillway/logs, logs+s3://bucket/prefix?region=eu-central-1 or memory://name"
+NO_CLICKHOUSE = "ClickHouse is not supported: use a folder or a bucket."
+# What a URL of a bucket may say; folder is of this machine.
+OPTIONS = {"endpoint": "", "region": "", "folder": "/var/lib/spillway/logs", "cache_megabytes": "4096", "http": ""}
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @cache
 def open_logs(url: str) -> LogStore:
-    """The store of a URL, the same one for the same URL. Raises Rejected for a URL that names none."""
+    """The store of a URL, the same one for the same URL. Raises LogStoreError for a URL that names none."""
     parts = urlsplit(url)
-    if parts.scheme in LATER:
-        raise Rejected(LATER[parts.scheme])
     if parts.scheme == "memory" and parts.netloc:
         return MemoryStore()
     if parts.scheme == "logs+file" and not parts.netloc and parts.path.startswith("/"):
         return _in_files(Path(unquote(parts.path)))
-    raise Rejected(f"{url} names no log store: use {KNOWN}.")
+    if parts.scheme == "logs+s3" and parts.netloc:
+        return _in_bucket(parts)
+    if parts.scheme == "clickhouse":
+        raise Rejected(NO_CLICKHOUSE)
+    raise Rejected(f"SPILLWAY_LOGS_URL names no log store: use {KNOWN}.")
 
 
 @cache
 def open_queues(url: str) -> Queues:
-    """Where lines that are to be forwarded wait: beside the store's, for a store in memory in a temporary folder."""
+    """Where lines that are to be forwarded wait: a folder beside the store's; in a temporary one for who has none."""
     parts = urlsplit(url)
     if parts.scheme == "memory":
         return Queues(Path(tempfile.mkdtemp(prefix="spillway-forward-")))
-    return Queues(Path(unquote(parts.path)) / "forward")
+    folder = _options(parts)["folder"] if parts.scheme == "logs+s3" else unquote(parts.path)
+    return Queues(Path(folder) / "forward")
 
 
 def _in_files(root: Path) -> LogStore:
     # Imported here, so that who keeps no lines needs no DuckDB.
+    from apps.drivers.logs.files.folder import FolderFiles
     from apps.drivers.logs.parquet import ParquetStore
 
-    return ParquetStore(root)
+    return ParquetStore(FolderFiles(root))
+
+
+def _in_bucket(parts: SplitResult) -> LogStore:
+    options = _options(parts)
+    if parts.username is not None or parts.password is not None:
+        raise Rejected("SPILLWAY_LOGS_URL has credentials: give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead.")
+    endpoint = urlsplit(options["endpoint"])
+    if options["endpoint"] and not (endpoint.scheme in ("http", "https") and endpoint.hostname):
+        raise Rejected("endpoint of SPILLWAY_LOGS_URL is no URL: write endpoint=https://storage.example.")
+    if endpoint.scheme == "http" and endpoint.hostname not in LOOPBACK and options["http"] != "allowed":
+        raise Rejected("endpoint of SPILLWAY_LOGS_URL is not encrypted: use https://, or add http=allowed.")
+    if not options["cache_megabytes"].isdecimal() or not Path(options["folder"]).is_absolute():
+        raise Rejected("SPILLWAY_LOGS_URL: cache_megabytes is a whole number, folder begins with /.")
+    if lacking := missing("aws", "boto3"):
+        raise Unavailable(lacking)
+    from apps.drivers.logs.files.bucket import Bucket, BucketFiles
+    from apps.drivers.logs.parquet import ParquetStore
+
+    prefix = unquote(parts.path).strip("/")
+    bucket = Bucket(
+        name=parts.netloc,
+        prefix=f"{prefix}/" if prefix else "",
+        folder=Path(options["folder"]),
+        endpoint=options["endpoint"] or None,
+        region=options["region"] or None,
+        cache_megabytes=int(options["cache_megabytes"]),
+    )
+    return ParquetStore(BucketFiles(bucket))
+
+
+def _options(parts: SplitResult) -> dict[str, str]:
+    given = dict(parse_qsl(parts.query))
+    for name in sorted(given.keys() - OPTIONS.keys()):
+        raise Rejected(f"SPILLWAY_LOGS_URL: there is no {name}; a bucket has {', '.join(OPTIONS)}.")
+    return {**OPTIONS, **given}

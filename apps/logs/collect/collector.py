@@ -136,7 +136,9 @@ class LogCollector:
 
     def _housekeep(self) -> None:
         swept = float("-inf")
-        while not self._stopping.is_set():
+        while not self._stopping.wait(TIDY_S):
+            if not self._in_database("lease", lambda: leases.leads(self.holder)):
+                continue
             try:
                 self._store.tidy(now())
                 self._journal.trouble("log store", "")
@@ -145,7 +147,6 @@ class LogCollector:
                     swept = ticks()
             except LogStoreError as error:
                 self._journal.trouble("log store", error.message)
-            self._stopping.wait(TIDY_S)
         db.connection.close()
 
     def _measure(self) -> None:

@@ -17,7 +17,7 @@ from apps.accounts.models import Membership
 from apps.core.clock import now
 from apps.drivers.logs.contract import Record
 from apps.drivers.logs.registry import open_logs
-from tests.conformance.test_log_stores import needs_duckdb
+from tests.conformance.log_places import needs_duckdb
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 

@@ -19,7 +19,7 @@ from apps.drivers.logs.contract import LogStore, SqlAnswer
 from apps.drivers.logs.registry import open_logs
 from apps.logs.models import LogSettings
 from apps.web.requests import sql
-from tests.conformance.test_log_stores import needs_duckdb
+from tests.conformance.log_places import needs_duckdb
 from tests.interfaces.people import client_of
 from tests.interfaces.web.test_pages_requests import line, shown
 

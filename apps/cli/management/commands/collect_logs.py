@@ -6,8 +6,9 @@ import signal
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
+from apps.drivers.logs.contract import LogStoreError
 from apps.drivers.logs.registry import open_logs, open_queues
 from apps.logs.collect.collector import LogCollector
 from apps.logs.forward.forwarding import Forwarder
@@ -20,8 +21,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""
-        queues = open_queues(settings.LOGS_URL)
-        collector, forwarder = LogCollector(open_logs(settings.LOGS_URL), queues), Forwarder(queues)
+        try:
+            store, queues = open_logs(settings.LOGS_URL), open_queues(settings.LOGS_URL)
+        except LogStoreError as error:
+            raise CommandError(error.message) from error
+        collector, forwarder = LogCollector(store, queues), Forwarder(queues)
 
         def stop(*_: object) -> None:
             collector.stop()

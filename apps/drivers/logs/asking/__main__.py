@@ -19,9 +19,12 @@ from typing import Any
 import duckdb
 
 from apps.drivers.logs.asking import sql
-from apps.drivers.logs.asking.answering import Answering
-from apps.drivers.logs.contract import LogStoreError
-from apps.drivers.logs.files.layout import hours_between, live_files, working_folder
+from apps.drivers.logs.asking.answering import Answering, patient
+from apps.drivers.logs.asking.pipe import AskedFiles
+from apps.drivers.logs.contract import LogStoreError, Query
+from apps.drivers.logs.files.folder import FolderFiles
+from apps.drivers.logs.files.layout import hours_of, live_files
+from apps.drivers.logs.files.port import Files
 from apps.drivers.logs.wire import query_from_json
 
 # What Python, DuckDB's own code and its threads need beside the memory that DuckDB counts.
@@ -29,8 +32,9 @@ BESIDE_MB = 1024
 
 
 def main() -> None:
-    """Answer until the input ends."""
-    root, memory_mb, threads = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    """Answer until the input ends. Files lie in the folder that is named; without one they are asked for."""
+    root, memory_mb, threads = Path(sys.argv[1]), int(sys.argv[3]), int(sys.argv[4])
+    files: Files = FolderFiles(root) if sys.argv[2] == "here" else AskedFiles(root)
     most = (memory_mb + BESIDE_MB) * 2**20
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -42,7 +46,7 @@ def main() -> None:
         watch = threading.Timer(question["seconds"] + 1.0, os._exit, [1])
         watch.daemon = True
         watch.start()
-        answer = _answer(connection, root, question)
+        answer = _answer(connection, root, files, question)
         sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=True).encode() + b"\n")
         sys.stdout.buffer.flush()
         watch.cancel()
@@ -64,9 +68,9 @@ def _connect(memory_mb: int, threads: int) -> Any:
     return connection
 
 
-def _answer(connection: Any, root: Path, question: dict[str, Any]) -> dict[str, Any]:
+def _answer(connection: Any, root: Path, files: Files, question: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"answer": _ask(connection, root, question)}
+        return {"answer": _ask(connection, files, question)}
     except LogStoreError as error:
         return {"error": type(error).__name__, "message": error.message}
     except (MemoryError, duckdb.OutOfMemoryException):
@@ -77,25 +81,31 @@ def _answer(connection: Any, root: Path, question: dict[str, Any]) -> dict[str, 
         return {"error": "Rejected", "message": _without(root, str(error))}
 
 
-def _ask(connection: Any, root: Path, question: dict[str, Any]) -> dict[str, Any]:
+def _ask(connection: Any, files: Files, question: dict[str, Any]) -> dict[str, Any]:
     account, given = int(question["account"]), list(question["given"])
     if question["ask"] == "sql":
         text, start, end, rows = given
         query = query_from_json({"start": start, "end": end, "conditions": []})
-        hours = hours_between(root, account, query.start, query.end)
-        files = [str(file.path) for _, folder in hours for file in live_files(folder)]
         window = (_text_of(query.start), _text_of(query.end))
-        return sql.answer(connection, files, window, text, rows)
+        return sql.answer(connection, _paths(files, account, query), window, text, rows)
     if question["ask"] != "one":
         given[0] = query_from_json(given[0])
     if question["ask"] == "export":
-        connection.execute("SET temp_directory = '" + str(working_folder(root)).replace("'", "''") + "'")
-    answering = Answering(connection, root, account)
+        connection.execute("SET temp_directory = '" + str(files.working).replace("'", "''") + "'")
+    answering = Answering(connection, files, account)
     asked: dict[str, Callable[..., dict[str, Any]]]
     asked = {"search": answering.search, "histogram": answering.histogram, "facets": answering.facets}
     asked |= {"groups": answering.groups, "series": answering.series}
     asked |= {"one": answering.one, "export": answering.export}
     return asked[question["ask"]](*given)
+
+
+@patient
+def _paths(files: Files, account: int, query: Query) -> list[str]:
+    """All lines of the window; they stay until the question is answered."""
+    hours = hours_of(files, account, query.start, query.end)
+    with files.local([file.entry for hour in hours for file in live_files(files, hour)]) as paths:
+        return list(map(str, paths))
 
 
 def _text_of(time: datetime) -> str:

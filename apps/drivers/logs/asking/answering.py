@@ -15,7 +15,8 @@ from apps.drivers.logs.asking.statements import Values, names_of, where
 from apps.drivers.logs.bins import check_fields, check_measured, step_of
 from apps.drivers.logs.contract import STATUS_CLASSES, Query, TooLarge
 from apps.drivers.logs.files.columns import NAMES, NO_ROWS, cursor_of, millis, moment, position, rows_of
-from apps.drivers.logs.files.layout import HOUR, hour_of, hours_between, live_files
+from apps.drivers.logs.files.layout import HOUR, Hour, hour_of, hours_of, live_files
+from apps.drivers.logs.files.port import Entry, Files
 from apps.drivers.logs.files.tidying import COUNTED_BY
 from apps.drivers.logs.files.writing import FORMAT, quoted
 
@@ -43,7 +44,7 @@ def patient(ask: Callable[P, T]) -> Callable[P, T]:
     @wraps(ask)
     def asked(*given: P.args, **named: P.kwargs) -> T:
         for _ in range(TRIES - 1):
-            with suppress(duckdb.IOException):
+            with suppress(duckdb.IOException, FileNotFoundError):
                 return ask(*given, **named)
         return ask(*given, **named)
 
@@ -53,9 +54,9 @@ def patient(ask: Callable[P, T]) -> Callable[P, T]:
 class Answering:
     """The questions about one account."""
 
-    def __init__(self, connection: Any, root: Path, account: int) -> None:
+    def __init__(self, connection: Any, files: Files, account: int) -> None:
         self._connection = connection
-        self._root = root
+        self._files = files
         self._account = account
 
     def search(self, query: Query, limit: int, cursor: str) -> dict[str, Any]:
@@ -67,7 +68,7 @@ class Answering:
             values += [_text_of(at), _text_of(at), record_id]
             query = Query(query.start, min(query.end, at + timedelta(milliseconds=1)), query.conditions)
         rows: list[Row] = []
-        hours = [folder for _, folder in hours_between(self._root, self._account, query.start, query.end)]
+        hours = self._hours(query)
         at_once = 1
         while hours and len(rows) <= limit:
             group, hours = hours[-at_once:], hours[:-at_once]
@@ -108,7 +109,7 @@ class Answering:
         """Lines put together by fields, the largest groups first."""
         check_fields(fields)
         text, values = where(query)
-        files = self._files([folder for _, folder in self._hours(query)])
+        files = self._lines_of(self._hours(query))
         if not files:
             return {"groups": []}
         names = [f"coalesce({name}::VARCHAR, '')" for name in fields]
@@ -124,7 +125,7 @@ class Answering:
         """Lines by steps of time, with a percentile of a number."""
         check_measured(step, of, percentile)
         text, values = where(query)
-        files = self._files([folder for _, folder in self._hours(query)])
+        files = self._lines_of(self._hours(query))
         if not files:
             return {"points": []}
         measured = f"quantile_cont({of}, {int(percentile) / 100})::DOUBLE" if of else "NULL"
@@ -143,8 +144,8 @@ class Answering:
             return {"row": None}
         # A line is stored by its own time, which is a request's duration or a clock away from its id's.
         for start in (hour_of(made), hour_of(made) + HOUR, hour_of(made) - HOUR):
-            folders = [folder for _, folder in hours_between(self._root, self._account, start, start + HOUR)]
-            rows = self._newest(folders, "id = ?", [record_id], 1)
+            hours = hours_of(self._files, self._account, start, start + HOUR)
+            rows = self._newest(hours, "id = ?", [record_id], 1)
             if rows:
                 return {"row": rows[0]}
         return {"row": None}
@@ -153,7 +154,7 @@ class Answering:
     def export(self, query: Query, target: str, kind: str) -> dict[str, Any]:
         """Write what fits into a file, oldest first."""
         text, values = where(query)
-        files = self._files([folder for _, folder in self._hours(query)])
+        files = self._lines_of(self._hours(query))
         lines = self._count(files, text, values)
         if lines > MOST_EXPORTED[kind]:
             most = f"{MOST_EXPORTED[kind]:,}".replace(",", " ")
@@ -163,21 +164,37 @@ class Answering:
         self._rows(f"COPY ({found}) TO {quoted(Path(target))} {form}", [files, *values] if files else [])
         return {"lines": lines}
 
-    def _hours(self, query: Query) -> list[tuple[datetime, Path]]:
-        return hours_between(self._root, self._account, query.start, query.end)
+    def _hours(self, query: Query) -> list[Hour]:
+        return hours_of(self._files, self._account, query.start, query.end)
 
-    def _files(self, folders: Sequence[Path]) -> list[str]:
-        return [str(file.path) for folder in folders for file in live_files(folder)]
+    def _lines_of(self, hours: Sequence[Hour]) -> list[str]:
+        return self._paths([file.entry for hour in hours for file in live_files(self._files, hour)])
+
+    def _paths(self, entries: Sequence[Entry]) -> list[str]:
+        # In this process files stay until the question is answered.
+        with self._files.local(entries) as paths:
+            return list(map(str, paths))
 
     def _count(self, files: list[str], text: str, values: Values) -> int:
         if not files:
             return 0
         return int(self._rows(f"SELECT count(*) FROM {READ} WHERE {text}", [files, *values])[0][0])
 
-    @patient
-    def _newest(self, folders: Sequence[Path], text: str, values: Values, limit: int) -> list[Row]:
+    def _newest(self, hours: Sequence[Hour], text: str, values: Values, limit: int) -> list[Row]:
+        """As these hours are listed; listed anew when a file was merged away meanwhile."""
+        listed = iter([hours])
+
+        @patient
+        def ask() -> list[Row]:
+            known = next(listed, None)
+            if known is None:
+                known = hours_of(self._files, self._account, hours[0].start, hours[-1].end)
+            return self._newest_of(self._lines_of(known), text, values, limit)
+
+        return ask()
+
+    def _newest_of(self, files: list[str], text: str, values: Values, limit: int) -> list[Row]:
         """Two steps: when the oldest that is wanted was, from few columns; then whole rows, from few places."""
-        files = self._files(folders)
         if not files:
             return []
         newest = f"SELECT time FROM {READ} WHERE {text} ORDER BY time DESC LIMIT {int(limit)}"
@@ -197,7 +214,11 @@ class Answering:
         listed, sets = ", ".join(names), ", ".join(f"({name})" for name in names)
         texts = ", ".join(f"coalesce({name}::VARCHAR, '') AS {name}" for name in names)
         which = " ".join(f"WHEN grouping({name}) = 0 THEN '{name}'" for name in names)
+        # Few values stand together in many lines; of others, the combinations might be as many as lines.
+        few = len(names) == 1 or set(names) <= set(COUNTED_BY)
         for source, values in sources:
+            if few:
+                source = f"SELECT {listed}, sum(lines) AS lines FROM ({source}) GROUP BY ALL"  # noqa: PLW2901
             sql = (
                 f"SELECT CASE {which} END AS field, coalesce({listed}) AS value, sum(lines)::BIGINT AS found "
                 f"FROM (SELECT {texts}, lines FROM ({source})) GROUP BY GROUPING SETS ({sets})"
@@ -212,21 +233,21 @@ class Answering:
         text, values = where(query)
         wanted = names | names_of(query.conditions)
         columns = ", ".join(sorted({"time", *names}))
-        minutes: list[str] = []
-        lines: list[str] = []
-        for hour, folder in self._hours(query):
-            whole = wanted <= set(COUNTED_BY) and query.start <= hour and hour + HOUR <= query.end
-            for file in live_files(folder):
-                counted = file.beside(".minutes")
-                if whole and file.level and counted.exists():
-                    minutes.append(str(counted))
+        minutes: list[Entry] = []
+        lines: list[Entry] = []
+        for hour in self._hours(query):
+            whole = wanted <= set(COUNTED_BY) and query.start <= hour.start and hour.end <= query.end
+            for file in live_files(self._files, hour):
+                counted = hour.entries.get(file.beside(".minutes"))
+                if whole and counted:
+                    minutes.append(counted)
                 else:
-                    lines.append(str(file.path))
+                    lines.append(file.entry)
         sources: list[tuple[str, Values]] = []
         if minutes:
-            sources.append((f"SELECT {columns}, lines FROM {MINUTES} WHERE {text}", [minutes, *values]))
+            sources.append((f"SELECT {columns}, lines FROM {MINUTES} WHERE {text}", [self._paths(minutes), *values]))
         if lines:
-            sources.append((f"SELECT {columns}, 1 AS lines FROM {READ} WHERE {text}", [lines, *values]))
+            sources.append((f"SELECT {columns}, 1 AS lines FROM {READ} WHERE {text}", [self._paths(lines), *values]))
         return sources
 
     def _rows(self, sql: str, values: Sequence[object]) -> list[Any]:

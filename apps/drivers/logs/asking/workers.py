@@ -14,13 +14,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from apps.drivers.logs import contract
+from apps.drivers.logs.asking.pipe import Lender
 from apps.drivers.logs.contract import Busy, LogStoreError, TooLarge, Unavailable
+from apps.drivers.logs.files.folder import FolderFiles
+from apps.drivers.logs.files.port import Files
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
@@ -48,9 +51,9 @@ class Ceilings:
 class Workers:
     """The processes of this process; threads may share it, forks make their own."""
 
-    def __init__(self, root: Path, ceilings: Ceilings) -> None:
+    def __init__(self, files: Files, ceilings: Ceilings) -> None:
         self.ceilings = ceilings
-        self._root = root
+        self._files = files
         self._idle: list[_Worker] = []
         self._turn = threading.Condition()
         self._asking: Counter[int] = Counter()
@@ -65,8 +68,9 @@ class Workers:
         self._enter(account, exports=exports)
         worker = None
         try:
-            worker = _Worker(self._root, self.ceilings) if alone else self._take()
-            answer = worker.ask(question, seconds)
+            worker = _Worker(self._files, self.ceilings) if alone else self._take()
+            with ExitStack() as held:
+                answer = worker.ask(question, seconds, Lender(self._files, account, held))
             if not alone:
                 self._give_back(worker)
                 worker = None
@@ -116,7 +120,7 @@ class Workers:
                 if worker.is_alive():
                     return worker
                 worker.kill()
-        return _Worker(self._root, self.ceilings)
+        return _Worker(self._files, self.ceilings)
 
     def _give_back(self, worker: _Worker) -> None:
         with self._turn:
@@ -129,10 +133,11 @@ class Workers:
 class _Worker:
     """One process, with neither settings nor secrets of this one."""
 
-    def __init__(self, root: Path, ceilings: Ceilings) -> None:
+    def __init__(self, files: Files, ceilings: Ceilings) -> None:
         self.asked = 0
+        where = "here" if isinstance(files, FolderFiles) else "elsewhere"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(root), str(ceilings.memory_mb), str(ceilings.threads)],
+            [sys.executable, "-m", MODULE, str(files.root), where, str(ceilings.memory_mb), str(ceilings.threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -152,18 +157,24 @@ class _Worker:
                     stream.close()
         self._process.wait()
 
-    def ask(self, question: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def ask(self, question: dict[str, Any], seconds: float, lender: Lender) -> dict[str, Any]:
         """Its answer, or why there is none; after an error the process must not be used again."""
         self.asked += 1
         until = time.monotonic() + seconds
         try:
-            assert self._process.stdin is not None  # noqa: S101 - opened above
-            self._process.stdin.write(json.dumps(question).encode() + b"\n")
-            self._process.stdin.flush()
-            line = self._line(until, seconds)
+            answer = self._said(question, until, seconds)
+            while "need" in answer:
+                answer = self._said(lender.answer(answer, until - time.monotonic()), until, seconds)
         except OSError as error:
             raise Unavailable("The process that searches ended before it was asked: ask again.") from error
-        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _said(self, words: dict[str, Any], until: float, seconds: float) -> dict[str, Any]:
+        """What it says to this."""
+        assert self._process.stdin is not None  # noqa: S101 - opened above
+        self._process.stdin.write(json.dumps(words).encode() + b"\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._line(until, seconds))
         return answer
 
     def _line(self, until: float, seconds: float) -> bytes:

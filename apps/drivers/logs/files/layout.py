@@ -1,4 +1,4 @@
-"""Where lines lie on disk: a folder per account, day and hour, and files that appear whole or not at all.
+"""Where lines lie: a folder per account, day and hour, and files that never change; and which of them count.
 
     account=17/day=2026-11-23/hour=08/b-<batch>.<lines>.parquet            one batch as it came
                                       m<level>-<id>.<lines>.parquet        several files in one, sorted by time
@@ -6,28 +6,26 @@
                                       m<level>-<id>.<lines>.batches        ids of all batches in it, compressed
                                       m<level>-<id>.<lines>.minutes        counts by minute, of a closed hour
 
-`.replaces` and `.batches` exist before their file does, so whoever sees a merged file also sees what it stands for.
+The notes of a merged file exist before it does, so whoever sees it also sees what it stands for.
 """
 
 from __future__ import annotations
 
-import fcntl
 import gzip
-import os
 import re
-import shutil
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from pathlib import Path
 
 from apps.drivers.logs.contract import Rejected
+from apps.drivers.logs.files.port import Entry, Files
 
 BATCH_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 HOUR = timedelta(hours=1)
+NOTES = (".minutes", ".batches", ".replaces")
 _NAME = re.compile(r"(?:b-(?P<batch>[A-Za-z0-9_-]+)|m(?P<level>\d)-[0-9a-f]+)\.(?P<lines>\d+)\.parquet")
 
 
@@ -35,14 +33,37 @@ _NAME = re.compile(r"(?:b-(?P<batch>[A-Za-z0-9_-]+)|m(?P<level>\d)-[0-9a-f]+)\.(
 class LogFile:
     """One Parquet file; `batch` is empty for merged files, `level` 0 for batches."""
 
-    path: Path
+    entry: Entry
     lines: int
     batch: str
     level: int
 
-    def beside(self, suffix: str) -> Path:
-        """The file of the same name that says something about this one."""
-        return self.path.with_suffix(suffix)
+    @property
+    def name(self) -> str:
+        """Its whole name."""
+        return self.entry.name
+
+    def beside(self, suffix: str) -> str:
+        """The name of the file that says something about this one."""
+        return self.name.removesuffix(".parquet") + suffix
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """What is listed of an hour of an account, by whole names; `folder` ends with /."""
+
+    start: datetime
+    folder: str
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    @property
+    def end(self) -> datetime:
+        """When it is over."""
+        return self.start + HOUR
+
+    def files(self) -> list[LogFile]:
+        """All Parquet files of lines, also those that do not count."""
+        return [file for entry in self.entries.values() if (file := _file(self.folder, entry))]
 
 
 def hour_of(time: datetime) -> datetime:
@@ -50,172 +71,133 @@ def hour_of(time: datetime) -> datetime:
     return time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def account_folder(root: Path, account: int) -> Path:
+def account_folder(account: int) -> str:
     """Everything of one account."""
-    return root / f"account={int(account)}"
+    return f"account={int(account)}/"
 
 
-def hour_folder(root: Path, account: int, hour: datetime) -> Path:
+def hour_folder(account: int, hour: datetime) -> str:
     """All of one hour."""
-    return account_folder(root, account) / f"day={hour:%Y-%m-%d}" / f"hour={hour:%H}"
+    return f"{account_folder(account)}day={hour:%Y-%m-%d}/hour={hour:%H}/"
 
 
-def batch_path(folder: Path, batch_id: str, lines: int) -> Path:
-    """Where a batch lies before it is merged. Raises Rejected for an id that is no safe name."""
+def batch_name(folder: str, batch_id: str, lines: int) -> str:
+    """What a batch is called before it is merged. Raises Rejected for an id that is no safe name."""
     if not BATCH_ID.fullmatch(batch_id):
         raise Rejected("A batch id has only letters, digits, - and _, at most 100 of them.")
-    return folder / f"b-{batch_id}.{lines}.parquet"
+    return f"{folder}b-{batch_id}.{lines}.parquet"
 
 
-def merged_path(folder: Path, level: int, lines: int) -> Path:
+def merged_name(folder: str, level: int, lines: int) -> str:
     """A new name for a merged file."""
-    return folder / f"m{level}-{uuid.uuid4().hex[:16]}.{lines}.parquet"
+    return f"{folder}m{level}-{uuid.uuid4().hex[:16]}.{lines}.parquet"
 
 
-def accounts_of(root: Path) -> tuple[int, ...]:
+def accounts_of(files: Files) -> tuple[int, ...]:
     """Everybody who has a folder."""
-    return tuple(sorted(int(name[8:]) for name in _names(root) if name.startswith("account=") and name[8:].isdigit()))
+    return tuple(
+        sorted(int(name[8:]) for name in files.folders() if name.startswith("account=") and name[8:].isdigit())
+    )
 
 
-def hours_of(root: Path, account: int) -> list[tuple[datetime, Path]]:
-    """The hours that an account has, oldest first."""
-    found = []
-    for day in sorted(_names(account_folder(root, account))):
-        for hour in sorted(_names(account_folder(root, account) / day)):
-            with suppress(ValueError):
-                start = datetime.strptime(f"{day} {hour}", "day=%Y-%m-%d hour=%H").replace(tzinfo=UTC)
-                found.append((start, account_folder(root, account) / day / hour))
-    return found
-
-
-def hours_between(root: Path, account: int, start: datetime, end: datetime) -> list[tuple[datetime, Path]]:
+def hours_of(files: Files, account: int, start: datetime | None = None, end: datetime | None = None) -> list[Hour]:
     """The hours of an account that the window touches, oldest first."""
-    return [(hour, folder) for hour, folder in hours_of(root, account) if hour + HOUR > start and hour < end]
+    first = hour_folder(account, hour_of(start)) if start else ""
+    last = hour_folder(account, hour_of(end - timedelta(microseconds=1)) + HOUR) if end else ""
+    found: dict[str, Hour] = {}
+    for entry in files.entries(account_folder(account), first, last):
+        folder = entry.name[: entry.name.rfind("/") + 1]
+        if folder not in found:
+            with suppress(ValueError):
+                started = datetime.strptime(folder, f"{account_folder(account)}day=%Y-%m-%d/hour=%H/").replace(
+                    tzinfo=UTC
+                )
+                found[folder] = Hour(started, folder)
+        if folder in found:
+            found[folder].entries[entry.name] = entry
+    return sorted(found.values(), key=lambda each: each.start)
 
 
-def live_files(folder: Path) -> list[LogFile]:
-    """Files of an hour that count, each line once.
+def one_hour(files: Files, account: int, start: datetime) -> Hour:
+    """What is listed of one hour."""
+    folder = hour_folder(account, start)
+    return Hour(start, folder, {entry.name: entry for entry in files.entries(folder)})
 
-    The names come first and what merged files replace second: a merged file that is among the names has told before.
+
+def live_files(files: Files, hour: Hour) -> list[LogFile]:
+    """Files of an hour that count, each line once."""
+    return sorted_out(files, hour)[0]
+
+
+def sorted_out(files: Files, hour: Hour) -> tuple[list[LogFile], list[LogFile]]:
+    """Files of an hour that count, and merged ones that never did.
+
+    Two machines may merge the same file at once. Then the older of the two counts, and what only the younger stands
+    for counts by itself: it is there yet. A merged file counts by its notes: without them it is nothing.
     """
-    files = [file for name in _names(folder) if (file := _file(folder, name))]
-    gone = replaced_names(folder)
-    return [file for file in files if file.path.name not in gone]
-
-
-def replaced_names(folder: Path) -> set[str]:
-    """Names of files whose lines are in merged files that are there."""
-    names = set(_names(folder))
     gone: set[str] = set()
-    for name in names:
-        if name.endswith(".replaces") and f"{name[: -len('.replaces')]}.parquet" in names:
-            with suppress(FileNotFoundError):
-                gone.update((folder / name).read_text().split())
-    return gone
+    overruled: list[LogFile] = []
+    stands_in: dict[str, str] = {}
+    merged = (file for file in hour.files() if file.level)
+    for file in sorted(merged, key=age):
+        replaced = replaced_by(files, hour, file)
+        takes = {stands_in[name] for name in replaced if name in stands_in}
+        if takes <= replaced and file.beside(".batches") in hour.entries:
+            gone |= replaced
+            stands_in |= dict.fromkeys(replaced, file.name)
+        else:
+            overruled.append(file)
+    gone |= {file.name for file in overruled}
+    return [file for file in hour.files() if file.name not in gone], overruled
 
 
-def holds_batch(folder: Path, batch_id: str) -> bool:
-    """Whether the hour has this batch, as its own file or in a merged one."""
-    for name in _names(folder):
-        file = _file(folder, name)
-        if file and (file.batch == batch_id or (file.level and batch_id in batches_of(file.beside(".batches")))):
-            return True
-    return False
+def age(file: LogFile) -> tuple[float, str]:
+    """The oldest first, the same for everybody."""
+    return file.entry.written, file.name
 
 
-@lru_cache(maxsize=256)
-def batches_of(path: Path) -> frozenset[str]:
-    """Ids of the batches in a merged file; such a list never changes."""
+def replaced_by(files: Files, hour: Hour, file: LogFile) -> frozenset[str]:
+    """Names of files that one merged file stands for, while those may be there."""
+    note = file.beside(".replaces")
     with suppress(FileNotFoundError):
-        return frozenset(gzip.decompress(path.read_bytes()).decode().split())
+        return _replaced(files, note) if note in hour.entries else frozenset()
     return frozenset()
 
 
-def write_batches(path: Path, batches: Iterable[str]) -> None:
-    """Keep the list of a merged file."""
-    write_whole(path, gzip.compress("\n".join(sorted(batches)).encode()))
+@lru_cache(maxsize=256)
+def _replaced(files: Files, note: str) -> frozenset[str]:
+    folder = note[: note.rfind("/") + 1]
+    return frozenset(folder + name for name in files.read(note).decode().split())
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is there with all of its bytes, or not at all, after a crash too."""
-    waiting = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    waiting.write_bytes(content)
-    publish(waiting, path)
+def holds_batch(files: Files, hour: Hour, batch_id: str) -> bool:
+    """Whether the hour has this batch, as its own file or in a merged one."""
+    return any(
+        file.batch == batch_id or (file.level and batch_id in batches_of(files, file.beside(".batches")))
+        for file in hour.files()
+    )
 
 
-def publish(waiting: Path, path: Path) -> None:
-    """Give a finished file its name; both the bytes and the name survive a crash."""
-    with waiting.open("rb") as opened:
-        os.fsync(opened.fileno())
-    waiting.rename(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names of a folder survive a crash."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
-def make_folder(root: Path, folder: Path) -> None:
-    """Make a folder below the root; its name and those above survive a crash."""
-    if folder.is_dir():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    for each in (folder, *folder.parents):
-        if each == root.parent:
-            break
-        sync_folder(each)
-
-
-def working_folder(root: Path) -> Path:
-    """Where files are written before they have a name; what lies here is worth nothing after a crash."""
-    folder = root / "working"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def remove_folder(root: Path, folder: Path) -> None:
-    """Take a folder away at once, then delete it: no reader sees half of an hour."""
-    doomed = working_folder(root) / f"doomed-{uuid.uuid4().hex}"
+@lru_cache(maxsize=256)
+def batches_of(files: Files, note: str) -> frozenset[str]:
+    """Ids of the batches in a merged file; such a list never changes."""
     with suppress(FileNotFoundError):
-        folder.rename(doomed)
-        sync_folder(folder.parent)
-    shutil.rmtree(doomed, ignore_errors=True)
+        return frozenset(gzip.decompress(files.read(note)).decode().split())
+    return frozenset()
 
 
-def remove_empty(folder: Path) -> None:
-    """Take away folders of days, and the folder itself, that nothing is in."""
-    for each in (*(folder / name for name in _names(folder)), folder):
-        with suppress(OSError):
-            each.rmdir()
+def as_batches(batches: Iterable[str]) -> bytes:
+    """The list of a merged file."""
+    return gzip.compress("\n".join(sorted(batches)).encode())
 
 
-@contextmanager
-def only_one(root: Path) -> Iterator[bool]:
-    """True for one process at a time, False for others, which then leave tidying to it."""
-    root.mkdir(parents=True, exist_ok=True)
-    with (root / "tidying.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+def as_replaces(names: Iterable[str]) -> bytes:
+    """The names that a merged file stands for, without their folder."""
+    return "\n".join(sorted(name.rpartition("/")[2] for name in names)).encode()
 
 
-def _file(folder: Path, name: str) -> LogFile | None:
-    match = _NAME.fullmatch(name)
+def _file(folder: str, entry: Entry) -> LogFile | None:
+    match = _NAME.fullmatch(entry.name.removeprefix(folder))
     if match is None:
         return None
-    return LogFile(folder / name, int(match["lines"]), match["batch"] or "", int(match["level"] or 0))
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return [path.name for path in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return LogFile(entry, int(match["lines"]), match["batch"] or "", int(match["level"] or 0))

@@ -1,7 +1,9 @@
 """Many small files of an hour become few large ones; killed at any step, no line is lost and none counts twice.
 
 A merged file appears with a list of what it replaces, from that moment readers leave those out, and only when every
-reader who may have seen them has ended are they deleted.
+reader who may have seen them has ended are they deleted. Should two machines tidy at once, or one that was stopped go
+on later, the older of two merged files with the same lines counts, and the younger is deleted before anything that it
+stands for.
 """
 
 from __future__ import annotations
@@ -16,24 +18,25 @@ from typing import Any
 
 import duckdb
 
-from apps.drivers.logs.contract import Unavailable
+from apps.drivers.logs.contract import LogStoreError, Unavailable
 from apps.drivers.logs.files.columns import rows_of
 from apps.drivers.logs.files.layout import (
-    HOUR,
+    NOTES,
+    Hour,
     LogFile,
     accounts_of,
+    age,
+    as_batches,
+    as_replaces,
     batches_of,
     hours_of,
     live_files,
-    merged_path,
-    only_one,
-    publish,
-    replaced_names,
-    sync_folder,
-    working_folder,
-    write_batches,
-    write_whole,
+    merged_name,
+    one_hour,
+    replaced_by,
+    sorted_out,
 )
+from apps.drivers.logs.files.port import Entry, Files
 from apps.drivers.logs.files.writing import FORMAT, quoted
 
 MANY = 32
@@ -50,90 +53,122 @@ COUNTED_BY = (
 )  # fmt: skip
 
 
-def tidy(connection: Any, root: Path, now: datetime, since: datetime | None) -> int:
+def tidy(connection: Any, files: Files, now: datetime, since: datetime | None) -> int:
     """Tidy the hours from `since` on, all of them without it; the number of files that went into others.
 
-    An hour that cannot be tidied keeps no other waiting. Raises Unavailable for the first of them, in the end.
+    An hour that cannot be tidied keeps no other waiting. Raises LogStoreError for the first of them, in the end.
     """
     gone, trouble = 0, None
-    with only_one(root) as mine:
+    with files.only_one() as mine:
         if not mine:
             return 0
-        _clear(working_folder(root))
-        for account in accounts_of(root):
-            for hour, folder in hours_of(root, account):
-                if since is None or hour >= since:
-                    try:
-                        gone += tidy_hour(connection, root, hour, folder, now)
-                    except Unavailable as error:
-                        trouble = trouble or error
+        _clear(files.working)
+        for account in accounts_of(files):
+            for hour in hours_of(files, account, since):
+                try:
+                    gone += tidy_hour(connection, files, account, hour, now)
+                except LogStoreError as error:
+                    trouble = trouble or error
     if trouble:
         raise trouble
     return gone
 
 
-def tidy_hour(connection: Any, root: Path, hour: datetime, folder: Path, now: datetime) -> int:
+def tidy_hour(connection: Any, files: Files, account: int, hour: Hour, now: datetime) -> int:
     """Finish what an earlier run began, then merge what is due."""
     try:
-        finish(folder)
-        inputs, level = _due(folder, hour, now)
+        if finish(files, hour):
+            hour = one_hour(files, account, hour.start)
+        inputs, level = _due(files, hour, now)
         if inputs:
-            merge(connection, root, folder, inputs, level)
+            name = merge(connection, files, hour, inputs, level)
+            # Deleted meanwhile are the lines of the hour: they must not come back.
+            if not {file.name for file in inputs} <= set(one_hour(files, account, hour.start).entries):
+                _delete_merged(files, name)
     except (OSError, duckdb.Error) as error:
-        raise Unavailable(f"The log store could not tidy {folder}: {error}") from error
+        raise Unavailable(f"The log store could not tidy {hour.folder}: {error}") from error
     return len(inputs)
 
 
-def finish(folder: Path) -> None:
-    """Delete what merged files replaced long enough ago, and notes that belong to no file."""
-    present = {path.name: path for path in folder.iterdir()}
-    for name, path in sorted(present.items()):
-        if name.endswith((".replaces", ".batches", ".minutes")) and f"{path.stem}.parquet" not in present:
-            path.unlink()
-        elif name.endswith(".replaces") and time.time() - path.stat().st_mtime > GRACE_S:
-            for each in path.read_text().split():
-                for suffix in (".minutes", ".batches", ".replaces", ".parquet"):
-                    with suppress(FileNotFoundError):
-                        (folder / each).with_suffix(suffix).unlink()
-            sync_folder(folder)
-            with suppress(FileNotFoundError):
-                path.unlink()
+def finish(files: Files, hour: Hour) -> bool:
+    """Delete merged files that do not count, what others replaced long enough ago, and notes that belong to no file.
+
+    Whether anything was deleted.
+    """
+    live, doomed = sorted_out(files, hour)
+    doomed += _late(files, live)
+    for file in doomed:
+        _delete_merged(files, file.name)
+    stems = {file.beside("") for file in hour.files()}
+    gone = [
+        note.name
+        for note in hour.entries.values()
+        if note.name.endswith(NOTES) and _stem(note.name) not in stems and time.time() - note.written > ABANDONED_S
+    ]
+    done = []
+    for file in live:
+        note = hour.entries.get(file.beside(".replaces"))
+        if note and file not in doomed and time.time() - max(note.written, file.entry.written) > GRACE_S:
+            replaced = {_stem(name) for name in replaced_by(files, hour, file)}
+            gone += [name for name in hour.entries if _stem(name) in replaced]
+            done.append(note.name)
+    files.delete(gone)
+    files.delete(done)
+    return bool(doomed or gone or done)
 
 
-def merge(connection: Any, root: Path, folder: Path, inputs: Sequence[LogFile], level: int) -> None:
-    """Write the merged file and what it stands for; it counts from the moment that it has its name."""
+def _late(files: Files, live: Sequence[LogFile]) -> list[LogFile]:
+    """Merged files of who was stopped, went on, and wrote lines that an older merged file has.
+
+    What else they stand for is there yet: this is looked at before anything that a file replaced is deleted.
+    """
+    merged = sorted((file for file in live if file.level), key=age)
+    late, known = [], set[str]()
+    for file in merged if len(merged) > 1 else ():
+        batches = batches_of(files, file.beside(".batches"))
+        if batches & known:
+            late.append(file)
+        known |= batches
+    return late
+
+
+def merge(connection: Any, files: Files, hour: Hour, inputs: Sequence[LogFile], level: int) -> str:
+    """Write the merged file and what it stands for; it counts from the moment that it has its name, which is told."""
     lines = sum(file.lines for file in inputs)
-    path = merged_path(folder, level, lines)
-    waiting = working_folder(root) / f"{uuid.uuid4().hex}.parquet"
+    name = merged_name(hour.folder, level, lines)
+    waiting = files.working / f"{uuid.uuid4().hex}.parquet"
     try:
-        names = [str(file.path) for file in inputs]
-        written = connection.execute(
-            f"COPY (SELECT * FROM {rows_of('?')} ORDER BY time, id) TO {quoted(waiting)} {FORMAT.format(level=6)}",
-            [names],
-        ).fetchone()[0]
+        with files.local([file.entry for file in inputs]) as paths:
+            written = connection.execute(
+                f"COPY (SELECT * FROM {rows_of('?')} ORDER BY time, id) TO {quoted(waiting)} {FORMAT.format(level=6)}",
+                [list(map(str, paths))],
+            ).fetchone()[0]
         if written != lines:
-            raise Unavailable(f"Files in {folder} have {written} lines where {lines} are expected: nothing was merged.")
+            raise Unavailable(
+                f"Files in {hour.folder} have {written} lines where {lines} are expected: nothing was merged."
+            )
+        merged = LogFile(Entry(name, 0, 0.0), lines, "", level)
         if level == HIGHEST:
-            _count_minutes(connection, root, waiting, path.with_suffix(".minutes"))
+            _count_minutes(connection, files, waiting, merged.beside(".minutes"))
         batches = {file.batch for file in inputs if file.batch}
-        batches.update(*(batches_of(file.beside(".batches")) for file in inputs if file.level))
-        write_batches(path.with_suffix(".batches"), batches)
+        batches.update(*(batches_of(files, file.beside(".batches")) for file in inputs if file.level))
+        _note(files, merged.beside(".batches"), as_batches(batches))
         # What these files replaced themselves stays replaced when they are gone.
-        replaced = replaced_names(folder) | {file.path.name for file in inputs}
-        write_whole(path.with_suffix(".replaces"), "\n".join(sorted(replaced)).encode())
-        publish(waiting, path)
+        replaced = {file.name for file in inputs}.union(*(replaced_by(files, hour, file) for file in inputs))
+        _note(files, merged.beside(".replaces"), as_replaces(replaced))
+        files.put(waiting, name)
     finally:
-        with suppress(FileNotFoundError):
-            waiting.unlink()
+        waiting.unlink(missing_ok=True)
+    return name
 
 
-def _due(folder: Path, hour: datetime, now: datetime) -> tuple[list[LogFile], int]:
-    live = _without_repeated(folder)
+def _due(files: Files, hour: Hour, now: datetime) -> tuple[list[LogFile], int]:
+    live = _without_repeated(files, hour)
     if not live:
         return [], 0
-    newest = max(file.path.stat().st_mtime for file in live)
-    if now >= hour + HOUR + QUIET and newest <= (now - QUIET).timestamp():
-        finished = len(live) == 1 and live[0].beside(".minutes").exists()
+    newest = max(file.entry.written for file in live)
+    if now >= hour.end + QUIET and newest <= (now - QUIET).timestamp():
+        finished = len(live) == 1 and live[0].beside(".minutes") in hour.entries
         return ([], 0) if finished else (live, HIGHEST)
     for level in range(HIGHEST - 1):
         same = [file for file in live if file.level == level]
@@ -142,25 +177,41 @@ def _due(folder: Path, hour: datetime, now: datetime) -> tuple[list[LogFile], in
     return [], 0
 
 
-def _without_repeated(folder: Path) -> list[LogFile]:
+def _without_repeated(files: Files, hour: Hour) -> list[LogFile]:
     """Live files; a batch that came again after it was merged is deleted."""
-    live = live_files(folder)
-    merged = frozenset[str]().union(*(batches_of(file.beside(".batches")) for file in live if file.level))
-    for file in live:
-        if file.batch in merged:
-            file.path.unlink()
+    live = live_files(files, hour)
+    if len(live) < 2:
+        return live
+    merged = frozenset[str]().union(*(batches_of(files, file.beside(".batches")) for file in live if file.level))
+    files.delete([file.name for file in live if file.batch in merged])
     return [file for file in live if file.batch not in merged]
 
 
-def _count_minutes(connection: Any, root: Path, lines: Path, path: Path) -> None:
-    waiting = working_folder(root) / f"{uuid.uuid4().hex}.minutes"
+def _delete_merged(files: Files, name: str) -> None:
+    """The file goes before its notes: without them its lines would count beside what it stands for."""
+    files.delete([name])
+    files.delete([_stem(name) + note for note in NOTES])
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _note(files: Files, name: str, content: bytes) -> None:
+    waiting = files.working / f"{uuid.uuid4().hex}.note"
+    waiting.write_bytes(content)
+    files.put(waiting, name)
+
+
+def _count_minutes(connection: Any, files: Files, lines: Path, name: str) -> None:
+    waiting = files.working / f"{uuid.uuid4().hex}.minutes"
     names = ", ".join(COUNTED_BY)
     connection.execute(
         f"COPY (SELECT date_trunc('minute', time)::TIMESTAMP_MS AS time, {names}, count(*)::BIGINT AS lines "
         f"FROM read_parquet(?) GROUP BY ALL ORDER BY ALL) TO {quoted(waiting)} {FORMAT.format(level=6)}",
         [str(lines)],
     )
-    publish(waiting, path)
+    files.put(waiting, name)
 
 
 def _clear(working: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +16,8 @@ import duckdb
 
 from apps.drivers.logs.contract import Record, Unavailable
 from apps.drivers.logs.files.columns import TYPES, line_of
-from apps.drivers.logs.files.layout import (
-    batch_path,
-    holds_batch,
-    hour_folder,
-    hour_of,
-    make_folder,
-    publish,
-    working_folder,
-)
+from apps.drivers.logs.files.layout import batch_name, holds_batch, hour_folder, hour_of, one_hour
+from apps.drivers.logs.files.port import Files
 
 FORMAT = "(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {level}, PARQUET_VERSION v2, ROW_GROUP_SIZE 122880)"
 MEMORY = "512MB"
@@ -42,43 +38,54 @@ def connect(working: Path, threads: int = 1) -> Any:
     return connection
 
 
-def store_batch(connection: Any, root: Path, batch_id: str, records: Sequence[Record]) -> int:
-    """Write one file for each account and hour that does not have the batch yet; the lines that are new."""
-    parts = defaultdict(list)
-    for record in records:
-        parts[record.account, hour_of(record.time)].append(record)
-    new = 0
-    for (account, hour), lines in sorted(parts.items(), key=lambda part: part[0]):
-        folder = hour_folder(root, account, hour)
-        path = batch_path(folder, batch_id, len(lines))
-        if holds_batch(folder, batch_id):
-            continue
+class Writer:
+    """Batches on their way to files; threads may share it."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._lock = threading.Lock()
+        self._connection: Any = None
+
+    def store(self, batch_id: str, records: Sequence[Record]) -> int:
+        """Write one file for each account and hour that does not have the batch yet; the lines that are new."""
+        parts = defaultdict(list)
+        for record in records:
+            parts[record.account, hour_of(record.time)].append(record)
+        in_order = sorted(parts.items(), key=lambda part: part[0])
+        with ThreadPoolExecutor(self._files.at_once) as pool:
+            return sum(pool.map(partial(self._store_part, batch_id), in_order))
+
+    def _store_part(self, batch_id: str, part: tuple[tuple[int, datetime], Sequence[Record]]) -> int:
+        (account, start), records = part
+        name = batch_name(hour_folder(account, start), batch_id, len(records))
+        hour = one_hour(self._files, account, start)
+        if holds_batch(self._files, hour, batch_id):
+            return 0
         try:
-            make_folder(root, folder)
-            _write_records(connection, root, lines, path)
+            self._files.make_folder(hour.folder)
+            self._write(records, name)
         except (OSError, duckdb.Error) as error:
-            raise Unavailable(f"The log store could not write {path.parent}: {error}") from error
-        new += len(lines)
-    return new
+            raise Unavailable(f"The log store could not write {hour.folder}: {error}") from error
+        return len(records)
 
-
-def _write_records(connection: Any, root: Path, records: Iterable[Record], path: Path) -> None:
-    raw = working_folder(root) / f"{uuid.uuid4().hex}.jsonl"
-    waiting = raw.with_suffix(".parquet")
-    columns = ", ".join(f"{name}: '{_read_as(name)}'" for name in TYPES)
-    selected = ", ".join(f"epoch_ms(time)::TIMESTAMP_MS AS {name}" if name == "time" else name for name in TYPES)
-    try:
-        raw.write_bytes(b"\n".join(map(line_of, records)))
-        connection.execute(
-            f"COPY (SELECT {selected} FROM read_json(?, format='newline_delimited', columns={{{columns}}}, "
-            f"maximum_object_size=67108864) ORDER BY time, id) TO {quoted(waiting)} {FORMAT.format(level=3)}",
-            [str(raw)],
-        )
-        publish(waiting, path)
-    finally:
-        for each in (raw, waiting):
-            with suppress(FileNotFoundError):
-                each.unlink()
+    def _write(self, records: Iterable[Record], name: str) -> None:
+        raw = self._files.working / f"{uuid.uuid4().hex}.jsonl"
+        waiting = raw.with_suffix(".parquet")
+        columns = ", ".join(f"{name}: '{_read_as(name)}'" for name in TYPES)
+        selected = ", ".join(f"epoch_ms(time)::TIMESTAMP_MS AS {name}" if name == "time" else name for name in TYPES)
+        try:
+            raw.write_bytes(b"\n".join(map(line_of, records)))
+            with self._lock:
+                self._connection = self._connection or connect(self._files.working)
+                self._connection.execute(
+                    f"COPY (SELECT {selected} FROM read_json(?, format='newline_delimited', columns={{{columns}}}, "
+                    f"maximum_object_size=67108864) ORDER BY time, id) TO {quoted(waiting)} {FORMAT.format(level=3)}",
+                    [str(raw)],
+                )
+            self._files.put(waiting, name)
+        finally:
+            for each in (raw, waiting):
+                each.unlink(missing_ok=True)
 
 
 def _read_as(name: str) -> str:
