@@ -166,9 +166,10 @@ urlpatterns = [
     path("stacks/<int:pk>/states/<int:number>", stacks.state, name="stack-state"),
     path("stack-runs/<int:pk>", stacks.run, name="stack-run"),
     path("stack-runs/<int:pk>/approve", stacks.approve, name="stack-run-approve"),
-    path("stack-runs/<int:pk>/discard", stacks.discard, name="stack-run-discard"),
-    path("stack-runs/<int:pk>/cancel", stacks.cancel, name="stack-run-cancel"),
-    path("stack-runs/<int:pk>/retry", stacks.retry, name="stack-run-retry"),
+    *(
+        path(f"stack-runs/<int:pk>/{decision}", stacks.decide, {"decision": decision}, name=f"stack-run-{decision}")
+        for decision in stacks.DECISIONS
+    ),
     path("capacity-tests", capacity_tests.index, name="capacity-tests"),
     path("capacity-tests/new", capacity_editing.new, name="capacity-test-new"),
     path("capacity-tests/check", capacity_editing.check, name="capacity-test-check"),

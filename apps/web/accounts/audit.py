@@ -18,6 +18,7 @@ from apps.core.errors import FieldError, Invalid, NotFound
 from apps.web.accounts.audit_words import action_of, kind_of, word_of
 from apps.web.kit import differences
 from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.worst_first import newest_page
 
 PER_PAGE = 50
 PAGES = {
@@ -61,16 +62,9 @@ def index(request: PageRequest) -> HttpResponse:
         rows = filter_entries(entries(actor), chosen)
     except Invalid as error:
         return show(request, "pages/audit/list.html", context | {"field_errors": error.field_errors}, status=422)
-    before = chosen.get("before", "")
-    if before.isascii() and before.isdecimal() and len(before) < 19:
-        rows = rows.filter(pk__lt=int(before))
-    found = list(rows.defer("before", "after")[: PER_PAGE + 1])
-    context |= {
-        "rows": [(row, f"{kind_of(row.object_kind)} {word_of(row.action)}") for row in found[:PER_PAGE]],
-        "before": before,
-    }
-    context["next_before"] = found[PER_PAGE - 1].pk if len(found) > PER_PAGE else None
-    return show(request, "pages/audit/list.html", context)
+    found, around = newest_page(rows.defer("before", "after"), chosen.get("before", ""), PER_PAGE)
+    context["rows"] = [(row, f"{kind_of(row.object_kind)} {word_of(row.action)}") for row in found]
+    return show(request, "pages/audit/list.html", context | around)
 
 
 @page

@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.cache import add_never_cache_headers
 
 from apps.accounts import roles
 from apps.accounts.actors import Actor
@@ -19,7 +18,7 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.members import invitations, people, selectors
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.saving import telling
 
 SHOWN = 500
@@ -130,9 +129,7 @@ def _invited(request: PageRequest, row: Invitation, secret: str, *, mail: bool) 
     link = request.build_absolute_uri(reverse("web:invitation", args=[secret]))
     failed = mail and not invitations.mail_link(invitation=row, link=link)
     context = {"row": row, "role": roles.word_of(row.account.kind, row.role), "failed": failed}
-    response = show(request, "pages/people/invited.html", context | ({} if row.mailed else {"link": link}))
-    add_never_cache_headers(response)
-    return response
+    return show_once(request, "pages/people/invited.html", context | ({} if row.mailed else {"link": link}))
 
 
 def back_to(actor: Actor, account: Account) -> HttpResponseRedirect:

@@ -8,7 +8,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils.cache import add_never_cache_headers
 
 from apps.accounts import roles
 from apps.accounts.models import Account, ApiToken
@@ -19,8 +18,9 @@ from apps.core.errors import Invalid
 from apps.members import selectors, tokens
 from apps.web.accounts.people import may_manage, role_choices
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.saving import confirmed
+from apps.web.kit.worst_first import first_of
 
 SHOWN = 500
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (180, "180 days"), (365, "1 year"))
@@ -85,11 +85,9 @@ class TokenForm(forms.Form):
 def index(request: PageRequest) -> HttpResponse:
     """The tokens of one's own account; everybody of the account reads which there are."""
     account = request.actor.account
-    rows = list(selectors.tokens(request.actor).filter(account=account)[: SHOWN + 1])
-    context = {
-        "rows": [_row(row) for row in rows[:SHOWN]],
-        "more": len(rows) > SHOWN,
-        "shown": SHOWN,
+    rows, context = first_of(selectors.tokens(request.actor).filter(account=account), SHOWN)
+    context |= {
+        "rows": [_row(row) for row in rows],
         "most": quota(account, "tokens"),
         "may_manage": may_manage(request.actor, account),
     }
@@ -120,9 +118,7 @@ def new(request: PageRequest) -> HttpResponse:
         else:
             url = request.build_absolute_uri("/api/v1/routes")
             command = f'curl -H "Authorization: Bearer $SPILLWAY_TOKEN" {url}'
-            response = show(request, "pages/tokens/made.html", {"row": _row(row), "text": text, "command": command})
-            add_never_cache_headers(response)
-            return response
+            return show_once(request, "pages/tokens/made.html", {"row": _row(row), "text": text, "command": command})
     return show(request, "pages/tokens/form.html", {"form": form}, status=422 if form.is_bound else 200)
 
 

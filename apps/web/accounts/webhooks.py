@@ -8,18 +8,19 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils.cache import add_never_cache_headers
 
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.saving import confirmed, telling, version_sent, version_shown
+from apps.web.kit.worst_first import first_of, newest_page
 from apps.webhooks import selectors, services
 from apps.webhooks.events import ALL, CATALOGUE
 from apps.webhooks.models import Delivery, Webhook
 
 PER_PAGE = 25
+ONCE = "pages/webhooks/secret.html"
 SHOWN = 500
 PLATFORM_NOUNS = (
     *("account", "address_pool", "cloud_account", "fleet", "grant", "load_balancer", "node", "region", "rollout"),
@@ -97,11 +98,9 @@ def _stored(row: Webhook, is_operator: bool) -> dict[str, Any]:
 @page
 def index(request: PageRequest) -> HttpResponse:
     """Every endpoint that the actor may see."""
-    rows = list(selectors.webhooks(request.actor)[: SHOWN + 1])
-    context = {
-        "rows": [(row, state_of(row)) for row in rows[:SHOWN]],
-        "more": len(rows) > SHOWN,
-        "shown": SHOWN,
+    rows, context = first_of(selectors.webhooks(request.actor), SHOWN)
+    context |= {
+        "rows": [(row, state_of(row)) for row in rows],
         "off": [row for row in rows if row.disabled_reason and not row.enabled],
     }
     return show(request, "pages/webhooks/list.html", context)
@@ -118,22 +117,17 @@ def state_of(row: Webhook) -> tuple[str, str, str]:
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One endpoint and its log, newest first, a keyset page at a time (`?before=`); `?state=` narrows."""
     row = selectors.webhook(request.actor, pk)
-    state, before = request.GET.get("state", ""), request.GET.get("before", "")
-    rows = selectors.deliveries(row)
+    state, rows = request.GET.get("state", ""), selectors.deliveries(row)
     if state in Delivery.State.values:
         rows = rows.filter(state=state)
-    if before.isascii() and before.isdecimal() and len(before) < 19:
-        rows = rows.filter(pk__lt=int(before))
-    found = list(rows[: PER_PAGE + 1])
-    context = {
+    found, context = newest_page(rows, request.GET.get("before", ""), PER_PAGE)
+    context |= {
         "row": row,
         "state": state_of(row),
         "two_secrets": row.previous_until is not None and row.previous_until > now(),
-        "log": [_logged(each) for each in found[:PER_PAGE]],
+        "log": [_logged(each) for each in found],
         "chosen": state if state in Delivery.State.values else "",
         "states": [(word, STATES[word][2]) for word in Delivery.State.values],
-        "before": before,
-        "next_before": found[PER_PAGE - 1].pk if len(found) > PER_PAGE else None,
     }
     return show(request, "pages/webhooks/detail.html", context)
 
@@ -166,7 +160,7 @@ def new(request: PageRequest) -> HttpResponse:
         except Conflict as error:
             form.add_error("/name", error.detail)
         else:
-            return _secret(request, row, secret)
+            return show_once(request, ONCE, {"row": row, "secret": secret})
     context = {"form": form, "row": None}
     return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
 
@@ -199,13 +193,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 def rotate(request: PageRequest, pk: int) -> HttpResponse:
     """A new secret, shown this once."""
     secret = services.rotate_secret(actor=request.actor, webhook_id=pk)
-    return _secret(request, selectors.webhook(request.actor, pk), secret)
-
-
-def _secret(request: PageRequest, row: Webhook, secret: str) -> HttpResponse:
-    response = show(request, "pages/webhooks/secret.html", {"row": row, "secret": secret})
-    add_never_cache_headers(response)
-    return response
+    return show_once(request, ONCE, {"row": selectors.webhook(request.actor, pk), "secret": secret})
 
 
 @post_page

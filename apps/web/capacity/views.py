@@ -24,6 +24,7 @@ from apps.web.capacity.words import mark_of, what_happens
 from apps.web.drawing.runs import short
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
+from apps.web.kit.worst_first import newest_page
 
 PER_PAGE = 50
 RUNS_SHOWN = 20
@@ -57,18 +58,13 @@ def index(request: PageRequest) -> HttpResponse:
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One test: what it asks, what it found, its runs newest first (`?before=` goes on)."""
     test = only(capacity_tests(request.actor), pk)
-    before = request.GET.get("before", "")
     runs = selectors.runs(request.actor).filter(test=test)
-    if before.isascii() and before.isdecimal() and len(before) < 19:
-        runs = runs.filter(pk__lt=int(before))
-    found = list(runs[: RUNS_SHOWN + 1])
-    context: dict[str, Any] = {
+    found, context = newest_page(runs, request.GET.get("before", ""), RUNS_SHOWN)
+    context |= {
         "test": test,
         "row": rows_of(request.actor, [test])[0],
         "sentences": what_happens(describe(test)),
-        "runs": [_run(run) for run in found[:RUNS_SHOWN]],
-        "before": before,
-        "next_before": found[RUNS_SHOWN - 1].pk if len(found) > RUNS_SHOWN else None,
+        "runs": [_run(run) for run in found],
     }
     if not request.GET.get("partial"):
         answers = checks(test, now())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
@@ -218,28 +219,19 @@ def approve(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("web:stack-run", pk)
 
 
-@post_page
-def discard(request: PageRequest, pk: int) -> HttpResponse:
-    """Say no to a plan that waits."""
-    operators_only(request.actor, "runs of stacks")
-    with telling(request, "Discarded. The next change starts a new plan."):
-        services.discard(actor=request.actor, run_id=pk, reason=_reason(request))
-    return redirect("web:stack-run", pk)
+# What is decided about a run without looking at its plan, and what the next page says then.
+DECISIONS: dict[str, tuple[Callable[..., StackRun], str]] = {
+    "discard": (services.discard, "Discarded. The next change starts a new plan."),
+    "cancel": (services.cancel, "Terraform finishes the operation in progress and stops."),
+    "retry": (services.retry, "Planning again."),
+}
 
 
 @post_page
-def cancel(request: PageRequest, pk: int) -> HttpResponse:
-    """Stop a run that is under way."""
+def decide(request: PageRequest, pk: int, decision: str) -> HttpResponse:
+    """Say no to a plan that waits, stop a run that is under way, or try a failed one again."""
     operators_only(request.actor, "runs of stacks")
-    with telling(request, "Terraform finishes the operation in progress and stops."):
-        services.cancel(actor=request.actor, run_id=pk, reason=_reason(request))
-    return redirect("web:stack-run", pk)
-
-
-@post_page
-def retry(request: PageRequest, pk: int) -> HttpResponse:
-    """Try a failed run again."""
-    operators_only(request.actor, "runs of stacks")
-    with telling(request, "Planning again."):
-        services.retry(actor=request.actor, run_id=pk, reason=_reason(request))
+    service, done = DECISIONS[decision]
+    with telling(request, done):
+        service(actor=request.actor, run_id=pk, reason=_reason(request))
     return redirect("web:stack-run", pk)

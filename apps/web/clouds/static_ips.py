@@ -15,6 +15,7 @@ from apps.fleet import selectors as topology
 from apps.observe.show.address_locations import address_locations
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import deleted, deleted_by_name, telling
+from apps.web.kit.worst_first import first_of
 
 SHOWN = 500
 # What a node says of an address → state and word of components/status.html.
@@ -33,11 +34,9 @@ def index(request: PageRequest) -> HttpResponse:
     """Every static IP by name; operators have few, so there is one page, which says when there are more."""
     operators_only(request.actor, "static IPs")
     rows = topology.static_ips(request.actor).select_related("pool", "stack", "owner")
-    found = list(rows.prefetch_related("listeners__load_balancer", "records__zone")[: SHOWN + 1])
-    context = {
-        "rows": [(row, WORDS[row.kind]) for row in found[:SHOWN]],
-        "more": len(found) > SHOWN,
-        "shown": SHOWN,
+    found, context = first_of(rows.prefetch_related("listeners__load_balancer", "records__zone"), SHOWN)
+    context |= {
+        "rows": [(row, WORDS[row.kind]) for row in found],
         "pools": topology.address_pools(request.actor),
     }
     return show(request, "pages/static_ips/list.html", context)

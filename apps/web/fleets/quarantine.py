@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -12,6 +10,7 @@ from django.urls import reverse
 from apps.rollouts import selectors, services
 from apps.rollouts.models import Quarantine
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.worst_first import first_of
 
 SHOWN = 500
 PAGES = {"pool": "web:pool", "route": "web:route"}
@@ -21,9 +20,8 @@ PAGES = {"pool": "web:pool", "route": "web:route"}
 def index(request: PageRequest) -> HttpResponse:
     """Every object that is kept apart, the newest first; there are few, so there is one page."""
     operators_only(request.actor, "quarantine")
-    rows = list(selectors.quarantined(request.actor)[: SHOWN + 1])
-    context: dict[str, Any] = {"rows": [(row, _kind(row), _link(row)) for row in rows[:SHOWN]]}
-    context |= {"more": len(rows) > SHOWN, "shown": SHOWN}
+    rows, context = first_of(selectors.quarantined(request.actor), SHOWN)
+    context["rows"] = [(row, _kind(row), _link(row)) for row in rows]
     return show(request, "pages/fleets/quarantine.html", context)
 
 

@@ -16,6 +16,7 @@ from apps.rollouts.models import Rollout, Step
 from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
 from apps.web.kit.differences import files_of
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.worst_first import newest_page
 
 PER_PAGE = 50
 REVISIONS_SHOWN = 20
@@ -30,19 +31,14 @@ def index(request: PageRequest) -> HttpResponse:
     """Newest first, a keyset page at a time; `?fleet=` narrows."""
     operators_only(request.actor, "rollouts")
     rows = selectors.rollouts(request.actor)
-    fleet, before = request.GET.get("fleet", ""), request.GET.get("before", "")
+    fleet = request.GET.get("fleet", "")
     if fleet:
         rows = rows.filter(fleet__name=fleet) if fleet.isprintable() else rows.none()
-    if before.isdecimal() and len(before) < 19:
-        rows = rows.filter(pk__lt=int(before))
-    found = list(rows.prefetch_related("steps")[: PER_PAGE + 1])
-    more = len(found) > PER_PAGE
-    context = {
-        "rows": [_row(each) for each in found[:PER_PAGE]],
+    found, context = newest_page(rows.prefetch_related("steps"), request.GET.get("before", ""), PER_PAGE)
+    context |= {
+        "rows": [_row(each) for each in found],
         "fleet": fleet,
         "fleets": [sync.fleet.name for sync in selectors.fleet_syncs(request.actor)],
-        "before": before,
-        "next_before": found[PER_PAGE - 1].pk if more else None,
     }
     return show(request, "pages/rollouts/list.html", context)
 

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.actors import Actor, memberships_of
@@ -88,6 +88,13 @@ def show(request: PageRequest, template: str, context: dict[str, Any], status: i
     may_write = request.actor.role != "viewer"
     response = render(request, name, {"actor": request.actor, "may_write": may_write, **context}, status=status)
     patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def show_once(request: PageRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """Render a page with a secret that is shown this once; nobody on the way may keep it."""
+    response = show(request, template, context)
+    add_never_cache_headers(response)
     return response
 
 

@@ -1,4 +1,4 @@
-"""Lists whose rows have a state begin with the worst, and go on by name within each state."""
+"""Rows of lists, a page at a time: the worst first and by name within each state, or the newest first."""
 
 from __future__ import annotations
 
@@ -31,6 +31,23 @@ def keyset_page(
         ranked = ranked.filter(_behind(int(worst), dict(zip(by, texts, strict=True))))
     found = list(ranked[: size + 1])
     return found[:size], _cursor(found[size - 1], by) if len(found) > size else None
+
+
+def newest_page(rows: QuerySet[M], before: str, size: int) -> tuple[list[M], dict[str, Any]]:
+    """The next rows, newest first; and `before` with `next_before`, the id to go on below, for the page.
+
+    Anything but an id means the first page.
+    """
+    if before.isascii() and before.isdecimal() and len(before) < 19:
+        rows = rows.filter(pk__lt=int(before))
+    found = list(rows[: size + 1])
+    return found[:size], {"before": before, "next_before": found[size - 1].pk if len(found) > size else None}
+
+
+def first_of(rows: QuerySet[M], most: int) -> tuple[list[M], dict[str, Any]]:
+    """The rows of a list that is short enough for one page; and for the page whether there are `more`."""
+    found = list(rows[: most + 1])
+    return found[:most], {"more": len(found) > most, "shown": most}
 
 
 def _behind(rank: int, texts: Mapping[str, str]) -> Q:

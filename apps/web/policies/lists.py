@@ -19,6 +19,7 @@ from apps.definitions.services import ban_network, lift_ban
 from apps.definitions.shapes.base.words import instant_text, read_instant
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, save_form, telling, version_shown
+from apps.web.kit.worst_first import first_of
 from apps.web.policies.list_form import ENTRIES, NetworkListForm
 
 SHOWN = 200
@@ -29,9 +30,8 @@ LASTING = {"3600": "an hour", "86400": "a day", "604800": "a week", "2592000": "
 @page
 def index(request: PageRequest) -> HttpResponse:
     """Every list that the actor sees, and how many networks it has."""
-    rows = list(network_lists(request.actor)[: SHOWN + 1])
-    context = {"rows": rows[:SHOWN], "more": len(rows) > SHOWN, "shown": SHOWN}
-    return show(request, "pages/network_lists/list.html", context)
+    rows, context = first_of(network_lists(request.actor), SHOWN)
+    return show(request, "pages/network_lists/list.html", context | {"rows": rows})
 
 
 @page

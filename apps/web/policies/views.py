@@ -20,6 +20,7 @@ from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, save_form, telling, version_shown
+from apps.web.kit.worst_first import first_of
 from apps.web.policies.form import PolicyForm
 
 SHOWN = 200
@@ -29,10 +30,9 @@ TITLES = {block.name: block.about.label for block in fields_of(Rules)}
 @page
 def index(request: PageRequest) -> HttpResponse:
     """Every policy that the actor sees, with what it is about and how many routes name it."""
-    rows = list(policies(request.actor).annotate(named=Count("route_links"))[: SHOWN + 1])
-    titled = [(row, [title for block, title in TITLES.items() if block in row.rules]) for row in rows[:SHOWN]]
-    context = {"rows": titled, "more": len(rows) > SHOWN, "shown": SHOWN}
-    return show(request, "pages/policies/list.html", context)
+    rows, context = first_of(policies(request.actor).annotate(named=Count("route_links")), SHOWN)
+    titled = [(row, [title for block, title in TITLES.items() if block in row.rules]) for row in rows]
+    return show(request, "pages/policies/list.html", context | {"rows": titled})
 
 
 @page

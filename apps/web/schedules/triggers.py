@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.cache import add_never_cache_headers
 
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.selectors import only
@@ -17,8 +14,9 @@ from apps.schedules import selectors
 from apps.schedules.models import Trigger
 from apps.schedules.triggers import services as triggers
 from apps.schedules.triggers.signing import rotate_signing_secret
-from apps.web.kit.pages import PageRequest, post_page, show
+from apps.web.kit.pages import PageRequest, post_page, show_once
 
+ONCE = "pages/schedules/secret.html"
 # How long an old secret may go on working, in seconds and in words.
 GRACES = (
     (0, "no longer (rejected from now on)"),
@@ -84,7 +82,7 @@ def _secret(request: PageRequest, row: Trigger, secret: str) -> HttpResponse:
     context = {"row": row, "schedule": row.schedule, "url": url, "secret": secret, "how": title}
     context["command"] = command.format(url=url, secret=secret)
     context["back"] = reverse("web:schedule", args=[row.schedule_id])
-    return _once(request, context)
+    return show_once(request, ONCE, context)
 
 
 @post_page
@@ -107,10 +105,4 @@ def sign(request: PageRequest, pk: int) -> HttpResponse:
         return redirect("web:schedule", pk=pk)
     command = f"Webhook({secret!r}).verify(body, headers)"
     context = {"schedule": row, "secret": secret, "how": SIGNING_HOW, "command": command}
-    return _once(request, context | {"back": reverse("web:schedule", args=[pk])})
-
-
-def _once(request: PageRequest, context: dict[str, Any]) -> HttpResponse:
-    response = show(request, "pages/schedules/secret.html", context)
-    add_never_cache_headers(response)
-    return response
+    return show_once(request, ONCE, context | {"back": reverse("web:schedule", args=[pk])})
