@@ -20,6 +20,8 @@ DEFAULTS = {
     "alert_rules": 50,
     "alert_channels": 10,
     "records": 1000,
+    # Of pools and routes together.
+    "objectives": 100,
     # What the request log of an account may take; then its oldest hours go.
     "log_megabytes": 5000,
     # Addresses are few, and operators give them.

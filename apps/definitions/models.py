@@ -293,6 +293,7 @@ class Route(Definition):
     prefix_rewrite = models.CharField(max_length=1024, null=True)
     assertions = models.JSONField(default=list)
     rules = models.JSONField(null=True)
+    objective = models.JSONField(null=True)
 
     class Meta(Definition.Meta):
         indexes = (

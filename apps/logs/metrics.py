@@ -1,18 +1,24 @@
-"""Request lines by node: stored, damaged, dropped, and how long they wait; metrics of saved searches."""
+"""Request lines by node: stored, damaged, dropped, and how long they wait; saved searches; error budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from apps.definitions.models import Pool, Route
 from apps.logs.models import NodeLog, SavedSearch
+from apps.logs.objectives.standing import route_standings
 from apps.logs.saved import measured
+from apps.observe.show.objectives import WHOLE, Standing, standings
 
 # More series than this are not for Prometheus.
 MOST_SERIES = 1000
 
+# Three days are many slots; alert rules here look at them, Prometheus has a history of its own.
+_BURNS = ("5m", "30m", "1h", "6h")
 _COUNTED = {
     "stored": "Request lines of the node that are stored.",
     "damaged": "Request lines of the node that could not be read.",
@@ -21,7 +27,7 @@ _COUNTED = {
 
 
 def families() -> Iterator[Metric]:
-    """Four families with a row for each node that was ever asked for its lines, one with a row for each metric."""
+    """Four families with a row for each node that was ever asked for its lines, and those of what is counted."""
     rows = list(NodeLog.objects.select_related("node"))
     for name, text in _COUNTED.items():
         family = CounterMetricFamily(f"spillway_request_log_{name}_lines", text, labels=["node"])
@@ -35,6 +41,7 @@ def families() -> Iterator[Metric]:
         waiting.add_metric([row.node.name], row.waiting_s)
     yield waiting
     yield _metrics()
+    yield from _objectives()
 
 
 def _metrics() -> GaugeMetricFamily:
@@ -46,3 +53,43 @@ def _metrics() -> GaugeMetricFamily:
     for row, value in islice(known, MOST_SERIES):
         family.add_metric([row.account.name, row.name], value)
     return family
+
+
+def _objectives() -> Iterator[GaugeMetricFamily]:
+    """What is left of each error budget, and how fast it goes; what nobody knows has no row."""
+    labels = ["account", "kind", "name", "objective"]
+    left = GaugeMetricFamily(
+        "spillway_objective_budget_remaining_ratio",
+        "What is left of the error budget of 28 days, 1 for all of it; below 0 it is overspent.",
+        labels=labels,
+    )
+    burns = GaugeMetricFamily(
+        "spillway_objective_burn_rate",
+        "How fast the error budget was used in a window; at 1 it lasts exactly 28 days.",
+        labels=[*labels, "window"],
+    )
+    for row, kind, standing in islice(_standings(), MOST_SERIES):
+        for aim in standing.aims:
+            named = [row.account.name, kind, row.name, aim.word]
+            if (percent := aim.shares[WHOLE].left) is not None:
+                left.add_metric(named, percent / 100)
+            for window in _BURNS:
+                if (rate := aim.shares[window].burn) is not None:
+                    burns.add_metric([*named, window], rate)
+    yield left
+    yield burns
+
+
+def _standings() -> Iterator[tuple[Pool | Route, str, Standing]]:
+    windows = (*_BURNS, WHOLE)
+    pools: dict[int, Pool] = _with_objective(Pool)
+    for pk, standing in standings(pools.values(), windows=windows).items():
+        yield pools[pk], "pool", standing
+    routes: dict[int, Route] = _with_objective(Route)
+    for pk, standing in route_standings(list(routes.values()), windows=windows).items():
+        yield routes[pk], "route", standing
+
+
+def _with_objective(model: Any) -> dict[int, Any]:
+    rows = model.objects.filter(objective__isnull=False).select_related("account").order_by("pk")
+    return {each.pk: each for each in rows[:MOST_SERIES]}

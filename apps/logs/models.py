@@ -133,6 +133,19 @@ class SavedSearch(models.Model):
         return self.name
 
 
+class CountedLines(models.Model):
+    """Up to when the lines of an account are counted for the objectives of its routes; late lines move it back."""
+
+    account = models.OneToOneField(Account, on_delete=models.CASCADE, related_name="counted_lines")
+    until = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "counted lines"
+
+    def __str__(self) -> str:
+        return f"lines of {self.account.name}"
+
+
 class MetricPoint(models.Model):
     """One minute of a metric; the value is null where nothing could be measured."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from apps.definitions.models import Pool
+from apps.definitions.models import Pool, Route
 from apps.fleet.models import Node
 
 
@@ -87,15 +87,15 @@ class Sample(models.Model):
         return f"{self.object_id} on {self.node_id} at {self.at:%H:%M:%S}"
 
 
-class PoolTally(models.Model):
-    """How the requests of a pool with an objective ended in the five minutes from `at`; made of its samples.
+class Tally(models.Model):
+    """How the requests of what has an objective ended in the five minutes from `at`, or in the whole day (UTC).
 
-    `minutes` is how many of the five somebody looked. `failed` were refused or ended with 5xx. `slow` of `timed` took
-    longer than `latency_ms`, the bound of the objective at that time; without one both are zero.
+    `minutes` are those of which something is known. `failed` of `total` were refused or ended with 5xx. `slow` of
+    `timed` took longer than `latency_ms`, the bound of the objective at that time; without one both are zero.
     """
 
-    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="tallies")
     at = models.DateTimeField()
+    whole_day = models.BooleanField(default=False)
     minutes = models.PositiveSmallIntegerField(default=0)
     total = models.PositiveBigIntegerField(default=0)
     failed = models.PositiveBigIntegerField(default=0)
@@ -104,11 +104,33 @@ class PoolTally(models.Model):
     slow = models.PositiveBigIntegerField(default=0)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("pool", "at"), name="one_tally_at_a_time"),)
+        abstract = True
+
+
+class PoolTally(Tally):
+    """A tally of a pool, made of its samples."""
+
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="tallies")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("pool", "whole_day", "at"), name="one_tally_at_a_time"),)
         indexes = (models.Index(fields=("at",)),)
 
     def __str__(self) -> str:
         return f"{self.pool_id} at {self.at:%H:%M}"
+
+
+class RouteTally(Tally):
+    """A tally of a route, made of its request lines in apps/logs/objectives/; without minutes nothing can be known."""
+
+    route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="tallies")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("route", "whole_day", "at"), name="one_route_tally_at_a_time"),)
+        indexes = (models.Index(fields=("at",)),)
+
+    def __str__(self) -> str:
+        return f"{self.route_id} at {self.at:%H:%M}"
 
 
 class Condition(models.Model):

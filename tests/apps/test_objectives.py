@@ -23,6 +23,7 @@ from apps.observe.collect.percentiles import BOUNDS
 from apps.observe.models import PoolTally
 from apps.observe.show.objectives import WHOLE, Share, standings
 from tests.apps.alerts_env import Installation
+from tests.interfaces.api.test_api_objects import Api
 from tests.interfaces.people import client_of
 
 OBJECTIVE = {"availability": 99.0, "latency_ms": 100, "latency_share": 90}
@@ -93,7 +94,9 @@ def test_a_new_objective_and_another_bound_look_back_as_far_as_there_are_samples
     assert not PoolTally.objects.exists()
     assert standings([pool], at) == {}
     pool = make(acme)
-    PoolTally.objects.create(pool=pool, at=at - timedelta(days=20), total=50, latency_ms=1, timed=50, slow=50)
+    PoolTally.objects.create(
+        pool=pool, whole_day=True, at=at - timedelta(days=20), total=50, latency_ms=1, timed=50, slow=50
+    )
     tallies.count_pools(at)
     availability, latency = (aim.shares[WHOLE] for aim in standings([pool], at)[pool.pk].aims)
     assert (availability.total, latency.total, latency.bad) == (250, 200, 40)
@@ -121,6 +124,7 @@ def test_what_burns_is_told_its_account_and_ends_soon_after(
     assert mine == [
         ("acme", "objective-burning", "Pool cart uses up its error budget"),
         ("acme", "objective-burning-fast", "Pool cart uses up its error budget"),
+        ("acme", "objective-burning-slowly", "Pool cart uses up its error budget"),
     ]
     assert "globex" not in str(firing())
     assert "20.0 times" in Finding.objects.filter(account=acme.account, rule="objective-burning-fast").get().detail
@@ -167,7 +171,7 @@ def test_the_page_says_what_is_left_and_unknown_where_nothing_is_known(installat
     pool, plain, at = make(acme), make(acme, None, name="plain"), now()
     address = f"/pools/{pool.pk}?partial=objective"
     page = client_of(acme).get(address).content.decode()
-    assert page.count("unknown") == 8
+    assert page.count("unknown") == 10
     answered(pool, at - timedelta(minutes=2), 2, 0)
     answered(pool, at - timedelta(minutes=8), 995, 5)
     tallies.count_pools(at)
@@ -188,3 +192,6 @@ def test_who_only_shares_a_pool_does_not_see_what_others_ask_of_it(
     shared = client_of(acme).get(address)
     assert shared.status_code == 200
     assert "Objective</h2>" not in shared.content.decode()
+    assert Api(operator)("GET", f"pools/{pool.pk}/objective").json()["counted_in"] == "node_counters"
+    assert Api(acme)("GET", f"pools/{pool.pk}").status_code == 200
+    assert Api(acme)("GET", f"pools/{pool.pk}/objective").status_code == 404

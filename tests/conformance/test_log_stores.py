@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.drivers.logs.contract import Comparison, Condition, Group, LogStore, Point, Query, Record, Rejected
+from apps.drivers.logs.contract import Comparison, Condition, Group, LogStore, Outcome, Point, Query, Record, Rejected
 from apps.drivers.logs.memory import MemoryStore
 from apps.logs.filters import parse
 from apps.logs.patterns import PATTERNS, Around, found
@@ -133,6 +133,27 @@ def test_lines_are_counted_and_measured_by_steps(store: LogStore) -> None:
     for wrong in ({"of": "path"}, {"of": "status"}, {"of": "total_ms", "percentile": 101}, {"step_seconds": 0}):
         with pytest.raises(Rejected):
             store.series(17, query(), **{"step_seconds": 60, **wrong})  # type: ignore[arg-type]
+
+
+def test_outcomes_are_counted_by_route_and_step_up_to_each_bound(store: LogStore) -> None:
+    waits = {"queue_ms": 10, "connect_ms": None, "response_ms": 90, "total_ms": 9000}
+    lines = [
+        record(1, **waits), record(2, **{**waits, "response_ms": 91}), record(3, status=503, response_ms=None),
+        record(4, status=499, response_ms=0), record(5, status=None), record(300, **waits),
+        record(6, route="api", status=500, response_ms=2000), record(7, account=18, **waits), record(8, route=""),
+    ]  # fmt: skip
+    assert store.outcomes(17, query(), step_seconds=300, bounds_ms=[100]) == ()
+    store.store("n1-aa-1", lines)
+    routes = Condition("route", Comparison.IS, ("shop", "api"))
+    first, later = START, START + timedelta(minutes=5)
+    assert store.outcomes(17, query(routes), step_seconds=300, bounds_ms=[100, 1000]) == (
+        Outcome(first, "api", 1, 1, 1, (1, 1)),
+        Outcome(first, "shop", 5, 1, 3, (1, 0)),
+        Outcome(later, "shop", 1, 0, 1, (0, 0)),
+    )
+    assert store.outcomes(17, query(), step_seconds=300, bounds_ms=[])[0] == Outcome(first, "", 1, 0, 0, ())
+    with pytest.raises(Rejected):
+        store.outcomes(17, query(), step_seconds=0, bounds_ms=[])
 
 
 def test_three_uneven_processes_and_a_race_among_their_lines_are_found_and_named(store: LogStore) -> None:

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "alerts.yaml"
 DASHBOARDS = sorted((ROOT / "deploy" / "grafana").glob("*.json"))
 POOL = 'account="acme",pool="shop",region="eu",node="eu-1"'
+BURN = 'spillway_objective_burn_rate{account="acme",kind="route",name="shop",objective="availability"'
 BUCKETS = "spillway_request_duration_seconds_bucket"
 # Two and a half hours of a minute each: what counters and gauges say while all is well.
 WELL = {
@@ -30,6 +31,7 @@ WELL = {
     f'spillway_overflow_requests_total{{{POOL},to="us",reason="rate"}}': "7x150",
     'spillway_limit_requests_per_second{account="acme",pool="shop",region="eu"}': "20x150",
     'spillway_certificate_not_after_seconds{account="acme",name="shop"}': f"{30 * 86400}x150",
+    **{f'{BURN},window="{window}"}}': "0.5x150" for window in ("5m", "30m", "1h", "6h")},
     'spillway_node_up{node="eu-1",fleet="eu",region="eu"}': "1x150",
     'spillway_node_serving{node="eu-1",fleet="eu",region="eu"}': "1x150",
     'spillway_node_drifted{node="eu-1",fleet="eu",region="eu"}': "0x150",
@@ -54,6 +56,8 @@ TROUBLES: dict[str, dict[str, str | None]] = {
         'spillway_limit_requests_per_second{account="acme",pool="shop",region="eu"}': "10x150"
     },
     "SpillwayOverflowLasts": {f'spillway_overflow_requests_total{{{POOL},to="us",reason="rate"}}': "0+60x150"},
+    "SpillwayErrorBudgetBurns": {f'{BURN},window="{window}"}}': "15x150" for window in ("5m", "1h")},
+    "SpillwayErrorBudgetShrinks": {f'{BURN},window="{window}"}}': "7x150" for window in ("30m", "6h")},
     "SpillwayCertificateEnds": {
         'spillway_certificate_not_after_seconds{account="acme",name="shop"}': f"{13 * 86400}x150"
     },

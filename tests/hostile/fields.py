@@ -314,7 +314,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         "Route",
         NOT_TO_POOLS
         | {
-            "rules": {"rewrite": {"path": "/x"}},
+            "rules": {"rewrite": {"path": "/x"}, "log": {"requests": "all"}}, "objective": POOL["objective"],
             "action": {"fixed_response": {"status": 200, "content_type": "text/plain", "body": "x"}},
         },
     ),

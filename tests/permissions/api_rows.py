@@ -82,6 +82,8 @@ API: tuple[Row, ...] = (
     Row("api:pools-named-overflow", "GET", READ_OWN, NAMED_SHOP, "pool"),
     Row("api:pools-health", "GET", READ_OWN, {"pk": "$pool"}, "pool"),
     Row("api:pools-named-health", "GET", READ_OWN, NAMED_SHOP, "pool"),
+    Row("api:pools-objective", "GET", READ_OWN, {"pk": "$pool"}, "pool"),
+    Row("api:routes-objective", "GET", READ_OWN, {"pk": "$route"}, "route"),
     Row("api:fleets-health", "GET", OF_OPERATORS, {"name": "us-central1"}),
     Row("api:consoles-health", "GET", LIST),
     Row("api:nodes-health", "GET", OF_OPERATORS, {"name": "us-1"}),

@@ -118,6 +118,8 @@ OWNERS = {
     "webhooks.Attempt": "delivery__webhook__account",
     "retries.KeyedRequest": "account",
     "observe.PoolTally": "pool__account",
+    "observe.RouteTally": "route__account",
+    "logs.CountedLines": "account",
     "logs.LogSettings": "account",
     "logs.NodeLog": "node__account",
     "logs.SavedSearch": "account",
@@ -165,6 +167,8 @@ def make_env() -> Env:
     make_schedule_rows(env.accounts["own"])
     make_alert_rows(env.accounts["own"])
     make_searches(env.accounts["own"])
+    for model in (Pool, Route):
+        model.objects.filter(account=env.accounts["own"]).update(objective={"availability": 99.9})
     _let_in(env)
     _plan(env)
     env.objects = dict(_objects(env))

@@ -14,6 +14,7 @@ from apps.alerts.looking.contract import BLIND, Look
 
 logger = logging.getLogger(__name__)
 EACH_TIME, TEN_SECONDS, MINUTE = timedelta(), timedelta(seconds=10), timedelta(minutes=1)
+TEN_MINUTES = 10 * MINUTE
 
 
 def _one(name: str, look: Callable[[], Look]) -> Callable[[datetime], dict[str, Look]]:
@@ -36,7 +37,8 @@ LOOKS: tuple[tuple[tuple[str, ...], timedelta, Callable[[datetime], dict[str, Lo
     (("log_waiting",), TEN_SECONDS, _timed("log_waiting", platform.look_at_waiting_lines)),
     (("rollout_stopped",), EACH_TIME, _one("rollout_stopped", platform.look_at_rollouts)),
     (traffic.WATCHES, TEN_SECONDS, traffic.look_at_traffic),
-    (tuple(objectives.WINDOWS), MINUTE, objectives.look_at_objectives),
+    (tuple(objectives.FAST), MINUTE, objectives.look_fast),
+    (tuple(objectives.SLOW), TEN_MINUTES, objectives.look_slow),
     (("search_metric",), TEN_SECONDS, _one("search_metric", operations.look_at_metrics)),
     (("channel_failing",), TEN_SECONDS, _one("channel_failing", operations.look_at_channels)),
     (("nobody_told",), TEN_SECONDS, _one("nobody_told", operations.look_at_untold)),

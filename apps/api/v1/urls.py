@@ -18,7 +18,7 @@ from apps.api.v1.rollouts.progress import RevisionDetail, RevisionList, RolloutD
 from apps.api.v1.schedules import triggers
 from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
-from apps.api.v1.traffic import bans, flows, health, key_sets, limits, log_forwards, trace
+from apps.api.v1.traffic import bans, flows, health, key_sets, limits, log_forwards, objectives, trace
 from apps.api.v1.traffic import request_logs as logs
 from apps.api.v1.traffic import saved_searches as saved
 from apps.api.v1.views import NOUNS, DetailView, ListView
@@ -97,6 +97,8 @@ urlpatterns = [
     re_path(rf"{REGION}/latency/(?P<to>{NAME})$", limits.Latency.as_view(), name="regions-latency"),
     re_path(rf"^pools/{PK}/health$", health.OfPool.as_view(), name="pools-health"),
     re_path(rf"^pools/{NAMED}/health$", health.OfNamedPool.as_view(), name="pools-named-health"),
+    re_path(rf"^pools/{PK}/objective$", objectives.OfPool.as_view(), name="pools-objective"),
+    re_path(rf"^routes/{PK}/objective$", objectives.OfRoute.as_view(), name="routes-objective"),
     re_path(rf"{FLEET}/health$", health.OfFleet.as_view(), name="fleets-health"),
     re_path(rf"^nodes/(?P<name>{NAME})/health$", health.OfNode.as_view(), name="nodes-health"),
     path("consoles/health", health.OfConsoles.as_view(), name="consoles-health"),

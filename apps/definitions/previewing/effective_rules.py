@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.compiler.grammars.request_log import ERRORS, NONE, SAMPLED
 from apps.compiler.policies import Layer, effective, sources
-from apps.definitions.freezing.frozen_policies import Holder, Policies, frozen_rules
+from apps.definitions.freezing.frozen_policies import OWN, Holder, Policies, frozen_rules
 from apps.definitions.models import Policy, Route
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.shape import Shape
@@ -21,6 +22,11 @@ from apps.definitions.shapes.traffic.policy import Rules
 # Fields of names with secrets, and of names of lists.
 HIDDEN = frozenset({"users", "keys"})
 LISTS = frozenset({"allow", "deny"})
+_PARTLY = {
+    ERRORS: "Only errors among its requests are logged",
+    SAMPLED: "Only a sample of its requests is logged",
+    NONE: "None of its requests is logged",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +60,29 @@ def deciders(routes: QuerySet[Route]) -> dict[tuple[int, str], str]:
 
     Routes whose stored rules cannot be read are left out.
     """
-    policies, found = Policies(routes), dict[tuple[int, str], str]()
+    return {(pk, block): source for pk, layers in _layers_of(routes) for block, source in _nearest(layers).items()}
+
+
+def partly_logged(routes: QuerySet[Route]) -> dict[int, str]:
+    """Why the request log has not all requests of these routes: `Only errors among … (policy web)`; else left out."""
+    found = {}
+    for pk, layers in _layers_of(routes):
+        log = effective(layers).log
+        if log and log.requests in _PARTLY:
+            source = sources(layers)["log", "requests"]
+            found[pk] = f"{_PARTLY[log.requests]} ({'its own rules' if source == OWN else f'policy {source}'})"
+    return found
+
+
+def _layers_of(routes: QuerySet[Route]) -> Iterator[tuple[int, list[Layer]]]:
+    """Who says something of each route, nearest first; routes whose stored rules cannot be read are left out."""
+    policies = Policies(routes)
     columns = ("pk", "load_balancer_id", "account_id", "hostname__name", "rules")
     for pk, front, account, hostname, rules in routes.values_list(*columns).iterator():
         if policies or rules:
             text = json.dumps(rules, sort_keys=True) if rules else ""
             with suppress(ValueError):
-                layers = policies.layers(Holder(front, account, hostname, policies.links[pk], text))
-                found |= {(pk, block): source for block, source in _nearest(layers).items()}
-    return found
+                yield pk, policies.layers(Holder(front, account, hostname, policies.links[pk], text))
 
 
 def _nearest(layers: Sequence[Layer]) -> dict[str, str]:

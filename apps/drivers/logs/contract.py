@@ -208,6 +208,21 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the lines of one route ended, from `start` until one step later.
+
+    `failed` have a status from 500 on. Of `timed` lines a response began; so many were `slower` than each bound.
+    """
+
+    start: datetime
+    route: str
+    lines: int
+    failed: int
+    timed: int
+    slower: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SqlAnswer:
     """Rows of an SQL question as plain values of JSON; `truncated` when there were more than the ceiling of rows."""
 
@@ -250,6 +265,11 @@ class LogStore(Protocol):
         self, account: int, query: Query, *, step_seconds: int, of: str = "", percentile: int = 50
     ) -> tuple[Point, ...]:
         """What fits by steps of time, those without lines left out; with the percentile of `of`, a time or a size."""
+
+    def outcomes(
+        self, account: int, query: Query, *, step_seconds: int, bounds_ms: Sequence[int]
+    ) -> tuple[Outcome, ...]:
+        """How what fits ended, by route and by steps of time. A bound is on the time until the response begins."""
 
     def one(self, account: int, record_id: str) -> Record | None:
         """The record of this id, None when this account has none."""

@@ -16,6 +16,7 @@ from apps.drivers.logs.contract import (
     Facet,
     Group,
     Histogram,
+    Outcome,
     Page,
     Point,
     Query,
@@ -93,6 +94,16 @@ class MemoryStore:
             for at, records in sorted(found.items())
         )
 
+    def outcomes(
+        self, account: int, query: Query, *, step_seconds: int, bounds_ms: Sequence[int]
+    ) -> tuple[Outcome, ...]:
+        """Put together one by one."""
+        check_measured(step_seconds, "", 50)
+        found: dict[tuple[int, str], list[Record]] = defaultdict(list)
+        for record in self._fitting(account, query):
+            found[int(record.time.timestamp()) // step_seconds * step_seconds, record.route].append(record)
+        return tuple(_outcome(at, route, records, bounds_ms) for (at, route), records in sorted(found.items()))
+
     def one(self, account: int, record_id: str) -> Record | None:
         """By its id."""
         return next((each for each in self._of(account) if each.id == record_id), None)
@@ -156,6 +167,22 @@ def _group(values: tuple[str, ...], records: Sequence[Record]) -> Group:
         bytes_out=sum(each.bytes_out for each in records),
         response_p50_ms=_percentile(records, "response_ms", 50),
         total_p95_ms=_percentile(records, "total_ms", 95),
+    )
+
+
+def _outcome(at: int, route: str, records: Sequence[Record], bounds_ms: Sequence[int]) -> Outcome:
+    waits = [
+        (each.queue_ms or 0) + (each.connect_ms or 0) + each.response_ms
+        for each in records
+        if each.response_ms is not None
+    ]
+    return Outcome(
+        datetime.fromtimestamp(at, UTC),
+        route,
+        lines=len(records),
+        failed=sum((each.status or 0) >= 500 for each in records),
+        timed=len(waits),
+        slower=tuple(sum(wait > bound for wait in waits) for bound in bounds_ms),
     )
 
 

@@ -15,6 +15,7 @@ from apps.drivers.logs.contract import (
     Facet,
     Group,
     Histogram,
+    Outcome,
     Page,
     Point,
     Query,
@@ -75,6 +76,16 @@ class ParquetStore:
         """From the lines themselves."""
         found = self._workers.ask(account, "series", [query_to_json(query), step_seconds, of, percentile])
         return tuple(Point(moment(start), lines, value) for start, lines, value in found["points"])
+
+    def outcomes(
+        self, account: int, query: Query, *, step_seconds: int, bounds_ms: Sequence[int]
+    ) -> tuple[Outcome, ...]:
+        """From the lines themselves."""
+        found = self._workers.ask(account, "outcomes", [query_to_json(query), step_seconds, list(bounds_ms)])
+        return tuple(
+            Outcome(moment(start), route, lines, failed, timed, tuple(slower))
+            for start, route, lines, failed, timed, slower in found["outcomes"]
+        )
 
     def one(self, account: int, record_id: str) -> Record | None:
         """From the hour that the id names, or one beside it."""

@@ -30,6 +30,7 @@ from apps.logs.collect.reading import Source, Turn, take_turn
 from apps.logs.forward.spooling import forwards, spooler
 from apps.logs.measuring import measure_due
 from apps.logs.models import LogSettings, NodeLog
+from apps.logs.objectives.counting import count_again, count_due
 from apps.observe.collect.collector import Journal
 from apps.observe.collect.readings import Address, target_of
 
@@ -101,7 +102,7 @@ class LogCollector:
             return None
         masked = frozenset(LogSettings.objects.filter(mask_addresses=True).values_list("account_id", flat=True))
         spool = spooler(self._queues, forwards())
-        turn = take_turn(Source(pk, self._driver(node), names, masked, spool), self._store)
+        turn = take_turn(Source(pk, self._driver(node), names, masked, spool, count_again), self._store)
         self._journal.trouble(f"log of {node.name}", turn.error)
         _keep(pk, turn)
         if turn.stored:
@@ -150,11 +151,12 @@ class LogCollector:
         db.connection.close()
 
     def _measure(self) -> None:
-        """Metrics of saved searches, as soon as the lines of a minute are in."""
+        """Objectives of routes and metrics of saved searches, as soon as the lines of a minute are in."""
         while not self._stopping.is_set():
-            trouble = self._in_database("metrics", lambda: measure_due(self._store, self._goes_on))
-            if trouble is not None:
-                self._journal.trouble("metrics", trouble)
+            for what, work in (("objectives", count_due), ("metrics", measure_due)):
+                trouble = self._in_database(what, partial(work, self._store, self._goes_on))
+                if trouble is not None:
+                    self._journal.trouble(what, trouble)
             self._stopping.wait(TIDY_S)
         db.connection.close()
 

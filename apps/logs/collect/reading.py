@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from apps.drivers.logs.contract import LogStore, LogStoreError, Record
@@ -34,13 +34,17 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One node: how to reach it, what its identifiers mean, and the accounts whose clients stay unknown."""
+    """One node: how to reach it, what its identifiers mean, and the accounts whose clients stay unknown.
+
+    Before a segment is acknowledged its lines are kept for whom they are forwarded to, and counted if they are late.
+    """
 
     node_id: int
     driver: ProxyDriver
     names: Names
     masked: frozenset[int] = frozenset()
     spool: Spool = nowhere
+    count_again: Callable[[Sequence[Record]], None] = lambda _records: None
 
 
 def take_turn(source: Source, store: LogStore) -> Turn:
@@ -76,6 +80,7 @@ def _take(source: Source, segment_id: str, store: LogStore, turn: Turn) -> None:
     kept = list(_masked(records, source.masked))
     turn.stored += store.store(batch_id, kept)
     source.spool(kept)
+    source.count_again(kept)
     turn.damaged += lines.damaged
     turn.segments += 1
     source.driver.acknowledge_log_segment(segment_id)

@@ -14,7 +14,7 @@ from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.shapes.servers.connections import Connections, Retries
 from apps.definitions.shapes.servers.health import AgentCheck, HealthCheckSpec, OutlierEjection
-from apps.definitions.shapes.servers.objective import PoolObjective
+from apps.definitions.shapes.servers.objective import ServiceObjective
 from apps.definitions.shapes.servers.persistence import Persistence
 from apps.definitions.shapes.servers.server_tls import ServerTls
 from apps.definitions.shapes.traffic.pool import PoolSpec
@@ -29,7 +29,7 @@ OBJECTS: Mapping[str, type[Shape]] = {
     "connections": Connections,
     "retries": Retries,
     "agent_check": AgentCheck,
-    "objective": PoolObjective,
+    "objective": ServiceObjective,
 }
 TITLES = {
     "server_tls": "TLS to servers",

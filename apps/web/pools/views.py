@@ -26,10 +26,10 @@ from apps.web.capacity.measured import measured
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save, tell, telling, two_edits, version_sent
 from apps.web.kit.worst_first import keyset_page, severity
+from apps.web.objectives.shown import objective_of
 from apps.web.overflow.parts import shown
 from apps.web.pools.form import PoolForm, texts_of_pool
 from apps.web.pools.limits import limit_notes
-from apps.web.pools.objective import objective_of
 from apps.web.pools.servers import said_of_servers
 from apps.web.pools.tables import backends_table, charts, number_cells, policy_of
 from apps.web.sizing.balance import who_works

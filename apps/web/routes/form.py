@@ -18,6 +18,7 @@ from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import load_balancers
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.servers.objective import ServiceObjective
 from apps.definitions.shapes.traffic.route import (
     CODES,
     KINDS,
@@ -64,7 +65,13 @@ FIELDS = {
     "/spec/action/fixed_response/status": "fixed_status",
     "/spec/action/fixed_response/content_type": "fixed_content_type",
     "/spec/action/fixed_response/body": "fixed_body",
+    "/spec/objective": "objective_availability",
+    "/spec/objective/availability": "objective_availability",
+    "/spec/objective/latency_ms": "objective_latency_ms",
+    "/spec/objective/latency_share": "objective_latency_share",
 }
+OBJECTIVE = tuple(field.name for field in fields_of(ServiceObjective))
+DECIMAL, WHOLE = (forms.TextInput(attrs={"inputmode": word}) for word in ("decimal", "numeric"))
 ROW = re.compile(r"/spec/(?:action/)?(pools|headers|query|cookies)(?:/(\d+)(?:/(pool|weight|name|match|value))?)?")
 
 
@@ -133,6 +140,9 @@ class RouteForm(forms.Form):
     fixed_body = forms.CharField(
         **words(FixedResponse, "body"), strip=False, widget=forms.Textarea(attrs={"class": "mono", "rows": 4})
     )
+    objective_availability = forms.FloatField(**words(ServiceObjective, "availability"), widget=DECIMAL)
+    objective_latency_ms = forms.IntegerField(**words(ServiceObjective, "latency_ms"), widget=WHOLE)
+    objective_latency_share = forms.FloatField(**words(ServiceObjective, "latency_share"), widget=DECIMAL)
     reason = forms.CharField(
         label="Reason",
         required=False,
@@ -256,6 +266,8 @@ class RouteEntry:
             spec[name] = [_condition(form.cleaned_data) for form in self._kept(rows, "name")]
         for name in ("prefix_rewrite", "mirror"):
             spec[name] = (got.get(name) or None) if action == "pools" else None
+        objective = {name: value for name in OBJECTIVE if (value := got.get(f"objective_{name}")) is not None}
+        spec["objective"] = objective or None
         # What this form does not show stays as it is stored.
         return {name: value for name, value in self.stored.items() if name not in spec} | spec
 
@@ -334,6 +346,7 @@ def initial_of(spec: Mapping[str, Any], row: Route) -> dict[str, Any]:
     }
     head["mirror"] = spec.get("mirror", "")
     head["policies"] = "\n".join(spec["policies"])
+    head |= {f"objective_{name}": value for name, value in (spec.get("objective") or {}).items()}
     head |= {"version": row.version, "began": remember(row)}
     head |= {"action": next(iter(action)), "redirect_keep_query": True}
     head |= {"redirect_code": 301, "fixed_status": 200, "fixed_content_type": "text/plain; charset=utf-8"}

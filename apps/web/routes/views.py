@@ -26,6 +26,7 @@ from apps.web.kit.charts import traffic_chart
 from apps.web.kit.figures import spark
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.load_balancers.curl_examples import ways_to_try
+from apps.web.objectives.shown import objective_of
 from apps.web.policies.views import say_fetched
 from apps.web.routes.rendering import rendered_route
 from apps.web.routes.rows import rows_of
@@ -87,7 +88,9 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"route": route, "row": rows_of(actor, [route])[0], "conditions": conditions}
     context["live"] = deployment_status(actor, route, refusing={each.fleet for each in conditions})
     partial = request.GET.get("partial", "")
-    if partial != "live":
+    if partial in ("", "objective"):
+        context["objective"] = objective_of(route)
+    if partial in ("", "numbers"):
         line = series(actor, "route", [f"route-{pk}"])[f"route-{pk}"]
         context |= {"chart": traffic_chart(line), "points": spark(line.requests), "measured": any(line.requests)}
     if not partial:

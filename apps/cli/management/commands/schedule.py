@@ -31,7 +31,7 @@ from apps.definitions.writing.kinds import hostnames, policies
 from apps.dns import services as dns
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.observe import services as observe
-from apps.observe.collect import tallies
+from apps.observe.collect import slots, tallies
 from apps.rollouts import services as rollouts
 from apps.rollouts import tickets
 from apps.schedules.pruning import prune as prune_schedule_runs
@@ -181,7 +181,7 @@ def ask_resolvers() -> None:
 def tidy() -> None:
     """Forget what is too old to be shown."""
     observe.prune(now())
-    tallies.prune(now())
+    slots.prune(now())
     clouds.prune(now())
     delivering.prune(now())
     prune_schedule_runs(now())

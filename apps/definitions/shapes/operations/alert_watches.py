@@ -39,6 +39,7 @@ class Watch:
     built_in: bool = True
 
 
+OBJECTIVE, TIMES = "pool or route", "times"
 WATCHES: dict[str, Watch] = {
     "pool_down": Watch("Pool is down, everywhere or in a region", "pool", CRITICAL),
     "pool_degraded": Watch("Pool has lost servers", "pool", WARNING),
@@ -47,8 +48,11 @@ WATCHES: dict[str, Watch] = {
     "pool_queue": Watch("Requests queue for servers", "pool", WARNING, 30),
     "pool_at_limit": Watch("Pool is always at its limit", "pool", INFO),
     "pool_refusing": Watch("Requests refused for lack of capacity", "pool", CRITICAL, 30, Threshold(1, 0.1, 100, "%")),
-    "objective_burning_fast": Watch("Error budget, in an hour", "pool", CRITICAL, 0, Threshold(14.4, 1, 1000, "times")),
-    "objective_burning": Watch("Error budget, in six hours", "pool", WARNING, 0, Threshold(6, 1, 1000, "times")),
+    "objective_burning_fast": Watch(
+        "Error budget, in an hour", OBJECTIVE, CRITICAL, 0, Threshold(14.4, 1, 1000, TIMES)
+    ),
+    "objective_burning": Watch("Error budget, in six hours", OBJECTIVE, WARNING, 0, Threshold(6, 1, 1000, TIMES)),
+    "objective_burning_slowly": Watch("Error budget, in three days", OBJECTIVE, INFO, 0, Threshold(1, 1, 1000, TIMES)),
     "certificate_expiring": Watch("Certificate expires soon", "certificate", WARNING, 0, Threshold(14, 1, 365, "days")),
     "run_inconclusive": Watch("Capacity run has no result", "capacity test", INFO),
     "schedule_missed": Watch("Schedule was missed or gave up", "schedule", WARNING),

@@ -43,6 +43,9 @@ class Quotas(Shape):
     alert_rules: Annotated[int | None, _most("alert_rules"), _of("alert_rules", "Alert rules")] = None
     alert_channels: Annotated[int | None, _most("alert_channels"), _of("alert_channels", "Alert channels")] = None
     records: Annotated[int | None, _most("records"), _of("records", "Records")] = None
+    objectives: Annotated[
+        int | None, _most("objectives"), _of("objectives", "Objectives", "Objectives of pools and routes together.")
+    ] = None
     static_ips: Annotated[int | None, _most("static_ips"), _of("static_ips", "Static IPs")] = None
     node_share_percent: Annotated[
         int | None,

@@ -1,4 +1,4 @@
-"""The shape of a pool's objective: how many of its requests must succeed, and be answered in time, over 28 days."""
+"""The shape of an objective: how many requests of a pool or a route must succeed, and be answered in time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apps.compiler.grammar import GrammarError
 from apps.definitions.shapes.base.shape import About, Check, Data, Shape
 from apps.definitions.shapes.base.words import real, whole
 
-# Nodes count requests up to these bounds, so between them nobody knows.
+# Nodes count the requests of pools up to these bounds, so between them nobody knows.
 LATENCIES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 400, 600, 1000, 2000, 5000, 10000)
 LOWEST, HIGHEST = 50, 99.999
 
@@ -20,10 +20,10 @@ def _is_counted(value: int | None, _: Data) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class PoolObjective(Shape):
-    """What users may expect of a pool over 28 days; what may fail is its error budget."""
+class ServiceObjective(Shape):
+    """What users may expect of a pool or a route over 28 days; what may fail is its error budget."""
 
-    component: ClassVar[str] = "PoolObjective"
+    component: ClassVar[str] = "ServiceObjective"
 
     availability: Annotated[
         Annotated[float, real(LOWEST, HIGHEST)],

@@ -32,7 +32,7 @@ from apps.definitions.shapes.base.words import (
 from apps.definitions.shapes.servers.connections import PROXY_PROTOCOLS, REUSE, VERSIONS, Connections, Retries
 from apps.definitions.shapes.servers.fitting import fits
 from apps.definitions.shapes.servers.health import AgentCheck, HealthCheckSpec, OutlierEjection
-from apps.definitions.shapes.servers.objective import PoolObjective
+from apps.definitions.shapes.servers.objective import ServiceObjective
 from apps.definitions.shapes.servers.persistence import Persistence
 from apps.definitions.shapes.servers.server_tls import ServerTls
 
@@ -243,7 +243,7 @@ def _spoken_with_servers(value: Protocol, _: Data) -> None:
         raise GrammarError("choice", "Write http or tcp, and server_tls: {} to encrypt it.")
 
 
-def _has_statuses(value: PoolObjective | None, data: Data) -> None:
+def _has_statuses(value: ServiceObjective | None, data: Data) -> None:
     if value is not None and data.get("protocol") is Protocol.TCP:
         raise GrammarError("protocol", "Only a pool of protocol http has an objective: tcp has no statuses to count.")
 
@@ -371,7 +371,7 @@ class PoolSpec(Shape):
     ] = ()
     overflow: Annotated[Overflow, Check(_can_wait), About("Where excess traffic of a region goes.")] = NO_OVERFLOW
     objective: Annotated[
-        PoolObjective | None,
+        ServiceObjective | None,
         Check(_has_statuses),
         About("How many requests must succeed, and be answered in time, over 28 days.", "Objective"),
     ] = None

@@ -35,6 +35,7 @@ from apps.definitions.shapes.base.words import (
     whole,
     word,
 )
+from apps.definitions.shapes.servers.objective import ServiceObjective
 from apps.definitions.shapes.traffic.policy import Rules
 
 # What besides hostname and path decides whether a request matches.
@@ -458,6 +459,14 @@ class RouteSpec(Shape):
     ] = ()
     rules: Annotated[
         Rules | None, About("Settings of its own, which take precedence over policies.", absent_when_empty=True)
+    ] = None
+    objective: Annotated[
+        ServiceObjective | None,
+        About(
+            "How many requests must succeed, and be answered in time, over 28 days. All of them have to be logged.",
+            "Objective",
+            absent_when_empty=True,
+        ),
     ] = None
     assertions: Annotated[
         tuple[Assertion, ...] | None,

@@ -12,12 +12,13 @@ from apps.compiler.matching.hosts import ANY
 from apps.compiler.model.shared import Protocol
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Policy, Pool, Route, RoutePolicy, RoutePool
-from apps.definitions.shapes.base.writing import write
+from apps.definitions.previewing.effective_rules import partly_logged
+from apps.definitions.shapes.base.writing import copy_objects, write
 from apps.definitions.shapes.traffic.route import MATCH, Assertion, RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.policies import expect_lists, follow_key_set
 from apps.definitions.writing.rules.passwords import stored_rules
-from apps.definitions.writing.rules.quotas import expect_growth
+from apps.definitions.writing.rules.quotas import expect_growth, expect_objective
 
 
 def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec) -> None:
@@ -49,6 +50,8 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
         if row.hostname_id != hostname.pk:
             changes.affected.released_hostnames.add(row.hostname_id)
         changes.affected.touched_routes.add((row.load_balancer_id, row.hostname.name))
+    if spec.objective and not row.objective:
+        expect_objective(changes, owner)
     _fill(row, owner, spec)
     row.rules = rules
     row.load_balancer, row.hostname = balancer, hostname
@@ -56,6 +59,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     weights = [(pool, share.weight) for pool, share in zip(pools, spec.action.pools, strict=True) if pool]
     _store_pools(row, weights, mirror)
     _store_policies(row, [policy for policy in policies if policy])
+    _reject_unmeasured(changes, row)
     changes.affected.add_load_balancer(balancer.pk)
     changes.affected.touched_routes.add((balancer.pk, hostname.name))
 
@@ -164,8 +168,19 @@ def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:
     row.scheme = spec.scheme or ""
     row.action = next(iter(document["action"]))
     row.redirect, row.fixed_response = (document["action"].get(each) for each in ("redirect", "fixed_response"))
+    copy_objects(spec, row, "objective")
     if spec.assertions is not None:
         row.assertions = [write(Assertion, _from_own(assertion, owner)) for assertion in spec.assertions]
+
+
+def _reject_unmeasured(changes: ChangeSet, row: Route) -> None:
+    """An objective is counted in request lines; what its route does not log is nobody's to count."""
+    if row.objective is None:
+        return
+    if why := partly_logged(Route.objects.filter(pk=row.pk)).get(row.pk):
+        detail = f"{why}, so nobody can count them. Log all of them, or leave objective out."
+        changes.add_error("/spec/objective", "not_logged", detail)
+        changes.field_errors.raise_any()
 
 
 def _from_own(assertion: Assertion, owner: Account) -> Assertion:

@@ -21,6 +21,7 @@ from apps.definitions.shapes.traffic.pool import BackendSpec, PoolSpec, ServerSp
 from apps.definitions.values.certificates import read_certificate
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
+from apps.definitions.writing.rules.quotas import expect_objective
 from apps.definitions.writing.rules.usage import users_of
 from apps.fleet.models import Fleet, Region
 from apps.fleet.selectors import addresses_of_installation
@@ -65,6 +66,8 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
     row.account, row.client_certificate = owner, certificate
     row.overflow_mode, row.when_full = spec.overflow.mode, spec.overflow.when_full
     row.overflow_order = list(spec.overflow.order)
+    if spec.objective and not row.objective:
+        expect_objective(changes, owner)
     copy_plain(spec, row)
     copy_objects(spec, row, *OBJECTS)
     row.save()

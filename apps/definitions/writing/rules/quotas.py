@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -42,22 +43,33 @@ _COUNTED: dict[str, tuple[str, type[Model]]] = {
     "AlertRule": ("alert_rules", AlertRule),
     "AlertChannel": ("alert_channels", AlertChannel),
 }
+# What pools and routes may have: not counted by kind.
+OBJECTIVES = "objectives"
 NAMES = {kind: name for kind, (name, _) in _COUNTED.items()}
+_ALL = (*NAMES.values(), OBJECTIVES)
 
 
 def counts(account: Account) -> Mapping[str, int]:
     """How much of each of these quotas the account uses."""
-    return {name: _counted(name, [account.pk]).get(account.pk, 0) for name in NAMES.values()}
+    return {name: _counted(name, [account.pk]).get(account.pk, 0) for name in _ALL}
 
 
 def counts_of_all(account_ids: Collection[int]) -> Mapping[str, Mapping[int, int]]:
     """The same of many accounts: quota → account (id) → how much of it. A query for each quota."""
-    return {name: _counted(name, account_ids) for name in NAMES.values()}
+    return {name: _counted(name, account_ids) for name in _ALL}
 
 
 def expect_growth(changes: ChangeSet, kind: str, owner: Account) -> None:
     """Before an object is made or a hostname claimed: remember what its account has, so that only growth is refused."""
-    name = NAMES.get(kind)
+    _expect(changes, NAMES.get(kind), owner)
+
+
+def expect_objective(changes: ChangeSet, owner: Account) -> None:
+    """The same before a pool or a route gets an objective."""
+    _expect(changes, OBJECTIVES, owner)
+
+
+def _expect(changes: ChangeSet, name: str | None, owner: Account) -> None:
     if name and not owner.is_operator and (name, owner.pk) not in changes.deferred.quota_before:
         changes.deferred.quota_before[name, owner.pk] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
 
@@ -85,12 +97,18 @@ def reject_over_quota(changes: ChangeSet) -> None:
 def _counted(name: str, account_ids: Collection[int]) -> dict[int, int]:
     """How many each of the accounts has, by id; accounts that have none are left out."""
     whose = "owner" if name == "static_ips" else "account"
-    rows = _rows(name).filter(**{f"{whose}__in": account_ids}).order_by()
-    return dict(rows.values_list(whose).annotate(Count("pk")))
+    found: Counter[int] = Counter()
+    for rows in _rows(name):
+        found.update(
+            dict(rows.filter(**{f"{whose}__in": account_ids}).order_by().values_list(whose).annotate(Count("pk")))
+        )
+    return found
 
 
-def _rows(name: str) -> QuerySet[Any]:
+def _rows(name: str) -> list[QuerySet[Any]]:
     if name == "hostnames":
-        return Hostname.objects.filter(released_at=None)
+        return [Hostname.objects.filter(released_at=None)]
+    if name == OBJECTIVES:
+        return [model._default_manager.filter(objective__isnull=False) for model in (Pool, Route)]
     models = dict(_COUNTED.values())
-    return models[name]._default_manager.all()
+    return [models[name]._default_manager.all()]

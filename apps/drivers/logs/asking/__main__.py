@@ -95,7 +95,7 @@ def _ask(connection: Any, files: Files, question: dict[str, Any]) -> dict[str, A
     answering = Answering(connection, files, account)
     asked: dict[str, Callable[..., dict[str, Any]]]
     asked = {"search": answering.search, "histogram": answering.histogram, "facets": answering.facets}
-    asked |= {"groups": answering.groups, "series": answering.series}
+    asked |= {"groups": answering.groups, "series": answering.series, "outcomes": answering.outcomes}
     asked |= {"one": answering.one, "export": answering.export}
     return asked[question["ask"]](*given)
 

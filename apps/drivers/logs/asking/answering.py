@@ -32,6 +32,8 @@ _COUNTED = (
     "count(*), count(*) FILTER (status >= 500), count(DISTINCT path), sum(bytes_out)::BIGINT, "
     "quantile_cont(response_ms, 0.5)::DOUBLE, quantile_cont(total_ms, 0.95)::DOUBLE"
 )
+# Until the response begins; null where none did.
+_WAIT = "coalesce(queue_ms, 0) + coalesce(connect_ms, 0) + response_ms"
 _JSON_LINES = "(FORMAT json, COMPRESSION gzip)"
 _TIME_AS_JSON = "strftime(line.time, '%Y-%m-%dT%H:%M:%S.%gZ')"
 _AS_JSON = f"* REPLACE ({_TIME_AS_JSON} AS time, coalesce(nullif(headers, ''), '{{}}')::JSON AS headers)"
@@ -134,6 +136,22 @@ class Answering:
             f"FROM {READ} AS line WHERE {text} GROUP BY start ORDER BY start"
         )
         return {"points": self._rows(sql, [files, *values])}
+
+    @patient
+    def outcomes(self, query: Query, step: int, bounds: Sequence[int]) -> dict[str, Any]:
+        """How lines ended, by route and steps of time."""
+        check_measured(step, "", 50)
+        text, values = where(query)
+        files = self._files([folder for _, folder in self._hours(query)])
+        if not files:
+            return {"outcomes": []}
+        slower = ", ".join(f"count(*) FILTER ({_WAIT} > {int(bound)})" for bound in bounds)
+        sql = (
+            f"SELECT epoch_ms(time) // {int(step) * 1000} * {int(step) * 1000} AS start, coalesce(route, '') AS name, "
+            f"count(*), count(*) FILTER (status >= 500), count(response_ms), [{slower}]::BIGINT[] "
+            f"FROM {READ} AS line WHERE {text} GROUP BY start, name ORDER BY start, name"
+        )
+        return {"outcomes": self._rows(sql, [files, *values])}
 
     def one(self, record_id: str) -> dict[str, Any]:
         """The row of an id; its first twelve digits are the milliseconds when it was made."""

@@ -1,4 +1,4 @@
-"""The health of pools and their servers, of fleets and their nodes."""
+"""The health of pools and their servers, of fleets and their nodes; how objectives are met."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from apps.api.v1.schemas import words
 
 POOL_STATUSES = ("healthy", "degraded", "down", "unknown")
 NODE_STATUSES = ("healthy", "degraded", "unreachable", "unknown")
+COUNTED_IN = {"pool": "node_counters", "route": "request_lines"}
 SERVER_STATUSES = ("up", "down", "drain", "maintenance", "unchecked", "unknown")
 
 
@@ -92,3 +93,50 @@ class ConsolesHealth(words.Shown):
     """All of them."""
 
     consoles = ConsoleHealth(many=True)
+
+
+class BurnRate(words.Shown):
+    """How fast the error budget was used in a window: 1 uses it up in exactly 28 days, null is not known."""
+
+    window = words.word(("5m", "30m", "1h", "6h", "3d"))
+    rate = serializers.FloatField(allow_null=True)
+
+
+class ObjectiveAim(words.Shown):
+    """One half of an objective over 28 days; null is not known."""
+
+    aim = words.word(("availability", "latency"), source="word")
+    target = serializers.FloatField(help_text="Percent of the requests.")
+    reached = serializers.FloatField(allow_null=True, help_text="Percent of the requests.")
+    requests = words.count()
+    missed = words.count()
+    budget_remaining = serializers.FloatField(
+        allow_null=True, help_text="1 is all of the error budget, 0 nothing, below it is overspent."
+    )
+    burn_rates = BurnRate(many=True)
+
+
+class ObjectiveDay(words.Shown):
+    """What was counted on a day (UTC): `failed` of `requests`, `slow` of `timed`."""
+
+    day = serializers.DateField()
+    requests = words.count(source="total")
+    failed = words.count()
+    timed = words.count()
+    slow = words.count()
+
+
+class ObjectiveStanding(words.Shown):
+    """How a pool or a route stands to its objective.
+
+    `known_percent` of the 28 days are counted. `complete` is false while something is missing or unknown, which
+    `message` says.
+    """
+
+    counted_in = words.word(tuple(COUNTED_IN.values()))
+    known_percent = serializers.FloatField(source="known")
+    complete = serializers.BooleanField()
+    message = serializers.CharField(allow_blank=True)
+    latency_ms = serializers.IntegerField(allow_null=True)
+    aims = ObjectiveAim(many=True)
+    days = ObjectiveDay(many=True)

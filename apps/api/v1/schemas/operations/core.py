@@ -257,6 +257,8 @@ OPERATIONS: Table = {
     ),
     ("pools-health", "GET"): detail(health.PoolHealth, "the health of a pool", version=False),
     ("pools-named-health", "GET"): detail(health.PoolHealth, "the health of a pool by its name", version=False),
+    ("pools-objective", "GET"): detail(health.ObjectiveStanding, "how a pool stands to its objective", version=False),
+    ("routes-objective", "GET"): detail(health.ObjectiveStanding, "how a route stands to its objective", version=False),
     ("fleets-health", "GET"): detail(health.FleetHealth, "the health of a fleet's nodes", version=False),
     ("nodes-health", "GET"): detail(health.NodeHealth, "the health of a node", version=False),
     ("consoles-health", "GET"): detail(

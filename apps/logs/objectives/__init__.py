@@ -1,0 +1,1 @@
+"""Objectives: routes are counted in request lines; how routes and pools stand."""

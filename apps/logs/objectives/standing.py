@@ -1,0 +1,93 @@
+"""How pools and routes stand to their objectives.
+
+Routes are counted in request lines, so those must be written and have come; pools by the nodes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from apps.core.clock import now
+from apps.definitions.models import Pool, Route
+from apps.definitions.previewing.effective_rules import partly_logged
+from apps.fleet.models import Node
+from apps.logs.models import CountedLines
+from apps.observe.collect import lease
+from apps.observe.collect.slots import WINDOW
+from apps.observe.show.objectives import ALL, Share, Standing, standings
+
+# Lines come about a second after their request, and are counted each minute.
+BEHIND, UNCOUNTED = timedelta(minutes=2), timedelta(minutes=5)
+NO_NODE = "No node serves this route, and clouds write no request lines"
+
+
+def standing_of(row: Pool | Route) -> Standing | None:
+    """How a pool or a route stands, None without an objective."""
+    if isinstance(row, Route):
+        return route_standings([row]).get(row.pk)
+    found = standings([row]).get(row.pk)
+    if found is None or lease.watched():
+        return found
+    return replace(found, incomplete="Nobody reads the nodes now.")
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeLines:
+    """How the lines of one node come in."""
+
+    read_at: datetime | None
+    waiting_s: float | None
+    error: str | None
+    dropped_at: datetime | None
+
+
+def route_standings(
+    routes: Sequence[Route], instant: datetime | None = None, *, windows: Collection[str] = ALL
+) -> dict[int, Standing]:
+    """How those of the routes stand that have an objective, by primary key. A fixed number of queries."""
+    at = instant or now()
+    wanted = {route.pk: route for route in routes if route.objective}
+    partly = partly_logged(Route.objects.filter(pk__in=list(wanted)))
+    nodes = _nodes({route.load_balancer_id for route in wanted.values()})
+    until = dict(CountedLines.objects.exclude(until=None).values_list("account", "until"))
+    found = standings(wanted.values(), at, kind="route", windows=windows)
+    for pk, standing in found.items():
+        own = nodes[wanted[pk].load_balancer_id]
+        unknown = partly.get(pk) or ("" if own else NO_NODE)
+        missing = " ".join(_missing(own, until.get(wanted[pk].account_id), at))
+        found[pk] = _without_numbers(standing, unknown) if unknown else replace(standing, incomplete=missing)
+    return found
+
+
+def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
+    rows = Node.objects.filter(fleet__load_balancers__in=list(fronts)).order_by()
+    columns = ("log__read_at", "log__waiting_s", "log__error", "log__dropped_at")
+    found: dict[int, list[_NodeLines]] = defaultdict(list)
+    for front, *said in rows.values_list("fleet__load_balancers", *columns):
+        found[front].append(_NodeLines(*said))
+    return found
+
+
+def _missing(nodes: Sequence[_NodeLines], until: datetime | None, at: datetime) -> Iterator[str]:
+    """What is not counted, or not yet, as sentences."""
+    silent = sum(each.read_at is None or at - each.read_at > BEHIND for each in nodes)
+    late = sum(bool(each.error) or (each.waiting_s or 0) > BEHIND.total_seconds() for each in nodes)
+    if silent == len(nodes):
+        yield "Nobody collects request lines now."
+    elif silent or late:
+        missing = f"Request lines of {max(silent, late)} of {len(nodes)} nodes are missing"
+        yield f"{missing}; they are counted when they come."
+    elif until is not None and at - until > UNCOUNTED:
+        yield f"Counted until {until.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
+    lost = max((each.dropped_at for each in nodes if each.dropped_at), default=None)
+    if lost is not None and at - lost < WINDOW:
+        yield f"A node lost request lines, last seen {lost.astimezone(UTC):%Y-%m-%d %H:%M} UTC; they are not counted."
+
+
+def _without_numbers(standing: Standing, unknown: str) -> Standing:
+    """Whatever was counted says nothing now."""
+    aims = tuple(replace(aim, shares={name: Share(0, 0, aim.target) for name in aim.shares}) for aim in standing.aims)
+    return replace(standing, aims=aims, known=0.0, unknown=unknown)

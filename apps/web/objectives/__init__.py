@@ -1,0 +1,1 @@
+"""How objectives are shown, of pools and of routes."""
