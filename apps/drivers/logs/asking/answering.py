@@ -142,7 +142,7 @@ class Answering:
         """How lines ended, by route and steps of time."""
         check_measured(step, "", 50)
         text, values = where(query)
-        files = self._files([folder for _, folder in self._hours(query)])
+        files = self._lines_of(self._hours(query))
         if not files:
             return {"outcomes": []}
         slower = ", ".join(f"count(*) FILTER ({_WAIT} > {int(bound)})" for bound in bounds)
