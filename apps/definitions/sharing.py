@@ -2,6 +2,9 @@
 
 The account reads a shared pool and may route to it; it keeps records of its own in a shared zone. Only the operator's
 own objects can be shared: a tag that another customer puts on its pool shares nothing.
+
+A grant that ended takes nothing from routes that are there. One that was deleted, or lost its tag, took the pool back:
+routes to it get nothing more from it until it is shared again.
 """
 
 from __future__ import annotations
@@ -62,6 +65,13 @@ def _usable(rows: QuerySet[Shared], account: Account) -> QuerySet[Shared]:
     return with_tags(rows.filter(_OPERATORS)).filter(Exists(grants_by_tag(account).filter(in_force())))
 
 
+def taken_back(uses: QuerySet[RoutePool]) -> QuerySet[RoutePool]:
+    """Of these uses those by customers' routes of an operator's pool that no grant, present or ended, shares."""
+    granted = _naming(Grant.objects.filter(account=OuterRef("route__account")))
+    shared = uses.filter(pool__account__kind=Account.Kind.OPERATOR, route__account__kind=Account.Kind.CUSTOMER)
+    return shared.alias(tags_text=Cast("pool__tags", TextField())).exclude(Exists(granted))
+
+
 def lock_shared(accounts: Iterable[str]) -> None:
     """Hold what is shared with these accounts (names) until commit: nobody begins or ends a use of it meanwhile."""
     lock_words(f"shared with {name}" for name in accounts)
@@ -84,7 +94,12 @@ def _tagged(rows: QuerySet[Shared], tag: str) -> QuerySet[Shared]:
 
 def grants_by_tag(account: Account) -> QuerySet[Grant]:
     """For `Exists` over `with_tags`: grants of a tag that the row carries, those that ended as well."""
-    found = Grant.objects.filter(account=account).exclude(tag="")
+    return _naming(Grant.objects.filter(account=account))
+
+
+def _naming(grants: QuerySet[Grant]) -> QuerySet[Grant]:
+    """Those whose tag the outer row carries, in `tags_text`."""
+    found = grants.exclude(tag="")
     return found.alias(position=StrIndex(OuterRef("tags_text"), _TAG_AS_JSON)).filter(position__gt=0)
 
 

@@ -265,7 +265,7 @@ def node_troubles(actor: Actor, node_id: int) -> list[str]:
 
 
 def problems(actor: Actor) -> list[Problem]:
-    """What is wrong now, worst first, then longest first; customers see what is their own. Seven queries.
+    """What is wrong now, worst first, then longest first; customers see what is their own. Eight queries.
 
     Without a collector nobody knows what is wrong; the only problem is then that nobody looks (kind "collector").
     """
@@ -285,6 +285,7 @@ def problems(actor: Actor) -> list[Problem]:
         "load_balancer": dict(
             actor.visible(LoadBalancer.objects.filter(pk__in=_ids(rows, "load_balancer"))).values_list("pk", "name")
         ),
+        "route": dict(actor.visible(Route.objects.filter(pk__in=_ids(rows, "route"))).values_list("pk", "name")),
     }
     failing = _failing_servers(labels["pool"])
     found = [

@@ -44,6 +44,8 @@ DONE = {
     "end_cooldown": "cooldown_ended",
     "quarantine": "quarantined",
     "finish": "finished",
+    "take_back": "pool_taken_back",
+    "share_again": "pool_shared_again",
     "request": "requested",
     "compare": "requested",
     "approve": "approved",
@@ -64,7 +66,7 @@ DONE = {
 _USUAL = ("created", "updated", "deleted")
 # What can be asked for: nouns and their verbs.
 CATALOGUE: dict[str, tuple[str, ...]] = {
-    "route": (*_USUAL, "quarantined"),
+    "route": (*_USUAL, "quarantined", "pool_taken_back", "pool_shared_again"),
     "pool": (*_USUAL, "quarantined"),
     "server": (*_USUAL, "quarantined"),
     "limit": ("changed",),

@@ -446,7 +446,7 @@ def test_workers_that_race_for_an_endpoint_send_each_message_once(acme: Actor, r
 
 # What services, interfaces and commands write today; an action without a word in the catalogue cannot be asked for.
 RECORDED = {
-    "Route": "create update delete",
+    "Route": "create update delete take_back share_again",
     "Pool": "create update delete",
     "Server": "update",
     "Backend": "update",

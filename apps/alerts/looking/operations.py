@@ -12,11 +12,13 @@ from apps.alerts.looking.contract import Look, Seen
 from apps.alerts.models import Alert, ChannelState, Finding, Told
 from apps.capacity.measure.results import result_of
 from apps.capacity.models import Run
-from apps.definitions.models import AlertChannel, Certificate
+from apps.definitions.models import AlertChannel, Certificate, RoutePool
 from apps.definitions.shapes.operations.alert_watches import CRITICAL, WATCHES
+from apps.definitions.sharing import taken_back
 from apps.definitions.writing.rules.quotas import counts_of_all
 from apps.logs import saved
 from apps.logs.models import SavedSearch
+from apps.observe.evaluate.lost_pools import sentence
 from apps.schedules.models import ScheduleRun
 
 # One failure may be a receiver's restart.
@@ -42,6 +44,23 @@ def _certificate(
     causes, page = (f"certificate:{pk}",), "/certificates"
     title = f"Certificate {{}} {words}"
     return Seen("certificate", pk, account_id, account, name, title, detail, instant, page, causes, value=days)
+
+
+def look_at_lost_pools(instant: datetime) -> Look:
+    """Routes whose pool is not shared with their account any more."""
+    uses = taken_back(RoutePool.objects.order_by("route_id", "pool__name"))
+    fields = ("route_id", "route__account_id", "route__account__name", "route__name")
+    lost: dict[tuple[int, int, str, str], list[str]] = {}
+    for *route, owner, pool in uses.values_list(*fields, "pool__account__name", "pool__name"):
+        lost.setdefault((route[0], route[1], route[2], route[3]), []).append(f"{owner}/{pool}")
+    return Look(tuple(_lost_pool(*route, pools, instant) for route, pools in lost.items()))
+
+
+def _lost_pool(pk: int, account_id: int, account: str, name: str, pools: list[str], instant: datetime) -> Seen:
+    return Seen(
+        *("route", pk, account_id, account, name, "Route {} lost a shared pool", sentence(pools), instant),
+        *(f"/routes/{pk}", tuple(f"shared:{pool}" for pool in pools)),
+    )
 
 
 def look_at_runs() -> Look:

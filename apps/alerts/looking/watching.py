@@ -44,6 +44,7 @@ LOOKS: tuple[tuple[tuple[str, ...], timedelta, Callable[[datetime], dict[str, Lo
     (("nobody_told",), TEN_SECONDS, _one("nobody_told", operations.look_at_untold)),
     (("run_inconclusive",), MINUTE, _one("run_inconclusive", operations.look_at_runs)),
     (("schedule_missed",), TEN_SECONDS, _one("schedule_missed", operations.look_at_schedules)),
+    (("route_lost_pool",), MINUTE, _timed("route_lost_pool", operations.look_at_lost_pools)),
     (("certificate_expiring",), MINUTE, _timed("certificate_expiring", operations.look_at_certificates)),
     (("quota_used",), MINUTE, _timed("quota_used", operations.look_at_quotas)),
 )

@@ -16,6 +16,7 @@ from apps.compiler.model.access import NetworkList
 from apps.compiler.model.policy import RuleSet
 from apps.definitions.freezing.frozen_lists import frozen_lists
 from apps.definitions.freezing.frozen_policies import Holder, Policies
+from apps.definitions.freezing.lost_pools import LostPools
 from apps.definitions.models import Listener, LoadBalancer, Route, RoutePool
 
 FIELDS = (
@@ -103,6 +104,7 @@ def frozen_routes(
     """
     shares: dict[int, list[model.WeightedPool]] = defaultdict(list)
     mirrors: dict[int, str] = {}
+    lost = LostPools.of(pairs)
     columns_of_pairs = ("route_id", "pool_id", "weight", "mirror")
     for pk, pool, weight, mirror in pairs.order_by("id").values_list(*columns_of_pairs).iterator(5000):
         if mirror:
@@ -121,7 +123,7 @@ def frozen_routes(
             if unreadable is not None:
                 unreadable.append(model.Unreadable(f"route-{values[0]}", label, row.column))
         else:
-            found[values[1]].append(route)
+            found[values[1]].append(lost.without(route) if lost else route)
     return defaultdict(RoutesServed, {front: _served(routes, policies) for front, routes in found.items()})
 
 

@@ -174,8 +174,9 @@ class Deferred:
     """What waits until every object of a document is stored, and what the rules of the end look at.
 
     `expected` are the objects that the document names; `saved` says where each saved object stood in what was sent, by
-    kind; `scheduled_changes` are tried in the end; `emptied` (pointer, row, what it had) and `pruned_routes` (by load
-    balancer) are for rules/emptying.py, `quota_before` is what accounts had before, for rules/quotas.py.
+    kind; `scheduled_changes` are tried in the end; `emptied` (pointer, row, what it had), `pruned_routes` (by load
+    balancer) and `stopped` (pointer, what confirms it, sentence) are for rules/emptying.py, `quota_before` is what
+    accounts had before, for rules/quotas.py.
     """
 
     expected: set[tuple[str, str]] = field(default_factory=set)
@@ -183,6 +184,7 @@ class Deferred:
     scheduled_changes: list[ScheduledChange] = field(default_factory=list)
     emptied: list[tuple[str, Any, list[str]]] = field(default_factory=list)
     pruned_routes: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    stopped: list[tuple[str, str, str]] = field(default_factory=list)
     quota_before: dict[tuple[str, int], tuple[Account, int]] = field(default_factory=dict)
     _actions: list[Callable[[], None]] = field(default_factory=list)
 

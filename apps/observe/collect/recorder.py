@@ -18,7 +18,7 @@ from apps.observe import services
 from apps.observe.collect.buckets import SHORT, Bucket, Gatherer, start_of
 from apps.observe.collect.deltas import Counts, Key, Memory, take
 from apps.observe.collect.readings import Reading
-from apps.observe.evaluate import identity, limit_use
+from apps.observe.evaluate import identity, limit_use, lost_pools
 from apps.observe.evaluate.evaluator import ConditionEvaluator
 from apps.observe.live import store as live
 from apps.observe.models import Sample
@@ -169,8 +169,9 @@ class Recorder:
             services.roll_up(minute)
             services.store_verdicts(limit_use.evaluate_all(instant), instant)
             services.store_verdicts(identity.evaluate_all(instant), instant)
+            services.store_verdicts(lost_pools.evaluate_all(), instant)
         services.prune(instant)
-        for kind, existing in (self.evaluator.existing() | identity.existing()).items():
+        for kind, existing in (self.evaluator.existing() | identity.existing() | lost_pools.existing()).items():
             services.forget_verdicts(kind, existing)
         self.tended = minute
 

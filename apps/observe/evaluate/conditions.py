@@ -27,6 +27,7 @@ class Type(StrEnum):
     CLOCK_RIGHT = "ClockRight"
     KEYS_FETCHED = "KeysFetched"
     REVOCATION_LISTS_CURRENT = "RevocationLists"
+    POOLS_SHARED = "PoolsShared"
 
 
 class Reason(StrEnum):
@@ -74,6 +75,7 @@ class Reason(StrEnum):
     REVOCATION_LISTS_CURRENT = "RevocationListsCurrent"
     REVOCATION_LIST_ENDS = "RevocationListEnds"
     REVOCATION_LIST_ENDED = "RevocationListEnded"
+    POOL_TAKEN_BACK = "PoolTakenBack"
 
 
 # What makes a verdict a problem, and how bad it is: 1 is down, 3 is worth a look.
@@ -84,6 +86,7 @@ SEVERITY = {
     Reason.NO_SERVERS: 1,
     Reason.REGION_WITHOUT_SERVERS: 1,
     Reason.REVOCATION_LIST_ENDED: 1,
+    Reason.POOL_TAKEN_BACK: 1,
     Reason.REVOCATION_LIST_ENDS: 2,
     Reason.MANY_ERRORS: 2,
     Reason.SOME_SERVERS_DOWN: 2,

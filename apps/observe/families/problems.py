@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.core.clock import now
-from apps.definitions.models import Certificate, KeySet, LoadBalancer, Pool
+from apps.definitions.models import Certificate, KeySet, LoadBalancer, Pool, Route
 from apps.observe.selectors import problems
 
 # Whoever may read metrics reads all of them, also before there is an account.
@@ -25,7 +25,7 @@ def families() -> Iterator[Metric]:
     )
     accounts = {
         kind: dict(model._default_manager.order_by().values_list("pk", "account__name"))
-        for kind, model in (("pool", Pool), ("key_set", KeySet), ("load_balancer", LoadBalancer))
+        for kind, model in (("pool", Pool), ("key_set", KeySet), ("load_balancer", LoadBalancer), ("route", Route))
     }
     for each in problems(READER):
         account = accounts[each.kind].get(each.object_id, "") if each.kind in accounts else ""

@@ -26,6 +26,10 @@ from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, t
 
 PER_PAGE = 100
 SHOWN = 50
+STOPS = (
+    "{} route{} of {} may lose a shared pool. A route that has no other pool responds with 500 from then on. Share the "
+    "pool again to bring it back."
+)
 MONO = {"class": "mono", "autocomplete": "off", "spellcheck": "false"}
 
 
@@ -131,7 +135,9 @@ def detail(request: PageRequest, name: str) -> HttpResponse:
         context["pools"] = list(tagged(row.tag).select_related("account").order_by("name")[: SHOWN + 1])
         users = Q(pools__pool__in=tagged(row.tag).values("pk"))
     routes = selectors.routes(request.actor).filter(users, account=row.account).distinct()
-    context["routes"] = list(routes[: SHOWN + 1])
+    shown = context["routes"] = list(routes[: SHOWN + 1])
+    used_by = (routes.count() if len(shown) > SHOWN else len(shown)) if row.tag else 0
+    context |= {"used_by": used_by, "stops": STOPS.format(used_by, "" if used_by == 1 else "s", row.account.title)}
     context["entries"] = entries_of(request.actor, "Grant", row.pk, limit=8)
     return show(request, "pages/grants/detail.html", context)
 
@@ -180,7 +186,7 @@ def _typed(form: GrantForm, stored: Grant | None) -> Typed:
 
 @post_page
 def delete(request: PageRequest, name: str) -> HttpResponse:
-    """Take a grant away that no route needs, once its name was typed."""
+    """Take a grant away once its name was typed; routes that lose a pool by it stop, as the dialog has said."""
     row = _one(request, name)
     gone = deleted_by_name(request, "Grant", row, f"Grant {row.name} is deleted.")
     return redirect("web:grants") if gone else redirect("web:grant", name)

@@ -49,14 +49,18 @@ def save(request: PageRequest, typed: Typed) -> Any:
     new object is an error of its name, one of a stored object of the form as a whole.
     """
     row = typed.row
-    lost = [f"{typed.owner}/{row.name}"] if row and request.POST.get("confirm_loss") == "true" else []
     try:
-        with confirming(lost):
+        with confirming(_confirmed_loss(request, row)):
             return _save_object(request, typed)
     except Stale:
         raise
     except Conflict as error:
         raise Invalid([FieldError("" if row else "/name", "conflict", error.detail)]) from error
+
+
+def _confirmed_loss(request: PageRequest, row: Any) -> list[str]:
+    """What may stop or be emptied by this, as somebody said who was shown what."""
+    return [f"{row.account.name}/{row.name}"] if row and request.POST.get("confirm_loss") == "true" else []
 
 
 def _save_object(request: PageRequest, typed: Typed) -> Any:
@@ -120,7 +124,7 @@ def confirmed(request: PageRequest, name: str, purpose: str = "delete it") -> bo
 def deleted(request: PageRequest, kind: str, row: Any, done: str, reason: str = "") -> bool:
     """Delete a row, and say on the next page that it is `done` or why it stays. Raises NotFound, Forbidden."""
     account = None if kind in PLATFORM else row.account.name
-    with telling(request, done):
+    with telling(request, done), confirming(_confirmed_loss(request, row)):
         delete_object(actor=request.actor, kind=kind, name=row.name, account=account, reason=reason)
         return True
     return False

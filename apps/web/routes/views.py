@@ -19,6 +19,8 @@ from apps.definitions.previewing.effective_rules import settings_of_route
 from apps.definitions.selectors import describe, filter_routes, load_balancers, only, page_of_routes
 from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.services import delete_object, fetch_key_set_of_route
+from apps.definitions.sharing import taken_back
+from apps.observe.evaluate.lost_pools import sentence
 from apps.observe.selectors import series, sick_pools
 from apps.rollouts.selectors import conditions_of
 from apps.web.fleets.deployment_status import deployment_status
@@ -86,6 +88,8 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     route = only(visible_routes(actor), pk)
     conditions = conditions_of("Route", [pk])[pk]
     context: dict[str, Any] = {"route": route, "row": rows_of(actor, [route])[0], "conditions": conditions}
+    context["lost"] = lost = _lost_pools(route)
+    context["lost_sentence"] = sentence(lost.values()) if lost else ""
     context["live"] = deployment_status(actor, route, refusing={each.fleet for each in conditions})
     partial = request.GET.get("partial", "")
     if partial in ("", "objective"):
@@ -98,6 +102,15 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         context |= {"ways": ways_to_try(actor, route), "entries": entries_of(actor, "Route", pk, limit=8)}
         context["rendered"] = rendered_route(actor, describe(route), route.name, account=route.account)
     return show(request, "pages/routes/detail.html", context)
+
+
+def _lost_pools(route: Route) -> dict[int, str]:
+    """Pools of others that the route leads to and that are not shared with its account any more, by primary key."""
+    led = (*(share.pool for share in route.shares), route.mirror)
+    if all(pool is None or pool.account_id == route.account_id for pool in led):
+        return {}
+    uses = taken_back(RoutePool.objects.filter(route=route)).select_related("pool__account")
+    return {each.pool_id: f"{each.pool.account.name}/{each.pool.name}" for each in uses}
 
 
 @page

@@ -22,6 +22,7 @@ from apps.compiler.model.shared import (
 )
 from apps.compiler.policies import rule_set
 from apps.definitions.freezing.frozen_servers import OBJECTS
+from apps.definitions.freezing.lost_pools import LostPools
 from apps.definitions.shapes.base.reading import read_or_raise
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.servers.server_tls import ServerTls as ServerTlsShape
@@ -133,6 +134,8 @@ def _front(
     for rule in rules:
         for spec in _specs(rule):
             front = _with_route(front, read_or_raise(RouteSpec, spec), pools, numbers)
+            if rule.get("taken_back"):
+                front = _without_pools(front)
     return front, certificates
 
 
@@ -163,9 +166,18 @@ def _listener(
     return listener, certificates if listener.speaks_tls else []
 
 
+def _without_pools(front: LoadBalancer) -> LoadBalancer:
+    """The pools of the newest route are shared with its account no more."""
+    *others, newest = front.routes
+    lost = LostPools({newest.id: frozenset(share.pool_id for share in newest.pools)}, {})
+    return replace(front, routes=(*others, lost.without(newest)))
+
+
 def _specs(rule: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The documents of one rule: a route for each host and each of the matches that are joined by or."""
-    plain = {key: value for key, value in rule.items() if key not in ("hosts", "matches", "to", "gateways")}
+    plain = {
+        key: value for key, value in rule.items() if key not in ("hosts", "matches", "to", "gateways", "taken_back")
+    }
     if "to" in rule:
         weights = rule["to"] if isinstance(rule["to"], Mapping) else {rule["to"]: 1}
         plain["action"] = {"pools": [{"pool": pool, "weight": weight} for pool, weight in weights.items()]}

@@ -63,12 +63,16 @@ def test_a_shared_pool_is_read_without_its_tags_and_written_by_its_owner_only(
     assert Pool.objects.get(name="search").version == 1
 
 
-def test_what_a_route_uses_is_not_taken_away(api: Api, house: Api, shared: dict[str, Any]) -> None:
+def test_what_a_route_uses_is_taken_away_by_whoever_confirms_it(api: Api, house: Api, shared: dict[str, Any]) -> None:
     assert api("POST", "routes", {"name": "user", "spec": to_pool("operator/search")}).status_code == 201
-    body = assert_problem(house("DELETE", "grants/for-acme", If_Match='"rev-1"'), 409)
+    body = assert_problem(house("DELETE", "grants/for-acme", If_Match='"rev-1"'), 422)
+    assert "1 route of 1 account would lose a shared pool" in body["detail"]
     assert "acme/user" in body["detail"]
+    assert [each["code"] for each in body["errors"]] == ["would_empty"]
     without = {"spec": {"tags": None}}
-    assert_problem(house("PATCH", f"pools/{shared['id']}", without, If_Match='"rev-1"'), 409)
+    assert_problem(house("PATCH", f"pools/{shared['id']}", without, If_Match='"rev-1"'), 422)
+    assert_problem(house("DELETE", "grants/for-acme?confirm=acme/other", If_Match='"rev-1"'), 422)
+    assert house("DELETE", "grants/for-acme?confirm=acme/for-acme", If_Match='"rev-1"').status_code == 204
 
 
 def test_errors_of_a_grant_name_their_fields(house: Api) -> None:

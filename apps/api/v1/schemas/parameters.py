@@ -104,7 +104,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "break_glass": (BOOLEAN, "Change an object that a pipeline manages; recorded in the audit log."),
     "confirm": (
         {"type": "string", "maxLength": 4000},
-        "Names (`account/name`, separated by commas) of pools in use and load balancers that this may empty.",
+        "Names (`account/name`, separated by commas) of pools, load balancers and grants that this may empty or end.",
     ),
     "take_over": (
         {"type": "string", "maxLength": 4000},

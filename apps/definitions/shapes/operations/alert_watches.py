@@ -54,6 +54,7 @@ WATCHES: dict[str, Watch] = {
     "objective_burning": Watch("Error budget, in six hours", OBJECTIVE, WARNING, 0, Threshold(6, 1, 1000, TIMES)),
     "objective_burning_slowly": Watch("Error budget, in three days", OBJECTIVE, INFO, 0, Threshold(1, 1, 1000, TIMES)),
     "certificate_expiring": Watch("Certificate expires soon", "certificate", WARNING, 0, Threshold(14, 1, 365, "days")),
+    "route_lost_pool": Watch("Route lost a shared pool", "route", CRITICAL),
     "run_inconclusive": Watch("Capacity run has no result", "capacity test", INFO),
     "schedule_missed": Watch("Schedule was missed or gave up", "schedule", WARNING),
     "quota_used": Watch("Quota nearly used up", "account", INFO, 0, Threshold(90, 1, 100, "%")),

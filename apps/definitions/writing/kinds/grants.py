@@ -1,10 +1,13 @@
 """Writes of grants: one row gives an account hostnames (with routes, certificate, load tests) or shared pools.
 
-What a grant gave is not pulled from under running routes: whoever takes it away first moves or deletes those routes.
+A hostname or a zone is not pulled from under what uses it: whoever takes it away first moves or deletes that. A shared
+pool can be taken back from running routes, which then stop, once that was confirmed (rules/emptying.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,10 +19,11 @@ from apps.accounts.rights import claims_under, grants_over, in_force
 from apps.audit import services as audit
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
-from apps.definitions.models import Pool, Record, Route, Zone
+from apps.definitions.freezing.lost_pools import STATUS
+from apps.definitions.models import Pool, Record, Route, RoutePool, Zone
 from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.shapes.platform.topology import GrantSpec
-from apps.definitions.sharing import grants_by_tag, lock_shared, tagged, tagged_zones
+from apps.definitions.sharing import grants_by_tag, lock_shared, tagged, tagged_zones, taken_back
 from apps.definitions.writing.change_set import ChangeSet
 
 SHOWN = 5
@@ -34,17 +38,20 @@ def store_grant(changes: ChangeSet, _owner: Account, row: Grant, spec: GrantSpec
         raise Invalid(changes.field_errors.drain())
     if row.pk is not None:
         defer_loss(changes, row)
+    mended = _stopped(RoutePool.objects.filter(route__account=account, pool__in=tagged(spec.tag))) if spec.tag else []
     row.account = account
     row.hostname, row.tag = spec.hostname or "", spec.tag or ""
     row.may_load_test, row.expires_at = spec.may_load_test, spec.expires_at
     row.save()
+    _record_routes(changes, mended, "share_again")
     if row.hostname and (row.expires_at is None or row.expires_at > now()):
         _verify(changes, row)
 
 
 def defer_loss(changes: ChangeSet, row: Grant) -> None:
-    """In the end, what the grant gave until now must not be missing."""
-    changes.deferred.add(partial(_reject_loss, changes, row.account, row.hostname, row.tag))
+    """In the end, what the grant gave until now must not be missing, but for pools that were taken back on purpose."""
+    loss = Taken(changes.field_errors.pointer, f"{row.account.name}/{row.name}", f"grant {row.name}", row.tag)
+    changes.deferred.add(partial(_reject_loss, changes, row.account, row.hostname, loss))
 
 
 def _grantee(changes: ChangeSet, row: Grant, spec: GrantSpec) -> Account | None:
@@ -80,15 +87,25 @@ def _verify(changes: ChangeSet, grant: Grant) -> None:
             record_claim(changes, claim, "verify")
 
 
-def _reject_loss(changes: ChangeSet, account: Account, hostname: str, tag: str) -> None:
-    """In the end: Conflict where routes of the account need what the grant gave and no other grant gives.
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What may take pools back: where it stands in what was sent, what confirms it, its title, the tag that is gone."""
 
-    Names that only the grant verified, and that no route uses, wait for verification again.
+    pointer: str
+    name: str
+    title: str
+    tag: str
+
+
+def _reject_loss(changes: ChangeSet, account: Account, hostname: str, loss: Taken) -> None:
+    """In the end: Conflict where the account needs what the grant gave and no other grant gives.
+
+    Routes to pools stop. Names that only the grant verified, and that no route uses, wait for verification again.
     """
-    if tag:
+    if loss.tag:
         lock_shared([account.name])
-        reject_users(routes_by_tag(account, tag), f"it shares pools by {tag}")
-        reject_users(records_by_tag(account, tag), f"it shares zones by {tag}")
+        reject_users(records_by_tag(account, loss.tag), f"it shares zones by {loss.tag}")
+        _stop_routes(changes, loss, RoutePool.objects.filter(route__account=account, pool__in=tagged(loss.tag)))
     elif hostname:
         claims.lock_hostnames([hostname])
         lost = _only_granted(account, hostname)
@@ -99,10 +116,46 @@ def _reject_loss(changes: ChangeSet, account: Account, hostname: str, tag: str) 
             record_claim(changes, row, "lose_verification")
 
 
-def routes_by_tag(account: Account, tag: str) -> QuerySet[Route]:
-    """Routes of the account to pools that carry the tag, and that no present grant shares with it by another."""
-    pools = tagged(tag).exclude(Exists(grants_by_tag(account)))
-    return Route.objects.filter(account=account, pools__pool__in=pools.values("pk")).distinct()
+def _stop_routes(changes: ChangeSet, loss: Taken, uses: QuerySet[RoutePool]) -> None:
+    """Routes of these uses whose pool is shared no more: they stop, which has to be confirmed."""
+    stopped = _stopped(uses)
+    if not stopped:
+        return
+    names = [f"{route.account.name}/{route.name}" for route in stopped]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    accounts = len({route.account_id for route in stopped})
+    sentence = (
+        f"Without {loss.title}, {_count(len(names), 'route')} of {_count(accounts, 'account')} would lose a shared "
+        f"pool, and respond with {STATUS} where it is the only one: {', '.join(names[:SHOWN])}{more}."
+    )
+    changes.deferred.stopped.append((loss.pointer, loss.name, sentence))
+    _record_routes(changes, stopped, "take_back")
+
+
+def _stopped(uses: QuerySet[RoutePool]) -> list[Route]:
+    """Routes that use pools which nobody shares with their account any more."""
+    routes = Route.objects.filter(pk__in=taken_back(uses).values("route")).select_related("account")
+    return list(routes.order_by("account__name", "name"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _record_routes(changes: ChangeSet, routes: Iterable[Route], action: str) -> None:
+    """Push what the routes do from now on, and tell their owners in the audit log."""
+    for route in routes:
+        changes.affected.add_load_balancer(route.load_balancer_id)
+        audit.record(
+            actor=changes.actor,
+            action=action,
+            kind="Route",
+            object_id=route.pk,
+            label=route.name,
+            account=route.account,
+            version=route.version,
+            reason=changes.reason,
+        )
 
 
 def records_by_tag(account: Account, tag: str) -> QuerySet[Record]:
@@ -111,17 +164,20 @@ def records_by_tag(account: Account, tag: str) -> QuerySet[Record]:
     return Record.objects.filter(account=account, zone__in=zones.values("pk"))
 
 
-def reject_lost_tags(row: Pool | Zone, before: dict[str, str]) -> None:
-    """In the end: Conflict where others use the pool or zone by a tag that it does not carry any more."""
+def reject_lost_tags(changes: ChangeSet, row: Pool | Zone, before: dict[str, str], pointer: str) -> None:
+    """In the end: routes stop that use a pool by a tag which it does not carry any more; a zone is refused then."""
     gone, left = set(as_texts(before)) - set(as_texts(row.tags)), as_texts(row.tags)
     by_gone = Grant.objects.filter(tag__in=gone).values("account")
     by_left = Grant.objects.filter(tag__in=left).values("account")
     lock_shared(Account.objects.filter(pk__in=by_gone).values_list("name", flat=True))
-    why = f"{', '.join(sorted(gone))} shares the {'pool' if isinstance(row, Pool) else 'zone'} with them"
-    users: QuerySet[Any] = (
-        Route.objects.filter(pools__pool=row) if isinstance(row, Pool) else Record.objects.filter(zone=row)
-    )
-    reject_users(users.filter(account__in=by_gone).exclude(account__in=by_left).distinct(), why)
+    tags = ", ".join(sorted(gone))
+    if isinstance(row, Pool):
+        name = f"{row.account.name}/{row.name}"
+        loss = Taken(pointer, name, f"tag {tags} of pool {name}", tags)
+        _stop_routes(changes, loss, RoutePool.objects.filter(pool=row, route__account__in=by_gone))
+        return
+    users = Record.objects.filter(zone=row, account__in=by_gone).exclude(account__in=by_left)
+    reject_users(users, f"{tags} shares the zone with them")
 
 
 def reject_users(users: QuerySet[Any], why: str) -> None:

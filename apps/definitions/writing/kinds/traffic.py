@@ -62,7 +62,7 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
     if row.pk is not None:
         changes.mark_affected(row)  # a region that it leaves loses it
         if row.tags != dict(spec.tags):
-            changes.deferred.add(partial(reject_lost_tags, row, row.tags))
+            changes.deferred.add(partial(reject_lost_tags, changes, row, row.tags, changes.field_errors.pointer))
     row.account, row.client_certificate = owner, certificate
     row.overflow_mode, row.when_full = spec.overflow.mode, spec.overflow.when_full
     row.overflow_order = list(spec.overflow.order)

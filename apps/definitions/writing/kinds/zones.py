@@ -45,7 +45,7 @@ def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) ->
             changes.add_error("/spec/stack", "in_use", "A zone cannot move to another stack; create another zone.")
     changes.field_errors.raise_any()
     if row.pk is not None and row.tags != dict(spec.tags):
-        changes.deferred.add(partial(reject_lost_tags, row, row.tags))
+        changes.deferred.add(partial(reject_lost_tags, changes, row, row.tags, changes.field_errors.pointer))
     row.account, row.stack = owner, stack
     copy_plain(spec, row)
     row.save()

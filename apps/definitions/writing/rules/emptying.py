@@ -1,7 +1,7 @@
 """Inside a write: what would empty something that carries traffic is refused until it is confirmed by name.
 
-A document replaces whole objects, so one that leaves servers, listeners or routes out takes them away. That may be
-meant; then whoever writes says so, object by object.
+A document replaces whole objects, so one that leaves servers, listeners or routes out takes them away; and an operator
+may take a shared pool back from routes that use it. That may be meant; then whoever writes says so, object by object.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import starmap
 
 from django.db.models import Q
 
@@ -75,7 +76,7 @@ def _listeners(spec: Document) -> list[str]:
 
 def reject_emptying(changes: ChangeSet) -> None:
     """In the end: Invalid with what would be lost, unless it was confirmed; `changes.losses` has what was."""
-    found = [*_of_objects(changes), *_of_routes(changes)]
+    found = [*_of_objects(changes), *_of_routes(changes), *starmap(Loss, changes.deferred.stopped)]
     confirmed = _confirmed.get()
     missing = [loss for loss in found if not confirmed & {loss.name, ANYTHING}]
     if missing:

@@ -211,7 +211,7 @@ def written(noun_name: str, kind: Noun, *filters: str) -> Table:
     """The URLs of a noun whose objects are written one by one."""
     put = change(f"Replace {kind.one}", {200: kind.item}, kind.changed, *MANAGED, "confirm")
     patch = change(f"Change {kind.one}", {200: kind.item}, kind.patched, *MANAGED, "confirm")
-    delete = change(f"Delete {kind.one}", {204: None}, None, *MANAGED, tags=False)
+    delete = change(f"Delete {kind.one}", {204: None}, None, *MANAGED, "confirm", tags=False)
     # A plan is shown instead of the object when it is only asked what would be.
     return {
         (f"{noun_name}-list", "GET"): listing(kind.item, kind.many, *filters),
