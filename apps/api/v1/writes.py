@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.protocol.merge_patch import merged
-from apps.api.v1.views import NOUNS, DetailView, ListView, RouteList, detail_response, one, with_conditions
+from apps.api.v1.views import NOUNS, DetailView, ListView, RouteList, Show, detail_response, one, with_conditions
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.definitions import selectors, services
 from apps.definitions.models import Pool
@@ -39,6 +39,22 @@ def dry_run_answer(request: Request, change: Callable[[], object], unchanged: Ch
     found = services.dry_run(requests.actor_of(request), change)
     changes = found.changes or ((unchanged,) if unchanged else ())
     return Response(shapes.plan(services.Plan(changes, found.generations, stored=False), found))
+
+
+def done_or_dry_run(
+    request: Request,
+    change: Callable[[], object],
+    fresh: Callable[[], Any],
+    show: Show = shapes.definition,
+    fleets: Callable[[Any], Iterable[Fleet]] = selectors.fleets_of,
+) -> Response:
+    """The object that `fresh` finds after the change, and when it will be live; or what the change would do."""
+    if requests.dry_run(request):
+        return dry_run_answer(request, change)
+    change()
+    row = fresh()
+    shape = show(row, requests.actor_of(request))
+    return written(Response(shape, headers={"ETag": requests.etag(shape["version"])}), fleets(row))
 
 
 def no_dry_run(request: Request) -> None:
@@ -235,10 +251,4 @@ class ServerDetail(DetailView):
             reason=requests.reason(request),
             **data,
         )
-        if requests.dry_run(request):
-            return dry_run_answer(request, change)
-        change()
-        fresh = one(selectors.servers(actor), pk)
-        shape = shapes.server(fresh, actor)
-        response = Response(shape, headers={"ETag": requests.etag(shape["version"])})
-        return written(response, selectors.fleets_of(fresh))
+        return done_or_dry_run(request, change, lambda: one(selectors.servers(actor), pk), shapes.server)

@@ -9,25 +9,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import clouds as shown
-from apps.api.v1.views import NOUNS, one
-from apps.api.v1.writes import dry_run_answer, written
+from apps.api.v1.views import NOUNS, one, only
+from apps.api.v1.writes import done_or_dry_run
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors, services
 from apps.definitions.previewing.portability import portability_of
 from apps.fleet.models import StaticIP
 
 
-def _done(request: Request, change: Callable[[], StaticIP]) -> Response:
+def _done(request: Request, name: str, change: Callable[[], StaticIP]) -> Response:
     """The address as it is after the change, or what the change would do."""
-    if requests.dry_run(request):
-        return dry_run_answer(request, change)
-    actor, pk = requests.actor_of(request), change().pk
-    fresh = one(NOUNS["static-ips"].rows(actor), str(pk))
-    response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})
-    return written(response, selectors.fleets_of(fresh))
+    rows = NOUNS["static-ips"].rows(requests.actor_of(request))
+    return done_or_dry_run(request, change, lambda: only(rows.filter(name=name)))
 
 
 class Move(APIView):
@@ -54,7 +49,7 @@ class Move(APIView):
             listeners=data.get("listeners"),
             reason=requests.reason(request),
         )
-        return _done(request, change)
+        return _done(request, name, change)
 
 
 class Release(APIView):
@@ -68,7 +63,7 @@ class Release(APIView):
             name=name,
             reason=requests.reason(request),
         )
-        return _done(request, change)
+        return _done(request, name, change)
 
 
 class Portability(APIView):

@@ -8,10 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import one
-from apps.api.v1.writes import dry_run_answer, written
+from apps.api.v1.writes import done_or_dry_run
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors, services
 
@@ -33,9 +32,4 @@ class Ban(APIView):
             change = partial(services.lift_ban, **known)
         else:
             change = partial(services.ban_network, **known, expires_at=data.get("expires_at"), why=data.get("reason"))
-        if requests.dry_run(request):
-            return dry_run_answer(request, change)
-        change()
-        fresh = one(selectors.network_lists(actor), pk)
-        response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})
-        return written(response, selectors.fleets_of(fresh))
+        return done_or_dry_run(request, change, lambda: one(selectors.network_lists(actor), pk))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns.pools import Measurement
 from apps.api.v1.views import detail_response, only
-from apps.api.v1.writes import dry_run_answer, refuse_overload, written
+from apps.api.v1.writes import done_or_dry_run, refuse_overload
 from apps.capacity.use import staleness
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors, services
@@ -61,12 +62,8 @@ class PoolLimit(APIView):
         )
         if requests.flag(request, "refuse_overload"):
             refuse_overload(overloads(actor, change))
-        if requests.dry_run(request):
-            return dry_run_answer(request, change)
-        change()
-        fresh = self.row(request, account, name, region)
-        response = Response(_backend(fresh, actor), headers={"ETag": requests.etag(fresh.pool.version)})
-        return written(response, selectors.fleets_of(fresh.pool))
+        fresh = partial(self.row, request, account, name, region)
+        return done_or_dry_run(request, change, fresh, _backend, lambda row: selectors.fleets_of(row.pool))
 
 
 def _backend(row: Backend, actor: Actor) -> shapes.Shape:
@@ -76,12 +73,11 @@ def _backend(row: Backend, actor: Actor) -> shapes.Shape:
     return shapes.backend(row, actor) | {"measurement": measurement}
 
 
-def _region(request: Request, name: str) -> Response:
-    """The region as it is now, after a change of it."""
+def _region(request: Request, name: str, change: Callable[[], object]) -> Response:
+    """The region after a change of it, which concerns every fleet."""
     actor = requests.actor_of(request)
-    fresh = topology.regions(actor).get(name=name)
-    response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})
-    return written(response, topology.fleets(actor))
+    rows = topology.regions(actor)
+    return done_or_dry_run(request, change, lambda: rows.get(name=name), fleets=lambda _: topology.fleets(actor))
 
 
 class RegionDrain(APIView):
@@ -98,10 +94,7 @@ class RegionDrain(APIView):
             drained=self.drained,
             reason=requests.reason(request),
         )
-        if requests.dry_run(request):
-            return dry_run_answer(request, change)
-        change()
-        return _region(request, name)
+        return _region(request, name, change)
 
 
 class Latency(APIView):
@@ -120,7 +113,4 @@ class Latency(APIView):
             ms=data["ms"],
             reason=requests.reason(request),
         )
-        if requests.dry_run(request):
-            return dry_run_answer(request, change)
-        change()
-        return _region(request, name)
+        return _region(request, name, change)
