@@ -33,7 +33,7 @@ from apps.compiler.portability.capabilities import CAPABILITIES
 from apps.compiler.portability.incompatibilities import Severity
 from tests.authorities import Authority
 from tests.golden.test_aws_documents import CASES
-from tests.pure.compiler_fixtures import certificate_pem, front, listener, route, snapshot
+from tests.pure.compiler_fixtures import certificate_pem, front, listener, pool, route, snapshot
 from tests.pure.google_fixtures import everything
 
 AWS, GOOGLE = CASES["static_ips_and_dns"], everything()
@@ -244,3 +244,24 @@ def test_a_listener_that_says_something_else_of_clients_is_left_out(fields: dict
     wrong = replace(SECURE, **fields)
     compiled = compile_snapshot(snapshot(front(route(1), listeners=(PLAIN, wrong))))
     assert "lst-2" in {each.object_id for each in compiled.left_out}
+
+
+@pytest.mark.parametrize(
+    ("hostname", "covered"),
+    [("a.example", True), ("x.w.example", True), ("*.w.example", True), ("*.example", True), ("b.other", False)],
+)
+def test_a_name_that_no_certificate_of_a_tcp_listener_covers_is_said(hostname: str, covered: bool) -> None:
+    names = ("a.example", "*.w.example")
+    known = Certificate("crt-1", "house", "acme", certificate_pem(*names), names)
+    one = replace(ENDED, default_certificate_id=None, sni_routes=(SniRoute(hostname, "pool-1"),))
+    others = (
+        replace(one, default_certificate_id="crt-1"),
+        replace(one, sni_routes=(SniRoute(hostname, "pool-1", passthrough=True),), default_pool_id="pool-1"),
+    )
+
+    def warned(wanted: Listener) -> bool:
+        given = snapshot(front(listeners=(wanted,)), pools=(pool(1, protocol=Protocol.TCP),), certificates=(known,))
+        return "name_without_certificate" in {each.code for each in compile_snapshot(given).warnings}
+
+    assert warned(one) is not covered
+    assert not any(map(warned, others))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from apps.compiler.checks.builds import warn_of_bandwidth
 from apps.compiler.checks.examination import Notes
 from apps.compiler.client_limits import clients_of, is_limit, memory_bytes, of_connections
-from apps.compiler.matching.clients import is_required
+from apps.compiler.matching.clients import is_required, wildcard_of
 from apps.compiler.model.fleet import Pool, Snapshot
 from apps.compiler.model.policy import ClientLimit
 from apps.compiler.model.servers import Verify
-from apps.compiler.model.shared import Listener, LoadBalancer, Protocol, ServerState
+from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Protocol, ServerState
 from apps.compiler.routing import as_served_by
 
 # Idle connections are closed before servers that wait at least so long do it (targets/haproxy/pools.py).
@@ -30,6 +32,7 @@ def advise(notes: Notes, snapshot: Snapshot) -> None:
         warn_of_bandwidth(notes, front, snapshot.builds)
         for listener in front.listeners:
             _advise_on_open_hosts(notes, front, listener)
+            _advise_on_names(notes, listener, snapshot.certificates)
 
 
 def _advise_on_open_hosts(notes: Notes, front: LoadBalancer, listener: Listener) -> None:
@@ -48,6 +51,22 @@ def _advise_on_open_hosts(notes: Notes, front: LoadBalancer, listener: Listener)
             "let the routes of this scheme redirect, or ask for certificates here as well."
         )
         notes.warn(listener, "client_certificates", message, "client_certificates")
+
+
+def _advise_on_names(notes: Notes, listener: Listener, certificates: Iterable[Certificate]) -> None:
+    """Clients that ask for a name of no certificate are rejected before its route is looked up."""
+    if not listener.ends_tls or listener.default_certificate_id is not None:
+        return
+    names = {name for each in certificates if each.id in listener.certificate_ids for name in each.hostnames}
+    covered = names | {wildcard_of(name) for name in names}
+    ended = (each.hostname for each in listener.sni_routes if not each.passthrough)
+    missing = [name for name in ended if name not in covered and wildcard_of(name) not in names]
+    if missing:
+        message = (
+            f"No certificate of the listener covers {', '.join(missing)}: clients that request it are rejected. "
+            "Name a certificate that does, or a default certificate."
+        )
+        notes.warn(listener, "name_without_certificate", message, "sni_routes")
 
 
 def _advise_on_limits(notes: Notes, front: LoadBalancer, nodes: int) -> None:
