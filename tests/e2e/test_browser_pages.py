@@ -6,7 +6,9 @@ pictures, are looked at in test_browser_demo.py.
 
 from __future__ import annotations
 
+import re
 from functools import partial
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -86,6 +88,44 @@ def test_the_palette_finds_a_pool_and_a_route_is_made_changed_and_deleted_by_han
     page.get_by_role("link", name="acme/shop-next").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("shop-next")
     route_by_hand(page)
+
+
+def test_a_stretch_of_the_histogram_is_chosen_by_keyboard_and_said(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    put_request_and_alert()
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.goto("/requests?account=acme&last=15m", wait_until="networkidle")
+    bars = page.get_by_role("group", name="Requests over time by status class").get_by_role("link")
+    count = bars.count()
+    assert page.locator("[data-brush] a[tabindex='0']").count() == 1
+    bars.nth(count - 1).focus()
+    page.keyboard.press("Home")
+    expect(bars.first).to_be_focused()
+    expect(bars.first).to_have_attribute("tabindex", "0")
+    page.keyboard.press("Tab")
+    expect(page.locator("[data-brush] a:focus")).to_have_count(0)  # one stop, however many bars
+    bars.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(bars.nth(1)).to_be_focused()
+    expect(bars.nth(1)).to_have_accessible_name(
+        re.compile(r"\d\d:\d\d:\d\d–\d\d:\d\d:\d\d UTC: 0 requests, 0 with 5xx")
+    )
+    page.keyboard.press("Shift+End")
+    said = page.locator("[data-brush-says]")
+    expect(said).to_contain_text("UTC: 1 request, 1 with 5xx")
+    expect(page.locator("[data-brush] .chosen")).to_be_visible()
+    assert wrong_in(page, 0) == []
+    page.keyboard.press("Escape")
+    expect(said).to_have_text("")
+    expect(page.locator("[data-brush] .chosen")).to_have_count(0)
+    start = bars.nth(count - 3).get_attribute("data-start")
+    bars.nth(count - 1).focus()
+    for _ in range(2):
+        page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("from="))
+    assert parse_qs(urlsplit(page.url).query)["from"] == [start]
 
 
 def route_by_hand(page: Page) -> None:

@@ -50,6 +50,8 @@ def route_standings(
     """How those of the routes stand that have an objective, by primary key. A fixed number of queries."""
     at = instant or now()
     wanted = {route.pk: route for route in routes if route.objective}
+    if not wanted:
+        return {}
     partly = partly_logged(Route.objects.filter(pk__in=list(wanted)))
     nodes = _nodes({route.load_balancer_id for route in wanted.values()})
     until = dict(CountedLines.objects.exclude(until=None).values_list("account", "until"))

@@ -106,6 +106,8 @@ def standings(
     """How those of the pools or routes stand that have an objective, by primary key. Two queries, or one."""
     at = instant or now()
     wanted = {row.pk: row.objective for row in rows if row.objective}
+    if not wanted:
+        return {}
     found = _of_slots(kind, wanted, at, windows)
     if WHOLE in windows:
         for pk, row in _of_days(kind, wanted, at).items():

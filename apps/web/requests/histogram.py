@@ -32,6 +32,7 @@ class Bar:
     start: datetime
     end: datetime
     total: int
+    failed: int
     says: str
     address: str
     pieces: Sequence[Piece]
@@ -62,11 +63,10 @@ def drawing(histogram: Histogram, asked: Asked) -> Drawing:
 
 def _bar(x: int, found: Bin, step: timedelta, highest: int, asked: Asked, shown: str) -> Bar:
     end, total = found.start + step, sum(found.counts.values())
-    says = f"{found.start:{shown}}–{end:{shown}} UTC: {total:,}"
-    if failed := found.counts.get("5xx", 0):
-        says += f", {failed:,} with 5xx"
+    failed = found.counts.get("5xx", 0)
+    says = f"{found.start:{shown}}–{end:{shown}} UTC: {total:,} request{'' if total == 1 else 's'}, {failed:,} with 5xx"
     address = asked.address(**{"from": found.start.isoformat(), "to": end.isoformat()})
-    return Bar(x, found.start, end, total, says, address, list(_pieces(found, highest)))
+    return Bar(x, found.start, end, total, failed, says, address, list(_pieces(found, highest)))
 
 
 def _pieces(found: Bin, highest: int) -> Iterator[Piece]:
