@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import threading
@@ -114,11 +115,15 @@ def told_of_clients(name: str, directory: Path) -> Iterator[int]:
 
 @contextmanager
 def proxied(
-    directory: Path, *listeners: Listener, without: str = "", limits: Mapping[str, Limit] | None = None
+    directory: Path,
+    *listeners: Listener,
+    without: str = "",
+    limits: Mapping[str, Limit] | None = None,
+    locked: bool = False,
 ) -> Iterator[RenderedProxy]:
     """A HAProxy with these listeners before three servers; `without` takes lines away that hold it.
 
-    With `limits` it is the only node of its region, and counts.
+    With `limits` it is the only node of its region, and counts. `locked` takes its rights away.
     """
     with ExitStack() as stack:
         ports = [stack.enter_context(told_of_clients(name, directory)) for name in ("first", "second", "third")]
@@ -140,7 +145,18 @@ def proxied(
             given = replace(given, region_id="rgn-1", regions=(region,), overflow_key="5ec2e7" * 8)
         compiled = compile_snapshot(given)
         assert not compiled.left_out
-        yield stack.enter_context(running(_without(compiled.output, without), directory))
+        bundle = _without(compiled.output, without)
+        bundle = _locked(bundle, directory / "cell") if locked else bundle
+        yield stack.enter_context(running(bundle, directory))
+
+
+def _locked(bundle: Bundle, cell: Path) -> Bundle:
+    """As agents start it that are root: as another user, in an empty directory."""
+    cell.mkdir()
+    config = bundle.files["haproxy.cfg"].replace(
+        b"global\n", f"global\n    user nobody\n    chroot {cell}\n".encode(), 1
+    )
+    return replace(bundle, files={**bundle.files, "haproxy.cfg": config})
 
 
 def _without(bundle: Bundle, words: str) -> Bundle:
@@ -364,3 +380,12 @@ def test_a_reload_takes_the_inner_frontend_along(tmp_path: Path) -> None:
             assert reach(proxy, 5, "b.example").server == "second"
             open_before.sendall(b"hello")
             assert open_before.recv(256).startswith(b"second")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take rights away")
+def test_a_process_without_rights_reaches_its_inner_frontend_also_after_a_reload(tmp_path: Path) -> None:
+    with proxied(tmp_path, LISTENERS[4], locked=True) as proxy:
+        assert reach(proxy, 5, "b.example").server == "second"
+        assert reach(proxy, 5, "passed.example").server == "third"
+        proxy.reload()
+        assert reach(proxy, 5, "b.example").server == "second"

@@ -92,7 +92,7 @@ def _add_connections(document: Document, section: Section, snapshot: Snapshot, l
     _add_tcp_rules(section, snapshot, outer(listener))
     add_way(document, listener)
     inside = document.section("frontend", inner_name(listener), "from", TCP, owner=listener.id)
-    add_bind(inside, listener, socket_of(listener), "accept-proxy", "mode", "600")
+    add_bind(inside, listener, socket_of(listener), "accept-proxy")
     add_options(inside, listener)
     _add_tcp_rules(inside, snapshot, inner(listener))
 

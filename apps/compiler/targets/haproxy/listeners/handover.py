@@ -1,9 +1,13 @@
 """A tcp listener that ends TLS for some names and passes it on for others: two frontends behind one port.
 
 The outer one has the port and reads the name in the first bytes. It sends connections of the names that are passed on
-to their pools, and hands all others over to the inner one, which ends TLS, by a socket in the node's own directory. The
-PROXY protocol tells the inner one who the client is. So limits and lists of clients are asked outside, and every
-connection has one line in the request log: of those that are handed over the inner one writes it.
+to their pools, and hands all others over to the inner one, which ends TLS. The PROXY protocol tells that one who the
+client is. So limits and lists of clients are asked outside, and every connection has one line in the request log: of
+those that are handed over the inner one writes it.
+
+Between them is a socket of Linux's abstract namespace, since a process that is locked into an empty directory reaches
+no file. Its name has the directory of this HAProxy in it, so that another one on the machine, such as a trial run, has
+its own. Whoever runs programs on the node could connect there as well, and claim to be any client.
 """
 
 from __future__ import annotations
@@ -58,4 +62,4 @@ def add_way(document: Document, listener: Listener) -> None:
 
 def socket_of(listener: Listener) -> Expanded:
     """Where the inner frontend listens."""
-    return Expanded(f"unix@${{SPILLWAY_RUN}}/{inner_name(listener)}.sock")
+    return Expanded(f"abns@${{SPILLWAY_RUN}}/{inner_name(listener)}")
