@@ -1,15 +1,17 @@
-"""Request lines by node: stored, damaged, dropped, and how long they wait; saved searches; error budgets."""
+"""Request lines by node and by log forward, and how long they wait; saved searches; error budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from apps.core.clock import now
 from apps.definitions.models import Pool, Route
-from apps.logs.models import NodeLog, SavedSearch
+from apps.logs.models import LogForward, NodeLog, SavedSearch
 from apps.logs.objectives.standing import route_standings
 from apps.logs.saved import measured
 from apps.observe.show.objectives import WHOLE, Standing, standings
@@ -25,9 +27,25 @@ _COUNTED = {
     "dropped": "Request lines that the node lost before anybody read them.",
 }
 
+_OF_FORWARD = ("account", "forward")
+_FORWARDED = {
+    "sent": "Lines or spans that the receiver of the log forward took.",
+    "refused": "Lines or spans that the receiver of the log forward refused for good.",
+    "skipped": "Lines of the log forward that were never sent: too old, or too many waited.",
+}
+
+_MEASURED: dict[str, tuple[str, Callable[[LogForward], int | datetime | None]]] = {
+    "waiting_lines": ("Lines that wait to be sent, counted every half minute.", lambda row: row.lines_waiting),
+    "failing_seconds": ("For how long no attempt arrived; 0 after one that did.", lambda row: row.failing_since),
+    "since_success_seconds": (
+        "Since the receiver last took something, or since the log forward was made.",
+        lambda row: row.sent_at or row.created_at,
+    ),
+}
+
 
 def families() -> Iterator[Metric]:
-    """Four families with a row for each node that was ever asked for its lines, and those of what is counted."""
+    """Families with a row for each node that was ever asked for its lines, and those of what is counted."""
     rows = list(NodeLog.objects.select_related("node"))
     for name, text in _COUNTED.items():
         family = CounterMetricFamily(f"spillway_request_log_{name}_lines", text, labels=["node"])
@@ -40,8 +58,30 @@ def families() -> Iterator[Metric]:
     for row in rows:
         waiting.add_metric([row.node.name], row.waiting_s)
     yield waiting
+    yield from _forwards()
     yield _metrics()
     yield from _objectives()
+
+
+def _forwards() -> Iterator[Metric]:
+    """How each log forward that is on does; a bounded number of them, as accounts are many."""
+    rows = list(LogForward.objects.filter(enabled=True).select_related("account").order_by("pk")[:MOST_SERIES])
+    instant = now()
+    for name, text in _FORWARDED.items():
+        counter = CounterMetricFamily(f"spillway_log_forward_{name}_lines", text, labels=_OF_FORWARD)
+        for row in rows:
+            counter.add_metric([row.account.name, row.name], getattr(row, name))
+        yield counter
+    for name, (text, value) in _MEASURED.items():
+        gauge = GaugeMetricFamily(f"spillway_log_forward_{name}", text, labels=_OF_FORWARD)
+        for row in rows:
+            gauge.add_metric([row.account.name, row.name], _number(value(row), instant))
+        yield gauge
+
+
+def _number(value: int | datetime | None, instant: datetime) -> float:
+    """A time is how many seconds ago it was, none is zero."""
+    return max(0.0, (instant - value).total_seconds()) if isinstance(value, datetime) else float(value or 0)
 
 
 def _metrics() -> GaugeMetricFamily:

@@ -29,15 +29,23 @@ class LogSettings(models.Model):
 class LogForward(models.Model):
     """A log system that an account's lines go to. The header's value is sealed.
 
-    `positions` say how far it was sent what waits: file and offset. `sent`, `refused` and `skipped` count
-    lines: taken, refused for good by the receiver, and dropped here before they could be sent. `failures` counts
-    attempts in a row that failed, `failing_since` when the first was, `error` why the last did; nobody is sent before
-    `not_before`. `claimed_until` is a lease by database time, `turn` its fence.
+    `positions` say how far it was sent what waits: file and offset; `lines_waiting` were that many when a collector
+    last looked. `sent`, `refused` and `skipped` count lines: taken, refused for good by the receiver, and dropped here
+    before they could be sent. `failures` counts attempts in a row that failed, `failing_since` when the first was,
+    `error` why the last did; nobody is sent before `not_before`. `claimed_until` is a lease by database time, `turn`
+    its fence.
     """
+
+    class Sends(models.TextChoices):
+        """What goes there: each line, or a span of each request that is sampled in a trace."""
+
+        LINES = "lines", "Lines"
+        SPANS = "spans", "Spans"
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="log_forwards")
     name = models.CharField(max_length=63)
     url = models.CharField(max_length=2048)
+    sends = models.CharField(max_length=5, choices=Sends.choices, default=Sends.LINES)
     filter = models.CharField(max_length=2000, blank=True, default="")
     ca = models.TextField(blank=True, default="")
     header_name = models.CharField(max_length=80, blank=True, default="")
@@ -47,6 +55,7 @@ class LogForward(models.Model):
     sent = models.PositiveBigIntegerField(default=0)
     refused = models.PositiveBigIntegerField(default=0)
     skipped = models.PositiveBigIntegerField(default=0)
+    lines_waiting = models.PositiveBigIntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
     tested_at = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)

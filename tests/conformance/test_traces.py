@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.listener_options import TraceMode, Tracing
 from apps.compiler.model.shared import FixedResponse
+from apps.logs.forward.spans import spans
 from apps.logs.lines import Line
+from apps.logs.meaning import Named, Names, record_of
 from tests.e2e.rendered_proxy import RenderedProxy, echo_servers, running
 from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 
@@ -20,6 +23,7 @@ pytestmark = pytest.mark.e2e
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 THEIRS = f"00-{TRACE}-{SPAN}-01"
 MAKE, KEEP, TRUSTED, HALF, OTHERS, OFF = "lst-1", "lst-2", "lst-3", "lst-4", "lst-5", "lst-6"
+NS = 10**6
 HERE = ("127.0.0.0/8",)
 LISTENERS = {
     MAKE: Tracing(sample_percent=100),
@@ -157,6 +161,18 @@ def test_of_a_share_as_many_are_sampled(proxy: RenderedProxy) -> None:
         proxy.ask(HALF, "a.example", "/", headers={"traceparent": THEIRS})
     sampled = sum(line.sampled is True for line in proxy.lines(before + 200)[before:])
     assert 50 < sampled < 150
+
+
+def test_the_servers_parent_is_the_span_that_is_sent_of_the_line(proxy: RenderedProxy) -> None:
+    before = round(time.time() * 1000) * NS
+    asked = Asked(proxy, MAKE, f"traceparent: {THEIRS}", path="/slow-enough")
+    names = Names("n1", "f1", "region-a", {MAKE: (Named("front", 7), "web")})
+    record = record_of(asked.line, names)
+    assert record is not None
+    ((span,),) = [scope["spans"] for scope in spans([record], {7: "acme"})["resourceSpans"][0]["scopeSpans"]]
+    assert (span["traceId"], span["parentSpanId"], span["spanId"]) == (TRACE, SPAN, asked.ours[1])
+    begun, ended = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
+    assert before - 2 * NS <= begun <= ended <= round(time.time() * 1000) * NS + 2 * NS
 
 
 def test_an_answer_of_our_own_is_in_the_trace(proxy: RenderedProxy) -> None:

@@ -1,4 +1,4 @@
-"""Looks at what accounts run and have: certificates, runs, schedules, quotas, metrics, channels, untold alerts."""
+"""Looks at what accounts run and have: certificates, runs, schedules, quotas, metrics, forwards, channels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apps.definitions.shapes.operations.alert_watches import CRITICAL, WATCHES
 from apps.definitions.sharing import taken_back
 from apps.definitions.writing.rules.quotas import counts_of_all
 from apps.logs import saved
-from apps.logs.models import SavedSearch
+from apps.logs.models import LogForward, SavedSearch
 from apps.observe.evaluate.lost_pools import sentence
 from apps.schedules.models import ScheduleRun
 
@@ -144,6 +144,24 @@ def _metric(row: SavedSearch, value: float, minute: datetime) -> Seen:
         *("search", row.pk, row.account_id, row.account.name, row.name, "Metric {} is too high", detail, minute),
         *(f"/requests/saved/{row.pk}", (f"search:{row.pk}",)),
         value=value,
+    )
+
+
+def look_at_forwards() -> Look:
+    """Log forwards whose receiver takes nothing; the account itself is told."""
+    rows = LogForward.objects.filter(failures__gte=FAILURES, failing_since__isnull=False, enabled=True)
+    failing = [(row, row.failing_since) for row in rows.select_related("account")]
+    return Look(tuple(_forward(row, since) for row, since in failing if since is not None))
+
+
+def _forward(row: LogForward, since: datetime) -> Seen:
+    lost = f" {row.skipped:,} {row.sends} were dropped so far." if row.skipped else ""
+    detail = f"{row.error} {row.lines_waiting:,} lines wait.{lost}".strip()
+    return Seen(
+        *("log forward", row.pk, row.account_id, row.account.name, row.name),
+        *("Log forward {} does not reach its receiver", detail, since, f"/log-forwards#forward-{row.pk}"),
+        (f"forward:{row.pk}",),
+        own=True,
     )
 
 

@@ -40,6 +40,7 @@ LOOKS: tuple[tuple[tuple[str, ...], timedelta, Callable[[datetime], dict[str, Lo
     (tuple(objectives.FAST), MINUTE, objectives.look_fast),
     (tuple(objectives.SLOW), TEN_MINUTES, objectives.look_slow),
     (("search_metric",), TEN_SECONDS, _one("search_metric", operations.look_at_metrics)),
+    (("forward_failing",), TEN_SECONDS, _one("forward_failing", operations.look_at_forwards)),
     (("channel_failing",), TEN_SECONDS, _one("channel_failing", operations.look_at_channels)),
     (("nobody_told",), TEN_SECONDS, _one("nobody_told", operations.look_at_untold)),
     (("run_inconclusive",), MINUTE, _one("run_inconclusive", operations.look_at_runs)),

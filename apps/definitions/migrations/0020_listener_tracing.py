@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('definitions', '0019_sni_passthrough'),
+        ('definitions', '0001_initial'),
     ]
 
     operations = [

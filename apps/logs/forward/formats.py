@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from apps.drivers.logs.contract import NUMBER_FIELDS, Record
+from apps.drivers.logs.contract import NUMBER_FIELDS, SAMPLED, Record
 from apps.drivers.logs.files.columns import NAMES, millis
 
 # Receivers should take messages of so many bytes (RFC 5425, section 4.3.1).
@@ -29,6 +29,7 @@ CONVENTIONS = {
     "bytes_in": "http.request.size",
     "bytes_out": "http.response.size",
 }
+HEADER = "http.request.header."
 _NOT_PRINTABLE = re.compile(r"[^!-~]")
 
 
@@ -57,13 +58,10 @@ def _least(record: Record) -> dict[str, object]:
 
 def otlp(records: Sequence[Record], accounts: Mapping[int, str], observed: datetime) -> dict[str, Any]:
     """The body of a request to `/v1/logs`, as the JSON encoding of protobuf has it: 64 bits are text."""
-    ordered = sorted(records, key=lambda each: (each.node, each.time))
     return {
         "resourceLogs": [
             {
-                "resource": {
-                    "attributes": [_attribute("service.name", "spillway"), _attribute("service.instance.id", node)]
-                },
+                "resource": resource,
                 "scopeLogs": [
                     {
                         "scope": {"name": "spillway.requests"},
@@ -71,34 +69,55 @@ def otlp(records: Sequence[Record], accounts: Mapping[int, str], observed: datet
                     }
                 ],
             }
-            for node, group in groupby(ordered, key=lambda each: each.node)
+            for resource, group in by_node(records)
         ]
     }
 
 
+def by_node(records: Sequence[Record]) -> Iterator[tuple[dict[str, Any], Iterable[Record]]]:
+    """Each node as a resource of OpenTelemetry, with its records in the order of their time."""
+    ordered = sorted(records, key=lambda each: (each.node, each.time))
+    for node, group in groupby(ordered, key=lambda each: each.node):
+        yield {"attributes": [attribute("service.name", "spillway"), attribute("service.instance.id", node)]}, group
+
+
 def _log_record(record: Record, accounts: Mapping[int, str], observed: datetime) -> dict[str, Any]:
     _, number, text = _severity(record)
-    fields = _fields(record, accounts)
     said = f"{record.method} {record.host}{record.path}" if record.kind == "request" else "connection"
-    del fields["time"]
-    headers = fields.pop("headers", {})
-    named = {CONVENTIONS.get(name, f"spillway.{name}"): value for name, value in fields.items()}
-    if isinstance(headers, dict):
-        named |= {f"http.request.header.{name.lower()}": value for name, value in headers.items()}
+    traced = {"traceId": record.trace_id, "spanId": record.span_id, "flags": int(record.sampled == SAMPLED)}
     return {
         "timeUnixNano": str(millis(record.time) * 10**6),
         "observedTimeUnixNano": str(millis(observed) * 10**6),
         "severityNumber": number,
         "severityText": text,
-        "body": {"stringValue": _clean(f"{said} {record.status or '-'}")},
-        "attributes": [_attribute(name, value) for name, value in named.items()],
+        "body": {"stringValue": clean(f"{said} {record.status or '-'}")},
+        "attributes": [attribute(name, value) for name, value in named_of(record, accounts).items()],
+        **(traced if record.trace_id else {}),
     }
 
 
-def _attribute(name: str, value: object) -> dict[str, Any]:
+def named_of(record: Record, accounts: Mapping[int, str]) -> dict[str, object]:
+    """What a line says, by the names of OpenTelemetry's conventions; trace and span have fields of their own there."""
+    fields = _fields(record, accounts)
+    for name in ("time", "trace_id", "span_id"):
+        fields.pop(name, None)
+    headers = fields.pop("headers", {})
+    named = {CONVENTIONS.get(name, f"spillway.{name}"): value for name, value in fields.items()}
+    if isinstance(headers, dict):
+        named |= {f"{HEADER}{name.lower()}": value for name, value in headers.items()}
+    return named
+
+
+def attribute(name: str, value: object) -> dict[str, Any]:
+    """A name and its value: a number, text, or a list of texts."""
+    if isinstance(value, list):
+        return {
+            "key": clean(name),
+            "value": {"arrayValue": {"values": [{"stringValue": clean(each)} for each in value]}},
+        }
     if isinstance(value, int):
-        return {"key": _clean(name), "value": {"intValue": str(value)}}
-    return {"key": _clean(name), "value": {"stringValue": _clean(str(value))}}
+        return {"key": clean(name), "value": {"intValue": str(value)}}
+    return {"key": clean(name), "value": {"stringValue": clean(str(value))}}
 
 
 def _fields(record: Record, accounts: Mapping[int, str]) -> dict[str, object]:
@@ -122,6 +141,6 @@ def _time(moment: datetime) -> str:
     return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03}Z"
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Text that UTF-8 has: a half of a surrogate pair becomes a question mark."""
     return text.encode("utf-8", "replace").decode()

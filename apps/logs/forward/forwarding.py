@@ -111,7 +111,7 @@ def deliver(queues: Queues, pk: int) -> float:
 
 
 def tidy(queues: Queues, moment: datetime) -> None:
-    """Delete what is sent or too old; count and say what was never sent; forget log forwards that are off or gone."""
+    """Delete what is sent or too old; count what was never sent, and what waits; forget forwards off or gone."""
     rows = {row.pk: row for row in LogForward.objects.filter(enabled=True).select_related("account")}
     days = dict(LogSettings.objects.values_list("account", "retention_days"))
     for pk in queues.known():
@@ -121,6 +121,7 @@ def tidy(queues: Queues, moment: datetime) -> None:
             continue
         kept = timedelta(days=days.get(row.account_id, LogSettings().retention_days))
         skipped = queues.tidy(pk, row.positions, moment, moment - kept, MOST_WAITING_BYTES)
+        LogForward.objects.filter(pk=pk).update(lines_waiting=queues.lines(pk, row.positions))
         if skipped:
             LogForward.objects.filter(pk=pk).update(skipped=F("skipped") + skipped)
             logger.warning("%s request lines for %s were never sent and are too old or too many", skipped, row)

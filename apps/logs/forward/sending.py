@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -20,6 +21,7 @@ from apps.core.clock import now
 from apps.core.secrets.sealing import unseal
 from apps.drivers.logs.contract import Record
 from apps.logs.forward import formats
+from apps.logs.forward.spans import is_span, spans
 from apps.logs.models import LogForward
 from apps.webhooks.backoff import retry_after
 
@@ -68,7 +70,10 @@ def send(
     try:
         if is_syslog(row.url):
             return _send_syslog(row, records, accounts, timeout)
-        return _send_otlp(row, records, accounts, timeout)
+        if row.sends == LogForward.Sends.LINES:
+            return _send_otlp(row, formats.otlp(records, accounts, now()), len(records), timeout)
+        wanted = [each for each in records if is_span(each)]  # lines may wait from before it was to send spans
+        return _send_otlp(row, spans(wanted, accounts), len(wanted), timeout) if wanted else Outcome()
     except (Refused, outbound.Unreachable, ValueError) as error:
         return Outcome(error=str(error)[:400], again=True)
 
@@ -87,7 +92,7 @@ def _send_syslog(row: LogForward, records: Sequence[Record], accounts: Mapping[i
     return Outcome(sent=len(records))
 
 
-def _send_otlp(row: LogForward, records: Sequence[Record], accounts: Mapping[int, str], timeout: float) -> Outcome:
+def _send_otlp(row: LogForward, content: Mapping[str, Any], count: int, timeout: float) -> Outcome:
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", "User-Agent": "Spillway-Logs/1"}
     if row.header_name and row.header_value:
         headers[row.header_name] = unseal(bytes(row.header_value)).decode()
@@ -95,25 +100,25 @@ def _send_otlp(row: LogForward, records: Sequence[Record], accounts: Mapping[int
         row.url,
         method="POST",
         headers=headers,
-        body=gzip.compress(json.dumps(formats.otlp(records, accounts, now())).encode(), 1, mtime=0),
+        body=gzip.compress(json.dumps(content).encode(), 1, mtime=0),
         timeout=timeout,
         limit=ANSWER_BYTES,
         schemes=schemes(),
         context=context_of(row.ca),
     )
     if 200 <= answer.status < 300:
-        refused = min(_rejected(answer.body), len(records))
-        said = f"The receiver refused {refused} lines." if refused else ""
-        return Outcome(sent=len(records) - refused, refused=refused, error=said)
+        refused = min(_rejected(answer.body), count)
+        said = f"The receiver refused {refused} {row.sends}." if refused else ""
+        return Outcome(sent=count - refused, refused=refused, error=said)
     if answer.status in NEVER:
-        return Outcome(refused=len(records), error=f"The receiver refused {len(records)} lines with {answer.status}.")
+        return Outcome(refused=count, error=f"The receiver refused {count} {row.sends} with {answer.status}.")
     return Outcome(error=f"The receiver answered {answer.status}.", wish=retry_after(answer.headers, now()), again=True)
 
 
 def _rejected(body: bytes) -> int:
-    """How many lines an answer of OTLP says it did not take."""
+    """How many lines or spans an answer of OTLP says it did not take."""
     try:
         partial = json.loads(body).get("partialSuccess") or {}
-        return max(0, int(partial.get("rejectedLogRecords", 0)))
+        return max(0, *(int(partial.get(name, 0)) for name in ("rejectedLogRecords", "rejectedSpans")))
     except (ValueError, TypeError, AttributeError):
         return 0

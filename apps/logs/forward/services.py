@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +20,7 @@ from apps.core.called_urls import Refused, read_url
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid, NotFound
 from apps.core.secrets.sealing import seal
-from apps.drivers.logs.contract import Record
+from apps.drivers.logs.contract import SAMPLED, Record
 from apps.drivers.logs.queues import Waiting
 from apps.drivers.logs.registry import open_queues
 from apps.logs.filters import FilterError, parse
@@ -28,8 +29,15 @@ from apps.logs.models import LogForward
 from apps.members.reading import account_named, check_version
 
 NOUN = "log-forwards"
-FIELDS = ("url", "filter", "ca", "header_name", "header_value", "enabled")
-USUAL: dict[str, Any] = {"filter": "", "ca": "", "header_name": "", "header_value": "", "enabled": True}
+FIELDS = ("url", "sends", "filter", "ca", "header_name", "header_value", "enabled")
+USUAL: dict[str, Any] = {
+    "sends": LogForward.Sends.LINES.value,
+    "filter": "",
+    "ca": "",
+    "header_name": "",
+    "header_value": "",
+    "enabled": True,
+}
 MOST_EACH = 5
 LONGEST_CA = 64 * 1024
 TEST_TIMEOUT_S = 5.0
@@ -61,7 +69,7 @@ def waiting(row: LogForward) -> Waiting:
 
 @transaction.atomic
 def make_forward(*, actor: Actor, name: object, spec: object, account: object = None, reason: str = "") -> LogForward:
-    """Make a log forward: `spec` is `{url, filter?, ca?, header_name?, header_value?, enabled?}`.
+    """Make a log forward: `spec` is `{url, sends?, filter?, ca?, header_name?, header_value?, enabled?}`.
 
     Raises Forbidden, Invalid, Conflict.
     """
@@ -109,7 +117,7 @@ def change_forward(
     row.failures, row.failing_since, row.not_before, row.error = 0, None, None, ""
     row.save(
         update_fields=(
-            *("url", "filter", "ca", "header_name", "header_value", "enabled", "version"),
+            *("url", "sends", "filter", "ca", "header_name", "header_value", "enabled", "version"),
             *("failures", "failing_since", "not_before", "error"),
         )
     )
@@ -146,6 +154,9 @@ def send_test(*, actor: Actor, pk: int) -> Outcome:
         path="/this-is-a-test",
         status=200,
         test_run="test of a log forward",
+        trace_id=secrets.token_hex(16),
+        span_id=secrets.token_hex(8),
+        sampled=SAMPLED,
     )
     outcome = send(row, [test], {row.account_id: row.account.name}, TEST_TIMEOUT_S)
     if outcome.sent:
@@ -157,6 +168,7 @@ def document(row: LogForward) -> dict[str, Any]:
     """What people and the audit log read of a log forward; never the header's value."""
     return {
         "url": row.url,
+        "sends": row.sends,
         "filter": row.filter,
         "ca": row.ca,
         "header_name": row.header_name,
@@ -172,7 +184,7 @@ def _locked(actor: Actor, pk: int, expected_version: int | None) -> LogForward:
 
 
 def _set(row: LogForward, wanted: dict[str, Any]) -> None:
-    for name in ("url", "filter", "ca", "header_name", "enabled"):
+    for name in ("url", "sends", "filter", "ca", "header_name", "enabled"):
         setattr(row, name, wanted[name])
     if not row.header_name:
         row.header_value = None
@@ -200,6 +212,7 @@ def _read(spec: object, present: dict[str, Any], field_errors: list[FieldError])
     for field, most in (("filter", 2000), ("ca", LONGEST_CA)):
         wanted[field] = _text(wanted[field], field, most, field_errors)
     _check_url(wanted, field_errors)
+    _check_sends(wanted, field_errors)
     _check_filter(wanted["filter"], field_errors)
     _check_ca(wanted["ca"], field_errors)
     _check_header(wanted, present, field_errors)
@@ -224,6 +237,14 @@ def _check_url(wanted: dict[str, Any], field_errors: list[FieldError]) -> None:
             raise Refused("A syslog URL has a host and a port and no path: syslog+tls://logs.example.com:6514.")
     except Refused as refusal:
         field_errors.append(FieldError("/spec/url", "url", str(refusal)))
+
+
+def _check_sends(wanted: dict[str, Any], field_errors: list[FieldError]) -> None:
+    if wanted["sends"] not in LogForward.Sends.values:
+        field_errors.append(FieldError("/spec/sends", "choice", f"Choose one of {', '.join(LogForward.Sends.values)}."))
+    elif wanted["sends"] == LogForward.Sends.SPANS and isinstance(wanted["url"], str) and is_syslog(wanted["url"]):
+        detail = "Syslog has no spans: send lines, or write the URL of an OTLP receiver (https://…/v1/traces)."
+        field_errors.append(FieldError("/spec/sends", "no_spans", detail))
 
 
 def _check_filter(text: str, field_errors: list[FieldError]) -> None:

@@ -11,8 +11,10 @@ from apps.drivers.logs.contract import Query, Record, Rejected
 from apps.drivers.logs.matching import fits
 from apps.drivers.logs.queues import Queues
 from apps.logs.filters import FilterError, parse
+from apps.logs.forward.spans import is_span
 from apps.logs.models import LogForward
 
+SPANS = LogForward.Sends.SPANS
 Spool = Callable[[Sequence[Record]], None]
 
 
@@ -26,11 +28,12 @@ _BEGIN, _END = datetime(1971, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Who wants what: lines of one account, of every account where it is None."""
+    """Who wants what: lines of one account, of every account where it is None; perhaps those alone that are spans."""
 
     pk: int
     account: int | None
     query: Query
+    spans: bool = False
 
 
 def forwards() -> list[Wanted]:
@@ -41,7 +44,8 @@ def forwards() -> list[Wanted]:
             query = Query(_BEGIN, _END, parse(row.filter))
         except FilterError:
             continue
-        found.append(Wanted(row.pk, None if row.account.is_operator else row.account_id, query))
+        account = None if row.account.is_operator else row.account_id
+        found.append(Wanted(row.pk, account, query, row.sends == SPANS))
     return found
 
 
@@ -59,6 +63,8 @@ def spooler(queues: Queues, wanted: Sequence[Wanted]) -> Spool:
 
 def _is_for(forward: Wanted, record: Record) -> bool:
     if forward.account not in (None, record.account):
+        return False
+    if forward.spans and not is_span(record):
         return False
     try:
         return fits(record, forward.query)

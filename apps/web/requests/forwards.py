@@ -40,7 +40,13 @@ class ForwardForm(forms.Form):
         self.fields["/spec/url"] = forms.CharField(
             label="URL",
             widget=forms.TextInput(mono | {"placeholder": "syslog+tls://logs.example.com:6514"}),
-            help_text="syslog+tls://host:port for syslog over TLS; https://…/v1/logs for OTLP.",
+            help_text="syslog+tls://host:port for syslog over TLS; https://…/v1/logs or /v1/traces for OTLP.",
+        )
+        self.fields["/spec/sends"] = forms.ChoiceField(
+            label="Send",
+            required=False,
+            choices=LogForward.Sends.choices,
+            help_text="Spans are for OTLP, of requests that are sampled in a trace.",
         )
         self.fields["/spec/filter"] = forms.CharField(
             label="Filter",
@@ -77,9 +83,7 @@ class ForwardForm(forms.Form):
         """What the service takes; a value that is left empty stays as it is."""
         data = self.cleaned_data
         spec = {name.removeprefix("/spec/"): value for name, value in data.items() if name.startswith("/spec/")}
-        if not spec["header_value"]:
-            del spec["header_value"]
-        return spec
+        return {name: value for name, value in spec.items() if value or name not in ("sends", "header_value")}
 
 
 @page

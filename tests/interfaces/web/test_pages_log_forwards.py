@@ -38,6 +38,21 @@ def test_a_log_forward_is_made_and_shown_with_how_it_does(acme: Actor, globex: A
     assert "siem" not in shown(client_of(globex), "/log-forwards")
 
 
+def test_a_log_forward_of_spans_says_so_and_stays_one(acme: Actor) -> None:
+    client = client_of(acme)
+    fields = {"/name": "tempo", "/spec/url": "https://tempo.example.com/v1/traces"}
+    assert client.post("/log-forwards/new", {**fields, "/spec/sends": "spans"}).status_code == 302
+    made = LogForward.objects.get(name="tempo")
+    text = shown(client, "/log-forwards")
+    assert "spans of sampled requests" in text
+    assert "0 spans" in text
+    client.post(f"/log-forwards/{made.pk}/edit", fields | {"version": "1", "/spec/enabled": "on"})
+    made.refresh_from_db()
+    assert made.sends == "spans"
+    answer = client.post("/log-forwards/new", {**fields, "/spec/url": "syslog+tls://a.example", "/spec/sends": "spans"})
+    assert "Syslog has no spans" in answer.content.decode()
+
+
 def test_mistakes_stand_beside_their_fields_and_what_was_typed_stays(acme: Actor) -> None:
     client = client_of(acme)
     for field, wrong, said in (

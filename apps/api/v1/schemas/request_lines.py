@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from apps.api.v1.schemas import words
 from apps.logs.filters import LONGEST
+from apps.logs.models import LogForward as Forward
 from apps.logs.patterns import PATTERNS
 from apps.logs.saved import MEASURED, PERCENTILES, Measure
 from apps.logs.selectors import COUNTED, STATUS_CLASSES
@@ -217,7 +218,12 @@ class LogSettingsPatch(words.Sent):
 class LogForwardSpec(serializers.Serializer[Any]):
     """Where lines go, and which; of a PATCH what is left out stays."""
 
-    url = serializers.CharField(max_length=2048, help_text="`syslog+tls://host:6514`, or `https://…/v1/logs` for OTLP.")
+    url = serializers.CharField(
+        max_length=2048, help_text="`syslog+tls://host:6514`, `https://…/v1/logs` or `/v1/traces`."
+    )
+    sends = words.word(
+        Forward.Sends.values, required=False, help_text="Each line, or a span of each request sampled in a trace."
+    )
     filter = serializers.CharField(max_length=2000, required=False, allow_blank=True)
     ca = serializers.CharField(
         max_length=65536,

@@ -61,6 +61,7 @@ WATCHES: dict[str, Watch] = {
     "search_metric": Watch(
         "Metric of a saved search", "saved search", WARNING, 0, Threshold(0, 0, 1_000_000, ""), built_in=False
     ),
+    "forward_failing": Watch("Log forward does not reach its receiver", "log forward", WARNING, 60),
     "channel_failing": Watch("Channel does not take messages", "channel", WARNING),
     "nobody_told": Watch("Nobody was told of a critical alert", "account", CRITICAL, 60),
     "node_down": Watch("Node is gone or does not serve", "node", CRITICAL, operators=True),

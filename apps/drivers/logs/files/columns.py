@@ -74,9 +74,9 @@ def line_of(record: Record) -> bytes:
 
 
 def record_of(account: int, row: Mapping[str, Any]) -> Record:
-    """A record from its row, in the form that `row_of` makes."""
+    """A record from its row, in the form that `row_of` makes; what another version knows and we do not is left out."""
     values: dict[str, Any] = {
-        name: "" if value is None and TYPES[name] == "VARCHAR" else value for name, value in row.items()
+        name: "" if row[name] is None and TYPES[name] == "VARCHAR" else row[name] for name in NAMES if name in row
     }
     values["time"] = moment(values["time"])
     values["headers"] = json.loads(values["headers"]) if values["headers"] else {}
