@@ -34,9 +34,9 @@ from apps.logs.objectives.counting import count_again, count_due
 from apps.observe.collect.collector import Journal
 from apps.observe.collect.readings import Address, target_of
 
-RENEW_S = 5.0
+RENEW_S = 1.5
 # A lease that was not renewed for so long may be somebody else's now.
-TRUST_S = leases.LEASE.total_seconds() - 5.0
+TRUST_S = leases.LEASE.total_seconds() - RENEW_S
 TIDY_S = 10.0
 SWEEP_S = 600.0
 TELL_S = 0.3

@@ -10,7 +10,8 @@ from apps.core.clock import database_now
 from apps.fleet.models import Node
 from apps.logs.models import LogCollector, NodeLog
 
-LEASE = timedelta(seconds=20)
+# Who dies leaves its nodes for so long. Two who collect one node store each line once, so a slow one harms nobody.
+LEASE = timedelta(seconds=6)
 
 
 def share(holder: str) -> set[int]:
@@ -24,13 +25,14 @@ def share(holder: str) -> set[int]:
         LogCollector.objects.bulk_create([LogCollector(holder=holder, until=until)], ignore_conflicts=True)
     LogCollector.objects.filter(until__lt=instant - LEASE).delete()
     alive = LogCollector.objects.filter(until__gt=instant).count()
-    nodes = list(Node.objects.order_by("pk").values_list("pk", flat=True))
-    NodeLog.objects.bulk_create([NodeLog(node_id=pk) for pk in nodes], ignore_conflicts=True)
-    most = -(-len(nodes) // max(1, alive))
-    own = NodeLog.objects.filter(holder=holder, until__gt=instant).order_by("node_id")
-    held = set(own.values_list("node_id", flat=True)[:most])
-    NodeLog.objects.filter(holder=holder).exclude(node_id__in=held).update(holder="", until=None)
-    NodeLog.objects.filter(node_id__in=held, holder=holder).update(until=until)
+    new = Node.objects.filter(log=None).values_list("pk", flat=True)
+    NodeLog.objects.bulk_create([NodeLog(node_id=pk) for pk in new], ignore_conflicts=True)
+    most = -(-Node.objects.count() // max(1, alive))
+    mine = NodeLog.objects.filter(holder=holder)
+    own = list(mine.filter(until__gt=instant).order_by("node_id").values_list("node_id", flat=True))
+    held, too_many = set(own[:most]), own[most:]
+    mine.filter(Q(until__lte=instant) | Q(node_id__in=too_many)).update(holder="", until=None)
+    mine.update(until=until)
     free = Q(until=None) | Q(until__lte=instant)
     for pk in NodeLog.objects.filter(free).order_by("node_id").values_list("node_id", flat=True)[: most - len(held)]:
         if NodeLog.objects.filter(free, node_id=pk).update(holder=holder, until=until):
