@@ -235,6 +235,27 @@ def test_two_machines_that_merge_at_once_count_each_line_once(store: Any) -> Non
     assert suffixes(store._files) == [".batches", ".minutes", ".parquet"]
 
 
+def test_lists_of_an_older_version_that_name_what_others_replaced_count_as_ever(tmp_path: Path) -> None:
+    """It was ended when it had deleted what the second file stands for, and not yet the list."""
+    from apps.drivers.logs.files import layout, tidying, writing
+
+    with opened_at("folder", tmp_path / "logs") as store:
+        fill(store)
+        files, connection = store._files, writing.connect(store._files.working)
+        batches = [file for file in hour(files).files() if file.batch]
+        tidying.merge(connection, files, hour(files), batches[:2], 1)
+        second = tidying.merge(connection, files, hour(files), batches[2:], 1)
+        note = second.removesuffix(".parquet") + ".replaces"
+        put(files, note, layout.as_replaces(file.name for file in batches))
+        files.delete([file.name for file in batches[2:]])
+        assert live_lines(files) == 20
+        age(files)
+        for hours in (0, 2, 4):
+            store.tidy(LATER + timedelta(hours=hours))
+            assert live_lines(files) == 20
+        assert suffixes(files) == [".batches", ".minutes", ".parquet"]
+
+
 def test_who_was_stopped_while_merging_and_goes_on_much_later_changes_nothing(store: Any) -> None:
     """What it merged is merged and deleted: its file has lines that the other one has, and one that is newer."""
     fill(store, batches=3)

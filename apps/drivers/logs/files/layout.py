@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import re
 import uuid
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -142,13 +143,22 @@ def sorted_out(files: Files, hour: Hour) -> tuple[list[LogFile], list[LogFile]]:
     for file in sorted(merged, key=age):
         replaced = replaced_by(files, hour, file)
         takes = {stands_in[name] for name in replaced if name in stands_in}
-        if takes <= replaced and file.beside(".batches") in hour.entries:
+        if (takes <= replaced or _names_more(file, replaced)) and file.beside(".batches") in hour.entries:
             gone |= replaced
             stands_in |= dict.fromkeys(replaced, file.name)
         else:
             overruled.append(file)
     gone |= {file.name for file in overruled}
     return [file for file in hour.files() if file.name not in gone], overruled
+
+
+def _names_more(file: LogFile, replaced: Iterable[str]) -> bool:
+    """Whether these are more than it was merged of: an older version wrote down what others had replaced as well."""
+    lines = Counter[str]()
+    for name in replaced:
+        if match := _NAME.fullmatch(name.rpartition("/")[2]):
+            lines[match["level"] or ""] += int(match["lines"])
+    return any(found > file.lines for found in lines.values())
 
 
 def age(file: LogFile) -> tuple[float, str]:
