@@ -108,7 +108,7 @@ bench-logs: .venv/.stamp-tests ## CPU of a node and its agent with the request l
 	@deploy/packages.sh haproxy wrk
 	$(PY) -m tests.bench.request_log_cost $(ARGS)
 
-bench-request-log-store: .venv/.stamp-tests ## a day of request lines: bytes a line, how soon questions are answered; ARGS="--lines 1000000"
+bench-request-log-store: .venv/.stamp-tests ## a day of request lines: bytes a line, how soon questions are answered; ARGS="--lines 100000000" or "--bucket"
 	$(PY) -m tests.bench.request_log_store $(ARGS)
 
 bench-request-log-live: .venv/.stamp-tests ## requests of two nodes beside the lines stored, while parts die; ARGS="--seconds 120"

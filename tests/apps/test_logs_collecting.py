@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django import db
@@ -31,7 +33,9 @@ from apps.logs.filters import parse
 from apps.logs.metrics import families
 from apps.logs.models import LogSettings, NodeLog
 from tests.apps.pushed import Env, remove_route
+from tests.conformance.log_places import needs_duckdb, needs_moto, opened_at
 from tests.conformance.real_agent import wait_until
+from tests.ports import spare_port
 
 NOW = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 SEGMENT = "00112233aabbccdd-{}"
@@ -177,6 +181,32 @@ def test_nothing_is_acknowledged_before_it_is_stored(pushed: Env, monkeypatch: p
     assert turn.error == "The disk is full."
     assert len(pushed.node("n1").log) == 1
     assert NodeLog.objects.get(node__name="n1").error == "The disk is full."
+
+
+@needs_duckdb
+@needs_moto
+def test_nodes_keep_their_lines_while_the_bucket_is_away(
+    pushed: Env, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.drivers.logs.files.bucket.ATTEMPTS", 1)
+    from apps.drivers.logs.files.bucket import BucketFiles
+    from apps.drivers.logs.parquet import ParquetStore
+
+    give(pushed, [1, 2])
+    with opened_at("bucket", tmp_path / "logs") as store:
+        collector = LogCollector(store, open_queues("memory://queues"))
+        collector.renew()
+        away = BucketFiles(replace(store._files._bucket, endpoint=f"http://127.0.0.1:{spare_port()}"))
+        collector._store = ParquetStore(away)
+        turn = collector.collect_once(n1())
+        assert turn is not None
+        assert (turn.stored, len(pushed.node("n1").log)) == (0, 1)
+        assert "cannot be reached" in NodeLog.objects.get(node__name="n1").error
+        collector._store = store
+        turn = collector.collect_once(n1())
+        assert turn is not None
+        assert (turn.stored, len(pushed.node("n1").log)) == (2, 0)
+        assert NodeLog.objects.get(node__name="n1").error == ""
 
 
 def test_a_route_that_was_deleted_since_still_has_its_name(
