@@ -6,6 +6,8 @@ import os
 import pwd
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 from pathlib import Path
 
@@ -14,12 +16,16 @@ import pytest
 from apps.agent.process.proxy import read_processes
 from apps.agent.process.sockets import ask
 from apps.agent.settings import can_enter, default_user, exists
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model.listener_options import SniRoute
 from apps.compiler.model.operations import SetMapEntry
+from apps.compiler.model.shared import Certificate, Protocol
 from deploy.demo.config import DemoConfig
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.inside import inside
 from tests.conformance.real_agent import RealAgent, running_agent, short_folder, wait_until
 from tests.e2e.agents import operate, push
+from tests.pure.compiler_fixtures import certificate_pem, front, listener, pool, server, snapshot
 
 pytestmark = [
     pytest.mark.e2e,
@@ -121,3 +127,34 @@ def test_the_demos_directories_let_haproxy_pass_and_nobody_else() -> None:
         assert not can_enter("haproxy", config.demo / "pki" / "ca.pem")
     finally:
         shutil.rmtree(folder)
+
+
+def test_tls_is_ended_behind_the_lookup_of_its_name_before_and_after_a_reload(agent: RealAgent) -> None:
+    """The two frontends of such a listener reach each other without rights; the trial run has a pair of its own."""
+    routes = (SniRoute("a.example", "pool-1"), SniRoute("passed.example", "pool-1", passthrough=True))
+    for port_of_server in (9, 10):
+        given = snapshot(
+            front(
+                listeners=(
+                    listener(
+                        1,
+                        port=agent.port,
+                        protocol=Protocol.TCP,
+                        ends_tls=True,
+                        certificate_ids=("crt-1",),
+                        sni_routes=routes,
+                    ),
+                )
+            ),
+            pools=(pool(1, protocol=Protocol.TCP, servers=(server(1, address="127.0.0.1", port=port_of_server),)),),
+            certificates=(Certificate("crt-1", "house", "acme", certificate_pem("a.example"), ("a.example",)),),
+            local_development=True,
+        )
+        push(agent, compile_snapshot(given).output)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with (
+            socket.create_connection(("127.0.0.1", agent.port), timeout=30) as plain,
+            context.wrap_socket(plain, server_hostname="a.example") as client,
+        ):
+            assert client.version() == "TLSv1.3"
