@@ -14,7 +14,7 @@ from typing import Any
 
 from apps.adoption.aws_pools import Pools
 from apps.adoption.aws_rules import action_of, candidates_of, hosts_of
-from apps.adoption.candidates import Candidate, Unsaid, scheme_of
+from apps.adoption.candidates import Candidate, Unsaid, certificates_of, route_of
 from apps.adoption.contract import Adoption, Report, Wish
 from apps.adoption.naming import Names
 from apps.adoption.ranking import covers, overlap, rank, shadows
@@ -96,15 +96,7 @@ def _listener(listener: Block, wish: Wish, pools: Pools, report: Report) -> dict
 
 def _certificates(where: str, listener: Block, wish: Wish, report: Report) -> list[str]:
     theirs = sorted({each["CertificateArn"] for each in listener.get("Certificates", ())})
-    missing = [arn for arn in theirs if arn not in wish.certificates]
-    if missing:
-        words = ", ".join(missing)
-        reason = f"Upload the certificate with its key and map {words} to it, because no cloud shows a key."
-        if len(missing) == len(theirs):
-            report.left_out(where, reason)
-        else:
-            report.lossy(where, reason)
-    return [f"{wish.account}/{wish.certificates[arn]}" for arn in theirs if arn in wish.certificates]
+    return certificates_of(where, theirs, wish, report)
 
 
 def _default_pool(where: str, listener: Block, protocol: str, pools: Pools, report: Report) -> str | None:
@@ -231,15 +223,7 @@ class _Routes:
             self._report.left_out(where, "Its target group could not be imported.")
             return
         name = self._names.of(host.replace("*", "any"), candidate.path)
-        spec: dict[str, Any] = {
-            "load_balancer": self._wish.name,
-            "hostname": host,
-            "path": candidate.path,
-            "path_kind": "exact" if candidate.exact else "prefix",
-            "methods": list(candidate.methods),
-            "headers": [dict(each) for each in candidate.headers],
-            "action": action,
-        } | scheme_of(action)
+        spec = route_of(self._wish, host, candidate, action)
         self._known[host, candidate] = name
         self._of_host.setdefault(host, []).append(candidate)
         self._report.mapped(where, "Route", name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apps.adoption.candidates import Unsaid
+from apps.adoption.candidates import Unsaid, certificates_of
 from apps.adoption.contract import Adoption, Report, Wish
 from apps.adoption.google_pools import Pools, last
 from apps.adoption.google_routes import Routes
@@ -89,15 +89,7 @@ def _default_service(url_map: Block) -> str | None:
 
 
 def _certificates(where: str, proxy: Block, wish: Wish, report: Report) -> list[str]:
-    theirs = [last(each) for each in proxy.get("sslCertificates", ())]
-    missing = [name for name in theirs if name not in wish.certificates]
-    if missing:
-        words = ", ".join(missing)
-        reason = f"Upload the certificate with its key and map {words} to it, because no cloud shows a key."
-        if len(missing) == len(theirs):
-            report.left_out(where, reason)
-        else:
-            report.lossy(where, reason)
+    found = certificates_of(where, [last(each) for each in proxy.get("sslCertificates", ())], wish, report)
     if proxy.get("certificateMap"):
         report.lossy(where, "The proxy does not list the certificates of a certificate map.")
-    return [f"{wish.account}/{wish.certificates[name]}" for name in theirs if name in wish.certificates]
+    return found

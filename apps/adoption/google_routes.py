@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apps.adoption.candidates import Candidate, Unsaid, scheme_of
+from apps.adoption.candidates import Candidate, Unsaid, route_of
 from apps.adoption.contract import Report, Wish
 from apps.adoption.google_pools import Pools
 from apps.adoption.google_rules import (
@@ -156,15 +156,7 @@ class Routes:
             self._report.left_out(where, "Its backend service could not be imported.")
             return
         name = self._names.of(host.replace("*", "any"), candidate.path)
-        spec: dict[str, Any] = {
-            "load_balancer": self._wish.name,
-            "hostname": host,
-            "path": candidate.path,
-            "path_kind": "exact" if candidate.exact else "prefix",
-            "methods": list(candidate.methods),
-            "headers": [dict(each) for each in candidate.headers],
-            "action": action,
-        } | scheme_of(action)
+        spec = route_of(self._wish, host, candidate, action)
         if candidate.rewrite is not None:
             spec["prefix_rewrite"] = candidate.rewrite
         if candidate.mirror is not None:

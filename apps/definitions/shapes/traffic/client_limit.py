@@ -26,6 +26,31 @@ ACTIONS = {
     limits.TARPIT: "Answer 429 after five seconds",
     limits.DROP: "Close the connection without an answer",
 }
+# What limits of requests and of connections say alike.
+Ipv4Prefix = Annotated[
+    Annotated[int, whole(8, 32)] | None,
+    About("IPv4 addresses with this prefix length in common are one client. Default: 32.", "IPv4 prefix"),
+]
+Ipv6Prefix = Annotated[
+    Annotated[int, whole(16, 128)] | None,
+    About("IPv6 addresses with this prefix length in common are one client. Default: 64.", "IPv6 prefix"),
+]
+Exempt = Annotated[
+    tuple[NetworkBlock, ...] | None,
+    at_most(200, "networks"),
+    Distinct(),
+    SORTED,
+    About("Networks whose clients have no limit.", "No limit for these networks"),
+]
+CountedClients = Annotated[
+    Annotated[int, whole(100, limits.MOST_CLIENTS)] | None,
+    About(
+        "The maximum number of clients counted at once. Default: 100,000. Each uses about "
+        f"{limits.ENTRY_BYTES} bytes on each node for every node of the region; beyond the maximum, the oldest "
+        "are forgotten.",
+        "Clients counted at once",
+    ),
+]
 KEY_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 
 
@@ -88,14 +113,8 @@ class ClientLimit(model.ClientLimit, Shape):
         Annotated[str, text(limits.key_name, "the name of a header or cookie", 64, KEY_NAME)] | None,
         About("The name of the header or cookie.", "Header or cookie"),
     ] = None
-    ipv4_prefix: Annotated[
-        Annotated[int, whole(8, 32)] | None,
-        About("IPv4 addresses with this prefix length in common are one client. Default: 32.", "IPv4 prefix"),
-    ] = None
-    ipv6_prefix: Annotated[
-        Annotated[int, whole(16, 128)] | None,
-        About("IPv6 addresses with this prefix length in common are one client. Default: 64.", "IPv6 prefix"),
-    ] = None
+    ipv4_prefix: Ipv4Prefix = None
+    ipv6_prefix: Ipv6Prefix = None
     counted_for: Annotated[
         Annotated[str, one_of(labels=COUNTED_FOR)] | None,
         About("Where requests of a client are counted together. Default: account.", "Counted for"),
@@ -108,22 +127,8 @@ class ClientLimit(model.ClientLimit, Shape):
         Boolean | None,
         About("Let requests beyond the limit through; servers get X-Client-Limit: exceeded.", "Log only"),
     ] = None
-    exempt: Annotated[
-        tuple[NetworkBlock, ...] | None,
-        at_most(200, "networks"),
-        Distinct(),
-        SORTED,
-        About("Networks whose clients have no limit.", "No limit for these networks"),
-    ] = None
-    clients: Annotated[
-        Annotated[int, whole(100, limits.MOST_CLIENTS)] | None,
-        About(
-            "The maximum number of clients counted at once. Default: 100,000. Each uses about "
-            f"{limits.ENTRY_BYTES} bytes on each node for every node of the region; beyond the maximum, the oldest "
-            "are forgotten.",
-            "Clients counted at once",
-        ),
-    ] = None
+    exempt: Exempt = None
+    clients: CountedClients = None
     ban_after: Annotated[
         Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
         About("Ban a client that exceeds the limit this many times. Default: no bans.", "Ban after"),
@@ -177,14 +182,8 @@ class ConnectionLimitSpec(listener_model.ConnectionLimit, Shape):
             "Burst",
         ),
     ] = None
-    ipv4_prefix: Annotated[
-        Annotated[int, whole(8, 32)] | None,
-        About("IPv4 addresses with this prefix length in common are one client. Default: 32.", "IPv4 prefix"),
-    ] = None
-    ipv6_prefix: Annotated[
-        Annotated[int, whole(16, 128)] | None,
-        About("IPv6 addresses with this prefix length in common are one client. Default: 64.", "IPv6 prefix"),
-    ] = None
+    ipv4_prefix: Ipv4Prefix = None
+    ipv6_prefix: Ipv6Prefix = None
     log_only: Annotated[
         Boolean | None,
         About(
@@ -192,22 +191,8 @@ class ConnectionLimitSpec(listener_model.ConnectionLimit, Shape):
             "Log only",
         ),
     ] = None
-    exempt: Annotated[
-        tuple[NetworkBlock, ...] | None,
-        at_most(200, "networks"),
-        Distinct(),
-        SORTED,
-        About("Networks whose clients have no limit.", "No limit for these networks"),
-    ] = None
-    clients: Annotated[
-        Annotated[int, whole(100, limits.MOST_CLIENTS)] | None,
-        About(
-            "The maximum number of clients counted at once. Default: 100,000. Each uses about "
-            f"{limits.ENTRY_BYTES} bytes on each node for every node of the region; beyond the maximum, the oldest "
-            "are forgotten.",
-            "Clients counted at once",
-        ),
-    ] = None
+    exempt: Exempt = None
+    clients: CountedClients = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
