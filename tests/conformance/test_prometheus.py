@@ -41,6 +41,7 @@ WELL = {
     'spillway_queue_length{queue="push"}': "3x150",
     "spillway_rollouts_oldest_unfinished_seconds": "0x150",
     "spillway_schedules_behind_seconds": "0x150",
+    'spillway_log_forward_failing_seconds{account="acme",forward="siem"}': "0x150",
     "spillway_zones_behind": "0x150",
     'spillway_zone_records{zone="acme.example",why="drifted"}': "0x150",
 }
@@ -70,6 +71,7 @@ TROUBLES: dict[str, dict[str, str | None]] = {
     "SpillwayQueueLong": {'spillway_queue_length{queue="push"}': "1001x150"},
     "SpillwayRolloutStuck": {"spillway_rollouts_oldest_unfinished_seconds": "1801x150"},
     "SpillwaySchedulesBehind": {"spillway_schedules_behind_seconds": "121x150"},
+    "SpillwayLogForwardFailing": {'spillway_log_forward_failing_seconds{account="acme",forward="siem"}': "0+60x150"},
     "SpillwayZonesBehind": {"spillway_zones_behind": "1x150"},
     "SpillwayRecordsWrong": {'spillway_zone_records{zone="acme.example",why="drifted"}': "1x150"},
 }
