@@ -26,6 +26,7 @@ from apps.logs.objectives.standing import route_standings
 from apps.observe.collect import slots
 from apps.observe.models import RouteTally
 from apps.observe.show.objectives import WHOLE, Aim, Standing, days
+from apps.web.objectives.shown import objective_of
 from tests.apps.alerts_env import Installation
 from tests.interfaces.api.test_api_objects import Api
 from tests.interfaces.people import client_of
@@ -271,7 +272,10 @@ def test_a_store_that_is_busy_is_asked_again_and_a_question_that_is_too_large_is
     assert CountedLines.objects.get().until != before
 
 
-def test_28_days_are_sums_of_days_and_what_is_older_is_forgotten(store: MemoryStore, clock: Clock, acme: Actor) -> None:
+@pytest.mark.slow(reason="counts a month")
+def test_28_days_are_sums_of_days_and_what_is_older_is_forgotten(
+    store: MemoryStore, clock: Clock, acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     route = make(acme)
     begin = started(store, clock)
     for day in range(30):
@@ -286,6 +290,11 @@ def test_28_days_are_sums_of_days_and_what_is_older_is_forgotten(store: MemorySt
     found = days("route", route.pk, at)
     assert ({each.total for each in found}, {each.failed for each in found}) == ({100}, {10})
     assert standing(route, at).known > 99
+    monkeypatch.setattr("apps.observe.show.objectives.now", lambda: at)
+    monkeypatch.setattr("apps.logs.objectives.standing.now", lambda: at)
+    history = objective_of(route)
+    assert history is not None
+    assert history["history"]["highest"] == "10.0 ×"
 
 
 def firing() -> list[tuple[str, str, str]]:

@@ -25,6 +25,9 @@ REFUSED_BY_CSP = re.compile(
     re.IGNORECASE,
 )
 INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)", re.IGNORECASE)
+# Words that a whole page or form is the object of; every other button names its own.
+ALONE = {"Apply", "Cancel", "Close", "Continue", "Save", "Search", "Simulate", "Undo"}
+BUTTON = re.compile(r"<button\b((?:[^>\"]|\"[^\"]*\")*)>(.*?)</button>", re.DOTALL)
 UNESCAPED = re.compile(r"\|\s*(?:safe|safeseq)\b|autoescape\s+off")
 OWN_SCRIPTS_BYTES = 18_000
 FIRST_PAGE_BYTES = 150_000
@@ -54,6 +57,39 @@ def test_templates_hold_nothing_that_the_content_security_policy_refuses() -> No
 
 def test_templates_escape_everything() -> None:
     assert offending(UNESCAPED) == []
+
+
+def bare_words(text: str) -> list[str]:
+    """What buttons say in one word, read out included: `Run`, where it should be `Run statement`."""
+    found = []
+    for attributes, inner in BUTTON.findall(text):
+        shown = re.sub(r"<[^>]*>", "", re.sub(r"\{\{.*?\}\}", "an object", inner))
+        said = [part.strip() for part in re.split(r"\{%.*?%\}", shown)]
+        if "aria-label" not in attributes and "disabled" not in attributes.split():
+            found += [part for part in said if part and len(part.split()) == 1 and part not in ALONE]
+    return found
+
+
+def test_buttons_say_a_verb_and_an_object() -> None:
+    others = [path for path in TEMPLATES if path.name != "styleguide.html"]
+    assert {name(path): bare for path in others if (bare := bare_words(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize(
+    ("button", "bare"),
+    [
+        ('<button class="btn">Run</button>', ["Run"]),
+        ('<button>{% include "icon.html" %}Run</button>', ["Run"]),
+        ("<button>{% if stored %}Save{% else %}Create{% endif %}</button>", ["Create"]),
+        ("<button>Run statement</button>", []),
+        ('<button>End<span class="sr"> the silence</span></button>', []),
+        ("<button>Drain {{ region }}</button>", []),
+        ("<button>{{ action }}</button>", []),
+        ('<button aria-label="Close the menu">x</button>', []),
+    ],
+)
+def test_a_button_of_one_bare_word_is_found(button: str, bare: list[str]) -> None:
+    assert bare_words(button) == bare
 
 
 @pytest.mark.parametrize(

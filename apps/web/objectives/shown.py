@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.definitions.models import Pool, Route
 from apps.logs.objectives.standing import standing_of
-from apps.observe.show.objectives import WHOLE, Aim, Day, Standing, days
+from apps.observe.show.objectives import WHOLE, Aim, Day, Share, Standing, days
 
 # From so many percent of the budget on people should look.
 LITTLE = 25
@@ -49,24 +49,24 @@ def _aim(aim: Aim, standing: Standing, failed: str) -> dict[str, Any]:
 
 
 def _history(standing: Standing, found: Sequence[Day]) -> dict[str, Any] | None:
-    """What was reached by day, once there are two; the worst in words."""
+    """How fast the budget was used by day, once there are two; the worst in words."""
     if len(found) < 2:
         return None
-    series = [("Availability", [_reached(each.total, each.failed) for each in found])]
-    if standing.latency_ms is not None:
-        series.append(("Latency", [_reached(each.timed, each.slow) for each in found]))
-    known = [value for _, values in series for value in values if value is not None]
+    burns = [[_share(aim, each).burn for each in found] for aim in standing.aims]
+    highest = max((rate for rates in burns for rate in rates if rate is not None), default=None)
+    series = [
+        {"label": aim.word.capitalize(), "values": rates, "unit": "×"}
+        for aim, rates in zip(standing.aims, burns, strict=True)
+    ]
     return {
-        "chart": {
-            "x": [int(each.at.timestamp()) for each in found],
-            "series": [{"label": label, "values": values, "unit": "%"} for label, values in series],
-        },
-        "lowest": f"{_percent(min(known), 3)} %" if known else "unknown",
+        "chart": {"x": [int(each.at.timestamp()) for each in found], "series": series},
+        "highest": f"{_burn(highest)} ×" if highest is not None else "unknown",
     }
 
 
-def _reached(total: int, bad: int) -> float | None:
-    return 100 * (total - bad) / total if total else None
+def _share(aim: Aim, day: Day) -> Share:
+    counts = (day.total, day.failed) if aim.word == "availability" else (day.timed, day.slow)
+    return Share(*counts, aim.target)
 
 
 def _percent(value: float, digits: int) -> str:
