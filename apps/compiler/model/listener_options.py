@@ -126,10 +126,10 @@ class Cache:
 
 
 class TraceMode(StrEnum):
-    """Whether a trace that a client began is kept, or one is also made where none came."""
+    """Whether a trace is also made where none came, or those that clients began are kept alone."""
 
-    KEEP = "keep"
     MAKE = "make"
+    KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,8 @@ CLIENT_VERIFY = {
     ClientVerify.OPTIONAL: "Optional",
 }
 TRACE_MODES = {
-    TraceMode.KEEP: "Keep: pass on the traces of clients",
-    TraceMode.MAKE: "Make: begin one where none came",
+    TraceMode.MAKE: "Keep and begin traces",
+    TraceMode.KEEP: "Keep traces of clients",
 }
 VERSIONS = {TlsVersion.V12: "TLS 1.2", TlsVersion.V13: "TLS 1.3"}
 NETWORK = text(grammar.trusted_network, "a network in CIDR", pattern=CIDR)

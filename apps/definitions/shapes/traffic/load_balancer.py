@@ -250,7 +250,7 @@ class ListenerSpec(Shape):
     tracing: Annotated[
         TracingSpec | None,
         Check(_without_answers),
-        About("Traces of requests, for who follows them across services.", "Tracing", absent_when_empty=True),
+        About("Takes part in distributed traces, by the header `traceparent`.", "Tracing", absent_when_empty=True),
     ] = None
     monitor_path: Annotated[
         Path | None,
