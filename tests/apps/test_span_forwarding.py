@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import json
+import zlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +22,8 @@ from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.drivers.logs.contract import Record
-from apps.drivers.logs.queues import Queues
+from apps.drivers.logs.files.columns import row_of
+from apps.drivers.logs.queues import HEAD, MARK, Queues
 from apps.drivers.logs.registry import open_queues
 from apps.logs.forward import services
 from apps.logs.forward.forwarding import deliver, tidy
@@ -220,3 +224,18 @@ def test_lines_that_wait_are_counted(acme: Actor, otlp: Receiver, queues: Queues
         opened.write(b"damaged")
     assert damaged.lines(1, {}) == 1500, "as many as would be sent"
     assert sum(len(frame.records) for frame in damaged.read(1, {}, 9)) == 1500
+
+
+def test_lines_that_another_version_left_waiting_are_sent(acme: Actor, tmp_path: Path) -> None:
+    """One that knows no traces, and one that knows more than we do."""
+    older = {name: value for name, value in row_of(line(acme, 1)).items() if name not in (*SAMPLED, "account")}
+    rows = [
+        {"account": acme.account.pk, **older},
+        {"account": acme.account.pk, **row_of(line(acme, 2)), "colour": "red"},
+    ]
+    content = gzip.compress("\n".join(map(json.dumps, rows)).encode())
+    waiting = tmp_path / "1" / "202611230830.lines"
+    waiting.parent.mkdir()
+    waiting.write_bytes(HEAD.pack(MARK, len(content), len(rows), zlib.crc32(content)) + content)
+    (frame,) = Queues(tmp_path).read(1, {}, 5)
+    assert frame.records == (line(acme, 1), line(acme, 2))
