@@ -82,12 +82,14 @@ def typed(field: forms.Field, text: Any) -> Any:
     text = text.strip().replace("\r\n", "\n")
     if field.type == "boolean":
         return {"true": True, "false": False}.get(text)
-    return _number(text) if field.type == "integer" and text else text or None
+    return _number(text) if field.type in ("integer", "number") and text else text or None
 
 
-def _number(text: str) -> int | str:
-    """The number where one was typed, else the text, for the document to refuse."""
-    return int(text) if re.fullmatch(r"[0-9]{1,12}", text) else text
+def _number(text: str) -> float | str:
+    """The number where one was typed, whole or with a decimal point, else the text, for the document to refuse."""
+    if re.fullmatch(r"[0-9]{1,12}", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"[0-9]{1,12}\.[0-9]{1,9}", text) else text
 
 
 def pairs(entries: list[str]) -> dict[str, str] | list[str]:

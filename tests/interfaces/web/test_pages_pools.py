@@ -262,3 +262,15 @@ def test_a_page_is_of_one_section_of_the_navigation(shop: Pool, tutorial_env: Ac
         shown = client.get(path).content.decode()
         current = re.findall(r'<a href="([^"]+)" aria-current="page">', shown)
         assert current == ["/static-ips" if "address" in path else "/pools"], path
+
+
+def test_an_objective_is_set_by_the_form_with_numbers_that_have_a_decimal_point(shop: Pool, acme: Actor) -> None:
+    client, url = client_of(acme), reverse("web:pool-edit", args=[shop.pk])
+    typed = {"availability": "99.95", "latency_ms": "200", "latency_share": "99"}
+    sent = form_data(client, url) | {"/spec/objective": "on"}
+    answer = client.post(url, sent | {f"/spec/objective/{name}": value for name, value in typed.items()})
+    assert answer.status_code == 302, answer.context["form"].errors
+    shop.refresh_from_db()
+    assert shop.objective == {"availability": 99.95, "latency_ms": 200, "latency_share": 99}
+    refused = client.post(url, form_data(client, url) | {"/spec/objective/availability": "most"})
+    assert "Write this value as a number" in refused.content.decode()
