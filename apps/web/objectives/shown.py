@@ -22,6 +22,8 @@ def objective_of(row: Pool | Route) -> dict[str, Any] | None:
     if standing is None:
         return None
     return {
+        "kind": kind,
+        "row": row,
         "aims": [_aim(aim, standing, MISSED[kind]) for aim in standing.aims],
         "known": _percent(standing.known, 1),
         "unknown": standing.unknown,
@@ -41,6 +43,7 @@ def _aim(aim: Aim, standing: Standing, failed: str) -> dict[str, Any]:
         "target": f"{aim.target:g} % of requests{within}",
         "reached": "" if percent is None else _percent(percent, 3),
         "of": f"{whole.bad:,} of {whole.total:,} requests missed it",
+        "filter": "status>=500" if aim.word == "availability" else f"response>{standing.latency_ms}",
         "left": shown,
         "left_text": "unknown" if left is None else (f"{left:.0f} %" if left >= 0 else f"overspent by {-left:,.0f} %"),
         "kind": "" if left is None or left > LITTLE else ("warn" if left > 0 else "bad"),
