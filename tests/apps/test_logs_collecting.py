@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from django import db
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
@@ -207,6 +209,12 @@ def test_nodes_keep_their_lines_while_the_bucket_is_away(
         assert turn is not None
         assert (turn.stored, len(pushed.node("n1").log)) == (2, 0)
         assert NodeLog.objects.get(node__name="n1").error == ""
+
+
+def test_the_command_says_what_is_wrong_with_the_address_of_the_store(settings: Settings) -> None:
+    settings.LOGS_URL = "logs+s3://key:hunter2@bucket"
+    with pytest.raises(CommandError, match="AWS_ACCESS_KEY_ID"):
+        call_command("collect_logs")
 
 
 def test_a_route_that_was_deleted_since_still_has_its_name(
