@@ -108,10 +108,10 @@ def test_an_operator_looks_at_the_lines_of_an_account(acme_lines: list[Record], 
 def test_routes_and_pools_lead_to_their_requests(tutorial_env: Actor, acme: Actor) -> None:
     route = Route.objects.filter(account=acme.account).earliest("id")
     own, operators = client_of(acme), client_of(tutorial_env)
-    assert f'href="/requests?q=route:{route.name}"' in shown(own, f"/routes/{route.pk}")
-    assert f'href="/requests?q=route:{route.name}&amp;account=acme"' in shown(operators, f"/routes/{route.pk}")
+    assert f'href="/requests?q=route%3A{route.name}"' in shown(own, f"/routes/{route.pk}")
+    assert f'href="/requests?q=route%3A{route.name}&amp;account=acme"' in shown(operators, f"/routes/{route.pk}")
     pool = route.pools.earliest("id").pool
-    assert f'href="/requests?q=pool:{pool.name}"' in shown(own, f"/pools/{pool.pk}")
+    assert f'href="/requests?q=pool%3A{pool.name}"' in shown(own, f"/pools/{pool.pk}")
 
 
 def test_older_lines_follow_on_the_next_page(store: LogStore, acme: Actor) -> None:
