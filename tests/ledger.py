@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import operator
 import os
-import time
 from collections.abc import Generator
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
+from time import CLOCK_BOOTTIME, clock_gettime, monotonic  # by name: tests put a clock of their own in their place
 from typing import Any
 
 import pytest
@@ -44,7 +44,7 @@ class Cost:
 def reading() -> Cost:
     """All that this process has spent until now; `wall` counts from a moment of no meaning."""
     times = os.times()
-    return Cost(time.monotonic(), times.user + times.system, times.children_user + times.children_system, _waited())
+    return Cost(monotonic(), times.user + times.system, times.children_user + times.children_system, _waited())
 
 
 def _waited() -> float:
@@ -117,7 +117,7 @@ def _age() -> float:
         begun = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     except OSError:
         return 0.0
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - begun / os.sysconf("SC_CLK_TCK")
+    return clock_gettime(CLOCK_BOOTTIME) - begun / os.sysconf("SC_CLK_TCK")
 
 
 class Ledger:

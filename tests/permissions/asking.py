@@ -158,6 +158,12 @@ def writes(sql: str) -> bool:
     return found is not None and found["table"] not in _passing_tables()
 
 
+def may_write(sql: str, model: type[Model]) -> bool:
+    """Whether a statement may change rows of this model."""
+    found = WRITES.match(sql)
+    return found is not None and found["table"] in (None, model._meta.db_table)
+
+
 @functools.cache
 def _passing_tables() -> frozenset[str]:
     return frozenset(apps.get_model(label)._meta.db_table for label in PASSING)
