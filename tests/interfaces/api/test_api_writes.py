@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from apps.accounts.models import Account
 from apps.audit.models import Entry
 from apps.definitions.models import Pool, Route, Server
-from apps.definitions.services import KINDS, PLATFORM
+from apps.definitions.services import KINDS, PLATFORM, apply_document
 from apps.fleet.models import Fleet, Region
 from tests.apps.clouds_env import remembered
 from tests.conftest import actor_of
@@ -18,7 +19,14 @@ from tests.interfaces.api.test_api_objects import ROUTE, Api, api, assert_proble
 __all__ = ["api", "house"]
 
 
-_CLOUDS = remembered()
+# One of each kind that the tutorial and its clouds have none of.
+OTHERS: tuple[dict[str, Any], ...] = (
+    {"kind": "NetworkList", "name": "offices", "spec": {"entries": [{"network": "192.0.2.0/24"}]}},
+    {"kind": "Policy", "name": "hsts", "spec": {"rules": {"security_headers": {"hsts_seconds": 600}}}},
+    {"kind": "AlertChannel", "name": "on-call", "spec": {"type": "pagerduty", "secret": "0" * 32}},
+    {"kind": "AlertRule", "name": "errors", "spec": {"watches": "pool_errors"}},
+)
+_CLOUDS = remembered(lambda operator, _acme: apply_document(actor=operator, objects=copy.deepcopy(list(OTHERS))))
 breadth = pytest.mark.exhaustive
 
 
