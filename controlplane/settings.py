@@ -84,6 +84,7 @@ INSTALLED_APPS = [
     "apps.capacity",
     "apps.schedules",
     "apps.alerts",
+    "apps.status",
     "apps.retries",
     "apps.api",
     "apps.web",

@@ -11,6 +11,7 @@ urlpatterns = [
     re_path(r"^hooks/(?P<key_id>[A-Za-z0-9_-]{1,64})$", hooks.call, name="hook"),
     path("", include("apps.observe.urls")),
     path("", include("apps.stacks.urls")),
+    path("", include("apps.web.status_pages.urls")),
     path("", include("apps.web.urls")),
     path("", include("apps.web.sign_in.urls")),
 ]

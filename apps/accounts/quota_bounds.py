@@ -19,6 +19,7 @@ DEFAULTS = {
     "triggers": 50,
     "alert_rules": 50,
     "alert_channels": 10,
+    "status_pages": 5,
     "records": 1000,
     # Of pools and routes together.
     "objectives": 100,

@@ -18,6 +18,7 @@ from apps.compiler.model.servers import CheckKind, HttpVersion, OverflowMode, Pr
 from apps.compiler.model.stack import RecordType
 from apps.definitions.alerting.models import AlertChannel as AlertChannel  # noqa: PLC0414 - Django looks for rows here
 from apps.definitions.alerting.models import AlertRule as AlertRule  # noqa: PLC0414
+from apps.definitions.alerting.models import StatusPage as StatusPage  # noqa: PLC0414
 from apps.definitions.definition import Definition
 from apps.definitions.key_sets.models import KeySet as KeySet  # noqa: PLC0414 - Django looks for rows here
 from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow

@@ -41,6 +41,7 @@ from apps.definitions.models import (
     Schedule,
     Server,
     SniRoute,
+    StatusPage,
     StoredPlan,
     Zone,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "routes",
     "schedules",
     "servers",
+    "status_pages",
     "zones",
 ]
 RouteKey = tuple[str, str, int]
@@ -154,6 +156,11 @@ def alert_channels(actor: Actor) -> QuerySet[AlertChannel]:
     """Whom alerts are told, without what lets us in there."""
     rows = AlertChannel.objects.select_related("account").defer("sealed_secret")
     return actor.visible(rows).order_by("account__name", "name")
+
+
+def status_pages(actor: Actor) -> QuerySet[StatusPage]:
+    """What visitors read of accounts."""
+    return actor.visible(StatusPage.objects.select_related("account")).order_by("account__name", "name")
 
 
 def capacity_tests(actor: Actor) -> QuerySet[CapacityTest]:

@@ -44,6 +44,8 @@ from apps.web.schedules import triggers as schedules_triggers
 from apps.web.schedules import views as schedules
 from apps.web.sign_in import sessions
 from apps.web.sizing import views as sizing
+from apps.web.status_pages import incidents
+from apps.web.status_pages import views as status_pages
 from apps.web.zones import forms as zone_forms
 from apps.web.zones import views as zones
 
@@ -216,6 +218,14 @@ urlpatterns = [
     path("webhooks/<int:pk>/test", webhooks.send_test, name="webhook-test"),
     path("webhooks/<int:pk>/delete", webhooks.delete, name="webhook-delete"),
     path("webhooks/<int:pk>/deliveries/<int:delivery>/redeliver", webhooks.redeliver, name="webhook-redeliver"),
+    path("status-pages", status_pages.index, name="status-pages"),
+    path("status-pages/new", status_pages.new, name="status-page-new"),
+    path("status-pages/<int:pk>", status_pages.detail, name="status-page"),
+    path("status-pages/<int:pk>/edit", status_pages.edit, name="status-page-edit"),
+    path("status-pages/<int:pk>/delete", status_pages.delete, name="status-page-delete"),
+    path("status-pages/<int:pk>/incidents/new", incidents.new, name="incident-new"),
+    path("incidents/<int:pk>", incidents.detail, name="incident"),
+    path("incidents/<int:pk>/delete", incidents.delete, name="incident-delete"),
     path("requests", requests.index, name="requests"),
     re_path(r"^requests/export\.(?P<kind>csv|jsonl)$", requests.export, name="requests-export"),
     re_path(r"^requests/archive\.(?P<kind>parquet|jsonl\.gz)$", log_settings.archive, name="requests-archive"),

@@ -99,6 +99,8 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     "alert_channel": _USUAL,
     "silence": ("created", "deleted"),
     "saved_search": ("created", "deleted"),
+    "status_page": _USUAL,
+    "incident": _USUAL,
     "schedule": (*_USUAL, "missed", "paused", "resumed", "run", "retried", "rotated"),
     "schedule_run": ("given_up",),
     "trigger": (*_USUAL, "rotated", "called"),

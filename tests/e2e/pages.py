@@ -31,6 +31,11 @@ PAGES = {
     "network-list-edit": ("/network-lists/{}/edit", "network-lists"),
     "alerts": ("/alerts", ""),
     "alert": ("/alerts/{}", "alerts?state=firing"),
+    "status-pages": ("/status-pages", ""),
+    "status-page": ("/status-pages/{}", "status-pages"),
+    "status-page-new": ("/status-pages/new", ""),
+    "status-page-edit": ("/status-pages/{}/edit", "status-pages"),
+    "incident-new": ("/status-pages/{}/incidents/new?planned=1", "status-pages"),
     "alert-rules": ("/alerts/rules", ""),
     "alert-rule-new": ("/alerts/rules/new?name=pool-down", ""),
     "alert-rule-edit": ("/alerts/rules/{}/edit", "alert-rules"),
@@ -117,6 +122,8 @@ PAGES = {
 PARTS = {
     # There is no saved search; tests/interfaces/web/test_pages_saved_searches.py looks at it.
     *("saved-search", "saved-search-delete"),
+    # There is no incident; tests/e2e/test_status_page.py looks at one, and at what visitors see.
+    *("incident", "incident-delete", "status-page-delete"),
     # There is no grant; its form is that of grant-new.
     *("grant", "grant-edit", "grant-delete"),
     *("hostname-check", "hostname-verify", "hostname-release", "policy-fetch-key-set", "route-fetch-key-set"),
@@ -184,6 +191,7 @@ CLOUDS = [
         "name": "team",
         "spec": {"type": "webhook", "url": "https://hooks.example/in", "secret": "whsec_" + "QUJD" * 10},
     },
+    {"kind": "StatusPage", "name": "front", "spec": {"title": "Front", "rules": ["pool-down"]}},
     {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}},
     {
         "kind": "Stack",

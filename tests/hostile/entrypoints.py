@@ -35,7 +35,7 @@ NOUNS = PLATFORM | {
     "Certificate": "certificates", "Pool": "pools", "LoadBalancer": "load-balancers", "Route": "routes",
     "NetworkList": "network-lists", "Policy": "policies",
     "Zone": "zones", "Record": "records", "Schedule": "schedules", "CapacityTest": "capacity-tests",
-    "AlertRule": "alert-rules", "AlertChannel": "alert-channels",
+    "AlertRule": "alert-rules", "AlertChannel": "alert-channels", "StatusPage": "status-pages",
 }  # fmt: skip
 
 

@@ -67,6 +67,7 @@ from tests.hostile.legal import (
 )
 from tests.hostile.pointers import Document, leaves, with_value, without_positions
 from tests.hostile.policy_examples import BASIC_AUTH, JWT_KEY, POLICY_RULES
+from tests.hostile.telling_examples import TELLING_EXAMPLES
 
 SERVERS: Document = {
     "tunnel_timeout_ms": 100, "slow_start_ms": 100, "http_version": "2", "host_header": "a.example",
@@ -189,22 +190,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             }
         },
     ),
-    "alert_rule": (
-        "AlertRule",
-        {
-            "watches": "pool_errors", "only": ["shop-*"], "threshold": 10.0, "for_s": 60, "severity": "critical",
-            "enabled": True,
-        },
-    ),
-    "alert_channel": (
-        "AlertChannel",
-        {
-            "type": "webhook", "url": "https://hooks.example/x", "secret": "whsec_" + "QUJD" * 10,
-            "severities": ["critical"], "quiet": {"start": "22:00", "end": "07:00", "zone": "UTC"}, "wait_minutes": 5,
-            "enabled": True,
-        },
-    ),
-    "alert_channel_of_mail": ("AlertChannel", {"type": "email", "to": ["ops@acme.example"]}),
+    **TELLING_EXAMPLES,
     "network_list": (
         "NetworkList",
         {"entries": [{"network": "192.0.2.0/24", "expires_at": "2027-01-31T00:00:00Z", "reason": "scans"}]},
@@ -348,6 +334,7 @@ RULES: dict[str, Legal] = {
     "severities": one_of(*SEVERITIES), "wait_minutes": whole(0, 1440), "secret": text(2048, r"[!-~]+"),
     "quiet/start": text(5, r"[0-2][0-9]:[0-5][0-9]"), "quiet/end": text(5, r"[0-2][0-9]:[0-5][0-9]"),
     "to": text(254, r"[A-Za-z0-9._%+'-]+@[A-Za-z0-9.-]+"),
+    "public": boolean, "components/name": title, "components/routes": NAME, "rules": NAME,
     "access/allow": NAME, "access/deny": NAME, "access/status": whole(400, 599),
     "entries/network": is_network, "entries/expires_at": instant, "entries/reason": why,
     "enabled": boolean, "retry_after_s": whole(1, 86_400), "allow": is_network,

@@ -14,13 +14,14 @@ from apps.accounts.tokens import create_token
 from apps.alerts.models import Alert, Silence
 from apps.core.clock import now
 from apps.definitions.alerting.models import AlertChannel, AlertRule
-from apps.definitions.models import Pool, Route, Schedule, Server
+from apps.definitions.models import Pool, Route, Schedule, Server, StatusPage
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import apply_document
 from apps.fleet.models import Node
 from apps.logs.models import SavedSearch
 from apps.rollouts.models import Revision, Rollout, Step
 from apps.schedules.models import ScheduleRun
+from apps.status.models import Incident
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of, apply_tutorial
 from tests.fixture_cache import CachedFixture
@@ -88,13 +89,16 @@ def _grow_schedules(rows: int, acme: Actor) -> None:
 
 
 def _grow_alerts(rows: int, acme: Actor) -> None:
-    """As many alerts that an object has, rules, channels, silences and saved searches."""
+    """As many alerts that an object has, rules, channels, silences, saved searches, and status pages."""
     for number in range(rows):
         named = {"account": acme.account, "name": f"more-{number}"}
         AlertRule.objects.create(**named, watches="pool-down")
         AlertChannel.objects.create(**named, type="email", to=["ops@example.com"], severities=["critical"])
         SavedSearch.objects.create(**named, filter="status>=500", measure="count", created_by="ada")
         Silence.objects.create(account=acme.account, rule="pool-down", reason="r", ends_at=now(), created_by="ada")
+        page = StatusPage.objects.create(**named, title="More")
+        incident = Incident.objects.create(page=page, number=1, title="More", status="resolved", begins_at=now())
+        incident.updates.create(at=now(), word="Resolved", text="More")
         alert = Alert.objects.create(
             account=acme.account, title=f"More {number}", severity="critical", since=now(), opened_at=now()
         )

@@ -36,6 +36,7 @@ from apps.definitions.models import (
     Route,
     Schedule,
     Server,
+    StatusPage,
     StoredPlan,
     Zone,
 )
@@ -47,6 +48,7 @@ from apps.logs.models import LogForward, SavedSearch
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.stacks.models import StackRun
+from apps.status.models import Incident
 from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.services import make_webhook, send_test
 from tests.apps.test_definitions_services import pem_pair
@@ -58,6 +60,7 @@ from tests.permissions.capacity_rows import make_capacity_rows
 from tests.permissions.cloud_rows import make_stack_rows
 from tests.permissions.schedule_api_rows import make_schedule_rows
 from tests.permissions.search_rows import make_searches
+from tests.permissions.status_rows import make_status_rows
 
 NAMES = {"own": "acme", "other": "globex", "operators": "operator"}
 REQUEST_ID = "permission-table"
@@ -103,6 +106,10 @@ OWNERS = {
     "alerts.Notification": "channel__account",
     "alerts.Told": "channel__account",
     "alerts.Silence": "account",
+    "definitions.StatusPage": "account",
+    "status.Incident": "page__account",
+    "status.IncidentUpdate": "incident__page__account",
+    "status.PoolDay": "pool__account",
     "definitions.LoadBalancer": "account",
     "definitions.Listener": "account",
     "fleet.Region": "account",
@@ -169,6 +176,7 @@ def make_env() -> Env:
     make_searches(env.accounts["own"])
     for model in (Pool, Route):
         model.objects.filter(account=env.accounts["own"]).update(objective={"availability": 99.9})
+    make_status_rows(env.accounts["own"], env.accounts["other"])
     _let_in(env)
     _plan(env)
     env.objects = dict(_objects(env))
@@ -264,6 +272,8 @@ def _objects(env: Env) -> Iterator[tuple[str, Any]]:
     yield "alert", Alert.objects.get(account=own)
     yield "silence", Silence.objects.get(account=own)
     yield "savedsearch", SavedSearch.objects.get(account=own)
+    yield "statuspage", StatusPage.objects.get(account=own)
+    yield "incident", Incident.objects.get(page__account=own)
     yield "alertrule", AlertRule.objects.get(account=own)
     yield "alertchannel", AlertChannel.objects.get(account=own)
     yield "capacitytest", CapacityTest.objects.get(account=own, name="measure")

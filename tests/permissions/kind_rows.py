@@ -98,6 +98,7 @@ KINDS = (
     Kind("policies", "policy", acme("web"), POLICY, **OWNED),
     Kind("alert-rules", "alertrule", acme("basket"), {"watches": "pool_down"}, **OWNED),
     Kind("alert-channels", "alertchannel", acme("team"), ALERT_CHANNEL, **OWNED),
+    Kind("status-pages", "statuspage", acme("acme-status"), {"title": "New"}, **OWNED),
     Kind("pools", "spare", acme("spare"), POOL, **OWNED),
     Kind("schedules", "schedule", acme("nightly"), SCHEDULE, **OWNED),
     Kind("capacity-tests", "capacitytest", acme("measure"), CAPACITY_TEST, **OF_POOL),

@@ -21,12 +21,14 @@ from tests.permissions.schedule_page_rows import SCHEDULE_PAGES
 from tests.permissions.search_rows import OF_SEARCHES
 from tests.permissions.sign_in_rows import SIGN_IN
 from tests.permissions.state_rows import STATE
+from tests.permissions.status_rows import OF_STATUS
 from tests.permissions.zone_page_rows import ZONE_PAGES
 
 TABLE = (
     *ADOPTING,
     *OF_ALERTS,
     *OF_SEARCHES,
+    *OF_STATUS,
     *API,
     *CAPACITY,
     *CLOUDS,

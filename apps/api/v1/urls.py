@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, re_path
 
 from apps.api.v1 import description, writes
-from apps.api.v1.accounts import alerts, hostnames, people, tokens, webhooks
+from apps.api.v1.accounts import alerts, hostnames, incidents, people, tokens, webhooks
 from apps.api.v1.accounts.audit import EntryDetail, EntryList
 from apps.api.v1.capacity import comparisons as comparing
 from apps.api.v1.capacity import runs as capacity
@@ -142,6 +142,9 @@ urlpatterns = [
     path("alerts", alerts.AlertList.as_view(), name="alerts-list"),
     re_path(rf"^alerts/{PK}$", alerts.AlertDetail.as_view(), name="alerts-detail"),
     re_path(rf"^alerts/{PK}/acknowledge$", alerts.Acknowledge.as_view(), name="alerts-acknowledge"),
+    path("incidents", incidents.IncidentCollection.as_view(), name="incidents-list"),
+    re_path(rf"^incidents/{PK}$", incidents.IncidentDetail.as_view(), name="incidents-detail"),
+    re_path(rf"^incidents/{PK}/updates$", incidents.IncidentUpdates.as_view(), name="incidents-updates"),
     path("silences", alerts.SilenceCollection.as_view(), name="silences-list"),
     re_path(rf"^silences/{PK}$", alerts.SilenceDetail.as_view(), name="silences-detail"),
     re_path(rf"^alert-channels/{PK}/test$", alerts.SendTest.as_view(), name="alert-channels-test"),

@@ -58,6 +58,7 @@ NOUNS: dict[str, Noun] = {
     "routes": Noun(selectors.routes, shapes.definition, {}),
     "alert-rules": Noun(selectors.alert_rules, shapes.definition, NAME | ACCOUNT),
     "alert-channels": Noun(selectors.alert_channels, shapes.definition, NAME | ACCOUNT),
+    "status-pages": Noun(selectors.status_pages, shapes.definition, NAME | ACCOUNT),
     "capacity-tests": Noun(
         selectors.capacity_tests, shapes.definition, NAME | ACCOUNT | {"pool": "pool__name", "region": "region__name"}
     ),

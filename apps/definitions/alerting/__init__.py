@@ -1,1 +1,1 @@
-"""DEFINE: what makes an alert, and whom it is told."""
+"""DEFINE: what makes an alert, and whom it is told, on what page visitors read of it."""

@@ -1,4 +1,4 @@
-"""Rows: rules of accounts, and their channels."""
+"""Rows: rules of accounts, their channels, and pages that tell visitors."""
 
 from __future__ import annotations
 
@@ -32,3 +32,22 @@ class AlertChannel(Definition):
     quiet = models.JSONField(null=True)
     wait_minutes = models.PositiveIntegerField(default=0)
     enabled = models.BooleanField(default=True)
+
+
+class StatusPage(Definition):
+    """What visitors read of an account: `components` is `[{name, routes}]`, routes by their names in the account.
+
+    A page that is public is found by its name alone, so no two of them have the same. `rules` are the names of alert
+    rules that open incidents on it.
+    """
+
+    title = models.CharField(max_length=120)
+    public = models.BooleanField(default=False)
+    components = models.JSONField(default=list)
+    rules = models.JSONField(default=list)
+
+    class Meta(Definition.Meta):
+        constraints = (  # type: ignore[assignment]  # one more than every definition has
+            *Definition.Meta.constraints,
+            models.UniqueConstraint(fields=("name",), condition=models.Q(public=True), name="public_page_by_name"),
+        )

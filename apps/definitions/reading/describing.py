@@ -26,6 +26,7 @@ from apps.definitions.models import (
     Record,
     Route,
     Schedule,
+    StatusPage,
     Zone,
 )
 from apps.definitions.shapes.base.shape import Shape
@@ -57,6 +58,7 @@ Owned = (
     | Schedule
     | AlertRule
     | AlertChannel
+    | StatusPage
 )
 Row = Account | Region | Fleet | Node | CloudAccount | Stack | AddressPool | StaticIP | Grant | Owned
 S = TypeVar("S")
@@ -84,6 +86,7 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     Schedule: "Schedule",
     AlertRule: "AlertRule",
     AlertChannel: "AlertChannel",
+    StatusPage: "StatusPage",
 }
 
 

@@ -13,6 +13,7 @@ from apps.definitions.shapes.operations.alert_channel import AlertChannelSpec
 from apps.definitions.shapes.operations.alert_rule import AlertRuleSpec
 from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.definitions.shapes.operations.schedule import ScheduleSpec
+from apps.definitions.shapes.operations.status_page import StatusPageSpec
 from apps.definitions.shapes.platform.account import AccountSpec
 from apps.definitions.shapes.platform.topology import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 from apps.definitions.shapes.traffic.access import NetworkListSpec
@@ -46,6 +47,7 @@ SHAPES: dict[str, type[Shape]] = {
     "Schedule": ScheduleSpec,
     "AlertRule": AlertRuleSpec,
     "AlertChannel": AlertChannelSpec,
+    "StatusPage": StatusPageSpec,
 }
 
 

@@ -31,6 +31,8 @@ PAGES = {
     "Webhook": "web:webhook",
     "AlertChannel": "web:alert-channel",
     "Alert": "web:alert",
+    "StatusPage": "web:status-page",
+    "Incident": "web:incident",
 }
 LISTS = {
     "Fleet": "web:fleets",

@@ -50,6 +50,8 @@ PAGES = {
     "socialaccount": "operate/accounts",
     "stack": "use/clouds",
     "static-ip": "use/static-ips",
+    "status-page": "use/status",
+    "incident": "use/status",
     "token": "use/api",
     "trigger": "use/schedules",
     "usersessions": "operate/accounts",

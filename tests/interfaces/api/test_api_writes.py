@@ -25,6 +25,7 @@ OTHERS: tuple[dict[str, Any], ...] = (
     {"kind": "Policy", "name": "hsts", "spec": {"rules": {"security_headers": {"hsts_seconds": 600}}}},
     {"kind": "AlertChannel", "name": "on-call", "spec": {"type": "pagerduty", "secret": "0" * 32}},
     {"kind": "AlertRule", "name": "errors", "spec": {"watches": "pool_errors"}},
+    {"kind": "StatusPage", "name": "front", "spec": {"title": "Front"}},
 )
 _CLOUDS = remembered(lambda operator, _acme: apply_document(actor=operator, objects=copy.deepcopy(list(OTHERS))))
 breadth = pytest.mark.exhaustive

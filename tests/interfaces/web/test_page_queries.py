@@ -39,6 +39,7 @@ OF_REQUESTS = {
     "log forwards": "/log-forwards",
     "request patterns": "/requests/patterns",
     "saved searches": "/requests/saved",
+    "status pages": "/status-pages",
 }
 
 

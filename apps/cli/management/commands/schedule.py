@@ -38,6 +38,9 @@ from apps.schedules.pruning import prune as prune_schedule_runs
 from apps.schedules.run.ticking import LONGEST_SLEEP_S, schedules_tick
 from apps.stacks import services as stacks
 from apps.stacks.cloud import reading as clouds
+from apps.status import days
+from apps.status import following as incidents
+from apps.status import services as status
 from apps.webhooks import delivering, following
 from apps.webhooks.services import DELIVER_TASK
 
@@ -52,6 +55,8 @@ EXPIRY_SECONDS = 5.0
 HEAD_SECONDS = 3600.0
 ALERTS_SECONDS = 1.0
 COUNT_SECONDS = 60.0
+DAYS_SECONDS = 300.0
+STATUS_SECONDS = 5.0
 Work = Callable[[], float | None]
 
 
@@ -86,6 +91,8 @@ class Command(BaseCommand):
             (HEAD_SECONDS, note_head),
             (COUNT_SECONDS, count_pools),
             (ALERTS_SECONDS, alerts.tick),
+            (STATUS_SECONDS, follow_alerts),
+            (DAYS_SECONDS, count_days),
         ]
         due = dict.fromkeys(range(len(turns)), 0.0)
         if not once:
@@ -189,11 +196,23 @@ def tidy() -> None:
     evaluate_measurements(now())
     evaluating.prune(now())
     telling.prune(now())
+    days.prune(now())
+    status.prune(now())
 
 
 def count_pools() -> None:
     """Count how requests ended of pools that have an objective."""
     tallies.count_pools(now())
+
+
+def follow_alerts() -> None:
+    """Open and resolve incidents of status pages that name alert rules."""
+    incidents.follow(now())
+
+
+def count_days() -> None:
+    """Count what was measured today of what status pages show."""
+    days.count_days(now())
 
 
 def note_head() -> None:

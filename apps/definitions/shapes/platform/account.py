@@ -42,6 +42,7 @@ class Quotas(Shape):
     triggers: Annotated[int | None, _most("triggers"), _of("triggers", "Triggers")] = None
     alert_rules: Annotated[int | None, _most("alert_rules"), _of("alert_rules", "Alert rules")] = None
     alert_channels: Annotated[int | None, _most("alert_channels"), _of("alert_channels", "Alert channels")] = None
+    status_pages: Annotated[int | None, _most("status_pages"), _of("status_pages", "Status pages")] = None
     records: Annotated[int | None, _most("records"), _of("records", "Records")] = None
     objectives: Annotated[
         int | None, _most("objectives"), _of("objectives", "Objectives", "Objectives of pools and routes together.")

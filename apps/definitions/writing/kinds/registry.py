@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant
 from apps.definitions import selectors
-from apps.definitions.alerting import storing
+from apps.definitions.alerting import status_pages, storing
 from apps.definitions.models import (
     AlertChannel,
     AlertRule,
@@ -20,6 +20,7 @@ from apps.definitions.models import (
     Record,
     Route,
     Schedule,
+    StatusPage,
     Zone,
 )
 from apps.definitions.writing.kinds import (
@@ -117,6 +118,7 @@ KINDS: dict[str, Kind] = {
         *(AlertChannel, _alert_channels, storing.store_alert_channel, "alert-channels"),
         brings_secrets=storing.brings_secret,
     ),
+    "StatusPage": Kind(StatusPage, selectors.status_pages, status_pages.store_status_page, "status-pages"),
 }
 
 # Kinds whose names are unique everywhere: the envelope and the URL need no account.

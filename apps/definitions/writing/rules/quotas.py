@@ -23,6 +23,7 @@ from apps.definitions.models import (
     Record,
     Route,
     Schedule,
+    StatusPage,
 )
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import StaticIP
@@ -42,6 +43,7 @@ _COUNTED: dict[str, tuple[str, type[Model]]] = {
     "Schedule": ("schedules", Schedule),
     "AlertRule": ("alert_rules", AlertRule),
     "AlertChannel": ("alert_channels", AlertChannel),
+    "StatusPage": ("status_pages", StatusPage),
 }
 # What pools and routes may have: not counted by kind.
 OBJECTIVES = "objectives"

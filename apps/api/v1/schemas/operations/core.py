@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apps.api.v1.schemas import writing
+from apps.api.v1.schemas import incidents, writing
 from apps.api.v1.schemas.envelopes import Conditioned, Generation
 from apps.api.v1.schemas.nouns import (
     capacity,
@@ -75,6 +75,7 @@ ALERT_CHANNEL = noun(
     about="Whom alerts are told; its secret is never shown.",
 )
 REGION = noun("Region", "a region", "regions", facts=platform.RegionFacts)
+STATUS_PAGE = noun("StatusPage", "a status page", "status pages")
 BY_NAME = ("name", "account")
 ENTRIES = (
     *("q", "actor", "token", "account", "kind", "action-word", "object"),
@@ -186,6 +187,11 @@ OPERATIONS: Table = {
     ("tokens-detail", "DELETE"): at_once(remove("a token (revoke it)")),
     **written("alert-rules", ALERT_RULE, *BY_NAME),
     **written("alert-channels", ALERT_CHANNEL, *BY_NAME),
+    **written("status-pages", STATUS_PAGE, *BY_NAME),
+    **read("incidents", incidents.Incident, "an incident", "incidents", "account", version=False),
+    ("incidents-list", "POST"): at_once(create(incidents.Incident, incidents.CreateIncident, "an incident")),
+    ("incidents-detail", "DELETE"): of_one("Delete an incident", {204: None}),
+    ("incidents-updates", "POST"): of_one("Write an update", {201: incidents.Incident}, incidents.WriteUpdate),
     ("alert-channels-test", "POST"): of_one("Send a test message", {202: watching.AlertMessage}),
     ("alert-channels-messages", "GET"): replace(
         listing(watching.AlertMessage, "the messages of a channel", "state-word-message"),

@@ -1,0 +1,160 @@
+"""What days of status pages were like: counted once, and unknown where too little was measured."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.core.clock import now
+from apps.definitions.models import Route, StatusPage
+from apps.definitions.shapes.base.words import instant_text
+from apps.fleet.models import Node
+from apps.observe import services as observe
+from apps.observe.collect.deltas import Counts
+from apps.status import days, services
+from apps.status.models import Incident, PoolDay
+from apps.status.showing import Shown, ShownComponent, show_page
+from apps.status.states import State
+from tests.apps.alerts_env import Installation, make_pool
+from tests.apps.status_env import day, make_page, minute, pools_behind
+
+DEGRADED, UNKNOWN, FINE = State.DEGRADED, State.UNKNOWN, State.OPERATIONAL
+PARTIAL, MAJOR, WORK = State.PARTIAL_OUTAGE, State.MAJOR_OUTAGE, State.MAINTENANCE
+FIRST: dict[str, Any] = {"title": "Payments fail", "text": "We look into it.", "components": ["Checkout"]}
+
+
+@pytest.fixture
+def installation(tutorial_env: Actor) -> Installation:
+    """The tutorial's installation, as a collector sees it now."""
+    made = Installation(at=now())
+    made.tick(0)
+    return made
+
+
+def shown(page: StatusPage, at: datetime | None = None) -> Shown:
+    return show_page(page, at or now())
+
+
+def checkout(page: StatusPage, at: datetime | None = None) -> ShownComponent:
+    return shown(page, at).components[0]
+
+
+def at(**back: float) -> str:
+    return instant_text(now() + timedelta(**back)) or ""
+
+
+def test_minutes_become_days_and_are_never_counted_twice(installation: Installation, acme: Actor) -> None:
+    make_page(acme)
+    (pool,) = pools_behind(acme)
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=1)
+    for number in range(10):
+        minute(pool, noon + timedelta(minutes=number))
+    minute(pool, noon + timedelta(minutes=10), 90, 10)
+    minute(pool, noon + timedelta(minutes=11), 10, 90)
+    minute(pool, noon + timedelta(minutes=12), 0, 3)  # too few to say anything
+    minute(pool, noon + timedelta(minutes=13), 0, 0, status="DOWN")
+    minute(pool, noon + timedelta(minutes=14), 0, 0, status="DOWN")
+    minute(pool, noon + timedelta(minutes=14), 9, 0, node=1)  # another node had servers
+    refused = ("flow", f"pool-{pool.pk}/refuse/rgn-1/rate")
+    second = int((noon + timedelta(minutes=15)).timestamp())
+    node = Node.objects.order_by("pk")[0].pk
+    observe.store_buckets(60, [(second, node, refused, Counts(seconds=60, requests=30))])
+    end = noon + timedelta(minutes=20)
+    for _ in range(3):
+        days.count_days(end)
+    row = PoolDay.objects.get(pool=pool, day=noon.date())
+    assert (row.minutes, row.down, row.failing) == (16, 3, 1)
+    minute(pool, noon + timedelta(minutes=30))
+    days.count_days(end + timedelta(minutes=20))
+    row.refresh_from_db()
+    assert (row.minutes, row.down, row.failing) == (17, 3, 1)
+    assert not PoolDay.objects.exclude(pool=pool).exists()  # other pools stand on no page
+
+
+def test_a_process_that_counted_too_late_counts_nothing(
+    installation: Installation, acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_page(acme)
+    (pool,) = pools_behind(acme)
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=1)
+    minute(pool, noon)
+    end = noon + timedelta(minutes=20)
+    real = days._minutes
+
+    def slowly(*args: Any) -> Any:
+        found = real(*args)
+        monkeypatch.setattr(days, "_minutes", real)
+        days.count_days(end)  # the other process, meanwhile
+        return found
+
+    monkeypatch.setattr(days, "_minutes", slowly)
+    days.count_days(end)
+    assert PoolDay.objects.get(day=noon.date()).minutes == 1
+
+
+def test_a_day_without_data_is_unknown_and_little_data_is_not_well(installation: Installation, acme: Actor) -> None:
+    page, (pool,) = make_page(acme), pools_behind(acme)
+    day(pool, 1)
+    day(pool, 2, 600)
+    day(pool, 3, down=14)
+    day(pool, 4, failing=150)
+    day(pool, 5, 10, down=5)
+    day(pool, 7, 1200)
+    found = checkout(page).days
+    assert len(found) == 90
+    by_back = {back: found[-1 - back] for back in range(90)}
+    states = [by_back[back].state for back in range(1, 9)]
+    assert states == [FINE, UNKNOWN, MAJOR, DEGRADED, MAJOR, UNKNOWN, FINE, UNKNOWN]
+    assert {each.state for back, each in by_back.items() if back > 8} == {UNKNOWN}
+    assert by_back[1].words == "nothing wrong"
+    assert by_back[2].words == "nothing wrong seen, measured for 10 h"
+    assert by_back[3].words == "out for 14 min"
+    assert by_back[4].words == "errors for 2 h"
+    assert by_back[6].words == "not measured"
+    assert checkout(page).worked == "99.69"
+    assert checkout(page).bad_days[0].words == "out for 14 min"
+
+
+def test_a_share_is_never_rounded_up_to_all_and_nothing_measured_has_none(
+    installation: Installation, acme: Actor
+) -> None:
+    page, (pool,) = make_page(acme), pools_behind(acme)
+    assert checkout(page).worked == ""
+    for back in range(1, 80):
+        day(pool, back)
+    assert checkout(page).worked == "100"
+    PoolDay.objects.filter(pk=PoolDay.objects.earliest("day").pk).update(down=1)
+    assert checkout(page).worked == "99.99"
+
+
+def test_a_component_of_two_pools_is_measured_as_far_as_both_are_and_out_where_both_were(
+    installation: Installation, acme: Actor
+) -> None:
+    page, (pool,) = make_page(acme), pools_behind(acme)
+    other = make_pool(acme, "other", "10.1.0.1")
+    Route.objects.get(account=acme.account, name="shop").pools.create(pool=other, weight=1)
+    day(pool, 1)
+    day(pool, 2)
+    day(other, 2)
+    day(pool, 3, down=9)
+    day(other, 3)
+    day(pool, 4, down=9)
+    day(other, 4, down=3)
+    found = checkout(page).days
+    assert [found[-1 - back].state for back in (1, 2, 3, 4)] == [UNKNOWN, FINE, PARTIAL, MAJOR]
+
+
+def test_what_was_reported_counts_on_its_days_also_where_nothing_was_measured(
+    installation: Installation, acme: Actor
+) -> None:
+    page, (pool,) = make_page(acme), pools_behind(acme)
+    day(pool, 2)
+    spec = FIRST | {"impact": "partial_outage", "status": "resolved", "begins_at": at(days=-3)}
+    services.open_incident(actor=acme, page_id=page.pk, spec=spec)
+    Incident.objects.update(resolved_at=now() - timedelta(days=2))
+    found = checkout(page).days
+    assert [found[-1 - back].state for back in (1, 2, 3, 4)] == [UNKNOWN, PARTIAL, PARTIAL, UNKNOWN]
+    assert found[-4].words == "partial outage reported, not measured"
