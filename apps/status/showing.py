@@ -79,7 +79,7 @@ class Shown:
 
 
 def show_page(page: StatusPage, instant: datetime) -> Shown:
-    """The page at this moment. Ten queries, however much it shows."""
+    """The page at this moment. Nine queries, however much it shows."""
     components = components_of([page])[page.pk]
     pools = {pk for component in components for pk in component.pools}
     rows = incidents_of(page, instant)
