@@ -16,6 +16,7 @@ from apps.definitions.previewing.preview import preview_route
 from apps.definitions.previewing.tracing import trace_request
 from apps.definitions.selectors import describe, only, pools, routes
 from apps.definitions.services import delete_object, save_object
+from apps.definitions.writing.rules.emptying import confirming
 from apps.fleet.models import Stack
 from tests.apps.clouds_env import operator_of, spec_of
 from tests.apps.mirror_env import GOOGLE, mirrored
@@ -34,6 +35,14 @@ def refusals(caught: pytest.ExceptionInfo[Invalid]) -> dict[str, str]:
     return {field_error.pointer: field_error.code for field_error in caught.value.field_errors}
 
 
+def compiled_mirror() -> str | None:
+    """The ID of the pool to which the stack mirrors the only route, while that route goes to other pools."""
+    snapshot, _ = freeze_stack(Stack.objects.get(name="everywhere").pk)
+    (found,) = snapshot.load_balancers[0].routes
+    assert found.pools
+    return found.mirror_pool_id
+
+
 @pytest.mark.both_engines
 def test_a_mirror_is_stored_described_listed_and_compiled(operator: Actor, acme: Actor) -> None:
     row = mirrored(acme)
@@ -44,8 +53,7 @@ def test_a_mirror_is_stored_described_listed_and_compiled(operator: Actor, acme:
     snapshot, _ = freeze_stack(Stack.objects.get(name="everywhere").pk)
     compiled = compile_stack(snapshot)
     assert compiled.left_out == ()
-    (found,) = snapshot.load_balancers[0].routes
-    assert found.mirror_pool_id == f"pool-{Pool.objects.get(name='shop-next').pk}"
+    assert compiled_mirror() == f"pool-{Pool.objects.get(name='shop-next').pk}"
     assert "request_mirror_policy" in str(compiled.output.resources["google_compute_url_map"])
 
 
@@ -96,10 +104,15 @@ def test_a_shared_pool_can_be_a_mirror_as_long_as_it_is_shared(operator: Actor, 
         mirrored(acme, "operator/shadow")
     assert refusals(caught) == {"/spec/mirror": "unknown"}
     save_object(actor=operator, kind="Grant", name="shadows", spec={"account": "acme", "tag": "kind=shadow"})
-    mirrored(acme, "operator/shadow")
-    with pytest.raises(Conflict, match="acme/mirrored"):
+    row = mirrored(acme, "operator/shadow")
+    assert compiled_mirror() == f"pool-{Pool.objects.get(name='shadow').pk}"
+    with pytest.raises(Invalid, match="acme/mirrored"):
         delete_object(actor=operator, kind="Grant", name="shadows")
     assert "shadow" in {pool.name for pool in pools(acme)}
+    with confirming({"acme/shadows"}):
+        delete_object(actor=operator, kind="Grant", name="shadows")
+    assert compiled_mirror() is None
+    assert describe(only(routes(acme), row.pk))["mirror"] == "operator/shadow"
 
 
 @pytest.mark.both_engines
