@@ -167,7 +167,7 @@ def test_a_member_opens_an_incident_by_keyboard_and_visitors_read_it(
 
 def test_what_nobody_knows_is_shown_as_unknown(acme: Actor, chromium: Browser, live_server: LiveServer) -> None:
     Incident.objects.all().delete()
-    pools = [pool.pk for _, route in COMPONENTS for pool in pools_behind(acme, route)]
+    pools = {pool.pk for _, route in COMPONENTS for pool in pools_behind(acme, route)}
     store_verdicts([Verdict("pool", pk, Type.HEALTHY, None, Reason.NOT_OBSERVED, "") for pk in pools], now())
     page = context_with_axe(chromium).new_page()
     page.goto(f"{live_server.url}/status/acme/")
