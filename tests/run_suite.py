@@ -23,8 +23,9 @@ from pathlib import Path
 
 import psycopg
 
+from tests.processor import slowness
 from tests.servers import postgresql, redis
-from tests.suite_report import Run, report
+from tests.suite_report import Machine, Run, report
 
 ROOT = Path(__file__).resolve().parents[1]
 LEDGERS = ROOT / "var" / "suite"
@@ -152,13 +153,14 @@ def main() -> int:
     if not sys.argv[1:] or sys.argv[1] not in ("quick", *SUITES):
         raise SystemExit(f"usage: python -m tests.run_suite quick|{'|'.join(SUITES)} [what pytest takes ...]")
     suite, *extra = sys.argv[1:]
+    slow = slowness(CORES)
     begun, busy = time.monotonic(), _busy_beside_us()
     with ExitStack() as stack:
         phases = quick() if suite == "quick" else SUITES[suite](stack.enter_context(engines()))
         runs = [phase.run(suite, extra) for phase in phases]
     seconds = time.monotonic() - begun
     others = (_busy_beside_us() - busy) / (seconds * (os.cpu_count() or 1))
-    return report(suite, runs, seconds, max(others, 0.0))
+    return report(suite, runs, seconds, Machine(max(others, 0.0), slow))
 
 
 def _busy_beside_us() -> float:

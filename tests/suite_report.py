@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tests.ledger import Cost, Entry, read
 
-# Seconds on two quiet cores with everything installed; a run that needs a fifth more has failed, unless other programs
-# took more than this share of the processors meanwhile.
+# Seconds on two quiet cores with everything installed, as fast as `tests.processor` says; a run that needs a fifth more
+# has failed, unless other programs took more than this share of the processors meanwhile.
 QUIET = 0.15
 BUDGETS = {"quick": 20.0, "test": 600.0}
 OVERDRAFT = 1.2
@@ -33,20 +33,29 @@ class Run:
     ledger: Path
 
 
-def report(suite: str, runs: Sequence[Run], seconds: float, others: float) -> int:
-    """Print where the time went and what was wrong with it; the exit code of the whole suite.
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a run had: the share of all processor time, 0 to 1, that other programs took; how slow its processors are.
 
-    `others` is the share of all processor time, 0 to 1, that other programs took.
+    `slowness` is 1 where the budgets were set, and 2 where the same work takes twice the processor time.
     """
+
+    others: float = 0.0
+    slowness: float = 1.0
+
+
+def report(suite: str, runs: Sequence[Run], seconds: float, machine: Machine) -> int:
+    """Print where the time went and what was wrong with it; the exit code of the whole suite."""
     ledgers = [read(run.ledger) for run in runs]
     entries = {name: entry for _, tests in ledgers for name, entry in tests.items()}
     for run, (starts, tests) in zip(runs, ledgers, strict=True):
         print(f"== {run.name}: {run.seconds:.0f} s, {len(tests)} tests, start of a worker {_start(starts)}")
     print("\n".join(["== its slowest tests, seconds", *_lines(slowest(entries))]))
-    over = overdrawn(suite, seconds)
-    beside = f"other programs took {others:.0%} of the processors"
-    print("\n".join([*unexplained(entries), *over, f"== {suite}: {seconds:.0f} s in total, {beside}"]), flush=True)
-    evaluated = others <= QUIET and (over or unexplained(entries, SLOW_S * NOISE))
+    over = overdrawn(suite, seconds, machine.slowness)
+    beside = f"other programs took {machine.others:.0%} of the processors; work took {machine.slowness:.1f} × the usual"
+    complaints = unexplained(entries, SLOW_S * machine.slowness)
+    print("\n".join([*complaints, *over, f"== {suite}: {seconds:.0f} s in total, {beside}"]), flush=True)
+    evaluated = machine.others <= QUIET and (over or unexplained(entries, SLOW_S * NOISE * machine.slowness))
     return max(*(run.code for run in runs), 1 if evaluated else 0)
 
 
@@ -64,10 +73,10 @@ def unexplained(entries: Mapping[str, Entry], above: float = SLOW_S) -> list[str
     ]
 
 
-def overdrawn(suite: str, seconds: float) -> list[str]:
+def overdrawn(suite: str, seconds: float, slowness: float = 1.0) -> list[str]:
     """A complaint where the suite took too long."""
-    budget = BUDGETS.get(suite)
-    if budget is None or seconds <= budget * OVERDRAFT:
+    budget = BUDGETS.get(suite, float("inf")) * slowness
+    if seconds <= budget * OVERDRAFT:
         return []
     return [f"OVER BUDGET: {seconds:.0f} s of {budget:.0f} s"]
 

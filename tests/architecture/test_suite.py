@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import processor
 from tests.ledger import Cost, Entry
 from tests.run_suite import COMPUTING, PROCESSES
-from tests.suite_report import BUDGETS, NOISE, QUIET, SLOW_S, Run, overdrawn, report, unexplained
+from tests.suite_report import BUDGETS, NOISE, QUIET, SLOW_S, Machine, Run, overdrawn, report, unexplained
 
 TESTS = Path(__file__).resolve().parents[1]
 SLOW = Entry(call=Cost(wall=1.4))
@@ -53,5 +54,19 @@ def test_a_suite_fails_a_fifth_above_its_budget() -> None:
 @pytest.mark.parametrize(("others", "code"), [(0.0, 1), (QUIET, 1), (QUIET + 0.01, 0)])
 def test_time_is_judged_where_no_other_program_took_it(tmp_path: Path, others: float, code: int) -> None:
     runs = [Run("computing", 0, 10.0, tmp_path / "none.json")]
-    assert report("test", runs, BUDGETS["test"] * 2, others) == code
-    assert report("test", [replace(runs[0], code=3)], 1.0, others) == 3
+    assert report("test", runs, BUDGETS["test"] * 2, Machine(others)) == code
+    assert report("test", [replace(runs[0], code=3)], 1.0, Machine(others)) == 3
+
+
+@pytest.mark.parametrize(("slow", "code"), [(1.0, 1), (1.6, 1), (1.7, 0)])
+def test_a_slow_machine_has_as_much_more_time_as_it_is_slow(tmp_path: Path, slow: float, code: int) -> None:
+    runs = [Run("computing", 0, 10.0, tmp_path / "none.json")]
+    assert report("test", runs, BUDGETS["test"] * 2, Machine(slowness=slow)) == code
+
+
+def test_a_machine_that_needs_more_time_for_the_same_work_counts_as_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processor, "WORK", "import json")
+    monkeypatch.setattr(processor, "REFERENCE_S", 10.0)
+    assert processor.slowness(1) == 1.0
+    monkeypatch.setattr(processor, "REFERENCE_S", 0.001)
+    assert processor.slowness(1) > 2.0
