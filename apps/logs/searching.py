@@ -1,4 +1,4 @@
-"""The reads: what people and programs look for among the request lines of one account."""
+"""The reads: what people and programs look for among the request lines of one account, operators of all together."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid, SpillwayError
 from apps.drivers.logs.contract import (
@@ -22,17 +23,20 @@ from apps.drivers.logs.contract import (
     Query,
     Record,
     Rejected,
+    Whose,
 )
 from apps.drivers.logs.registry import open_logs
 from apps.logs.filters import FilterError, parse
 from apps.members.reading import account_named
 
 __all__ = [
-    "Bin", "Facet", "Histogram", "NotAnswered", "Page", "Question", "Record",
+    "EVERY", "Bin", "Facet", "Histogram", "NotAnswered", "Page", "Question", "Record",
     "facets", "histogram", "one", "question", "search", "until_now",
 ]  # fmt: skip
 LONGEST_WINDOW = timedelta(days=31)
 MOST_LINES = 1000
+# What operators write instead of an account for all of them.
+EVERY = "*"
 
 
 class NotAnswered(SpillwayError):
@@ -44,15 +48,25 @@ class NotAnswered(SpillwayError):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whose lines (the account's primary key), and which of them."""
+    """Whose lines (primary keys of accounts), and which of them."""
 
-    account: int
+    whose: Whose
     query: Query
+
+    @property
+    def account(self) -> int:
+        """The account, where only one can be asked. Raises Invalid."""
+        if not isinstance(self.whose, int):
+            raise Invalid([FieldError("/account", "one", "Choose one account: this asks the lines of one alone.")])
+        return self.whose
 
 
 def question(actor: Actor, *, account: object, text: str, start: datetime, end: datetime) -> Question:
-    """What is asked, read and bounded. Raises Invalid with `/account`, `/filter`, `/from` or `/to`."""
-    owner = account_named(actor, account)
+    """What is asked, read and bounded; `account` is a name, None for the own one, `EVERY` for all, which operators see.
+
+    Raises Invalid with `/account`, `/filter`, `/from` or `/to`.
+    """
+    whose = _every() if account == EVERY and actor.is_operator else account_named(actor, account).pk
     errors = [*_window_errors(start, end)]
     try:
         conditions = parse(text)
@@ -61,7 +75,13 @@ def question(actor: Actor, *, account: object, text: str, start: datetime, end: 
         raise Invalid(errors) from error
     if errors:
         raise Invalid(errors)
-    return Question(owner.pk, Query(start.astimezone(UTC), end.astimezone(UTC), conditions))
+    return Question(whose, Query(start.astimezone(UTC), end.astimezone(UTC), conditions))
+
+
+def _every() -> tuple[int, ...]:
+    """Accounts that have lines; what was left by one that is deleted is nobody's."""
+    with answering("/account") as store:
+        return tuple(Account.objects.filter(pk__in=store.accounts()).order_by("pk").values_list("pk", flat=True))
 
 
 def _window_errors(start: datetime, end: datetime) -> Iterator[FieldError]:
@@ -74,19 +94,19 @@ def _window_errors(start: datetime, end: datetime) -> Iterator[FieldError]:
 def search(asked: Question, *, limit: int, cursor: str = "") -> Page:
     """The newest lines that fit, from `cursor` on. Raises NotAnswered, and Invalid for a cursor that is none."""
     with answering() as store:
-        return store.search(asked.account, asked.query, limit=min(limit, MOST_LINES), cursor=cursor)
+        return store.search(asked.whose, asked.query, limit=min(limit, MOST_LINES), cursor=cursor)
 
 
 def histogram(asked: Question, *, bins: int) -> Histogram:
     """Counts over time by status class. Raises NotAnswered."""
     with answering() as store:
-        return store.histogram(asked.account, asked.query, bins=bins)
+        return store.histogram(asked.whose, asked.query, bins=bins)
 
 
 def facets(asked: Question, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
     """The most frequent values of each field. Raises NotAnswered."""
     with answering() as store:
-        return store.facets(asked.account, asked.query, fields, limit=limit)
+        return store.facets(asked.whose, asked.query, fields, limit=limit)
 
 
 def one(actor: Actor, *, account: object, record_id: str) -> Record | None:

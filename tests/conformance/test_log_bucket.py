@@ -172,7 +172,7 @@ def test_a_process_that_asks_is_given_files_of_its_account_only(store: Any) -> N
 
     store.store("n1-aa-1", [record(1), record(1, account=170)])
     with ExitStack() as held:
-        lender = Lender(store._files, 17, held)
+        lender = Lender(store._files, [17], held)
         others = [entry.name for entry in store._files.entries("account=170/")]
         for names in (others, ["account=17/../account=170/x"], ["../x"], [""], ["/etc/passwd"]):
             for need in (

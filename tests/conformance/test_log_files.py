@@ -357,7 +357,7 @@ def test_a_question_outlives_a_merge_that_deletes_its_files(store: Any) -> None:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("apps.drivers.logs.asking.answering.live_files", late)
-        found = Answering(connection, store._files, 17).search(query(), 500, "")
+        found = Answering(connection, store._files, [17]).search(query(), 500, "")
     assert tidied == [4]
     assert len(found["rows"]) == 20
 

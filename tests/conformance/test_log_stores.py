@@ -253,6 +253,26 @@ def test_an_account_sees_its_own_lines_only(store: LogStore) -> None:
     assert store.accounts() == (17, 18, 170)
 
 
+def test_several_accounts_are_asked_together_and_each_line_has_its_own(store: LogStore) -> None:
+    for account in (17, 18, 170):
+        lines = [record(3 * number + account % 3, account=account, route=f"of-{account}") for number in range(2000)]
+        store.store(f"n1-aa-{account}", lines)
+    whose = (17, 170)
+    found: list[Record] = []
+    cursor = ""
+    for _ in range(9):
+        page = store.search(whose, query(), limit=500, cursor=cursor)
+        found += page.records
+        cursor = page.cursor
+        if not cursor:
+            break
+    assert len(found) == len({(each.account, each.id) for each in found}) == 4000
+    assert [each.time for each in found] == sorted((each.time for each in found), reverse=True)
+    assert all(each.route == f"of-{each.account}" and each.account in whose for each in found)
+    assert sum(sum(each.counts.values()) for each in store.histogram(whose, query(), bins=5).bins) == 4000
+    assert dict(store.facets(whose, query(), ["route"], limit=9)[0].values) == {"of-17": 2000, "of-170": 2000}
+
+
 def test_the_histogram_has_each_line_in_its_bin(store: LogStore) -> None:
     store.store("n1-aa-1", [record(second, status=500 if second % 3 else 204) for second in range(0, 7200, 60)])
     found = store.histogram(17, query(hours=2), bins=12)

@@ -2,7 +2,8 @@
 
 Two implementations stand behind it, chosen by URL in `registry.py`: Parquet files in a folder or a bucket, searched by
 DuckDB (`parquet.py`), and an honest fake in memory (`memory.py`). `tests/conformance/` runs one suite against all of
-them. Every call names the account as a number of its own; no filter and no SQL can name another one.
+them. Every call names the account as a number of its own; no filter and no SQL can name another one. What an operator
+looks for on pages may name several.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 Kind = Literal["request", "connection"]
+# One account, or several at once.
+Whose = int | tuple[int, ...]
 ExportFormat = Literal["parquet", "jsonl.gz"]
 
 # What a search may name, by how it is compared.
@@ -240,6 +243,11 @@ class Usage:
     oldest: datetime | None
 
 
+def each_of(account: Whose) -> tuple[int, ...]:
+    """The accounts that are meant."""
+    return (account,) if isinstance(account, int) else account
+
+
 class LogStore(Protocol):
     """Lines of many accounts. Every call may raise LogStoreError; none blocks longer than its ceiling of time."""
 
@@ -249,13 +257,13 @@ class LogStore(Protocol):
         When this returns, the lines survive a crash of the machine. Records may belong to several accounts and hours.
         """
 
-    def search(self, account: int, query: Query, *, limit: int, cursor: str = "") -> Page:
+    def search(self, account: Whose, query: Query, *, limit: int, cursor: str = "") -> Page:
         """The newest records that fit, from `cursor` on."""
 
-    def histogram(self, account: int, query: Query, *, bins: int) -> Histogram:
+    def histogram(self, account: Whose, query: Query, *, bins: int) -> Histogram:
         """Counts over time by status class, in about so many bins."""
 
-    def facets(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
+    def facets(self, account: Whose, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
         """The most frequent values of each field, among what fits."""
 
     def groups(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Group, ...]:

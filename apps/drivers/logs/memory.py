@@ -24,6 +24,8 @@ from apps.drivers.logs.contract import (
     Rejected,
     SqlAnswer,
     Usage,
+    Whose,
+    each_of,
 )
 from apps.drivers.logs.files.columns import cursor_of, millis, position, record_of, row_of
 from apps.drivers.logs.files.layout import BATCH_ID, HOUR, hour_of
@@ -45,7 +47,7 @@ class MemoryStore:
         self._batches[batch_id] = tuple(record_of(each.account, row_of(each)) for each in records)
         return len(records)
 
-    def search(self, account: int, query: Query, *, limit: int, cursor: str = "") -> Page:
+    def search(self, account: Whose, query: Query, *, limit: int, cursor: str = "") -> Page:
         """Newest first."""
         found = sorted(self._fitting(account, query), key=lambda each: (each.time, each.id), reverse=True)
         if cursor:
@@ -54,7 +56,7 @@ class MemoryStore:
         page, more = found[:limit], len(found) > limit
         return Page(tuple(page), cursor_of(millis(page[-1].time), page[-1].id) if more and page else "")
 
-    def histogram(self, account: int, query: Query, *, bins: int) -> Histogram:
+    def histogram(self, account: Whose, query: Query, *, bins: int) -> Histogram:
         """Counted one by one."""
         step = step_of(query, bins)
         counts: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(STATUS_CLASSES, 0))
@@ -62,7 +64,7 @@ class MemoryStore:
             counts[int(record.time.timestamp()) // step * step][status_class(record)] += 1
         return histogram_of(query, step, dict(counts))
 
-    def facets(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
+    def facets(self, account: Whose, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
         """Counted one by one."""
         check_fields(fields)
         records = self._fitting(account, query)
@@ -151,10 +153,11 @@ class MemoryStore:
         """There is nothing to tidy."""
         return 0
 
-    def _of(self, account: int) -> list[Record]:
-        return [each for batch in self._batches.values() for each in batch if each.account == account]
+    def _of(self, account: Whose) -> list[Record]:
+        own = each_of(account)
+        return [each for batch in self._batches.values() for each in batch if each.account in own]
 
-    def _fitting(self, account: int, query: Query) -> list[Record]:
+    def _fitting(self, account: Whose, query: Query) -> list[Record]:
         return [each for each in self._of(account) if fits(each, query)]
 
 

@@ -23,6 +23,7 @@ from apps.drivers.logs.contract import (
     SqlAnswer,
     Unavailable,
     Usage,
+    Whose,
 )
 from apps.drivers.logs.files import layout, tidying, writing
 from apps.drivers.logs.files.columns import moment, record_of
@@ -50,17 +51,17 @@ class ParquetStore:
         """One file for each account and hour."""
         return self._writer.store(batch_id, records)
 
-    def search(self, account: int, query: Query, *, limit: int, cursor: str = "") -> Page:
+    def search(self, account: Whose, query: Query, *, limit: int, cursor: str = "") -> Page:
         """Hours from the newest on."""
         found = self._workers.ask(account, "search", [query_to_json(query), limit, cursor])
-        return Page(tuple(record_of(account, row) for row in found["rows"]), found["cursor"])
+        return Page(tuple(record_of(row["account"], row) for row in found["rows"]), found["cursor"])
 
-    def histogram(self, account: int, query: Query, *, bins: int) -> Histogram:
+    def histogram(self, account: Whose, query: Query, *, bins: int) -> Histogram:
         """From counts by minute where the question allows it."""
         found = self._workers.ask(account, "histogram", [query_to_json(query), bins])
         return histogram_of(query, found["step"], {int(start): counts for start, counts in found["bins"]})
 
-    def facets(self, account: int, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
+    def facets(self, account: Whose, query: Query, fields: Sequence[str], *, limit: int) -> tuple[Facet, ...]:
         """From counts by minute where the question allows it."""
         found = self._workers.ask(account, "facets", [query_to_json(query), list(fields), limit])
         return tuple(Facet(name, tuple((value, lines) for value, lines in values)) for name, values in found["facets"])
@@ -90,7 +91,7 @@ class ParquetStore:
     def one(self, account: int, record_id: str) -> Record | None:
         """From the hour that the id names, or one beside it."""
         row = self._workers.ask(account, "one", [record_id])["row"]
-        return record_of(account, row) if row else None
+        return record_of(row["account"], row) if row else None
 
     def sql(self, account: int, text: str, *, start: datetime, end: datetime) -> SqlAnswer:
         """In a process that ends with the statement."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from apps.accounts.models import Account
 from apps.alerts import selectors, services
 from apps.alerts.evaluate.causes import RANK
 from apps.alerts.models import Alert, Notification, Told
@@ -18,6 +20,8 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import AlertChannel
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.shapes.operations.alert_watches import BUILT_IN
+from apps.logs.filters import word_of
+from apps.logs.searching import LONGEST_WINDOW
 from apps.web.kit.pages import PageRequest, page, post_page, show
 
 PER_PAGE = 50
@@ -26,6 +30,17 @@ SEVERITY_MARKS = {
     "warning": ("warn", "warn", "Warning"),
     "info": ("idle", "unknown", "Info"),
 }
+# Of which objects there are requests, by the word of the filter; and which of them show what a watch looks for.
+REQUESTS_OF = {"pool": "pool", "route": "route", "node": "node", "region": "region"}
+SHOWN_BY = {
+    "pool_down": "why:no_server",
+    "pool_errors": "status>=500",
+    "pool_refusing": "why:over_limit",
+    "pool_at_limit": "why:overflow,over_limit,held",
+    "pool_queue": "queue>0",
+}
+# What a rule finds began some time before it was found.
+BEFORE = timedelta(minutes=5)
 # Seconds → words, in the order of the form.
 LASTING = {"3600": "an hour", "14400": "4 hours", "86400": "a day", "604800": "a week"}
 
@@ -79,13 +94,30 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "alert": row,
         "mark": SEVERITY_MARKS[row.severity],
         "silenced": row.pk in selectors.silenced([row]),
-        "findings": [(each, SEVERITY_MARKS[each.severity]) for each in row.findings.all()],
+        "findings": list(_findings(row)),
         "told": told,
         "sent": sent.select_related("channel").order_by("-id")[:30],
         "lasting": LASTING,
         "own": row.account_id == request.actor.account.pk,
     }
     return show(request, "pages/alerts/detail.html", context)
+
+
+def _findings(alert: Alert) -> Iterator[dict[str, Any]]:
+    """What is wrong, with the filter and the time of the requests that show it; without a filter where none do."""
+    findings = list(alert.findings.all())
+    owners = {owner.name: owner for owner in Account.objects.filter(name__in={each.owner for each in findings})}
+    for each in findings:
+        until = each.ended_at or now()
+        word = REQUESTS_OF.get(each.object_kind)
+        yield {
+            "finding": each,
+            "mark": SEVERITY_MARKS[each.severity],
+            "asks": f"{word_of(word, each.name)} {SHOWN_BY.get(each.watches, '')}".strip() if word else "",
+            "owner": owners.get(each.owner),
+            "since": max(each.since - BEFORE, until - LONGEST_WINDOW),
+            "until": until,
+        }
 
 
 @post_page

@@ -72,8 +72,11 @@ def run_context(request: PageRequest, run: Run) -> dict[str, Any]:
 
 
 def _requests(run: Run) -> str:
-    """Where its requests are: lines come a second after them, and the clock of a node may differ by some."""
-    if run.started_at is None:
+    """Where its requests are, empty where no node saw them.
+
+    Lines come a second after them, and the clock of a node may differ by some.
+    """
+    if run.started_at is None or run.plan.get("target", {}).get("server"):
         return ""
     window = {"last": "1h"}
     if run.ended_at:
@@ -106,6 +109,8 @@ def _step(step: Step) -> dict[str, Any]:
         "p99": words_of(step.p99_ms),
         "worst": words_of(step.max_ms),
         "seconds": f"{step.seconds:.0f} s",
+        "since": step.started_at,
+        "until": step.started_at + timedelta(seconds=step.seconds),
         "mark": VERDICTS.get(step.status, VERDICTS["void"]),
         "message": step.message,
     }

@@ -21,6 +21,7 @@ from apps.definitions.services import drain_region
 from apps.fleet import distances
 from apps.fleet import selectors as topology
 from apps.fleet.models import Region
+from apps.logs.filters import word_of
 from apps.observe import selectors as observe
 from apps.observe.models import NodeReport
 from apps.overflow import selectors
@@ -48,7 +49,7 @@ State = tuple[str, str, str]  # kind, shape and word of components/mark.html
 
 @dataclass(frozen=True, slots=True)
 class LaneWords:
-    """A lane seen from one of its ends: the other end and the numbers as text."""
+    """A lane seen from one of its ends: the other end and the numbers as text; `asks` is the filter for its lines."""
 
     id: str
     name: str
@@ -56,6 +57,7 @@ class LaneWords:
     added: str
     why: str
     text: str
+    asks: str
 
 
 @page
@@ -176,7 +178,8 @@ def _state(region: Region, use: RegionUse | None) -> State:
 
 def _lane(lane: Lane, other_id: str, other: str) -> LaneWords:
     added = f"+{lane.added_ms:.0f} ms" if lane.added_ms is not None else "unknown"
-    return LaneWords(other_id, other, rate(lane.rps), added, why(lane), f"{rate(lane.rps)}/s {other}")
+    asks = f"{word_of('home', lane.source)} {word_of('region', lane.target)}"
+    return LaneWords(other_id, other, rate(lane.rps), added, why(lane), f"{rate(lane.rps)}/s {other}", asks)
 
 
 def _nodes_of(request: PageRequest) -> Mapping[int, list[dict[str, Any]]]:
@@ -271,7 +274,7 @@ def _preview(request: PageRequest, region: Region) -> dict[str, Any]:
     warnings = overloads(current.regions, predicted.regions) or misfits(predicted.regions)
     return {
         "current": shown(current, "drain-current"),
-        "predicted": shown(predicted, "drain-predicted"),
+        "predicted": shown(predicted, "drain-predicted", counted=False),
         "differences": differences,
         "measured": current.at is not None,
         "warnings": warnings if current.at is not None else (),

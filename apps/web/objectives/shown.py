@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from apps.core.clock import now
 from apps.definitions.models import Pool, Route
 from apps.logs.objectives.standing import standing_of
+from apps.observe.collect.slots import WINDOW, day_of
 from apps.observe.show.objectives import WHOLE, Aim, Day, Share, Standing, days
 
 # From so many percent of the budget on people should look.
 LITTLE = 25
 BURNS = {"1h": "last hour", "6h": "last 6 hours", "3d": "last 3 days"}
+# Capacity runs are not counted.
+NO_RUN = 'test_run:""'
 MISSED = {"pool": " without 5xx or refusal", "route": " without 5xx"}
 
 
@@ -24,6 +28,7 @@ def objective_of(row: Pool | Route) -> dict[str, Any] | None:
     return {
         "kind": kind,
         "row": row,
+        "since": day_of(now()) - WINDOW,
         "aims": [_aim(aim, standing, MISSED[kind]) for aim in standing.aims],
         "known": _percent(standing.known, 1),
         "unknown": standing.unknown,
@@ -43,7 +48,7 @@ def _aim(aim: Aim, standing: Standing, failed: str) -> dict[str, Any]:
         "target": f"{aim.target:g} % of requests{within}",
         "reached": "" if percent is None else _percent(percent, 3),
         "of": f"{whole.bad:,} of {whole.total:,} requests missed it",
-        "filter": "status>=500" if aim.word == "availability" else f"response>{standing.latency_ms}",
+        "filter": f"{'status>=500' if aim.word == 'availability' else f'response>{standing.latency_ms}'} {NO_RUN}",
         "left": shown,
         "left_text": "unknown" if left is None else (f"{left:.0f} %" if left >= 0 else f"overspent by {-left:,.0f} %"),
         "kind": "" if left is None or left > LITTLE else ("warn" if left > 0 else "bad"),

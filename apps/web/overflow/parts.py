@@ -14,7 +14,10 @@ from apps.web.overflow.words import TwinRow, rate, table_twin
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A flow for `pages/overflow/flow_body.html`; `age` is set only when it is too old to be live."""
+    """A flow for `pages/overflow/flow_body.html`; `age` is set only when it is too old to be live.
+
+    What was `counted` has request lines, what is only predicted has none.
+    """
 
     known: bool
     drawing: Drawing
@@ -22,13 +25,14 @@ class Shown:
     sentences: Sequence[str]
     age: str
     past: bool
+    counted: bool
 
 
-def shown(flow: Flow, prefix: str, *, past: bool = False) -> Shown:
+def shown(flow: Flow, prefix: str, *, past: bool = False, counted: bool = True) -> Shown:
     """What the page shows of a flow; `prefix` keeps the ids of several flows on a page apart."""
     age = f"{flow.age_s:.0f} s" if flow.stale and flow.age_s is not None and not past else ""
     sentences = [sentence for use in flow.regions for sentence in use.sentences]
-    return Shown(flow.at is not None, draw(flow, prefix), table_twin(flow), sentences, age, past)
+    return Shown(flow.at is not None, draw(flow, prefix), table_twin(flow), sentences, age, past, counted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ HOUR, DAY = "hour", "day"
 # Minutes that a window spans, seconds of one step in it, its title.
 WINDOWS = {HOUR: (60, 10, "the last hour"), DAY: (24 * 60, 300, "the last day")}
 OLDEST = timedelta(days=2)
+BUCKET_S = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def index(request: PageRequest) -> HttpResponse:
     flow = selectors.flow_of(request.actor, pool) if _needs_now(partial, at) else None
     if partial in ("", "past", "now"):
         seen = flow if flow and not at else selectors.flow_of(request.actor, pool, at)
-        context |= {"shown": shown(seen, "overflow", past=at is not None), "kept": _kept(request.GET)}
+        context |= {"shown": shown(seen, "overflow", past=at is not None), "kept": _kept(request.GET), **_bucket(at)}
     if partial in ("", "history"):
         context |= _history(request, pool, context["window"])
     if flow and partial in ("", "predicted"):
@@ -64,6 +65,14 @@ def index(request: PageRequest) -> HttpResponse:
         # The slider's answer: the address bar says what is seen, so that it can be sent to somebody.
         response["HX-Replace-Url"] = f"{request.path}?{_clean(request.GET)}"
     return response
+
+
+def _bucket(at: datetime | None) -> dict[str, datetime]:
+    """Since when until when the numbers of a time in the past were counted; nothing for those of now."""
+    if at is None:
+        return {}
+    since = datetime.fromtimestamp(int(at.timestamp()) // BUCKET_S * BUCKET_S, UTC)
+    return {"since": since, "until": since + timedelta(seconds=BUCKET_S)}
 
 
 def _needs_now(partial: str, at: datetime | None) -> bool:
@@ -146,7 +155,7 @@ def _what_if(request: PageRequest, pool: Pool | None, flow: Flow) -> dict[str, A
         current, predicted, differences = selectors.what_if(request.actor, pool, question)
         context |= {
             "current": shown(current, "if-current"),
-            "predicted": shown(predicted, "if-predicted"),
+            "predicted": shown(predicted, "if-predicted", counted=False),
             "differences": differences,
         }
     return context

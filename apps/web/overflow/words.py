@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apps.logs.filters import word_of
 from apps.overflow.flows import Flow, Lane, RegionUse
 from apps.web.kit.figures import share
 
@@ -19,7 +20,7 @@ WHY = {
 
 @dataclass(frozen=True, slots=True)
 class TwinRow:
-    """One lane of the table twin, all as text; `kind` is own, guest or refused."""
+    """One lane of the table twin, all as text; `kind` is own, guest or refused, `asks` the filter for its lines."""
 
     id: str
     source: str
@@ -29,6 +30,7 @@ class TwinRow:
     added: str
     why: str
     kind: str
+    asks: str
 
 
 def rate(value: float | None) -> str:
@@ -146,6 +148,7 @@ def _twin(
     use: RegionUse, target_id: str, target: str, rps: float, kind: str, *, added: str = "0 ms", why: str = ""
 ) -> TwinRow:
     part = share(rps / use.demand_rps) if use.demand_rps else "–"
+    served = "why:over_limit" if kind == "refused" else word_of("region", target)
     return TwinRow(
         id=f"{use.region_id}-{target_id}",
         source=use.name,
@@ -155,4 +158,5 @@ def _twin(
         added=added,
         why=why or "local traffic has priority",
         kind=kind,
+        asks=f"{word_of('home', use.name)} {served}",
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from apps.accounts.models import Account
 from apps.accounts.selectors import accounts
 from apps.core.errors import Invalid, NotFound
 from apps.logs import saved, searching
@@ -59,12 +60,13 @@ def index(request: PageRequest) -> HttpResponse:
     """Histogram, facets and lines of a window, newest first; `?partial=found` for following along."""
     asked = Asked.read(request.GET)
     context = _frame(request, asked)
+    every = context["every"]
     try:
         question = asked.question(request.actor)
     except Invalid as error:
         return show(request, "pages/requests/list.html", context | {"field_errors": error.field_errors}, status=422)
     try:
-        context |= _found(question, asked)
+        context |= _found(question, asked, every)
     except NotAnswered as error:
         context["not_answered"] = error.detail
     except Invalid as error:
@@ -82,6 +84,7 @@ def _frame(request: PageRequest, asked: Asked) -> dict[str, Any]:
         "saved": [(row.name, asked.address(q=row.filter), asked.text == row.filter) for row in _saved(request, asked)],
         "save": reverse("web:saved-search-new") + asked.address(),
         "accounts": accounts(request.actor) if request.actor.is_operator else (),
+        "every": asked.account == searching.EVERY and request.actor.is_operator,
         "files": [(kind, reverse("web:requests-export", args=[kind]) + asked.address()) for kind in ("csv", "jsonl")],
         "patterns": reverse("web:request-patterns") + asked.address(before=""),
         "follows": asked.address(partial="found") if asked.last and not asked.before else "",
@@ -94,13 +97,13 @@ def _saved(request: PageRequest, asked: Asked) -> list[SavedSearch]:
     return list(own) if asked.account.isprintable() else []
 
 
-def _found(question: Question, asked: Asked) -> dict[str, Any]:
+def _found(question: Question, asked: Asked, every: bool) -> dict[str, Any]:
     drawn = drawing(searching.histogram(question, bins=BINS), asked)
     lines = searching.search(question, limit=PER_PAGE, cursor=asked.before)
     return {
         "drawing": drawn,
         "facets": list(_facets(question, asked)) if drawn.total else [],
-        "rows": [(record, column_of(record.why), _address_of(record.id, asked)) for record in lines.records],
+        "rows": list(_rows(lines.records, asked, every)),
         "older": asked.address(before=lines.cursor) if lines.cursor else "",
     }
 
@@ -117,9 +120,14 @@ def _facets(question: Question, asked: Asked) -> Iterator[tuple[str, list[tuple[
             yield FACETS[facet.field], values
 
 
-def _address_of(record_id: str, asked: Asked) -> str:
-    owner = f"?{urlencode({'account': asked.account})}" if asked.account else ""
-    return reverse("web:request", args=[record_id]) + owner
+def _rows(records: Sequence[Record], asked: Asked, every: bool) -> Iterator[tuple[Record, str, str, str]]:
+    """Each line with its reason, its page, and its account where those of several are shown."""
+    owners = Account.objects.filter(pk__in={each.account for each in records}) if every else ()
+    names = {owner.pk: owner.name for owner in owners}
+    for record in records:
+        owner = names.get(record.account, asked.account)
+        address = reverse("web:request", args=[record.id]) + (f"?{urlencode({'account': owner})}" if owner else "")
+        yield record, column_of(record.why), address, owner if every else ""
 
 
 @page

@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.capacity.use.balance import Balance
-from apps.capacity.use.before_after import Change, Period, before_and_after
+from apps.capacity.use.before_after import WHOLE, Change, Period, before_and_after
 from apps.core.clock import now
 from apps.web.kit.figures import amount, share
 from apps.web.sizing.balance import MINUTES
@@ -37,7 +37,13 @@ def before_after(actor: Actor, pool_id: int, query: QueryDict, cost: float | Non
     if errors or changed is None or then is None:
         return {"times": typed, "time_errors": errors}
     found = before_and_after(actor, pool_id, before=changed, after=then, minutes=MINUTES, cost_per_server=cost)
-    return {"times": typed, "changes": [_row(change) for change in found], "with_cost": cost is not None}
+    spans = [{"since": end - SPAN, "until": end} for end in (changed, then)]
+    return {
+        "times": typed,
+        "changes": [_row(change) for change in found],
+        "spans": spans,
+        "with_cost": cost is not None,
+    }
 
 
 def _time(text: str) -> datetime | None:
@@ -53,15 +59,18 @@ def _row(change: Change) -> dict[str, Any]:
     """A row of the table: each number before and after, and the sentence about it."""
     pair = change.before, change.after
     texts = {
-        "requests": [amount(each.requests_rps) for each in pair],
-        "errors": [share(each.error_rate) for each in pair],
         "p95": [f"{amount(each.p95_ms)} ms" if each.p95_ms is not None else "" for each in pair],
         "servers": [amount(each.servers) for each in pair],
         "cost": [amount(None if each.cost is None else round(each.cost)) for each in pair],
         "spread": [_spread(each) for each in pair],
     }
     cells = {name: _arrow(*values) for name, values in texts.items()}
-    return {"where": change.where, "message": change.message, **cells}
+    counted = {
+        "region": "" if change.where == WHOLE else change.where,
+        "requests": [amount(each.requests_rps) for each in pair],
+        "errors": [share(each.error_rate) for each in pair],
+    }
+    return {"where": change.where, "message": change.message, **counted, **cells}
 
 
 def _spread(each: Period) -> str:

@@ -10,7 +10,7 @@ import os
 import resource
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from apps.drivers.logs.asking.answering import Answering, patient
 from apps.drivers.logs.asking.pipe import AskedFiles
 from apps.drivers.logs.contract import LogStoreError, Query
 from apps.drivers.logs.files.folder import FolderFiles
-from apps.drivers.logs.files.layout import hours_of, live_files
+from apps.drivers.logs.files.layout import hours_of_each, live_files
 from apps.drivers.logs.files.port import Files
 from apps.drivers.logs.wire import query_from_json
 
@@ -82,17 +82,17 @@ def _answer(connection: Any, root: Path, files: Files, question: dict[str, Any])
 
 
 def _ask(connection: Any, files: Files, question: dict[str, Any]) -> dict[str, Any]:
-    account, given = int(question["account"]), list(question["given"])
+    accounts, given = tuple(map(int, question["accounts"])), list(question["given"])
     if question["ask"] == "sql":
         text, start, end, rows = given
         query = query_from_json({"start": start, "end": end, "conditions": []})
         window = (_text_of(query.start), _text_of(query.end))
-        return sql.answer(connection, _paths(files, account, query), window, text, rows)
+        return sql.answer(connection, _paths(files, accounts, query), window, text, rows)
     if question["ask"] != "one":
         given[0] = query_from_json(given[0])
     if question["ask"] == "export":
         connection.execute("SET temp_directory = '" + str(files.working).replace("'", "''") + "'")
-    answering = Answering(connection, files, account)
+    answering = Answering(connection, files, accounts)
     asked: dict[str, Callable[..., dict[str, Any]]]
     asked = {"search": answering.search, "histogram": answering.histogram, "facets": answering.facets}
     asked |= {"groups": answering.groups, "series": answering.series, "outcomes": answering.outcomes}
@@ -101,9 +101,9 @@ def _ask(connection: Any, files: Files, question: dict[str, Any]) -> dict[str, A
 
 
 @patient
-def _paths(files: Files, account: int, query: Query) -> list[str]:
+def _paths(files: Files, accounts: Sequence[int], query: Query) -> list[str]:
     """All lines of the window; they stay until the question is answered."""
-    hours = hours_of(files, account, query.start, query.end)
+    hours = hours_of_each(files, accounts, query.start, query.end)
     with files.local([file.entry for hour in hours for file in live_files(files, hour)]) as paths:
         return list(map(str, paths))
 

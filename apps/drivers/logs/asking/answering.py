@@ -1,4 +1,4 @@
-"""Answers to typed questions over the files of one account; runs in the process that asks DuckDB."""
+"""Answers to typed questions over the files of one account, or of some; runs in the process that asks DuckDB."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import wraps
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,12 +16,12 @@ from apps.drivers.logs.asking.statements import Values, names_of, where
 from apps.drivers.logs.bins import check_fields, check_measured, step_of
 from apps.drivers.logs.contract import STATUS_CLASSES, Query, TooLarge
 from apps.drivers.logs.files.columns import NAMES, NO_ROWS, cursor_of, millis, moment, position, rows_of
-from apps.drivers.logs.files.layout import HOUR, Hour, hour_of, hours_of, live_files
+from apps.drivers.logs.files.layout import HOUR, Hour, account_of, hour_of, hours_of_each, live_files
 from apps.drivers.logs.files.port import Entry, Files
 from apps.drivers.logs.files.tidying import COUNTED_BY
 from apps.drivers.logs.files.writing import FORMAT, quoted
 
-READ, MINUTES = rows_of("?"), "read_parquet(?, hive_partitioning=false)"
+READ, READ_OF, MINUTES = rows_of("?"), rows_of("?", file="file"), "read_parquet(?, hive_partitioning=false)"
 # What can be written before whoever waits for it gives up; JSON takes six times as long.
 MOST_EXPORTED = {"parquet": 5_000_000, "jsonl.gz": 1_000_000}
 TRIES = 3
@@ -54,12 +55,12 @@ def patient(ask: Callable[P, T]) -> Callable[P, T]:
 
 
 class Answering:
-    """The questions about one account."""
+    """The questions about one account, or some together."""
 
-    def __init__(self, connection: Any, files: Files, account: int) -> None:
+    def __init__(self, connection: Any, files: Files, accounts: Sequence[int]) -> None:
         self._connection = connection
         self._files = files
-        self._account = account
+        self._accounts = accounts
 
     def search(self, query: Query, limit: int, cursor: str) -> dict[str, Any]:
         """The newest rows that fit, and where to go on; hours are read from the newest on, more and more at once."""
@@ -70,11 +71,11 @@ class Answering:
             values += [_text_of(at), _text_of(at), record_id]
             query = Query(query.start, min(query.end, at + timedelta(milliseconds=1)), query.conditions)
         rows: list[Row] = []
-        hours = self._hours(query)
+        hours = [list(same) for _, same in groupby(self._hours(query), key=lambda each: each.start)]
         at_once = 1
         while hours and len(rows) <= limit:
             group, hours = hours[-at_once:], hours[:-at_once]
-            rows += self._newest(group, text, values, limit + 1 - len(rows))
+            rows += self._newest([hour for same in group for hour in same], text, values, limit + 1 - len(rows))
             at_once = min(at_once * 2, 24)
         more = len(rows) > limit
         rows = rows[:limit]
@@ -162,7 +163,7 @@ class Answering:
             return {"row": None}
         # A line is stored by its own time, which is a request's duration or a clock away from its id's.
         for start in (hour_of(made), hour_of(made) + HOUR, hour_of(made) - HOUR):
-            hours = hours_of(self._files, self._account, start, start + HOUR)
+            hours = hours_of_each(self._files, self._accounts, start, start + HOUR)
             rows = self._newest(hours, "id = ?", [record_id], 1)
             if rows:
                 return {"row": rows[0]}
@@ -183,7 +184,7 @@ class Answering:
         return {"lines": lines}
 
     def _hours(self, query: Query) -> list[Hour]:
-        return hours_of(self._files, self._account, query.start, query.end)
+        return hours_of_each(self._files, self._accounts, query.start, query.end)
 
     def _lines_of(self, hours: Sequence[Hour]) -> list[str]:
         return self._paths([file.entry for hour in hours for file in live_files(self._files, hour)])
@@ -206,25 +207,28 @@ class Answering:
         def ask() -> list[Row]:
             known = next(listed, None)
             if known is None:
-                known = hours_of(self._files, self._account, hours[0].start, hours[-1].end)
-            return self._newest_of(self._lines_of(known), text, values, limit)
+                known = hours_of_each(self._files, self._accounts, hours[0].start, hours[-1].end)
+            return self._newest_of(known, text, values, limit)
 
         return ask()
 
-    def _newest_of(self, files: list[str], text: str, values: Values, limit: int) -> list[Row]:
+    def _newest_of(self, hours: Sequence[Hour], text: str, values: Values, limit: int) -> list[Row]:
         """Two steps: when the oldest that is wanted was, from few columns; then whole rows, from few places."""
-        if not files:
+        entries = [file.entry for hour in hours for file in live_files(self._files, hour)]
+        if not entries:
             return []
+        files = self._paths(entries)
+        owners = {path: account_of(entry.name) for path, entry in zip(files, entries, strict=True)}
         newest = f"SELECT time FROM {READ} WHERE {text} ORDER BY time DESC LIMIT {int(limit)}"
         oldest = self._rows(f"SELECT min(time)::VARCHAR FROM ({newest})", [files, *values])[0][0]
         if oldest is None:
             return []
         rows = self._rows(
-            f"SELECT {_ALL} FROM {READ} AS line WHERE ({text}) AND line.time >= ?::TIMESTAMP "
+            f"SELECT file, {_ALL} FROM {READ_OF} AS line WHERE ({text}) AND line.time >= ?::TIMESTAMP "
             f"ORDER BY line.time DESC, id DESC LIMIT {int(limit)}",
             [files, *values, oldest],
         )
-        return [dict(zip(NAMES, row, strict=True)) for row in rows]
+        return [{"account": owners[path], **dict(zip(NAMES, row, strict=True))} for path, *row in rows]
 
     def _add_counts(self, query: Query, names: Sequence[str], limit: int, counts: dict[str, dict[str, int]]) -> None:
         """Count all fields in one pass over each source."""

@@ -1,7 +1,7 @@
 """Files that lie elsewhere, for the process that asks DuckDB: it reaches no network and asks who started it.
 
 Its questions and the answers are lines of JSON between those of the question itself. It is given names and copies of
-the files of one account, and no others, however it asks.
+the files of the accounts that are asked about, and no others, however it asks.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def _asked(need: str, *given: object) -> list[Any]:
 class Lender:
     """Answers what the process asks for one question; copies are kept until `held` is closed."""
 
-    def __init__(self, files: Files, account: int, held: ExitStack) -> None:
+    def __init__(self, files: Files, accounts: Sequence[int], held: ExitStack) -> None:
         self._files = files
-        self._own = account_folder(account)
+        self._own = tuple(account_folder(account) for account in accounts)
         self._held = held
 
     def answer(self, need: Need, seconds: float) -> Need:
@@ -88,4 +88,4 @@ class Lender:
     def _must_be_own(self, names: Sequence[str]) -> None:
         for name in names:
             if not name.startswith(self._own) or ".." in name.split("/"):
-                raise Rejected("Only the files of the account can be asked for.")
+                raise Rejected("Only the files of the account that is asked about can be read.")

@@ -21,7 +21,7 @@ from typing import Any
 
 from apps.drivers.logs import contract
 from apps.drivers.logs.asking.pipe import Lender
-from apps.drivers.logs.contract import Busy, LogStoreError, TooLarge, Unavailable
+from apps.drivers.logs.contract import Busy, LogStoreError, TooLarge, Unavailable, Whose, each_of
 from apps.drivers.logs.files.folder import FolderFiles
 from apps.drivers.logs.files.port import Files
 
@@ -60,24 +60,29 @@ class Workers:
         self._exporting: set[int] = set()
         self._process = os.getpid()
 
-    def ask(self, account: int, ask: str, given: Sequence[object], *, alone: bool = False) -> dict[str, Any]:
-        """The answer. With `alone` the process is new and ends with the question. Raises LogStoreError."""
+    def ask(self, account: Whose, ask: str, given: Sequence[object], *, alone: bool = False) -> dict[str, Any]:
+        """The answer. With `alone` the process is new and ends with the question. Raises LogStoreError.
+
+        Questions about several accounts are counted as those of one that is called 0.
+        """
         exports = ask == "export"
         seconds = self.ceilings.export_seconds if exports else self.ceilings.seconds
-        question = {"ask": ask, "account": account, "given": list(given), "seconds": seconds}
-        self._enter(account, exports=exports)
+        accounts = each_of(account)
+        question = {"ask": ask, "accounts": accounts, "given": list(given), "seconds": seconds}
+        asking = accounts[0] if len(accounts) == 1 else 0
+        self._enter(asking, exports=exports)
         worker = None
         try:
             worker = _Worker(self._files, self.ceilings) if alone else self._take()
             with ExitStack() as held:
-                answer = worker.ask(question, seconds, Lender(self._files, account, held))
+                answer = worker.ask(question, seconds, Lender(self._files, accounts, held))
             if not alone:
                 self._give_back(worker)
                 worker = None
         finally:
             if worker is not None:
                 worker.kill()
-            self._leave(account, exports=exports)
+            self._leave(asking, exports=exports)
         if "error" in answer:
             error = getattr(contract, answer["error"], LogStoreError)
             raise error(answer["message"])

@@ -27,9 +27,13 @@ _CURSOR = re.compile(r"(?P<milliseconds>[0-9]{1,14})\.(?P<id>[!-~]{1,200})", re.
 _LARGEST = {name: 2**31 - 1 if TYPES[name] == "INTEGER" else 2**62 for name in NUMBER_FIELDS}
 
 
-def rows_of(listed: str) -> str:
-    """Rows of Parquet files with all columns of now: what an older file does not have is NULL in its rows."""
-    found = f"SELECT * FROM read_parquet({listed}, hive_partitioning=false, union_by_name=true)"
+def rows_of(listed: str, *, file: str = "") -> str:
+    """Rows of Parquet files with all columns of now: what an older file does not have is NULL in its rows.
+
+    With `file` a column of this name has the path of the file that a row is in.
+    """
+    path = f", filename='{file}'" if file else ""
+    found = f"SELECT * FROM read_parquet({listed}, hive_partitioning=false, union_by_name=true{path})"
     return f"({NO_ROWS} UNION ALL BY NAME {found})"
 
 

@@ -119,6 +119,17 @@ def hours_of(files: Files, account: int, start: datetime | None = None, end: dat
     return sorted(found.values(), key=lambda each: each.start)
 
 
+def hours_of_each(files: Files, accounts: Iterable[int], start: datetime, end: datetime) -> list[Hour]:
+    """The same of several accounts together: the same hour once for each of them."""
+    found = [hour for account in accounts for hour in hours_of(files, account, start, end)]
+    return sorted(found, key=lambda each: each.start)
+
+
+def account_of(name: str) -> int:
+    """Whose a file with this whole name is."""
+    return int(name.removeprefix("account=").partition("/")[0])
+
+
 def one_hour(files: Files, account: int, start: datetime) -> Hour:
     """What is listed of one hour."""
     folder = hour_folder(account, start)
