@@ -15,7 +15,8 @@ import pytest
 from django.db import connections
 
 from apps.core.clock import now
-from apps.drivers.proxy.agent import CONNECT_SECONDS, AgentDriver
+from apps.drivers.proxy.agent import AgentDriver
+from apps.drivers.proxy.connections import CONNECT_SECONDS
 from apps.drivers.proxy.contract import NodeTarget, Unreachable
 from apps.fleet.models import Node
 from apps.fleet.pki import issue, make_authority

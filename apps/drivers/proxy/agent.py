@@ -6,12 +6,10 @@ import base64
 import dataclasses
 import http.client
 import json
-import socket
-import ssl
 import zlib
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from apps.compiler.bundle import MANIFEST, Bundle
 from apps.compiler.model.operations import (
@@ -23,6 +21,7 @@ from apps.compiler.model.operations import (
     SetServerWeight,
     UpdateCertificateList,
 )
+from apps.drivers.proxy.connections import CONNECTIONS
 from apps.drivers.proxy.contract import (
     LONGEST_LOG_WAIT_S,
     CounterReading,
@@ -39,8 +38,6 @@ from apps.drivers.proxy.contract import (
 )
 
 WORDS = {word: word for word in ("held", "standby", "announced", "withdrawn")}
-# A node that is off the network is missed after this long, whatever is asked of it.
-CONNECT_SECONDS = 2.0
 READ_SECONDS = 5.0
 # A node checks a bundle, starts it on trial, lets a worker load it and, when that fails, the old one again. It takes
 # its time for each by the bundle's size (apps/agent/check/load_time.py), and this is not less.
@@ -55,7 +52,7 @@ LARGEST_SEGMENT = 4 * 1024 * 1024
 
 
 class AgentDriver:
-    """One node's agent; a connection per call, so an object may be shared between threads."""
+    """One node's agent; connections are kept by the process, so an object may be shared between threads."""
 
     def __init__(self, target: NodeTarget) -> None:
         self._target = target
@@ -173,14 +170,8 @@ class AgentDriver:
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float) -> tuple[int, bytes]:
         """The status and the bytes of one answer."""
         try:
-            connection = _connection(self._target, timeout)
-            try:
-                content = None if body is None else json.dumps(body).encode()
-                connection.request(method, path, content, {"content-type": "application/json"})
-                response = connection.getresponse()
-                return response.status, response.read()
-            finally:
-                connection.close()
+            content = None if body is None else json.dumps(body).encode()
+            return CONNECTIONS.ask(self._target, method, path, content, timeout)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self._silent(error) from error
 
@@ -236,45 +227,3 @@ def _failure(name: str, status: int, answer: Mapping[str, Any], stage: str) -> P
     if status == 503:
         return Unavailable(message)
     return Unreachable(message)
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(CONNECT_SECONDS)
-        self.sock.connect(self._path)
-        self.sock.settimeout(self.timeout)
-
-
-class _NamedConnection(http.client.HTTPConnection):
-    """HTTPS whose certificate must carry the node's name, wherever the node is reached."""
-
-    def __init__(self, target: NodeTarget, host: str, port: int, timeout: float) -> None:
-        super().__init__(host, port, timeout=timeout)
-        self._node_name = target.name
-        self._context = ssl.create_default_context(cafile=target.ca_file)
-        self._context.load_cert_chain(target.certificate_file, target.key_file)
-
-    def connect(self) -> None:
-        raw = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
-        try:
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            raw.settimeout(READ_SECONDS)  # of the handshake
-            self.sock = self._context.wrap_socket(raw, server_hostname=self._node_name)
-        except BaseException:
-            raw.close()
-            raise
-        self.sock.settimeout(self.timeout)
-
-
-def _connection(target: NodeTarget, timeout: float) -> http.client.HTTPConnection:
-    url = urlsplit(target.url)
-    if url.scheme == "unix":
-        return _UnixConnection(url.path, timeout)
-    return _NamedConnection(target, url.hostname or "", url.port or 443, timeout)
