@@ -169,8 +169,23 @@ class Console(models.Model):
         return self.name
 
 
+class CollectorMember(models.Model):
+    """A collector process, alive until `until` by database time, and what its nodes together say.
+
+    `facts` are those of apps/observe/evaluate/facts.py; `turn` is higher each time they are others.
+    """
+
+    holder = models.CharField(max_length=80, unique=True)
+    until = models.DateTimeField()
+    facts = models.JSONField(default=dict)
+    turn = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.holder
+
+
 class CollectorLease(models.Model):
-    """Which collector process reads the nodes of a shard, until when (database time)."""
+    """Which collector process reads the nodes of a shard, until when (database time); nobody since `until` is over."""
 
     shard = models.PositiveSmallIntegerField(unique=True)
     holder = models.CharField(max_length=80)

@@ -222,10 +222,12 @@ def node_numbers(actor: Actor) -> dict[int, NodeNumbers]:
     nodes = list(Node.objects.values_list("pk", flat=True))
     reports = {report.node_id: report for report in NodeReport.objects.all()}
     verdicts = _verdicts("node", nodes, Type.REACHABLE) if lease.watched() else {}
+    unwatched = lease.unwatched(verdicts) if verdicts else set()
+    verdicts = {pk: verdict for pk, verdict in verdicts.items() if pk not in unwatched}
     windows = read_windows([("node", f"node-{pk}") for pk in nodes], nodes)
     found = {}
     for pk in nodes:
-        numbers = numbers_of(windows.values(), [("node", f"node-{pk}")])
+        numbers = numbers_of([windows[pk]] if pk in windows else [], [("node", f"node-{pk}")])
         found[pk] = _node_numbers(numbers, reports.get(pk), verdicts.get(pk))
     return found
 
@@ -272,6 +274,8 @@ def problems(actor: Actor) -> list[Problem]:
     if not lease.watched():
         return [] if not Node.objects.exists() else [_nobody_looks()]
     rows = list(Condition.objects.filter(reason__in=[reason.value for reason in SEVERITY]))
+    unwatched = lease.unwatched(_ids(rows, "node"))
+    rows = [row for row in rows if row.object_kind != "node" or row.object_id not in unwatched]
     if any(row.reason == Reason.NO_SERVERS for row in rows):
         used = in_use()  # a pool that nothing leads to is down as well, and nobody's problem yet
         rows = [row for row in rows if row.reason != Reason.NO_SERVERS or row.object_id in used]

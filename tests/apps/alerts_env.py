@@ -21,7 +21,6 @@ from apps.definitions.models import AlertChannel, Backend, Pool, Server
 from apps.definitions.services import save_object
 from apps.fleet.models import Region
 from apps.observe.collect import lease
-from apps.observe.collect.collector import SHARD
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.services import store_verdicts
 from apps.webhooks.signing import new_secret
@@ -38,7 +37,7 @@ class Installation:
 
     def tick(self, seconds: float = 1, *, times: int = 1) -> None:
         """Time passes, and rules are evaluated."""
-        (lease.hold if self.watched else lease.release)(SHARD, "test")
+        (lease.hold if self.watched else lease.release)(lease.LEADER, "test")
         for _ in range(times):
             self.at += timedelta(seconds=seconds)
             store(self.watcher.look(self.at), self.at)

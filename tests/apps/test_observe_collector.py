@@ -20,13 +20,13 @@ from apps.core.clock import now
 from apps.drivers.proxy.contract import CounterReading
 from apps.drivers.proxy.memory import forget_memory_nodes, memory_node
 from apps.observe import services
-from apps.observe.collect import readings
+from apps.observe.collect import lease, readings
 from apps.observe.collect.collector import DEADLINE, Collector, Journal
 from apps.observe.collect.readings import Address, Reading, read_node
 from apps.observe.collect.recorder import Recorder
 from apps.observe.evaluate.conditions import Type
 from apps.observe.live import store as live
-from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
+from apps.observe.models import CollectorLease, CollectorMember, Condition, NodeReport, Sample
 from tests.apps.observe_env import START, Env, make_env, reading, row, state
 
 DEAD_REDIS = "redis://127.0.0.1:1/0"
@@ -116,7 +116,7 @@ def test_a_report_of_a_push_is_not_overwritten_by_an_older_reading(env: Env) -> 
 def test_only_a_state_that_moved_is_told(env: Env) -> None:
     recorder, node = Recorder(), env.nodes[0]
 
-    def told(found: Reading) -> list[int]:
+    def told(found: Reading) -> list[int] | None:
         return recorder.store({node.pk: found}, START)
 
     assert told(Reading(node.pk, START, START, state(3))) == [node.pk]
@@ -232,7 +232,9 @@ def test_the_process_reads_stores_and_shows(committed: Env, live_redis: str) -> 
     run(Collector(), lambda: bool(live.read([node.pk], [("node", f"node-{node.pk}")])))
     assert NodeReport.objects.filter(generation=3, serving=True).count() == 4
     # The lease was given back.
-    assert CollectorLease.objects.get().until <= now()
+    assert not CollectorLease.objects.filter(until__gt=now()).exists()
+    assert not CollectorMember.objects.exists()
+    assert CollectorLease.objects.count() == lease.SHARDS
 
 
 def test_redis_away_costs_liveness_only(committed: Env, settings: Settings) -> None:
@@ -244,8 +246,10 @@ def test_redis_away_costs_liveness_only(committed: Env, settings: Settings) -> N
 
 
 @pytest.mark.both_engines
-def test_a_second_collector_waits_for_the_lease(committed: Env, live_redis: str) -> None:
-    CollectorLease.objects.create(shard=0, holder="somebody else", until=now() + timedelta(hours=1))
+def test_a_collector_waits_while_others_hold_every_shard(committed: Env, live_redis: str) -> None:
+    later = now() + timedelta(hours=1)
+    rows = [CollectorLease(shard=each, holder="somebody else", until=later) for each in lease.EVERY]
+    CollectorLease.objects.bulk_create(rows)
 
     async def look() -> tuple[bool, bool]:
         collector = Collector()

@@ -1,4 +1,4 @@
-"""The process that reads every agent each two seconds, in one asyncio loop, while it holds the lease."""
+"""The process that reads agents each two seconds, in one asyncio loop: those whose shards it holds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import redis
 from django import db
+from django.db import transaction
 
 from apps.core.clock import now, ticks
 from apps.fleet.models import Node
@@ -22,7 +23,6 @@ from apps.observe.collect.recorder import Recorder
 INTERVAL = 2.0
 # How long a tick waits for slow nodes; what they answer later belongs to the next tick.
 DEADLINE = 1.5
-SHARD = 0
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
@@ -51,8 +51,8 @@ class Collector:
     keeps the living waiting.
     """
 
-    def __init__(self, read: Callable[[Address], Reading] = read_node, threads: int = 32) -> None:
-        self.holder = f"{socket.gethostname()}-{os.getpid()}"[:80]
+    def __init__(self, read: Callable[[Address], Reading] = read_node, threads: int = 64, holder: str = "") -> None:
+        self.holder = (holder or f"{socket.gethostname()}-{os.getpid()}")[:80]
         self.recorder: Recorder | None = None
         self.journal = Journal()
         self._read = read
@@ -94,9 +94,10 @@ class Collector:
         recorder = self.recorder
         recorder.gather(readings.values())
         recorder.close_buckets(now().timestamp())
-        # Without a lease that was renewed just now nothing is stored: another collector may have taken over.
+        # Without leases that were renewed just now nothing is stored: another collector may have taken over.
         moved = await self._in_database("database", lambda: recorder.store(readings, now())) if held else None
-        await asyncio.to_thread(self._show, recorder, readings, moved or [])
+        shown = {node_id: reading for node_id, reading in readings.items() if recorder.owns(node_id)}
+        await asyncio.to_thread(self._show, recorder, shown, moved or [])
         if moved is not None:
             await self._in_database("tending", lambda: recorder.tend(now()))
             await self._in_database("distances", lambda: recorder.measure(now()))
@@ -121,18 +122,25 @@ class Collector:
         self.journal.trouble(f"node {node_id}", reading.error)
 
     def _prepare(self) -> bool:
-        """Hold the lease and learn the nodes; False while another collector holds it."""
-        if not lease.hold(SHARD, self.holder):
+        """Hold our share of the shards and learn their nodes; False while other collectors hold them all."""
+        shared = lease.share(self.holder)
+        if not shared.held:
             self._note_clock()
-            self.journal.trouble("lease", "another collector reads the nodes")
+            self.journal.trouble("lease", "other collectors read the nodes")
             return False
         self.journal.trouble("lease", "")
         if self.recorder is None:
-            recorder = Recorder()
-            recorder.seed()
-            self.recorder = recorder
+            self.recorder = Recorder(self.holder, frozenset())
+        recorder = self.recorder
+        recorder.hold(shared.held)
+        if shared.surplus:
+            with transaction.atomic():
+                recorder.flush(shared.surplus)
+                lease.release(shared.surplus, self.holder)
+            recorder.hold(shared.held - shared.surplus)
         self._note_clock()
-        self._addresses = [Address(*row) for row in Node.objects.values_list("pk", "name", "url")]
+        rows = Node.objects.values_list("pk", "name", "url")
+        self._addresses = [Address(*row) for row in rows if recorder.owns(row[0])]
         return True
 
     def _note_clock(self) -> None:
@@ -144,8 +152,11 @@ class Collector:
     def _end(self) -> None:
         try:
             if self.recorder is not None:
-                self.recorder.flush()
-                lease.release(SHARD, self.holder)
+                with transaction.atomic():
+                    self.recorder.flush(lease.renew(self.holder))
+                    lease.leave(self.holder)
+            else:
+                lease.leave(self.holder)
         finally:
             db.connection.close()
 

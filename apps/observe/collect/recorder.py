@@ -3,52 +3,104 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
 from apps.core.clock import now
 from apps.core.events import publish
-from apps.definitions.previewing.node_words import in_words
 from apps.fleet.models import Node
 from apps.fleet.services import record_latency
 from apps.observe import services
+from apps.observe.collect import lease
 from apps.observe.collect.buckets import SHORT, Bucket, Gatherer, start_of
 from apps.observe.collect.deltas import Counts, Key, Memory, take
+from apps.observe.collect.others import Others
 from apps.observe.collect.readings import Reading
+from apps.observe.collect.reports import Reports
 from apps.observe.evaluate import identity, limit_use, lost_pools
+from apps.observe.evaluate.conditions import Verdict
 from apps.observe.evaluate.evaluator import ConditionEvaluator
+from apps.observe.evaluate.facts import Facts, merged
 from apps.observe.live import store as live
 from apps.observe.models import Sample
 
-# While the database is away, samples wait; ten minutes of four nodes.
-PENDING = 240
+# While the database is away, samples wait: a minute of a thousand nodes, four hours of four.
+PENDING = 6000
 END_OF_TIME = 1e12
 # The quickest of so many seconds counts: whatever comes in between only makes a way longer.
 DISTANCES_EVERY = 30
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A node as a tick needs it."""
+
+    name: str
+    region_id: int
+
+
 @dataclass(slots=True)
 class Recorder:
-    """The memory of a collector between ticks; throw it away when the lease is lost."""
+    """The memory of a collector between ticks. With a `holder` it keeps to the shards that this one holds.
 
+    `said` are the verdicts as they were stored last; they are forgotten each minute, so that what somebody else changed
+    is written again.
+    """
+
+    holder: str = ""
+    shards: frozenset[int] = lease.EVERY
     memories: dict[int, Memory] = field(default_factory=dict)
     gatherers: dict[int, Gatherer] = field(default_factory=dict)
     pending: deque[Bucket] = field(default_factory=lambda: deque(maxlen=PENDING))
     windows: dict[int, dict[Key, Counts]] = field(default_factory=dict)
     evaluator: ConditionEvaluator = field(default_factory=ConditionEvaluator)
+    others: Others = field(default_factory=Others)
     told: dict[int, object] = field(default_factory=dict)
+    said: dict[tuple[str, int, str], Verdict] = field(default_factory=dict)
+    reports: Reports = field(default_factory=Reports)
     tended: int = 0
-    counted: int = 0
     trips: dict[tuple[int, int], int] = field(default_factory=dict)
     measured: int = 0
 
-    def seed(self) -> None:
-        """Go on with the bucket that another collector began: what it counted is the first part."""
+    @property
+    def leads(self) -> bool:
+        """Whether this collector gives the verdicts on what several see a part of, and tidies."""
+        return lease.LEADER in self.shards
+
+    def owns(self, node_id: int) -> bool:
+        """Whether the node is ours to read."""
+        return lease.shard_of(node_id) in self.shards
+
+    def hold(self, shards: frozenset[int]) -> None:
+        """From now on these shards are ours: forget nodes of others, begin with new ones. Raises django.db.Error."""
+        if shards == self.shards:
+            return
+        new = shards - self.shards
+        self.shards = shards
+        self.evaluator.be_patient(now())
+        for node_id in {*self.gatherers, *self.told}:
+            if not self.owns(node_id):
+                self._forget(node_id)
+        self.pending = deque((each for each in self.pending if self.owns(each.node_id)), maxlen=PENDING)
+        self.said.clear()
+        self.seed(new)
+
+    def _forget(self, node_id: int) -> None:
+        known: tuple[dict[int, Any], ...] = (self.gatherers, self.memories, self.windows, self.told)
+        for each in known:
+            each.pop(node_id, None)
+        self.reports.forget(node_id)
+
+    def seed(self, shards: Collection[int] = lease.EVERY) -> None:
+        """Go on with the buckets that another collector began: what it counted is the first part."""
         at = start_of(now().timestamp(), SHORT)
-        for row in Sample.objects.filter(resolution=SHORT, at=datetime.fromtimestamp(at, now().tzinfo)):
+        rows = Sample.objects.filter(resolution=SHORT, at=datetime.fromtimestamp(at, now().tzinfo))
+        nodes = [pk for pk in Node.objects.values_list("pk", flat=True) if lease.shard_of(pk) in shards]
+        for row in rows.filter(node_id__in=nodes) if nodes else ():
             gatherer = self.gatherers.setdefault(row.node_id, Gatherer(row.node_id, open_at=at))
             gatherer.parts = gatherer.parts or [{}]
             gatherer.parts[0][row.kind, row.object_id] = services.counts_of(row)
@@ -75,80 +127,90 @@ class Recorder:
         self.pending.append(bucket)
         self.evaluator.hear(bucket)
 
-    def store(self, readings: Mapping[int, Reading], instant: datetime) -> list[int]:
+    def store(self, readings: Mapping[int, Reading], instant: datetime) -> list[int] | None:
         """Everything of this tick in one transaction; returns the nodes whose state moved. Raises django.db.Error.
 
-        1. Reports of nodes that answered, unless a push stored a newer one; errors of those that did not.
-        2. Once in ten seconds what nodes count together. 3. Buckets that are over. 4. Verdicts that changed.
+        1. The fence: nothing of shards that may be another's by now, and None when that is all of them.
+        2. Reports of nodes that answered, unless a push stored a newer one; errors of those that did not.
+        3. Once in ten seconds what nodes count together. 4. Buckets that are over. 5. Verdicts that changed.
         """
+        try:
+            stored = self._store(readings, instant)
+        except BaseException:
+            # Nothing of it was written.
+            self.reports.forget_all()
+            self.others.tell_again()
+            raise
+        if stored is None:
+            return None
+        self.said |= stored
+        self.pending.clear()
+        return self._moved({node_id: each for node_id, each in readings.items() if self.owns(node_id)})
+
+    def _store(self, readings: Mapping[int, Reading], instant: datetime) -> dict[tuple[str, int, str], Verdict] | None:
         with transaction.atomic():
-            nodes = {node.pk: node for node in Node.objects.select_related("report", "fleet__region")}
-            self._store_reports(nodes, readings)
-            self._store_counted(nodes, readings, instant)
+            if self.holder:
+                held = lease.renew(self.holder)
+                if self.shards - held:
+                    self.hold(self.shards & held)
+                if not held:
+                    return None
+            rows = Node.objects.values_list("pk", "name", "fleet__region_id")
+            everyone = {pk: Watched(name, region_id) for pk, name, region_id in rows}
+            nodes = {pk: node for pk, node in everyone.items() if self.owns(pk)}
+            readings = {node_id: reading for node_id, reading in readings.items() if node_id in nodes}
+            self.reports.store(readings)
+            self.reports.store_counted(readings, instant)
             buckets = [bucket for bucket in self.pending if bucket.node_id in nodes]
             services.store_buckets(
                 SHORT, ((each.at, each.node_id, *row) for each in buckets for row in each.worth_storing())
             )
-            verdicts = self.evaluator.evaluate(nodes, readings, self.windows, instant)
-            services.store_verdicts(verdicts, instant)
-        self.pending.clear()
+            names = {pk: node.name for pk, node in everyone.items()}
+            new = self._new(self._verdicts(nodes, readings, names, instant))
+            services.store_verdicts(new.values(), instant)
         self._note_distances(nodes, readings)
-        self._forget_nodes(nodes)
-        return self._moved(readings)
+        for node_id in set(self.gatherers) - set(nodes):
+            self._forget(node_id)
+        return new
 
-    def _store_reports(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading]) -> None:
-        reports, errors = [], {}
-        for node_id, reading in readings.items():
-            if node_id not in nodes:
-                continue
-            report = getattr(nodes[node_id], "report", None)
-            if reading.state is None:
-                if report is None or report.last_contact_error != in_words(reading.error)[:400]:
-                    errors[node_id] = reading.error
-            elif report is None or report.seen_at is None or report.seen_at <= reading.asked_at:
-                reports.append(services.report_of(node_id, reading.state, reading.at))
-        if reports:
-            services.store_reports(reports)
-        if errors:
-            services.store_contact_errors(errors)
+    def _verdicts(
+        self, nodes: Collection[int], readings: Mapping[int, Reading], names: Mapping[int, str], instant: datetime
+    ) -> list[Verdict]:
+        found = self.evaluator.evaluate_nodes(nodes, readings, names, instant)
+        facts = self.evaluator.facts(nodes, self.windows, instant)
+        if not self.leads:
+            self.others.tell(self.holder, facts)
+            return found
+        several = self.others.hear(self.holder) if self.holder else []
+        if self.others.changed:
+            self.evaluator.be_patient(instant)
+        return found + self.evaluator.evaluate_pools(merged([facts, *several]), instant)
 
-    def _store_counted(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading], instant: datetime) -> None:
-        """What nodes count with their peers, also that one no longer does; the others never have such a row."""
-        if self.counted == (bucket := start_of(instant.timestamp(), SHORT)):
-            return
-        found = {}
-        for node_id, reading in readings.items():
-            report = getattr(nodes.get(node_id), "report", None)
-            counters, known = reading.counters, report is not None and bool(report.admitted or report.peers)
-            if node_id in nodes and counters is not None and (counters.admitted or counters.peers or known):
-                found[node_id] = counters
-        if found:
-            services.store_counted(found, instant)
-        self.counted = bucket
+    def _new(self, verdicts: Iterable[Verdict]) -> dict[tuple[str, int, str], Verdict]:
+        """Those that were not stored just so before."""
+        keyed = {(each.kind, each.object_id, each.type.value): each for each in verdicts}
+        return {key: each for key, each in keyed.items() if self.said.get(key) != each}
 
-    def _note_distances(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading]) -> None:
+    def _note_distances(self, nodes: Mapping[int, Watched], readings: Mapping[int, Reading]) -> None:
         """Remember the shortest way of any node of a region to each other region."""
         for node_id, reading in readings.items():
-            if node_id not in nodes or reading.counters is None:
+            if reading.counters is None:
                 continue
             for name, ms in reading.counters.distances_ms.items():
-                pair = nodes[node_id].fleet.region_id, int(name.removeprefix("rgn-"))
+                pair = nodes[node_id].region_id, int(name.removeprefix("rgn-"))
                 self.trips[pair] = min(ms, self.trips.get(pair, ms))
 
     def measure(self, instant: datetime) -> None:
         """Each half minute: hand on how far regions are from each other. Raises django.db.Error."""
         if self.measured == (period := start_of(instant.timestamp(), DISTANCES_EVERY)):
             return
-        for (from_region_id, to_region_id), ms in self.trips.items():
-            record_latency(from_region_id=from_region_id, to_region_id=to_region_id, ms=ms)
+        if self.leads:
+            trips = merged([Facts(trips=self.trips), *self.others.facts()]).trips
+            for (from_region_id, to_region_id), ms in trips.items():
+                record_latency(from_region_id=from_region_id, to_region_id=to_region_id, ms=ms)
+        self.others.trips = dict(self.trips)
         self.trips.clear()
         self.measured = period
-
-    def _forget_nodes(self, nodes: Mapping[int, Node]) -> None:
-        for node_id in set(self.gatherers) - set(nodes):
-            self.gatherers.pop(node_id)
-            self.memories.pop(node_id, None)
-            self.windows.pop(node_id, None)
 
     def _moved(self, readings: Mapping[int, Reading]) -> list[int]:
         """Nodes that say something else than at the last tick."""
@@ -165,13 +227,20 @@ class Recorder:
         # The last buckets of a minute are closed a tick or two after it ended.
         if minute == self.tended or instant.timestamp() - minute < SHORT:
             return
+        self.said.clear()
+        self.reports.forget_all()
+        if not self.leads:
+            self.tended = minute
+            return
         with transaction.atomic():
             services.roll_up(minute)
             services.store_verdicts(limit_use.evaluate_all(instant), instant)
             services.store_verdicts(identity.evaluate_all(instant), instant)
             services.store_verdicts(lost_pools.evaluate_all(), instant)
         services.prune(instant)
-        for kind, existing in (self.evaluator.existing() | identity.existing() | lost_pools.existing()).items():
+        nodes = {"node": list(Node.objects.values_list("pk", flat=True))}
+        every = nodes | self.evaluator.existing() | identity.existing() | lost_pools.existing()
+        for kind, existing in every.items():
             services.forget_verdicts(kind, existing)
         self.tended = minute
 
@@ -185,17 +254,18 @@ class Recorder:
         }
         if windows:
             live.write(windows, counters)
-        publish("samples", at=int(instant.timestamp()))
+        if self.leads:
+            # Once for all collectors: pages look once for each sample.
+            publish("samples", at=int(instant.timestamp()))
         for node_id in moved:
             publish("nodes", node=node_id)
 
-    def flush(self) -> None:
-        """At the end: store the buckets that are not over yet. Raises django.db.Error."""
-        self.close_buckets(END_OF_TIME)
-        with transaction.atomic():
-            existing = set(Node.objects.values_list("pk", flat=True))
-            buckets = [bucket for bucket in self.pending if bucket.node_id in existing]
-            services.store_buckets(
-                SHORT, ((each.at, each.node_id, *row) for each in buckets for row in each.worth_storing())
-            )
-        self.pending.clear()
+    def flush(self, shards: Collection[int] = lease.EVERY) -> None:
+        """Store the open buckets of these shards, which go to another collector. Raises django.db.Error."""
+        existing = {pk for pk in Node.objects.values_list("pk", flat=True) if lease.shard_of(pk) in shards}
+        open_now = [each.close(END_OF_TIME) for pk, each in self.gatherers.items() if pk in existing]
+        buckets = [each for each in (*self.pending, *open_now) if each is not None and each.node_id in existing]
+        services.store_buckets(
+            SHORT, ((each.at, each.node_id, *row) for each in buckets for row in each.worth_storing())
+        )
+        self.pending = deque((each for each in self.pending if each.node_id not in existing), maxlen=PENDING)

@@ -109,6 +109,11 @@ UNRESOLVED = "MAINT (resolution)"
 _TOOK = re.compile(r" in \d+ ms\b")
 
 
+def without_times(check: str) -> str:
+    """The text of a check without how long it took, which differs each time."""
+    return _TOOK.sub("", check)
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One condition as it should be now; status None means unknown."""
@@ -200,7 +205,7 @@ def server_word(status: str) -> str:
 def evaluate_server(facts: ServerFacts) -> Verdict:
     """Whether a server takes traffic, by all nodes that see it."""
     words = {server_word(status) for status in facts.statuses}
-    check = _TOOK.sub("", facts.check)
+    check = without_times(facts.check)
     said = f"Last check: {check}." if check else "No check has answered yet."
     if UNRESOLVED in facts.statuses:
         said = f"It cannot be reached: {check}." if check else "Its name has no address."
@@ -260,7 +265,7 @@ def _regions_lost(seen: Sequence[tuple[ServerFacts, Verdict]], usable: Collectio
 
 
 def _list(down: Sequence[tuple[ServerFacts, Verdict]], most: int = 3) -> str:
-    names = [f"{server.name} ({_TOOK.sub('', server.check) or 'no check yet'})" for server, _ in down[:most]]
+    names = [f"{server.name} ({without_times(server.check) or 'no check yet'})" for server, _ in down[:most]]
     more = f" and {len(down) - most} more" if len(down) > most else ""
     return ", ".join(names) + more + ("." if names else "")
 

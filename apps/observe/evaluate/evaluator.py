@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from apps.definitions.models import Pool, Server
 from apps.definitions.previewing.node_words import in_words
 from apps.definitions.serving import clouds_alone
-from apps.fleet.models import Node
 from apps.observe.collect.buckets import Bucket
 from apps.observe.collect.deltas import Counts, Key
 from apps.observe.collect.fitness import FitnessFacts, evaluate_fitness, unknown_fitness
@@ -26,6 +26,7 @@ from apps.observe.evaluate.conditions import (
     evaluate_server,
 )
 from apps.observe.evaluate.counting import CountFacts, Counting
+from apps.observe.evaluate.facts import LOAD_S, Facts, Loads, servers_in
 
 Windows = Mapping[int, Mapping[Key, Counts]]
 REFRESH = timedelta(seconds=10)
@@ -43,41 +44,83 @@ class Known:
     pool_id: int
 
 
+class Named(Protocol):
+    """A node, as far as verdicts need one."""
+
+    name: str
+
+
 @dataclass(slots=True)
 class ConditionEvaluator:
-    """What verdicts need beyond one tick: definitions (read again each ten seconds) and the last six buckets."""
+    """What verdicts need beyond one tick: definitions (read again each ten seconds) and the last six buckets.
+
+    Of several collectors each gives the verdicts on its own nodes, and hands `facts` of them to the one that leads.
+    """
 
     servers: list[Known] = field(default_factory=list)
     pools: frozenset[int] = frozenset()
     of_clouds: frozenset[int] = frozenset()
     names: dict[int, str] = field(default_factory=dict)
-    nodes: frozenset[int] = frozenset()
     read_at: datetime | None = None
+    patient_until: datetime | None = None
     answered: dict[int, datetime] = field(default_factory=dict)
-    minute: dict[int, deque[Bucket]] = field(default_factory=dict)
+    loads: Loads = field(default_factory=Loads)
     counting: Counting = field(default_factory=Counting)
 
     def hear(self, bucket: Bucket) -> None:
-        """A bucket is over: the last six of each node are the last minute."""
-        self.minute.setdefault(bucket.node_id, deque(maxlen=6)).append(bucket)
+        """A bucket is over."""
+        self.loads.hear(bucket)
 
     def existing(self) -> dict[str, Collection[int]]:
         """Primary keys of what may have verdicts."""
-        return {"node": self.nodes, "pool": self.pools, "server": [server.pk for server in self.servers]}
+        return {"pool": self.pools, "server": [server.pk for server in self.servers]}
+
+    def be_patient(self, instant: datetime) -> None:
+        """Nodes change hands: what nobody reports on for a moment is not unknown yet."""
+        self.patient_until = instant + PATIENCE
 
     def evaluate(
-        self, nodes: Mapping[int, Node], readings: Mapping[int, Reading], windows: Windows, instant: datetime
+        self, nodes: Mapping[int, Named], readings: Mapping[int, Reading], windows: Windows, instant: datetime
     ) -> list[Verdict]:
-        """Every verdict that can be given now."""
+        """Every verdict that can be given now by a collector that reads all nodes."""
+        found = self.evaluate_nodes(nodes, readings, {pk: node.name for pk, node in nodes.items()}, instant)
+        return found + self.evaluate_pools(self.facts(nodes, windows, instant), instant)
+
+    def evaluate_nodes(
+        self, nodes: Collection[int], readings: Mapping[int, Reading], names: Mapping[int, str], instant: datetime
+    ) -> list[Verdict]:
+        """The verdicts on these nodes; `names` are those of all."""
         self._refresh(instant)
-        self.nodes = frozenset(nodes)
         for node_id, reading in readings.items():
             if reading.state is not None:
                 self.answered[node_id] = reading.at
-        found = [verdict for node in nodes.values() for verdict in self._evaluate_node(node, readings, instant)]
-        found += self._evaluate_counting(nodes, readings)
-        fresh = [node_id for node_id in nodes if self._answers(node_id, instant) and node_id in windows]
-        return found + self._evaluate_pools(nodes, {node_id: windows[node_id] for node_id in fresh}, instant)
+        found = [verdict for node in nodes for verdict in self._evaluate_node(node, readings.get(node), instant)]
+        own = {node_id: reading for node_id, reading in readings.items() if node_id in nodes}
+        return found + self._evaluate_counting(own, names)
+
+    def facts(self, nodes: Collection[int], windows: Windows, instant: datetime) -> Facts:
+        """What those of these nodes say that answer."""
+        fresh = [windows[node_id] for node_id in nodes if node_id in windows and self._answers(node_id, instant)]
+        loads = self.loads.since(instant.timestamp() - LOAD_S)
+        return Facts(servers_in(fresh), loads, observed=frozenset(self.loads.buckets))
+
+    def evaluate_pools(self, facts: Facts, instant: datetime) -> list[Verdict]:
+        """The verdicts on servers and pools, by what all nodes say."""
+        self._refresh(instant)
+        patient = self.patient_until is not None and instant < self.patient_until
+        of_pools: dict[int, list[ServerFacts]] = defaultdict(list)
+        for server in self.servers:
+            words, check = facts.servers.get(server.pk, ((), ""))
+            of_pools[server.pool_id].append(ServerFacts(server.pk, server.name, server.region, words, check))
+        found = []
+        for pool_id in self.pools - self.of_clouds:
+            servers = of_pools[pool_id]
+            found += self._evaluate_load(pool_id, facts)
+            if patient and any(not server.statuses for server in servers):
+                continue
+            found += [evaluate_server(server) for server in servers]
+            found.append(evaluate_pool(pool_id, servers))
+        return found
 
     def _refresh(self, instant: datetime) -> None:
         if self.read_at is not None and instant - self.read_at < REFRESH:
@@ -96,55 +139,30 @@ class ConditionEvaluator:
         answered = self.answered.get(node_id)
         return answered is not None and instant - answered <= PATIENCE
 
-    def _evaluate_node(self, node: Node, readings: Mapping[int, Reading], instant: datetime) -> list[Verdict]:
-        reading = readings.get(node.pk)
+    def _evaluate_node(self, node_id: int, reading: Reading | None, instant: datetime) -> list[Verdict]:
         state = reading.state if reading else None
-        if state is not None:
+        if reading is not None and state is not None:
             drift, error = tuple(in_words(word) for word in state.drift), in_words(state.last_error)
-            facts = NodeFacts(node.pk, True, "", state.generation, state.serving, drift, error)
-            ahead = reading.clock_ahead_s if reading else None
-            fitness = FitnessFacts(node.pk, state.haproxy_version, in_words(state.unavailable), ahead, state.generation)
+            facts = NodeFacts(node_id, True, "", state.generation, state.serving, drift, error)
+            unavailable, ahead = in_words(state.unavailable), reading.clock_ahead_s
+            fitness = FitnessFacts(node_id, state.haproxy_version, unavailable, ahead, state.generation)
             return evaluate_node(facts) + evaluate_fitness(fitness)
-        if reading is None or self._answers(node.pk, instant):
+        if reading is None or self._answers(node_id, instant):
             # Still being read, or silent for a moment only: the verdict of before stands.
             return []
-        return evaluate_node(NodeFacts(node.pk, False, in_words(reading.error))) + unknown_fitness(node.pk)
+        return evaluate_node(NodeFacts(node_id, False, in_words(reading.error))) + unknown_fitness(node_id)
 
-    def _evaluate_counting(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading]) -> list[Verdict]:
+    def _evaluate_counting(self, readings: Mapping[int, Reading], names: Mapping[int, str]) -> list[Verdict]:
+        """By nodes that the same collector reads, for only their readings are of the same moment."""
         facts = {
             node_id: CountFacts(node_id, reading.counters.peers, reading.counters.admitted)
             for node_id, reading in readings.items()
-            if reading.counters is not None and node_id in nodes
+            if reading.counters is not None
         }
-        return self.counting.evaluate(facts, {node_id: node.name for node_id, node in nodes.items()}, self.names)
+        return self.counting.evaluate(facts, names, self.names)
 
-    def _evaluate_pools(self, nodes: Mapping[int, Node], windows: Windows, instant: datetime) -> list[Verdict]:
-        facts: dict[int, list[ServerFacts]] = defaultdict(list)
-        for server in self.servers:
-            key = ("server", f"srv-{server.pk}")
-            seen = [window[key] for window in windows.values() if key in window]
-            words = tuple(counts.status for counts in seen)
-            worst = next((counts for counts in seen if counts.status.startswith("DOWN")), seen[0] if seen else None)
-            check = worst.check if worst else ""
-            facts[server.pool_id].append(ServerFacts(server.pk, server.name, server.region, words, check))
-        found = [evaluate_server(server) for servers in facts.values() for server in servers]
-        for pool_id in self.pools - self.of_clouds:
-            found.append(evaluate_pool(pool_id, facts[pool_id]))
-            found += self._evaluate_load(pool_id, nodes, instant)
-        return found
-
-    def _evaluate_load(self, pool_id: int, nodes: Mapping[int, Node], instant: datetime) -> list[Verdict]:
-        key = ("backend", f"pool-{pool_id}")
-        responses = failed = 0
-        lengths: dict[int, int] = defaultdict(int)
-        oldest = instant.timestamp() - 75
-        for node_id in nodes:
-            for bucket in self.minute.get(node_id, ()):
-                if bucket.at >= oldest and (counts := bucket.rows.get(key)) is not None:
-                    failed += counts.status_5xx
-                    responses += counts.status_2xx + counts.status_3xx + counts.status_4xx + counts.status_5xx
-                    lengths[bucket.at] += counts.queue_now
-        return [
-            evaluate_errors(pool_id, responses, failed),
-            evaluate_queue(pool_id, [lengths[at] for at in sorted(lengths)]),
-        ]
+    def _evaluate_load(self, pool_id: int, facts: Facts) -> list[Verdict]:
+        loads = facts.loads.get(pool_id, {})
+        responses, failed = sum(load[0] for load in loads.values()), sum(load[1] for load in loads.values())
+        lengths = [loads[at][2] if at in loads else 0 for at in sorted(facts.observed)] if loads else []
+        return [evaluate_errors(pool_id, responses, failed), evaluate_queue(pool_id, lengths)]
