@@ -81,7 +81,7 @@ SERVERS: Document = {
     "agent_check": {"port": 9777, "interval_ms": 100, "send": "s"},
     "outlier_ejection": {"observe": "responses", "errors": 5, "return_after_ms": 100},
     "connections": {"max_per_server": 200, "min_per_server": 100, "full_at": 100, "max_queue": 100},
-    "retries": {"attempts": 1, "on": ["connect"]},
+    "retries": {"attempts": 1, "on": ["connect"], "budget_percent": 20},
 }  # fmt: skip
 POOL: Document = {
     "protocol": "http", "balance": "leastconn", "connect_timeout_ms": 100, "server_timeout_ms": 100,
@@ -396,7 +396,7 @@ RULES: dict[str, Legal] = {
     "agent_check/port": PORT, "agent_check/send": maybe(LINE), "health_check/send": maybe(LINES),
     "observe": one_of("responses", "connections"), "errors": whole(1, 1000), "return_after_ms": MS,
     "max_per_server": whole(1, 10**6), "min_per_server": whole(1, 10**6), "full_at": whole(1, 10**6),
-    "max_queue": whole(1, 10**6), "retries/attempts": whole(0, 10),
+    "max_queue": whole(1, 10**6), "retries/attempts": whole(0, 10), "budget_percent": whole(1, 100),
     "availability": real(50, 99.999), "objective/latency_ms": whole(1, 10_000), "latency_share": real(50, 99.999),
     "on": one_of("connect", "no_answer", "timeout", "junk", "404", "408", "425", "500", "501", "502", "503", "504"),
     "health_check/kind": one_of("http", "tcp", "grpc", "postgresql", "mysql", "redis", "smtp", "ldap"),

@@ -30,6 +30,7 @@ _GRAMMARS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("connections", "full_at", grammars.connection_count),
     ("connections", "max_queue", grammars.connection_count),
     ("retries", "attempts", grammars.retry_count),
+    ("retries", "budget_percent", grammars.percent),
 )
 _OF_CHECKS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("body", grammars.plain_text),
@@ -113,6 +114,8 @@ def _of_tcp(pool: Any) -> Iterator[Contradiction]:
         yield "request_headers", "protocol", "Only http pools send headers."
     if pool.persistence is not None and pool.persistence.by is not PersistBy.SOURCE:
         yield "persistence.by", "protocol", "A tcp pool can recognize clients only by their address: use source."
+    if pool.retries is not None and pool.retries.budget_percent is not None:
+        yield "retries.budget_percent", "protocol", "A tcp pool only retries failed connections: leave the budget out."
     ejection = pool.outlier_ejection
     if ejection is not None and ejection.observe is Observed.RESPONSES:
         yield "outlier_ejection.observe", "protocol", "A tcp pool sees only connections: count connections."

@@ -186,10 +186,14 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and after what a request is sent again; what is no failed connection only for methods that may be."""
+    """How often and after what a request is sent again; what is no failed connection only for methods that may be.
+
+    Of all requests at most `budget_percent` are, failed connections aside; None for as many as there are.
+    """
 
     attempts: int = 3
     on: tuple[RetryOn, ...] = (RetryOn.CONNECT, RetryOn.NO_ANSWER)
+    budget_percent: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

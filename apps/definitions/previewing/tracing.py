@@ -17,12 +17,15 @@ from apps.accounts.models import Hostname
 from apps.compiler import grammar
 from apps.compiler.matching.hosts import names_that_cover
 from apps.compiler.model import shared as model
+from apps.compiler.policies import NOTHING as NO_RULES
+from apps.compiler.policies import rules_of
 from apps.compiler.questions.assertions import happens
 from apps.compiler.questions.trace import Question, Trace, trace
 from apps.compiler.routing import number_of
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import RoutesServed, frozen_front, frozen_routes
 from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.previewing.times import Times, times_of
 from apps.definitions.reading.fields import Reader
 from apps.definitions.shapes.base.words import word
 from apps.fleet.selectors import overflow_orders
@@ -48,7 +51,7 @@ class Served:
 class Traced:
     """What one load balancer does with the request; routes are numbers and labels, pools labels and parts (0 to 1).
 
-    `mirror` is the label of the pool that gets a copy.
+    `mirror` is the label of the pool that gets a copy, `times` what holds at each pool of http.
     """
 
     load_balancer: str
@@ -61,6 +64,7 @@ class Traced:
     status: int | None
     location: str | None
     served: tuple[Served, ...]
+    times: tuple[Times, ...]
     sentence: str
 
 
@@ -122,23 +126,26 @@ def _is_own(actor: Actor, names: tuple[str, ...]) -> bool:
 
 
 def _told(actor: Actor, question: Question, row: LoadBalancer, routes: RoutesServed) -> Traced:
-    found = trace(frozen_front(row, routes), question)
+    front = frozen_front(row, routes)
+    found = trace(front, question)
     listener = found.listener.label if found.listener else None
     passed = tuple(
         (each.route.label, each.code, each.why) for each in found.passed_over if _is_seen(actor, each.route)
     )[:MOST_PASSED_OVER]
     if found.winner is not None and not _is_seen(actor, found.winner):
-        return Traced(row.name, listener, None, passed, (), None, "", None, None, (), NOTHING)
+        return Traced(row.name, listener, None, passed, (), None, "", None, None, (), (), NOTHING)
     labels = _labels(found)
     pools = tuple((labels.get(share.pool_id, share.pool_id), share.part) for share in found.pools)
     if found.winner is None and not actor.is_operator:
         pools = ()  # the default pool of a listener is the operator's
     route = (number_of(found.winner.id), found.winner.label) if found.winner else None
     served = _served(row, [number_of(share.pool_id) for share in found.pools], labels) if pools else ()
+    rules = rules_of(front, found.winner) if found.winner else NO_RULES
+    times = times_of(rules, [share.pool_id for share in found.pools], labels) if pools else ()
     sentence = _sentence(actor, question.scheme, found, labels)
     mirror = labels.get(found.mirror_pool_id or "")
     outcome = (found.path, found.status, found.location)
-    return Traced(row.name, listener, route, passed, pools, mirror, *outcome, tuple(served), sentence)
+    return Traced(row.name, listener, route, passed, pools, mirror, *outcome, tuple(served), tuple(times), sentence)
 
 
 def _is_seen(actor: Actor, route: model.Route) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Hostname
-from apps.definitions.models import Route
+from apps.definitions.models import Pool, Route
 from tests.interfaces.api.test_api_objects import ROUTE, Api, api, assert_problem, house
 
 __all__ = ["api", "house"]
@@ -47,6 +47,19 @@ def test_headers_decide_and_a_redirect_says_where_it_leads(api: Api, two_routes:
     found = ask(api, path="/api?a=b", headers={"x-canary": "yes"})
     assert (found["status"], found["location"]) == (302, "http://new.acme.example/canary?a=b")
     assert [(each["route"], each["reason"]) for each in found["passed_over"]] == [("acme/whole", "path")]
+
+
+def test_a_trace_says_the_times_and_retries_that_hold(api: Api, house: Api, two_routes: None) -> None:
+    [before] = ask(api, path="/")["times"]
+    assert (before["pool"], before["response_ms"], before["tunnel_ms"]) == ("acme/shop", 30_000, None)
+    assert (before["retries"], before["retried_after"]) == (3, ["connect", "no_answer"])
+    Pool.objects.filter(account__name="acme", name="shop").update(retries={"attempts": 2, "budget_percent": 20})
+    rules = {"timeouts": {"response_ms": 5000}, "retries": {"after_sending": False}}
+    Route.objects.filter(name="whole").update(rules=rules)
+    [after] = ask(api, path="/")["times"]
+    assert (after["response_ms"], after["retries"], after["retried_after"]) == (5000, 2, ["connect"])
+    assert after["retry_budget_percent"] == 20
+    assert ask(api, path="/api", headers={"x-canary": "yes"})["times"] == []  # a redirect waits for nobody
 
 
 def test_a_host_of_another_account_answers_exactly_as_one_that_nobody_has(api: Api, globex: Any) -> None:

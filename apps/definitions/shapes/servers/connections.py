@@ -72,3 +72,12 @@ class Retries(Shape):
             f"Of {', '.join(RetryOn)}.",
         ),
     ] = (RetryOn.CONNECT, RetryOn.NO_ANSWER)
+    budget_percent: Annotated[
+        Annotated[int, whole(1, 100)] | None,
+        About(
+            "The maximum share of requests that are retried, in percent, counted by each node over ten seconds; ten "
+            "retries are always allowed, and failed connections are always retried.",
+            "Budget",
+            "percent of requests. Default: no maximum.",
+        ),
+    ] = None

@@ -19,6 +19,7 @@ _NOTHING = {
     "health_check": None,
     "outlier_ejection": None,
     "connections": None,
+    "retries": None,
 }
 
 

@@ -362,6 +362,7 @@ class PoolSpec(Shape):
     ] = None
     retries: Annotated[
         Retries | None,
+        fits("retries"),
         About(
             "Which requests are retried. Default: three retries after a failed connection or no response.", "Retries"
         ),

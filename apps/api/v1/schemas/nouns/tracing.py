@@ -54,6 +54,19 @@ class ServedIn(words.Shown):
     ready_servers = words.count()
 
 
+class TracedTimes(words.Shown):
+    """How long it may take at a pool and how often it is sent again, as the route or the pool says."""
+
+    pool = words.reference()
+    connect_ms = words.count()
+    queue_ms = words.count()
+    response_ms = words.count()
+    tunnel_ms = words.count(allow_null=True, help_text="Null: one hour.")
+    retries = words.count(help_text="Attempts after the first.")
+    retried_after = serializers.ListField(child=words.text(16))
+    retry_budget_percent = words.whole(1, 100, allow_null=True)
+
+
 class Traced(words.Shown):
     """What one load balancer does with it."""
 
@@ -68,6 +81,7 @@ class Traced(words.Shown):
     message = serializers.CharField(source="sentence")
     passed_over = PassedOver(many=True)
     regions = ServedIn(many=True, source="served")
+    times = TracedTimes(many=True)
 
 
 class TraceAnswer(words.Shown):

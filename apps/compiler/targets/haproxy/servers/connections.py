@@ -6,6 +6,7 @@ from apps.compiler.model.fleet import Pool
 from apps.compiler.model.servers import ProxyProtocol, Retries, RetryOn, Reuse
 from apps.compiler.model.shared import Protocol
 from apps.compiler.targets.haproxy.servers.own_region import OwnRegion
+from apps.compiler.targets.haproxy.servers.retry_budget import add_retry_budget
 from apps.compiler.targets.haproxy.settings import REPEATABLE, SERVER_IDLE_MS
 from apps.compiler.targets.haproxy.writer import Argument, Call, Section, Value
 
@@ -44,6 +45,7 @@ def add_repetition(section: Section, pool: Pool) -> None:
     else:
         section.add("retry-on", "none")
     section.add("http-request", "disable-l7-retry", "if", "!", "{", "method", *REPEATABLE, "}")
+    add_retry_budget(section, pool)
     small = ("{", "req.hdr_val(content-length)", "-m", "int", f"1:{MAX_REPEATED_BODY}", "}")
     section.add("http-request", "wait-for-body", "time", "60s", "if", "{", "method", "PUT", "DELETE", "}", *small)
     section.add("default-server", "pool-purge-delay", milliseconds(purge_interval_ms(pool)))
