@@ -188,6 +188,7 @@ def name(value: object) -> str:
 
 
 # One of our own: `pool-17`.
+region_id = matching(r"rgn-(?:0|[1-9][0-9]{0,17})", "region_id", "Save the route again; a region has no number.")
 object_id = matching(
     r"(?:lb|lst|route|pool|srv|crt|ip)-(?:0|[1-9][0-9]{0,17})",
     "object_id",

@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 from apps.accounts.actors import Actor
 from apps.compiler.model.shared import LimitKind, ServerState
 from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SECOND
+from apps.definitions.freezing.frozen_servers import open_to
 from apps.definitions.models import Backend, Pool
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node, Region
@@ -89,12 +90,13 @@ class Facts:
         return self.down.get((pool.pool.pk, region)) is not None
 
     def order(self, region: str, pool: PoolFacts) -> list[str]:
-        """The other regions in the order in which the pool's overflow tries them."""
+        """The other regions to which the pool's overflow may go, in the order in which it tries them."""
         names = {key: row.name for key, row in self.regions.items()}
         explicit = [key for name in pool.pool.overflow_order for key, known in names.items() if known == name]
         rest = [key for key in pool.shares if key not in explicit]
         rest.sort(key=lambda key: (self.latencies.get((region, key), float("inf")), names[key]))
-        return [key for key in (*explicit, *rest) if key != region and key in pool.shares]
+        order = [key for key in (*explicit, *rest) if key != region and key in pool.shares]
+        return open_to(pool.pool.overflow_mode, explicit, order)
 
 
 def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:

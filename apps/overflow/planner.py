@@ -59,7 +59,8 @@ def plan(question: Question) -> Plan:
     2. In rounds, what is left of each region knocks at the nearest region of its order that still has room. Those who
        knock at the same door share its room in proportion to how much they bring. A round fills a region or places
        somebody's rest, so it ends after at most as many rounds as there are regions and sources.
-    3. What found no room anywhere is spread over all regions that take something, by capacity, or waits, or is refused.
+    3. What found no room anywhere is spread, by capacity, over its own region and those of its order that take
+       something, or waits, or is refused.
     """
     lanes: dict[tuple[str, str], float] = defaultdict(float)
     room = {region: inf if capacity is None else capacity for region, capacity in question.capacity.items()}
@@ -102,18 +103,23 @@ def _doors(question: Question, room: Rates, left: Rates) -> dict[str, list[str]]
 def _with_rest(question: Question, lanes: dict[tuple[str, str], float], left: dict[str, float]) -> Plan:
     """What nobody has room for, as the policy says."""
     taking = {region: capacity or 0.0 for region, capacity in question.capacity.items() if capacity != 0}
-    whole = sum(taking.values())
     if question.when_full == QUEUE:
         at_home = {source: rest for source, rest in left.items() if source in taking}
         return Plan(lanes, {}, at_home, {source: rest for source, rest in left.items() if source not in taking})
-    if question.when_full != SPREAD or not whole:
+    if question.when_full != SPREAD:
         return Plan(lanes, {}, {}, left)
     spread: dict[tuple[str, str], float] = {}
+    refused: dict[str, float] = {}
     for source, rest in left.items():
-        for region, capacity in taking.items():
+        reached = {source, *question.orders.get(source, ())}
+        open_to = {region: capacity for region, capacity in taking.items() if region in reached}
+        whole = sum(open_to.values())
+        if not whole:
+            refused[source] = rest
+        for region, capacity in open_to.items() if whole else ():
             spread[source, region] = rest * capacity / whole
             lanes[source, region] += spread[source, region]
-    return Plan(lanes, spread, {}, {})
+    return Plan(lanes, spread, {}, refused)
 
 
 def mean_added_ms(lanes: Mapping[Lane, float], latencies: Mapping[Lane, float]) -> float:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from apps.definitions.models import Backend
+from apps.definitions.models import Backend, Pool
 from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 from apps.overflow import selectors
@@ -48,6 +48,14 @@ def test_the_planner_predicts_what_was_measured(spilling: Env) -> None:
     assert all(abs(was.demand_rps - plan.demand_rps) < 0.1 for was, plan in pairs)
     assert predicted.lanes[0].rps == pytest.approx(9, abs=0.6)
     assert predicted.regions[0].served_rps == pytest.approx(actual.regions[0].served_rps, abs=1.1)
+
+
+@pytest.mark.parametrize(("mode", "order"), [("never", []), ("listed", ["us"])])
+def test_the_planner_sends_nothing_where_the_pool_forbids_it(spilling: Env, mode: str, order: list[str]) -> None:
+    Pool.objects.filter(pk=spilling.pools["acme"].pk).update(overflow_mode=mode, overflow_order=order)
+    predicted = selectors.predicted(spilling.operator, Pool.objects.get(pk=spilling.pools["acme"].pk))
+    assert predicted.lanes == ()
+    assert round(predicted.regions[1].served_rps) == 20  # over the limit, at home
 
 
 def test_what_if_a_limit_were_higher(spilling: Env) -> None:

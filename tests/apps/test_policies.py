@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.compiler.model.policy import Rules
+from apps.compiler.model.policy import Overflow, Rules
 from apps.compiler.policies import rules_of
 from apps.core.errors import Conflict, Invalid
 from apps.definitions import selectors
 from apps.definitions.freezing.snapshot import freeze
 from apps.definitions.models import LoadBalancer, Policy
+from apps.definitions.previewing.effective_rules import settings_of_route
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import delete_object, save_object
-from apps.fleet.models import Fleet
+from apps.definitions.writing.rules.usage import users_of
+from apps.fleet.models import Fleet, Region
 
 NO_SNIFF = {"security_headers": {"no_sniff": True}}
 
@@ -53,6 +55,27 @@ def test_a_route_takes_what_it_names_and_loses_it_again(tutorial_env: Actor, acm
     assert found.no_sniff is True
     give(acme, policies=[])
     assert held() == Rules()
+
+
+def test_overflow_of_a_route_names_regions_that_are_there_and_stay(
+    tutorial_env: Actor, acme: Actor, operator: Actor
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        keep(acme, "web", {"overflow": {"mode": "listed", "order": ["nowhere"]}})
+    assert [each.pointer for each in refused.value.field_errors] == ["/spec/rules/overflow/order/0"]
+    region = Region.objects.get(name="europe-west1")
+    keep(acme, "web", {"overflow": {"mode": "listed", "order": [region.name]}})
+    give(acme, policies=["web"])
+    assert held().overflow == Overflow("listed", (f"rgn-{region.pk}",))
+    [shown] = [
+        each for each in settings_of_route(selectors.routes(acme).get(name="shop")) if each.name != "Overflow to"
+    ]
+    assert (shown.name, shown.value, shown.source) == ("Overflow order", region.name, "web")
+    assert "policy web" in " ".join(users_of(operator, region))
+    give(acme, policies=[], rules={"overflow": {"mode": "never"}})
+    narrowed = held().overflow
+    assert narrowed is not None
+    assert (narrowed.mode, narrowed.order) == ("never", None)
 
 
 def test_the_nearest_wins_field_by_field(tutorial_env: Actor, acme: Actor, operator: Actor) -> None:

@@ -47,6 +47,7 @@ POLICY_RULES: Document = {
     "bandwidth": {"download_bytes_per_s": 10_000, "upload_bytes_per_s": 10_000, "per": "request"},
     "timeouts": {"response_ms": 1, "tunnel_ms": 1},
     "retries": {"after_sending": False},
+    "overflow": {"mode": "listed", "order": ["us-central1"]},
     "log": {"requests": "sampled", "one_in": 2, "query": True, "headers": ["User-Agent"]},
     "split": {
         "stick_by": "cookie", "header": "X-A", "cookie": "a", "max_age_s": 1, "secure": True, "http_only": True,

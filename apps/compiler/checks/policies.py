@@ -15,6 +15,7 @@ from apps.compiler.grammars import cookies, request_log, rewriting
 from apps.compiler.grammars.servers import cookie_name
 from apps.compiler.matching import patterns
 from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules, Split
+from apps.compiler.model.servers import OverflowMode
 from apps.compiler.model.shared import LoadBalancer
 
 Asked = tuple[str, Callable[[object], object], object]
@@ -127,6 +128,10 @@ def _of_answers(rules: Rules) -> Iterator[Asked]:
     if rules.timeouts:
         yield "timeouts.response_ms", _time_ms, rules.timeouts.response_ms
         yield "timeouts.tunnel_ms", _time_ms, rules.timeouts.tunnel_ms
+    if rules.overflow:
+        yield "overflow.mode", _one_of(frozenset(OverflowMode)), rules.overflow.mode
+        for region in rules.overflow.order or ():
+            yield "overflow.order", grammar.region_id, region
     if rules.bandwidth:
         for name in ("download_bytes_per_s", "upload_bytes_per_s"):
             yield f"bandwidth.{name}", grammar.bandwidth, getattr(rules.bandwidth, name)

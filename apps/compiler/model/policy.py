@@ -147,6 +147,17 @@ class Retries:
 
 
 @dataclass(frozen=True, slots=True)
+class Overflow:
+    """Where requests of some routes may go when their region is full, within what their pools allow.
+
+    `mode` is anywhere, listed or never; `order` are regions, by name as it is stored and by id as it is compiled.
+    """
+
+    mode: str | None = None
+    order: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """By what a client of a split stays on its side: `cookie`, `address` or `header`."""
 
@@ -192,6 +203,7 @@ class Rules:
     bandwidth: Bandwidth | None = None
     timeouts: Timeouts | None = None
     retries: Retries | None = None
+    overflow: Overflow | None = None
     split: Split | None = None
     log: Log | None = None
 

@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet
@@ -21,6 +21,7 @@ from apps.definitions.freezing.frozen_lists import NetworkLists
 from apps.definitions.models import Policy, Route, RoutePolicy
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.traffic.policy import Rules
+from apps.fleet.models import Region
 
 OWN = "this route"
 
@@ -123,8 +124,22 @@ class Policies:
         return self._layers[row.pk]
 
     def _resolved(self, text: str, account: int) -> model.Rules:
-        """Stored rules of an account with what they name: its lists of networks, its key sets."""
-        return self._key_sets.resolved(self.lists.resolved(frozen_rules(text), account), account)
+        """Stored rules of an account with what they name: its lists of networks, its key sets, regions."""
+        found = self._key_sets.resolved(self.lists.resolved(frozen_rules(text), account), account)
+        said = found.overflow
+        if said is None or said.order is None:
+            return found
+        known = tuple(self._regions[name] for name in said.order if name in self._regions)
+        return replace(found, overflow=model.Overflow(said.mode, known))
+
+    @cached_property
+    def _regions(self) -> dict[str, str]:
+        return {name: f"rgn-{pk}" for pk, name in Region.objects.values_list("pk", "name")}
+
+    def names_in(self, rules: model.Rules) -> dict[str, str]:
+        """Ids in these rules → what people call them."""
+        regions = {found: name for name, found in self._regions.items()} if rules.overflow else {}
+        return (self.lists.names if rules.access else {}) | regions
 
 
 def _links(routes: QuerySet[Route]) -> Iterable[tuple[int, int]]:

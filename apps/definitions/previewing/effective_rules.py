@@ -18,10 +18,11 @@ from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.shapes.traffic.policy import Rules
+from apps.fleet.models import Region
 
-# Fields of names with secrets, and of names of lists.
+# Fields of names with secrets, and of names of lists and regions.
 HIDDEN = frozenset({"users", "keys"})
-LISTS = frozenset({"allow", "deny"})
+NAMED = frozenset({"allow", "deny", "order"})
 _PARTLY = {
     ERRORS: "Only errors among its requests are logged",
     SAMPLED: "Only a sample of its requests is logged",
@@ -51,8 +52,7 @@ def settings_of_route(row: Route) -> list[Setting]:
     holder = Holder(row.load_balancer_id, row.account_id, row.hostname.name, policies.links[row.pk], text)
     layers = policies.layers(holder)
     rules, said = effective(layers), sources(layers)
-    names = policies.lists.names if rules.access else {}
-    return _settings(rules, lambda block, field: said[block, field], names)
+    return _settings(rules, lambda block, field: said[block, field], policies.names_in(rules))
 
 
 def deciders(routes: QuerySet[Route]) -> dict[tuple[int, str], str]:
@@ -71,6 +71,22 @@ def partly_logged(routes: QuerySet[Route]) -> dict[int, str]:
         if log and log.requests in _PARTLY:
             source = sources(layers)["log", "requests"]
             found[pk] = f"{_PARTLY[log.requests]} ({'its own rules' if source == OWN else f'policy {source}'})"
+    return found
+
+
+def own_overflow(routes: QuerySet[Route]) -> list[tuple[int, str, str]]:
+    """Routes that say themselves where their overflow goes: id, name, and where, in words."""
+    names = dict(routes.values_list("pk", "name"))
+    found = []
+    for pk, layers in _layers_of(routes):
+        said = effective(layers).overflow
+        if said:
+            regions = {f"rgn-{key}": name for key, name in Region.objects.values_list("pk", "name")}
+            order = " → ".join(regions.get(each, each) for each in said.order or ())
+            places = {"never": "nowhere", "listed": f"{order}, nowhere else"}
+            found.append(
+                (pk, names[pk], places.get(said.mode or "", f"{order} first" if order else "as the pool says"))
+            )
     return found
 
 
@@ -112,12 +128,12 @@ def _settings(
 
 
 def _shown(value: Any, field: Field, names: Mapping[str, str]) -> object:
-    """Lists by their names, secrets and keys by theirs alone."""
+    """Lists and regions by their names, secrets and keys by theirs alone."""
     if field.child and field.many:
         return tuple(f"{each.algorithm} {each.kid}".strip() for each in value)
     if field.name in HIDDEN and value and isinstance(value[0], tuple):
         return tuple(name for name, _ in value)
-    return tuple(names.get(each, each) for each in value) if field.name in LISTS else value
+    return tuple(names.get(each, each) for each in value) if field.name in NAMED else value
 
 
 def _text(value: object) -> str:

@@ -17,6 +17,8 @@ from apps.accounts.models import Hostname
 from apps.compiler import grammar
 from apps.compiler.matching.hosts import names_that_cover
 from apps.compiler.model import shared as model
+from apps.compiler.model.policy import Overflow as RouteOverflow
+from apps.compiler.model.servers import OverflowMode
 from apps.compiler.policies import NOTHING as NO_RULES
 from apps.compiler.policies import rules_of
 from apps.compiler.questions.assertions import happens
@@ -24,10 +26,13 @@ from apps.compiler.questions.trace import Question, Trace, trace
 from apps.compiler.routing import number_of
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import RoutesServed, frozen_front, frozen_routes
+from apps.definitions.freezing.frozen_servers import open_to
 from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.previewing.times import Times, times_of
 from apps.definitions.reading.fields import Reader
 from apps.definitions.shapes.base.words import word
+from apps.definitions.shapes.traffic.pool import Overflow
+from apps.fleet.models import Region
 from apps.fleet.selectors import overflow_orders
 
 MOST_HEADERS = 50
@@ -139,8 +144,9 @@ def _told(actor: Actor, question: Question, row: LoadBalancer, routes: RoutesSer
     if found.winner is None and not actor.is_operator:
         pools = ()  # the default pool of a listener is the operator's
     route = (number_of(found.winner.id), found.winner.label) if found.winner else None
-    served = _served(row, [number_of(share.pool_id) for share in found.pools], labels) if pools else ()
     rules = rules_of(front, found.winner) if found.winner else NO_RULES
+    numbers = [number_of(share.pool_id) for share in found.pools]
+    served = _served(row, numbers, labels, rules.overflow) if pools else ()
     times = times_of(rules, [share.pool_id for share in found.pools], labels) if pools else ()
     sentence = _sentence(actor, question.scheme, found, labels)
     mirror = labels.get(found.mirror_pool_id or "")
@@ -168,25 +174,37 @@ def _labels(found: Trace) -> dict[str, str]:
     return {f"pool-{pk}": f"{account}/{name}" for pk, account, name in rows}
 
 
-def _served(row: LoadBalancer, pools: list[int], labels: Mapping[str, str]) -> list[Served]:
-    """For each region of the load balancer: its own servers where some are ready, else the first region that has."""
+def _served(row: LoadBalancer, pools: list[int], labels: Mapping[str, str], said: RouteOverflow | None) -> list[Served]:
+    """For each region of the load balancer: its own servers where some are ready, else the first region that has.
+
+    `said` is what the route says of overflow.
+    """
     ready = Count("servers", filter=Q(servers__state=model.ServerState.READY, servers__weight__gt=0))
     backends = Backend.objects.filter(pool__in=pools, region__drained=False, capacity_scaler__gt=0)
     counted = {
         (pool, region): count
         for pool, region, count in backends.annotate(ready=ready).values_list("pool_id", "region__name", "ready")
     }
-    chosen = dict(Pool.objects.filter(pk__in=pools).values_list("pk", "overflow_order"))
-    nearest = overflow_orders()
+    chosen = {row.pk: row.overflow for row in Pool.objects.filter(pk__in=pools)}
+    nearest, names = overflow_orders(), {f"rgn-{pk}": name for pk, name in Region.objects.values_list("pk", "name")}
     regions = sorted(set(row.fleets.values_list("region_id", "region__name")), key=lambda each: each[1])
     found = []
     for pk, region in regions:
         for pool in pools:
-            order = [region, *chosen.get(pool, ()), *nearest.get(pk, ())]
+            order = [region, *_tried(chosen[pool], said, names, nearest.get(pk, []))]
             serving = next((name for name in order if counted.get((pool, name))), None)
             count = counted.get((pool, serving), 0) if serving else 0
             found.append(Served(region, labels.get(f"pool-{pool}", f"pool-{pool}"), serving, count))
     return found
+
+
+def _tried(pool: Overflow, route: RouteOverflow | None, names: Mapping[str, str], nearest: list[str]) -> list[str]:
+    """The regions that overflow tries: those that the pool allows, narrowed and ordered by the route."""
+    allowed = open_to(pool.mode, pool.order, dict.fromkeys([*pool.order, *nearest]))
+    if route is None:
+        return allowed
+    first = [names[each] for each in route.order or () if names.get(each) in allowed]
+    return open_to(route.mode or OverflowMode.ANYWHERE, first, dict.fromkeys([*first, *allowed]))
 
 
 def waits_for_verification(actor: Actor, question: Question) -> bool:

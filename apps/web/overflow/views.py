@@ -18,6 +18,7 @@ from apps.web.kit.figures import amount
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.overflow.parts import compare, shown
 from apps.web.overflow.what_if_form import WhatIfForm
+from apps.web.pools.tables import policy_of
 
 POOLS_SHOWN = 300
 HOUR, DAY = "hour", "day"
@@ -60,6 +61,7 @@ def index(request: PageRequest) -> HttpResponse:
         context["comparison"] = compare(selectors.predicted(request.actor, pool), flow)
     if flow and not partial:
         context |= {"pools": _pools(request, pool), **_what_if(request, pool, flow)}
+        context["policy"] = policy_of(pool, request.actor) if pool else None
     response = show(request, "pages/overflow/overflow.html", context)
     if partial == "past":
         # The slider's answer: the address bar says what is seen, so that it can be sent to somebody.

@@ -8,7 +8,9 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.capacity.use import staleness
-from apps.definitions.models import Backend, Pool, Server
+from apps.definitions.models import Backend, Pool, Route, Server
+from apps.definitions.previewing.effective_rules import own_overflow
+from apps.definitions.shapes.traffic.pool import Overflow
 from apps.observe.numbers import Numbers, Series, ServerRow
 from apps.web.capacity.measured import BackendKey, Measured
 from apps.web.kit.charts import latency_chart, traffic_chart
@@ -68,12 +70,21 @@ FULL = {
 
 def policy_of(pool: Pool, actor: Actor) -> dict[str, Any]:
     """What happens to traffic over a limit, in words, and each limit with where it came from."""
-    order = " → ".join(pool.overflow_order)
     return {
-        "order": f"{order}, then the nearest" if order else "the nearest region with capacity first",
+        "order": _order(pool.overflow),
+        "routes": own_overflow(actor.visible(Route.objects.filter(pools__pool=pool).distinct())),
         "full": FULL[pool.when_full],
         "limits": [_limit(backend, actor) for backend in pool.backends.all()],
     }
+
+
+def _order(said: Overflow) -> str:
+    order = " → ".join(said.order)
+    if said.mode == "never":
+        return "nowhere; excess stays in its region"
+    if said.mode == "listed":
+        return f"{order}, nowhere else"
+    return f"{order}, then the nearest" if order else "the nearest region with capacity first"
 
 
 def _limit(backend: Backend, actor: Actor) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Hostname
-from apps.definitions.models import Pool, Route
+from apps.definitions.models import Pool, Route, Server
 from tests.interfaces.api.test_api_objects import ROUTE, Api, api, assert_problem, house
 
 __all__ = ["api", "house"]
@@ -60,6 +60,18 @@ def test_a_trace_says_the_times_and_retries_that_hold(api: Api, house: Api, two_
     assert (after["response_ms"], after["retries"], after["retried_after"]) == (5000, 2, ["connect"])
     assert after["retry_budget_percent"] == 20
     assert ask(api, path="/api", headers={"x-canary": "yes"})["times"] == []  # a redirect waits for nobody
+
+
+def test_a_trace_leads_nowhere_that_overflow_may_not_go(api: Api, house: Api, two_routes: None) -> None:
+    pool = Pool.objects.get(account__name="acme", name="shop")
+    Server.objects.filter(backend__pool=pool, backend__region__name="us-central1").update(state="maintenance")
+    where = {each["region"]: each["served_in"] for each in ask(api, path="/")["regions"]}
+    assert where["us-central1"] == "europe-west1"
+    Route.objects.filter(name="whole").update(rules={"overflow": {"mode": "never"}})
+    assert {each["served_in"] for each in ask(api, path="/")["regions"] if each["region"] == "us-central1"} == {None}
+    Route.objects.filter(name="whole").update(rules=None)
+    Pool.objects.filter(pk=pool.pk).update(overflow_mode="never")
+    assert {each["served_in"] for each in ask(api, path="/")["regions"] if each["region"] == "us-central1"} == {None}
 
 
 def test_a_host_of_another_account_answers_exactly_as_one_that_nobody_has(api: Api, globex: Any) -> None:

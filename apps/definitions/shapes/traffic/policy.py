@@ -33,7 +33,7 @@ from apps.definitions.shapes.traffic.access import Access
 from apps.definitions.shapes.traffic.authentication import ApiKeys, BasicAuth, Jwt
 from apps.definitions.shapes.traffic.client_limit import ClientLimit
 from apps.definitions.shapes.traffic.policy_answers import Body, ErrorPages
-from apps.definitions.shapes.traffic.policy_forwarding import Bandwidth, Retries, Split, Timeouts
+from apps.definitions.shapes.traffic.policy_forwarding import Bandwidth, RequestOverflow, Retries, Split, Timeouts
 from apps.definitions.shapes.traffic.policy_rewrite import Rewrite
 
 MOST_HEADERS = 30
@@ -315,6 +315,9 @@ class Rules(model.Rules, Shape):
     bandwidth: Annotated[Bandwidth | None, About("How fast bodies are transferred.", "Bandwidth")] = None
     timeouts: Annotated[Timeouts | None, About("Timeouts instead of those of the pool.", "Timeouts")] = None
     retries: Annotated[Retries | None, About("Which requests are retried.", "Retries")] = None
+    overflow: Annotated[
+        RequestOverflow | None, About("Where requests go that their region has no room for.", "Overflow")
+    ] = None
     log: Annotated[Log | None, About("Which requests are logged, and what of them.", "Request log")] = None
     split: Annotated[Split | None, About("Keeps each client on one side of a split.", "Sticky canary")] = None
 

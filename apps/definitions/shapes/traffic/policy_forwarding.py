@@ -11,11 +11,13 @@ from apps.compiler.grammars import cookies
 from apps.compiler.grammars.servers import cookie_name
 from apps.compiler.model import policy as model
 from apps.core.errors import FieldError
-from apps.definitions.shapes.base.shape import About, Data, Grammar, Shape
-from apps.definitions.shapes.base.words import Boolean, TimeMs, one_of, text, whole
+from apps.definitions.shapes.base.shape import About, Data, Distinct, Grammar, Shape
+from apps.definitions.shapes.base.words import Boolean, ByName, TimeMs, at_most, one_of, text, whole
 
 STICK_BY = {"cookie": "Cookie", "address": "Client address", "header": "Request header"}
 SAME_SITE = {"lax": "Lax", "strict": "Strict", "none": "None"}
+OVERFLOW = {"anywhere": "Wherever the pool's may go", "listed": "The regions listed below", "never": "Nowhere"}
+MOST_REGIONS = 50
 PER = {"client": "Each client", "request": "Each request"}
 YEAR_S = 31_536_000
 
@@ -83,6 +85,37 @@ class Retries(model.Retries, Shape):
             example=False,
         ),
     ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOverflow(model.Overflow, Shape):
+    """Where requests go that their region has no room for, within what the pool allows."""
+
+    sparse: ClassVar = True
+
+    mode: Annotated[
+        Annotated[str, one_of(labels=OVERFLOW)] | None,
+        About(
+            "`anywhere`: wherever the pool's overflow may go; `listed`: only to those regions of `order`; `never`: "
+            "requests stay in their region.",
+            "Overflow to",
+            example="listed",
+        ),
+    ] = None
+    order: Annotated[
+        tuple[ByName, ...] | None,
+        at_most(MOST_REGIONS, "regions"),
+        Distinct(),
+        About("The regions to try first.", "Overflow order", example="europe-west1"),
+    ] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """As a pool says it."""
+        if sent.get("mode") == "listed" and not sent.get("order"):
+            yield FieldError("/order", "missing", "Name the regions that overflow may go to, or choose mode never.")
+        if sent.get("mode") == "never" and sent.get("order"):
+            yield FieldError("/order", "mode", "Overflow goes nowhere in mode never; leave the order out.")
 
 
 @dataclass(frozen=True, slots=True)

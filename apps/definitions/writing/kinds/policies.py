@@ -24,6 +24,7 @@ from apps.definitions.writing.actions.key_sets import bring_forward
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.passwords import stored_rules
 from apps.definitions.writing.rules.quotas import expect_growth
+from apps.fleet.models import Region
 from apps.fleet.services import request_push
 
 
@@ -37,7 +38,7 @@ def store_policy(changes: ChangeSet, owner: Account, row: Policy, spec: PolicySp
             changes.add_error(
                 pointer, "not_yours", f"Load balancer {front.name} belongs to another account; leave it out."
             )
-    expect_lists(changes, owner, spec.rules)
+    expect_named(changes, owner, spec.rules)
     follow_key_set(changes, owner, spec.rules)
     rules = stored_rules(changes, spec.rules, row.rules)
     changes.field_errors.raise_any()
@@ -51,8 +52,11 @@ def store_policy(changes: ChangeSet, owner: Account, row: Policy, spec: PolicySp
     changes.mark_affected(row)
 
 
-def expect_lists(changes: ChangeSet, owner: Account, rules: Rules | None) -> None:
-    """Every list that the rules name is one of the owner's."""
+def expect_named(changes: ChangeSet, owner: Account, rules: Rules | None) -> None:
+    """Every list that the rules name is one of the owner's, and every region is there."""
+    order = rules.overflow.order if rules and rules.overflow else None
+    for index, name in enumerate(order or ()):
+        changes.named(Region, name, f"/spec/rules/overflow/order/{index}")
     access = rules.access if rules else None
     if access:
         for field, names in (("allow", access.allow), ("deny", access.deny)):

@@ -16,7 +16,7 @@ from apps.definitions.previewing.effective_rules import partly_logged
 from apps.definitions.shapes.base.writing import copy_objects, write
 from apps.definitions.shapes.traffic.route import MATCH, Assertion, RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
-from apps.definitions.writing.kinds.policies import expect_lists, follow_key_set
+from apps.definitions.writing.kinds.policies import expect_named, follow_key_set
 from apps.definitions.writing.rules.passwords import stored_rules
 from apps.definitions.writing.rules.quotas import expect_growth, expect_objective
 
@@ -34,7 +34,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
         changes.owned(Policy, owner, reference, f"/spec/policies/{index}")
         for index, reference in enumerate(spec.policies)
     ]
-    expect_lists(changes, owner, spec.rules)
+    expect_named(changes, owner, spec.rules)
     follow_key_set(changes, owner, spec.rules)
     rules = stored_rules(changes, spec.rules, row.rules) if spec.rules else None
     if not _takes_any_host(changes, owner, spec.hostname, balancer):

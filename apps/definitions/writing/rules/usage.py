@@ -77,9 +77,16 @@ def _of_region(row: Region) -> Users:
     text = Cast("overflow_order", TextField())
     ordered = Pool.objects.annotate(text=text).filter(text__contains=f'"{row.name}"')
     pools += _named("overflow order of pool", ordered.order_by("name"))
+    for kind, model in (("policy", Policy), ("route", Route)):
+        rows = model.objects.annotate(text=Cast("rules", TextField())).filter(text__contains=f'"{row.name}"')
+        pools += [(f"{kind} {each.name}", each.account_id) for each in rows.order_by("name") if _orders(each, row.name)]
     used = _named("fleet", row.fleets.all()) + _named("static IP", row.static_ips.all())
     used += _named("stack", _stacks_in(row)) + _named("address pool", row.address_pools.all())
     return used + pools + _named("capacity test", row.capacity_tests.order_by("name"))
+
+
+def _orders(row: Policy | Route, region: str) -> bool:
+    return region in (((row.rules or {}).get("overflow") or {}).get("order") or ())
 
 
 def _of_network_list(row: NetworkList) -> Users:

@@ -44,6 +44,13 @@ from apps.compiler.targets.haproxy.overflow.admission import (
 )
 from apps.compiler.targets.haproxy.overflow.kept_clients import add_kept_at_home, add_kept_last, add_kept_region
 from apps.compiler.targets.haproxy.overflow.limits import ORDER_MAP, SPREAD_MAP
+from apps.compiler.targets.haproxy.overflow.of_routes import (
+    add_order_of_route,
+    add_own_order,
+    forget_closed,
+    forget_limits,
+    says_order,
+)
 from apps.compiler.targets.haproxy.servers.persistence import needs_client_address
 from apps.compiler.targets.haproxy.settings import HTTP, REPEATABLE, TCP
 from apps.compiler.targets.haproxy.writer import Document, Section
@@ -111,7 +118,10 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     rules.let("pool", "var(txn.action)")
     governed = look_up(rules, own)
     rules.stay(no(governed))
+    narrows = bool(others) and add_order_of_route(rules, snapshot)
     add_kept_region(rules, snapshot, [(region, gate(region, rules.is_http)) for region in others])
+    if narrows:
+        forget_closed(rules, others)
     if counts_in_advance(snapshot):
         advance.add_use(rules, own)
     rules.let("why", "str(down)", (*no(found("why")), "{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
@@ -127,9 +137,9 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     add_admission(rules, own, OWN_KEY, no(found("why")))
     rules.stay(no(found("why")))
     if others:
-        _add_choice(rules, others)
+        _add_choice(rules, others, narrows=narrows)
     rules.let("when_full", f"var(txn.pool),map_str({ORDER_MAP}),field(1,|)")
-    _add_spread(rules, own, others)
+    _add_spread(rules, own, others, narrows=narrows)
     _add_last_resorts(rules, own)
     add_admission(rules, own, OWN_KEY, equals("to", own.id))
     keeps = no(equals("when_full", WhenFull.REFUSE))
@@ -140,7 +150,7 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     _add_destination(rules, others)
 
 
-def _add_choice(rules: Rules, others: list[Region]) -> None:
+def _add_choice(rules: Rules, others: list[Region], *, narrows: bool) -> None:
     """`to` is the first region of the pool's order that has room, `next` the first with room behind it."""
     for region in others:
         known = look_up(rules, region)
@@ -154,6 +164,9 @@ def _add_choice(rules: Rules, others: list[Region]) -> None:
             add_refusal(rules, region, full)
         rules.let(full, "str(down)", ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "eq", "0", "}"))
     rules.let("order", f"var(txn.pool),map_str({ORDER_MAP})")
+    if narrows:
+        add_own_order(rules)
+        forget_limits(rules, others)
     for target in ("to", "next"):
         for position in range(2, len(others) + 2):
             rules.let("candidate", f"var(txn.order),field({position},|)", no(found(target)))
@@ -163,7 +176,7 @@ def _add_choice(rules: Rules, others: list[Region]) -> None:
                 rules.let(target, f"str({region.id})", (*no(found(target)), *free, *behind))
 
 
-def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
+def _add_spread(rules: Rules, own: Region, others: list[Region], *, narrows: bool) -> None:
     """By capacity over all regions; those that cannot be reached leave their share local, and a region without servers
     leaves its own to the others.
 
@@ -171,7 +184,10 @@ def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
     was drawn, or the only one that seemed to have room.
     """
     spread = (*equals("when_full", WhenFull.SPREAD), *no(found("to")))
-    rules.let("shares", f"var(txn.pool),map_str({SPREAD_MAP})", spread)
+    rules.let("shares", f"var(txn.pool),map_str({SPREAD_MAP})", (*spread, *(says_order(yes=False) if narrows else ())))
+    if narrows:
+        own_shares = f"var(txn.pool),concat(/,txn.rules),map_str({SPREAD_MAP})"
+        rules.let("shares", own_shares, (*spread, *says_order(yes=True)))
     rules.let("drawn", "rand(1000)", found("shares"))
     for position in range(1, len(others) + 2):
         above = ("{", f"var(txn.shares),field({2 * position - 1},|),sub(txn.drawn)", "-m", "int", "gt", "0", "}")
