@@ -223,6 +223,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
                     },
                     "client_address": {
                         "proxy_protocol_from": ["192.0.2.0/24"], "forwarded_from": ["198.51.100.0/24"],
+                        "forwarded_header_from": ["203.0.113.0/24"], "send_forwarded": True,
                     },
                     "connections": {
                         "max_connections": 10, "client_timeout_ms": 100, "request_timeout_ms": 100,
@@ -433,7 +434,8 @@ RULES: dict[str, Legal] = {
     "http3": boolean, "same_certificate": boolean, "session_tickets": boolean, "passthrough": boolean,
     "client_certificates/mode": one_of("required", "optional"), "client_certificates/ca": authorities,
     "client_certificates/crl": maybe_empty(revocation_lists), "client_certificates/hostnames": is_host,
-    "proxy_protocol_from": is_network, "forwarded_from": is_network, "listeners/connections/max_connections":
+    "proxy_protocol_from": is_network, "forwarded_from": is_network,
+    "forwarded_header_from": is_network, "send_forwarded": boolean, "listeners/connections/max_connections":
     whole(1, 1_000_000), "client_timeout_ms": MS, "request_timeout_ms": MS, "keepalive_timeout_ms": MS,
     "connections/keep_alive": one_of("both", "clients", "none"), "tracing/mode": one_of("keep", "make"),
     "total_mb": whole(1, 4095), "max_object_bytes": whole(1024, 16_777_216), "cache/max_age_s": whole(1, 3600),

@@ -132,7 +132,7 @@ def _check_options(notes: Notes, listener: Listener) -> None:
     _check_client_limit(notes, listener)
     if listener.client_address is not None:
         said = listener.client_address
-        for network in (*said.proxy_protocol_from, *said.forwarded_from):
+        for network in (*said.proxy_protocol_from, *said.forwarded_from, *said.forwarded_header_from):
             notes.ask(listener, "client_address", grammar.trusted_network, network)
     if listener.compression is not None:
         notes.ask(listener, "compression.types", grammar.some, listener.compression.types)

@@ -73,10 +73,14 @@ class ConnectionLimit:
 
 @dataclass(frozen=True, slots=True)
 class ClientAddress:
-    """Networks (CIDR) whose word is taken for where a client is: in the PROXY protocol, or in X-Forwarded-For."""
+    """Networks (CIDR) whose word is taken for where a client is: in the PROXY protocol, in X-Forwarded-For, or in
+    Forwarded (RFC 7239); `send_forwarded` says whether servers get that header as well.
+    """
 
     proxy_protocol_from: tuple[str, ...] = ()
     forwarded_from: tuple[str, ...] = ()
+    forwarded_header_from: tuple[str, ...] = ()
+    send_forwarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

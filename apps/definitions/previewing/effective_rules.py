@@ -83,10 +83,8 @@ def own_overflow(routes: QuerySet[Route]) -> list[tuple[int, str, str]]:
         if said:
             regions = {f"rgn-{key}": name for key, name in Region.objects.values_list("pk", "name")}
             order = " → ".join(regions.get(each, each) for each in said.order or ())
-            places = {"never": "nowhere", "listed": f"{order}, nowhere else"}
-            found.append(
-                (pk, names[pk], places.get(said.mode or "", f"{order} first" if order else "as the pool says"))
-            )
+            known = {"never": "nowhere", "listed": f"{order}, nowhere else"}
+            found.append((pk, names[pk], known.get(said.mode or "", f"{order} first" if order else "as the pool says")))
     return found
 
 

@@ -103,6 +103,18 @@ def _of_client_address(target: Target, listener: Listener) -> Iterator[Incompati
             f"{cloud} does not read the PROXY protocol from a load balancer in front of it.",
             "Have clients connect directly, or put the load balancer on a fleet.",
         )  # fmt: skip
+    if listener.client_address and listener.client_address.forwarded_header_from:
+        yield lossy(
+            target, listener, "forwarded_from", "client_address.forwarded_header_from",
+            f"{cloud} does not read the Forwarded header.",
+            "Have the servers read it, and trust it only from the proxies in front.",
+        )  # fmt: skip
+    if listener.client_address and listener.client_address.send_forwarded:
+        yield lossy(
+            target, listener, "forwarded_from", "client_address.send_forwarded",
+            f"{cloud} does not send the Forwarded header.",
+            "Have the servers read X-Forwarded-For.",
+        )  # fmt: skip
     if listener.client_address and listener.client_address.forwarded_from:
         yield lossy(
             target, listener, "forwarded_from", "client_address.forwarded_from",

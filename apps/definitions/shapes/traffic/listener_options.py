@@ -80,6 +80,10 @@ class ConnectionsSpec(model.Connections, Shape):
     ] = KeepAlive.BOTH
 
 
+def _texts(value: object) -> set[str]:
+    return {each for each in value if isinstance(each, str)} if isinstance(value, list | tuple) else set()
+
+
 @dataclass(frozen=True, slots=True)
 class ClientAddressSpec(model.ClientAddress, Shape):
     """Which proxies are trusted to report a client's address. Any other peer is treated as the client."""
@@ -110,12 +114,32 @@ class ClientAddressSpec(model.ClientAddress, Shape):
             most=MAX_NETWORKS,
         ),
     ] = ()
+    forwarded_header_from: Annotated[
+        Networks,
+        LISTED,
+        Distinct(),
+        at_most(MAX_NETWORKS, "networks"),
+        SORTED,
+        About(
+            "Networks of proxies whose Forwarded header (RFC 7239) is trusted instead.",
+            "Forwarded from",
+            most=MAX_NETWORKS,
+        ),
+    ] = ()
+    send_forwarded: Annotated[
+        Boolean, About("Whether servers also get the Forwarded header (RFC 7239).", "Send Forwarded", "")
+    ] = False
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
-        """It names somebody."""
-        if not any(sent.get(name) for name in ("proxy_protocol_from", "forwarded_from")):
+        """It says something, and nobody is trusted for two headers."""
+        names = ("proxy_protocol_from", "forwarded_from", "forwarded_header_from", "send_forwarded")
+        if not any(sent.get(name) for name in names):
             yield FieldError("", "missing", "Name at least one network, or leave client_address out.")
+        both = _texts(sent.get("forwarded_from")) & _texts(sent.get("forwarded_header_from"))
+        if both:
+            message = f"Trust {min(both)} for one header only: a proxy passes on what clients write in the other."
+            yield FieldError("/forwarded_header_from", "twice", message)
 
 
 def _fits_preset(version: TlsVersion | None, data: Data) -> None:

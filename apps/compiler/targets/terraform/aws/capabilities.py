@@ -100,6 +100,7 @@ RULES: Sentences = {
     "body": ("An ALB has no setting for the length of bodies.", "Reject long bodies on the servers."),
     "bandwidth": ("An ALB cannot limit bandwidth.", "Limit it on the servers, or serve the route from a fleet."),
     "timeouts": ("An ALB has one idle timeout for the whole load balancer.", "Set the timeout of the pool."),
+    "overflow": ("In AWS, the regions that traffic may go to are those of a pool.", "Set the overflow of the pool."),
     "retries": ("An ALB does not retry requests and has no setting for it.", "Leave retries out."),
     "log": ("An ALB writes access logs of its own.", "Turn on the access logs of the ALB."),
     "split": ("Spillway has not tested sticky traffic splits on an ALB.", "Set a cookie on the servers."),

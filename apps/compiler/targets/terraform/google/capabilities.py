@@ -105,6 +105,7 @@ RULES: Sentences = {
         "Limit it on the servers, or serve the route from a fleet.",
     ),
     "timeouts": ("On Google Cloud, a timeout applies to a whole backend service.", "Set the timeout of the pool."),
+    "overflow": ("On Google Cloud, overflow applies to a whole backend service.", "Set the overflow of the pool."),
     "retries": ("Spillway has not tested retries per route on Google Cloud.", "Leave retries out."),
     "log": ("Google Cloud writes request logs of its own.", "Turn on the logging of the backend service."),
     "split": ("Spillway has not tested sticky traffic splits on Google Cloud.", "Set a cookie on the servers."),
