@@ -79,6 +79,7 @@ INSTALLED_APPS = [
     "apps.observe",
     "apps.rollouts",
     "apps.stacks",
+    "apps.enrolment",
     "apps.dns",
     "apps.logs",
     "apps.capacity",
@@ -344,6 +345,7 @@ LOADGEN_THREADS = environment.whole(
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "apps.rollouts.tasks.*": {"queue": "push"},
+    "apps.enrolment.tasks.*": {"queue": "push"},
     "apps.stacks.tasks.read_stack": {"queue": "clouds"},
     "apps.stacks.tasks.*": {"queue": "terraform"},
     "apps.dns.tasks.*": {"queue": "dns"},
@@ -387,6 +389,11 @@ environment.group("Agents")
 AGENT_CA_FILE = environment.text("SPILLWAY_AGENT_CA", "", "PEM file: the authority of the agents' certificates")
 AGENT_CERTIFICATE_FILE = environment.text("SPILLWAY_AGENT_CERTIFICATE", "", "PEM file: the console's certificate")
 AGENT_KEY_FILE = environment.text("SPILLWAY_AGENT_KEY", "", "PEM file: its key")
+CONSOLE_CA_FILE = environment.text(
+    "SPILLWAY_CONSOLE_CA",
+    "",
+    "PEM file: the certificate of the console's https, or of its authority; nodes that enrol believe no other",
+)
 
 environment.group("Request logs")
 LOGS_URL = environment.text(

@@ -191,6 +191,7 @@ class FailedSignIn(models.Model):
         PASSWORD = "password"  # noqa: S105 - a word for what was tried
         CODE = "code"
         MAIL = "mail"
+        ENROL = "enrol"
 
     kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.PASSWORD)
     username = models.CharField(max_length=150)

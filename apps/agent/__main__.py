@@ -1,4 +1,4 @@
-"""The start: `python -m apps.agent --name us-1 --state-dir DIR --unix PATH`."""
+"""The start: `python -m apps.agent --name us-1 --state-dir DIR --unix PATH`, or `enroll URL --token TOKEN` before."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from pathlib import Path
 
 from apps.agent.check.trial_run import end_left_over
 from apps.agent.events import Events
+from apps.agent.identity.enrolling import enroll
+from apps.agent.identity.store import Identity, server_context
 from apps.agent.node import Node
 from apps.agent.process.drift import find_drift
 from apps.agent.process.proxy import Proxy
@@ -34,9 +36,9 @@ TICK = 0.2
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="spillway-agent", description="Run the HAProxy of one node.")
-    parser.add_argument("--name", required=True, help="the node's name, for logs and certificates")
+    parser.add_argument("--name", default="", help="the node's name; default: that of its enrolment")
     parser.add_argument("--state-dir", required=True, type=Path, help="private directory for releases, sockets, state")
-    parser.add_argument("--address", default="127.0.0.1", help="address of listeners without a static IP")
+    parser.add_argument("--address", default="", help="address of listeners without a static IP; default: as --name")
     parser.add_argument("--port-offset", default=0, type=int, help="added to the ports of such listeners")
     parser.add_argument("--unix", type=Path, help="listen on this Unix socket")
     parser.add_argument("--listen", help="listen on HOST:PORT with mutual TLS")
@@ -90,7 +92,17 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--drain", action="store_true", help="hand over the static IPs, keep serving, and exit")
     parser.add_argument("--undrain", action="store_true", help="hold static IPs again, and exit")
     parser.add_argument("--stop", action="store_true", help="stop every haproxy of this state directory, and exit")
-    return parser.parse_args(words)
+    return with_enrolment(parser.parse_args(words))
+
+
+def with_enrolment(words: argparse.Namespace) -> argparse.Namespace:
+    """What no flag says is as the node was enrolled: its name, address, and where it listens."""
+    facts = Identity(words.state_dir.absolute()).facts()
+    words.name = words.name or facts.get("name", "")
+    words.address = words.address or facts.get("address", "127.0.0.1")
+    if not words.unix:
+        words.listen = words.listen or facts.get("listen")
+    return words
 
 
 def neighbour(word: str) -> tuple[int, str]:
@@ -158,8 +170,11 @@ def settings_from(words: argparse.Namespace) -> Settings:
     no_server = words.stop or words.drain or words.undrain
     if not no_server and bool(words.unix) == bool(words.listen):
         problems.append("Give either --unix or --listen.")
-    if words.listen and not (words.ca and words.certificate and words.key):
-        problems.append("--listen needs --ca, --certificate and --key.")
+    if not words.name:
+        problems.append("Give --name, or enroll this node first.")
+    given = [words.ca, words.certificate, words.key]
+    if words.listen and not all(given) and (any(given) or not Identity(settings.state_dir).exists):
+        problems.append("--listen needs --ca, --certificate and --key, or an enrolled node: spillway-agent enroll.")
     if problems:
         sys.exit("\n".join(problems))
     return settings
@@ -191,7 +206,12 @@ def listen(words: argparse.Namespace, push: Push) -> HTTPServer:
     if words.unix:
         return listen_unix(words.unix.absolute(), push)
     host, _, port = words.listen.rpartition(":")
-    return listen_tls((host.strip("[]"), int(port)), push, words.ca, words.certificate, words.key)
+    where = (host.strip("[]"), int(port))
+    if words.certificate:
+        context = server_context(words.ca, words.certificate, words.key)
+        return listen_tls(where, push, lambda: context)
+    identity = Identity(push.node.settings.state_dir)
+    return listen_tls(where, push, identity.context, identity)
 
 
 def watch(node: Node, ended: threading.Event) -> None:
@@ -212,6 +232,9 @@ def watch(node: Node, ended: threading.Event) -> None:
 
 def main(words: list[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT."""
+    words = sys.argv[1:] if words is None else words
+    if words[:1] == ["enroll"]:
+        return enroll(words[1:])
     given = parse(words)
     settings = settings_from(given)
     os.umask(0o077)

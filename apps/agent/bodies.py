@@ -15,6 +15,8 @@ from typing import Any
 from apps.agent.errors import Malformed
 
 MANIFEST = "manifest.json"
+CERTIFICATE_FIELDS = ("certificate", "authorities")
+LARGEST_PEM = 64 * 1024
 STAGES = ("validate", "trial_run")  # of a push, before the switch
 PATH = re.compile(
     r"haproxy\.cfg|keepalived\.conf|bird\.conf|manifest\.json|(?:maps|secrets)/[a-z0-9-]{1,100}\.map|certs/[a-z0-9-]{1,100}\.(?:pem|list)"
@@ -252,3 +254,12 @@ def _object(raw: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise Malformed("The body must be a JSON object.")
     return data
+
+
+def read_certificate(raw: bytes) -> tuple[str, str]:
+    """PUT /v1/certificate: `{"certificate": PEM, "authorities": PEM}`. Raises Malformed."""
+    body = _object(raw)
+    found = [body.get(name) for name in CERTIFICATE_FIELDS]
+    if not all(isinstance(text, str) and text.isascii() and len(text) <= LARGEST_PEM for text in found):
+        raise Malformed("certificate and authorities are PEM, each of at most 64 KiB.")
+    return str(found[0]), str(found[1])

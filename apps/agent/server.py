@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Callable
 from urllib.parse import parse_qs, urlsplit
 
-from apps.agent.bodies import read_runtime, read_tickets
+from apps.agent.bodies import read_certificate, read_runtime, read_tickets
 from apps.agent.errors import Malformed, Missing, Refusal, Superseded, Unavailable, unavailable
+from apps.agent.identity.store import Identity
 from apps.agent.push import Push
 
 LARGEST_BODY = 256 * 1024 * 1024
@@ -83,8 +84,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send_bytes(200, "application/zlib", content)
 
     def do_PUT(self) -> None:
-        """A whole bundle, or the secrets of session tickets."""
-        if self.path not in ("/v1/bundle", "/v1/tickets"):
+        """A whole bundle, the secrets of session tickets, or the certificate that was asked for."""
+        if self.path not in ("/v1/bundle", "/v1/tickets", "/v1/certificate"):
             self._refuse_path()
             return
         body = self._body()
@@ -92,8 +93,15 @@ class Handler(BaseHTTPRequestHandler):
             return
         if self.path == "/v1/tickets":
             self._answer(lambda: self.server.push.take_tickets(read_tickets(body)))
+        elif self.path == "/v1/certificate":
+            self._answer(lambda: {"sha256": self._identity().take(*read_certificate(body))})
         else:
             self._answer(lambda: self._take(body))
+
+    def _identity(self) -> Identity:
+        if self.server.identity is None:
+            raise Malformed("This agent was given its certificate by flags; only an enrolled one renews it.")
+        return self.server.identity
 
     def _take(self, body: bytes) -> dict[str, Any]:
         push = self.server.push
@@ -101,13 +109,17 @@ class Handler(BaseHTTPRequestHandler):
         return push.check(bundle) if bundle.only_check else push.push(bundle)
 
     def do_POST(self) -> None:
-        """Runtime operations."""
-        if self.path != "/v1/runtime":
+        """Runtime operations, or the request for the next certificate."""
+        if self.path not in ("/v1/runtime", "/v1/certificate/request"):
             self._refuse_path()
             return
         body = self._body()
-        if body is not None:
+        if body is None:
+            return
+        if self.path == "/v1/runtime":
             self._answer(lambda: self.server.push.operate(read_runtime(body)))
+        else:
+            self._answer(lambda: {"request": self._identity().request(self.server.push.node.settings.name)})
 
     def _refuse_path(self) -> None:
         self.close_connection = True
@@ -138,6 +150,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(content)))
+        if not self.server.is_current(self.request):
+            self.send_header("connection", "close")
         self.end_headers()
         self.wfile.write(content)
 
@@ -169,6 +183,11 @@ class HTTPServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     allow_reuse_address = True
     request_queue_size = 64
     push: Push
+    identity: Identity | None = None
+
+    def is_current(self, _connection: socket.socket) -> bool:
+        """Whether a connection may be kept after its answer."""
+        return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A broken connection or a refused handshake is the other side's business."""
@@ -199,14 +218,35 @@ def listen_unix(path: Path, push: Push) -> HTTPServer:
     return server
 
 
-def listen_tls(address: tuple[str, int], push: Push, ca: str, certificate: str, key: str) -> HTTPServer:
-    """Listen with mutual TLS: a peer needs a client certificate of our authority."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(ca)
-    context.load_cert_chain(certificate, key)
-    server = HTTPServer(address, Handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+class TLSHTTPServer(HTTPServer):
+    """The same with mutual TLS; which certificate is shown is asked anew for each connection."""
+
+    context: Callable[[], ssl.SSLContext]  # set on the object, so it is called without it
+
+    def is_current(self, connection: socket.socket) -> bool:
+        """Not when another certificate has come into force since it began: the next question shall see that one."""
+        try:
+            return isinstance(connection, ssl.SSLSocket) and connection.context is self.context()
+        except OSError:
+            return False
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """A connection whose handshake is still to come."""
+        plain, address = super().get_request()
+        try:
+            return self.context().wrap_socket(plain, server_side=True, do_handshake_on_connect=False), address
+        except OSError:
+            plain.close()
+            raise
+
+
+def listen_tls(
+    address: tuple[str, int], push: Push, context: Callable[[], ssl.SSLContext], identity: Identity | None = None
+) -> HTTPServer:
+    """Listen with mutual TLS: a peer needs a client certificate of our authority. Raises OSError without a context."""
+    context()
+    server = TLSHTTPServer(address, Handler)
+    server.context = context
     server.push = push
+    server.identity = identity
     return server

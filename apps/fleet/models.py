@@ -10,6 +10,12 @@ from apps.accounts.named import Named
 from apps.compiler.addresses import ALL_PRIVATE
 from apps.compiler.model.stack import AddressKind, Cloud, PlanApproval
 from apps.core.clock import now
+from apps.fleet.certificates.models import Authority, EnrolmentToken, NodeCertificate
+
+__all__ = [
+    "AddressPool", "Authority", "CloudAccount", "EnrolmentToken", "Fleet", "Node", "NodeCertificate", "Region",
+    "RegionLatency", "Stack", "StaticIP",
+]  # fmt: skip
 
 
 class Region(Named):

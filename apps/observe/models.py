@@ -15,7 +15,8 @@ class NodeReport(models.Model):
     one was told: `{"pool-17/node-5": 93, "pool-17/node-5/guest": 7}`, without zeros. `peers` says of every other node
     whether the two exchange counters: `{"node-6": true}`. Both are empty where nothing is counted together. `addresses`
     are its static IPs that move: `{"10.0.0.100": "held"}`, or standby, announced, withdrawn. `ticket_secrets` is the
-    digest of the secrets of its session tickets; empty where its agent knows of none.
+    digest of the secrets of its session tickets; empty where its agent knows of none. `certificate_sha256` (hex) is of
+    the certificate that the node showed last; empty where it shows none.
     """
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="report")
@@ -33,6 +34,8 @@ class NodeReport(models.Model):
     drift = models.JSONField(default=list)
     addresses = models.JSONField(default=dict)
     ticket_secrets = models.CharField(max_length=64, blank=True)
+    certificate_sha256 = models.CharField(max_length=64, blank=True, db_default="")
+    certificate_ends_at = models.DateTimeField(null=True)
     error = models.CharField(max_length=1000, blank=True)
     last_contact_error = models.CharField(max_length=400, blank=True)
     admitted = models.JSONField(default=dict)

@@ -260,10 +260,14 @@ def node_troubles(actor: Actor, node_id: int) -> list[str]:
     """What makes a node's machine unfit now, as sentences; none while nobody looks. Two queries."""
     if not actor.is_operator or not lease.watched():
         return []
-    rows = Condition.objects.filter(
-        object_kind="node", object_id=node_id, reason__in=(Reason.VERSION_TOO_OLD, Reason.CLOCK_OFF)
-    )
+    rows = Condition.objects.filter(object_kind="node", object_id=node_id, reason__in=UNFIT)
     return list(rows.order_by("type").values_list("message", flat=True))
+
+
+def certificate_reason(node_id: int) -> str:
+    """How the certificate of a node was last found to be, a Reason; empty where nobody judged it."""
+    found = Condition.objects.filter(object_kind="node", object_id=node_id, type=Type.CERTIFICATE_VALID)
+    return found.values_list("reason", flat=True).first() or ""
 
 
 def problems(actor: Actor) -> list[Problem]:
@@ -331,6 +335,13 @@ def _problem(row: Condition, label: str, failing: Mapping[int, Collection[tuple[
     )
 
 
+UNFIT = (
+    Reason.VERSION_TOO_OLD,
+    Reason.CLOCK_OFF,
+    Reason.CERTIFICATE_ENDS,
+    Reason.CERTIFICATE_ENDED,
+    Reason.CERTIFICATE_REVOKED,
+)
 OPENINGS = {
     Reason.DOES_NOT_ANSWER: "cannot be reached.",
     Reason.NO_WORKER: "does not serve.",
@@ -352,6 +363,9 @@ OPENINGS = {
     Reason.KEY_SET_FAILS: "cannot be fetched.",
     Reason.REVOCATION_LIST_ENDS: "will reject clients soon.",
     Reason.REVOCATION_LIST_ENDED: "rejects clients.",
+    Reason.CERTIFICATE_ENDS: "will be cut off soon.",
+    Reason.CERTIFICATE_ENDED: "is cut off.",
+    Reason.CERTIFICATE_REVOKED: "is cut off.",
 }
 
 

@@ -21,7 +21,8 @@ from apps.observe.models import Condition, NodeReport, Sample
 
 REPORT_FIELDS = (
     "seen_at", "generation", "digest", "on_disk", "haproxy_version", "http3", "agent_version", "boot_id", "workers",
-    "serving", "reloads", "drift", "addresses", "ticket_secrets", "error", "last_contact_error",
+    "serving", "reloads", "drift", "addresses", "ticket_secrets", "certificate_sha256",
+    "certificate_ends_at", "error", "last_contact_error",
 )  # fmt: skip
 
 COUNTED_FIELDS = ("admitted", "peers", "counted_at")
@@ -50,9 +51,16 @@ def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
         drift=[in_words(word) for word in state.drift],
         addresses=dict(state.addresses),
         ticket_secrets=state.ticket_secrets[:64],
+        certificate_sha256=state.certificate_sha256,
+        certificate_ends_at=certificate_ends_at(state),
         error=in_words(state.last_error)[:1000],
         last_contact_error="",
     )
+
+
+def certificate_ends_at(state: NodeState) -> datetime | None:
+    """When the certificate ends that the node showed; None where it showed none."""
+    return None if state.certificate_ends is None else datetime.fromtimestamp(state.certificate_ends, UTC)
 
 
 def note_report(*, node_id: int, state: NodeState) -> None:

@@ -23,7 +23,7 @@ from apps.core.secrets.sealing import Unsealable, seal, unseal
 from apps.drivers.proxy.contract import NodeTarget, ProxyError
 from apps.drivers.proxy.registry import open_driver
 from apps.fleet.models import Node
-from apps.observe.collect.readings import Address, target_of
+from apps.observe.collect.readings import addresses_of, target_of
 from apps.rollouts.models import TicketSecrets
 from apps.rollouts.push.due import OLD_REPORT
 
@@ -52,7 +52,7 @@ def bring(*, fleet_id: int) -> None:
         return
     given = _renewed(fleet_id, instant)
     rows = _answering(instant).filter(fleet_id=fleet_id).exclude(report__ticket_secrets=digest_of(given))
-    targets = [target_of(Address(*row)) for row in rows.values_list("pk", "name", "url")]
+    targets = [target_of(address) for address in addresses_of(rows.only("name", "url"))]
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="tickets") as threads:
         list(threads.map(lambda target: _give(target, given), targets))
 

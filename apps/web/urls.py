@@ -18,8 +18,8 @@ from apps.web.capacity import runs as capacity_runs
 from apps.web.capacity import views as capacity_tests
 from apps.web.clouds import cloud_accounts, stack_revisions, stacks, static_ips
 from apps.web.clouds import forms as cloud_forms
+from apps.web.fleets import enrolment, quarantine, regions, rollouts
 from apps.web.fleets import forms as fleet_forms
-from apps.web.fleets import quarantine, regions, rollouts
 from apps.web.fleets import views as fleets
 from apps.web.load_balancers import certificates, portability
 from apps.web.load_balancers import forms as load_balancer_forms
@@ -120,6 +120,12 @@ urlpatterns = [
     *fleet_forms.FLEETS.urls("fleets", "fleet", deletes=True),
     path("fleets/<int:pk>/push", fleets.push_again, name="fleet-push"),
     path("fleets/<int:pk>/resume", fleets.resume, name="fleet-resume"),
+    path("enrolment", enrolment.index, name="enrolment"),
+    path("enrolment/new", enrolment.new, name="node-enrol"),
+    path("enrolment/tokens/<int:pk>/withdraw", enrolment.withdraw, name="enrolment-withdraw"),
+    path("enrolment/authorities/rotate", enrolment.rotate, name="authority-rotate"),
+    path("enrolment/authorities/<int:pk>/retire", enrolment.retire, name="authority-retire"),
+    path("nodes/<int:pk>/revoke", enrolment.revoke, name="node-revoke"),
     *fleet_forms.NODES.urls("nodes", "node", deletes=True),
     path("nodes/<int:pk>", fleets.node, name="node"),
     path("quarantine", quarantine.index, name="quarantine"),

@@ -43,6 +43,7 @@ SPARE = {"protocol": "http", "backends": [], "balance": "roundrobin"}
 NAMED_SHOP, NAMED_SPARE = {"account": "acme", "name": "shop"}, {"account": "acme", "name": "spare"}
 
 OF_NOBODY = {"change": "no-such-change"}
+OF_US = {"fleet": "us-central1"}
 HOOK = {"url": "https://hooks.example/in"}
 OF_FORWARD = {"pk": "$logforward"}
 OF_HOOK, OF_DELIVERY = {"pk": "$webhook"}, {"pk": "$webhook", "delivery": "$delivery"}
@@ -87,6 +88,15 @@ API: tuple[Row, ...] = (
     Row("api:fleets-health", "GET", OF_OPERATORS, {"name": "us-central1"}),
     Row("api:consoles-health", "GET", LIST),
     Row("api:nodes-health", "GET", OF_OPERATORS, {"name": "us-1"}),
+    # Nobody has said how nodes know this console, no node here has a certificate, and no authority was made.
+    Row("api:nodes-enrolment-token", "POST", codes(403, 403, "403 409 409"), {"name": "us-1"}, body=OF_US),
+    Row("api:nodes-certificates", "GET", LIST, {"name": "us-1"}),
+    Row("api:nodes-revoke", "POST", codes(403, 403, "403 409 409"), {"name": "us-1"}),
+    Row("api:node-authorities", "GET", LIST),
+    Row("api:node-authorities-rotate", "POST", codes(403, 403, "403 201 201")),
+    Row("api:node-authorities-retire", "POST", codes("403 404 404", "403 404 404", "403 404 404"), {"pk": "77"}),
+    Row("enrol", "POST", Open(400, 400)),
+    Row("enrol-ca", "GET", Open(409, 409)),
     Row("api:pools-limit", "GET", READ_OWN, NAMED_SHOP | {"region": "us-central1"}, "pool"),
     Row(
         *("api:pools-limit", "PATCH", WRITE_OWN, NAMED_SHOP | {"region": "us-central1"}, "pool"),

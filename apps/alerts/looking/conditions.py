@@ -35,6 +35,9 @@ OF_NODES: dict[str, dict[Reason, str]] = {
         Reason.CLOCK_OFF: "has a clock that is off",
         Reason.PEER_LOST: "has lost a peer",
         Reason.CHANGES_WAIT: "takes no changes",
+        Reason.CERTIFICATE_ENDS: "has a certificate that ends soon",
+        Reason.CERTIFICATE_ENDED: "has a certificate that ended",
+        Reason.CERTIFICATE_REVOKED: "has a certificate that was revoked",
     },
 }
 _POOL_TYPES = {

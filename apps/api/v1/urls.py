@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import description, writes
+from apps.api.v1 import description, enrolment, writes
 from apps.api.v1.accounts import alerts, hostnames, incidents, people, tokens, webhooks
 from apps.api.v1.accounts.audit import EntryDetail, EntryList
 from apps.api.v1.capacity import comparisons as comparing
@@ -101,6 +101,12 @@ urlpatterns = [
     re_path(rf"^routes/{PK}/objective$", objectives.OfRoute.as_view(), name="routes-objective"),
     re_path(rf"{FLEET}/health$", health.OfFleet.as_view(), name="fleets-health"),
     re_path(rf"^nodes/(?P<name>{NAME})/health$", health.OfNode.as_view(), name="nodes-health"),
+    re_path(rf"^nodes/(?P<name>{NAME})/enrolment-token$", enrolment.Token.as_view(), name="nodes-enrolment-token"),
+    re_path(rf"^nodes/(?P<name>{NAME})/certificates$", enrolment.Certificates.as_view(), name="nodes-certificates"),
+    re_path(rf"^nodes/(?P<name>{NAME})/revoke$", enrolment.Revoke.as_view(), name="nodes-revoke"),
+    path("node-authorities", enrolment.Authorities.as_view(), name="node-authorities"),
+    path("node-authorities/rotate", enrolment.Rotate.as_view(), name="node-authorities-rotate"),
+    re_path(rf"^node-authorities/{PK}/retire$", enrolment.Retire.as_view(), name="node-authorities-retire"),
     path("consoles/health", health.OfConsoles.as_view(), name="consoles-health"),
     path("log-forwards", log_forwards.LogForwardCollection.as_view(), name="log-forwards-list"),
     re_path(rf"^log-forwards/{PK}$", log_forwards.LogForwardDetail.as_view(), name="log-forwards-detail"),

@@ -18,6 +18,7 @@ SEALED: dict[str, tuple[str, ...]] = {
     "definitions.AlertChannel": ("sealed_secret",),
     "definitions.Certificate": ("encrypted_key",),
     "definitions.StoredPlan": ("sealed_objects",),
+    "fleet.Authority": ("sealed_key", "sealed_client"),
     "logs.LogForward": ("header_value",),
     "retries.KeyedRequest": ("sealed_body",),
     "rollouts.Revision": ("snapshot", "bundle"),

@@ -21,7 +21,7 @@ from apps.compiler.model.operations import (
     SetServerWeight,
     UpdateCertificateList,
 )
-from apps.drivers.proxy.connections import CONNECTIONS
+from apps.drivers.proxy.connections import CONNECTIONS, Shown
 from apps.drivers.proxy.contract import (
     LONGEST_LOG_WAIT_S,
     CounterReading,
@@ -46,7 +46,10 @@ LOADS = 4
 SENT_WHOLE = (ReplaceMap, SetCertificate, UpdateCertificateList)
 CERTIFICATE_SECONDS = 0.02
 MEGABYTE_SECONDS = 0.5
+KEY_SECONDS = 30.0  # of a slow machine that makes a key
 OK, NOT_FOUND, MISSING = 200, 404, 428
+# What we see of a node and no node says of itself.
+SEEN = frozenset({"certificate_sha256", "certificate_ends"})
 # A segment has 1 MiB of lines (apps/agent/log/segments.py), and one line more than that.
 LARGEST_SEGMENT = 4 * 1024 * 1024
 
@@ -95,9 +98,25 @@ class AgentDriver:
         """PUT /v1/tickets."""
         return read_node_state(self._call("PUT", "/v1/tickets", {"secrets": list(secrets)}, READ_SECONDS * 2))
 
+    def request_certificate(self) -> str:
+        """POST /v1/certificate/request."""
+        return self._text("request", self._call("POST", "/v1/certificate/request", {}, KEY_SECONDS))
+
+    def give_certificate(self, certificate: str, authorities: str) -> str:
+        """PUT /v1/certificate."""
+        body = {"certificate": certificate, "authorities": authorities}
+        return self._text("sha256", self._call("PUT", "/v1/certificate", body, READ_SECONDS * 2))
+
+    def _text(self, name: str, answer: Mapping[str, Any]) -> str:
+        if not isinstance(answer.get(name), str):
+            raise self._unreadable(f"{name} is missing")
+        return str(answer[name])
+
     def read_state(self) -> NodeState:
-        """GET /v1/state."""
-        return read_node_state(self._call("GET", "/v1/state", None, READ_SECONDS))
+        """GET /v1/state, with the certificate that the node showed for it."""
+        status, content, shown = self._exchange("GET", "/v1/state", None, READ_SECONDS)
+        state = read_node_state(self._read(status, content, "/v1/state"))
+        return dataclasses.replace(state, certificate_sha256=shown.sha256, certificate_ends=shown.ends)
 
     def read_counters(self) -> CounterReading:
         """GET /v1/samples."""
@@ -169,6 +188,12 @@ class AgentDriver:
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float) -> tuple[int, bytes]:
         """The status and the bytes of one answer."""
+        return self._exchange(method, path, body, timeout)[:2]
+
+    def _exchange(
+        self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float
+    ) -> tuple[int, bytes, Shown]:
+        """The same, and the certificate that stood for it."""
         try:
             content = None if body is None else json.dumps(body).encode()
             return CONNECTIONS.ask(self._target, method, path, content, timeout)
@@ -207,7 +232,7 @@ def encode(files: Mapping[str, bytes]) -> dict[str, str]:
 
 def read_node_state(answer: Mapping[str, Any]) -> NodeState:
     """The agent's JSON as a NodeState; unknown fields are ignored; missing ones: it is no agent of ours."""
-    known = {field.name for field in dataclasses.fields(NodeState)}
+    known = {field.name for field in dataclasses.fields(NodeState)} - SEEN
     try:
         found = {key: value for key, value in answer.items() if key in known}
         addresses = {str(key): WORDS[word] for key, word in found.get("addresses", {}).items()}

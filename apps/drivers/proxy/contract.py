@@ -30,6 +30,10 @@ class Unreachable(ProxyError):
     """Nobody answered, or not in time: try again, the node may or may not have done it."""
 
 
+class Revoked(Unreachable):
+    """The node showed a certificate that was revoked; nothing was said to it."""
+
+
 class Unavailable(ProxyError):
     """The node answers and cannot do it now (no time, memory, disk, or no HAProxy that fits): try again, with backoff.
 
@@ -56,10 +60,21 @@ class Refused(ProxyError):
 
 
 @dataclass(frozen=True, slots=True)
+class Credentials:
+    """What the control plane shows enrolled nodes, and the authorities whose certificates it believes; all PEM."""
+
+    authorities: str
+    certificate: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class NodeTarget:
     """How to reach a node: `unix:///path/agent.sock`, `https://host:port`, or `memory://name`.
 
-    The three paths name PEM files of the control plane and are needed for https only.
+    The three paths name PEM files of the control plane; they and `credentials` are needed for https only. Where both
+    are given, the credentials are tried first, and the files for a node whose certificate is not of their authorities.
+    `revoked` are the SHA-256 (hex) of certificates that count no more.
     """
 
     name: str
@@ -67,6 +82,8 @@ class NodeTarget:
     ca_file: str = ""
     certificate_file: str = ""
     key_file: str = ""
+    credentials: Credentials | None = field(default=None, kw_only=True)
+    revoked: frozenset[str] = field(default=frozenset(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +97,8 @@ class NodeState:
     could not take the last change; empty once it took one or refused it. `haproxy_path` is the binary that checks,
     tries and serves, and `http3` says whether it speaks that. `clock` is the time by the node, in Unix seconds; None
     where it does not tell. `ticket_secrets` is the SHA-256 (hex) of the secrets of its session tickets, one after the
-    other in hex; empty where it knows of none.
+    other in hex; empty where it knows of none. `certificate_sha256` (hex) and `certificate_ends` (Unix seconds)
+    are of the certificate that the node showed when this was read, not what it says; empty where it shows none.
     """
 
     generation: int
@@ -100,6 +118,8 @@ class NodeState:
     addresses: Mapping[str, str] = field(default_factory=dict)
     ticket_secrets: str = ""
     clock: float | None = field(default=None, compare=False)
+    certificate_sha256: str = field(default="", compare=False)
+    certificate_ends: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +232,18 @@ class ProxyDriver(Protocol):
 
         Each has 32 bytes, in hex. Raises Refused, also when the agent is older than this call, or Unavailable; the node
         may be asked again.
+        """
+
+    def request_certificate(self) -> str:
+        """The request (PEM) for the next certificate of an enrolled node, with a key that never leaves it.
+
+        The same one until its certificate was given. Raises Refused where the node was not enrolled.
+        """
+
+    def give_certificate(self, certificate: str, authorities: str) -> str:
+        """Put a certificate (PEM) for that request into force, and the authorities to believe; answers its SHA-256.
+
+        Raises Refused where it does not fit the key; the node goes on with the one that it has.
         """
 
     def read_state(self) -> NodeState:

@@ -182,6 +182,14 @@ class MemoryDriver:
             self._node.ticket_secrets = secrets
             return self._node.state()
 
+    def request_certificate(self) -> str:
+        """A node in memory has no key and was never enrolled."""
+        raise Refused(f"{self._node.name}: a node in memory has no certificate.", stage="runtime")
+
+    def give_certificate(self, certificate: str, authorities: str) -> str:  # noqa: ARG002 - the border's
+        """As above."""
+        return self.request_certificate()
+
     def read_state(self) -> NodeState:
         """What the node runs now."""
         with self._node.lock:

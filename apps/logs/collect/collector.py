@@ -32,7 +32,7 @@ from apps.logs.measuring import measure_due
 from apps.logs.models import LogSettings, NodeLog
 from apps.logs.objectives.counting import count_again, count_due
 from apps.observe.collect.collector import Journal
-from apps.observe.collect.readings import Address, target_of
+from apps.observe.collect.readings import addresses_of, target_of
 
 RENEW_S = 1.5
 # A lease that was not renewed for so long may be somebody else's now.
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 def driver_of(node: Node) -> ProxyDriver:
     """The hands for a node."""
-    return open_driver(target_of(Address(node.pk, node.name, node.url)))
+    return open_driver(target_of(addresses_of([node])[0]))
 
 
 class LogCollector:

@@ -17,7 +17,7 @@ from django.db import transaction
 from apps.core.clock import now, ticks
 from apps.fleet.models import Node
 from apps.observe.collect import consoles, lease
-from apps.observe.collect.readings import Address, Reading, read_node
+from apps.observe.collect.readings import Address, Reading, addresses_of, read_node
 from apps.observe.collect.recorder import Recorder
 
 INTERVAL = 2.0
@@ -139,8 +139,8 @@ class Collector:
                 lease.release(shared.surplus, self.holder)
             recorder.hold(shared.held - shared.surplus)
         self._note_clock()
-        rows = Node.objects.values_list("pk", "name", "url")
-        self._addresses = [Address(*row) for row in rows if recorder.owns(row[0])]
+        every = addresses_of(Node.objects.only("name", "url"))
+        self._addresses = [address for address in every if recorder.owns(address.node_id)]
         return True
 
     def _note_clock(self) -> None:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
 
 from apps.core.clock import now
-from apps.drivers.proxy.contract import CounterReading, CounterRow, NodeState, NodeTarget, ProxyDriver, ProxyError
+from apps.drivers.proxy.contract import (
+    CounterReading,
+    CounterRow,
+    Credentials,
+    NodeState,
+    NodeTarget,
+    ProxyDriver,
+    ProxyError,
+    Revoked,
+)
 from apps.drivers.proxy.registry import open_driver
+from apps.fleet.certificates.trust import Trust, trust
+from apps.fleet.models import Node
 from apps.observe.collect.deltas import COUNTERS
 from apps.observe.collect.percentiles import BOUNDS
 
@@ -27,6 +39,7 @@ IN_USE = frozenset({"cpu", "connections"})
 ADMITTED = re.compile(r"pool-[0-9]{1,18}/node-[0-9]{1,18}(?:/guest)?")
 A_MINUTE = 60_000
 NEVER = re.compile(r"(?!)")
+NO_TRUST = Trust()
 SMALLEST_MAXIMUM = 2**31 - 1
 
 
@@ -35,7 +48,8 @@ class Reading:
     """One node as it was read between `asked_at` and `at`: a state with counters, or the reason why not.
 
     `counters` may be missing while the agent answers and no HAProxy runs. `clock_ahead_s` is by how much at least the
-    node's clock is ahead of ours, whatever the way took; None where its agent does not tell the time.
+    node's clock is ahead of ours, whatever the way took; None where its agent does not tell the time. `revoked` says
+    that the node showed a certificate that counts no more.
     """
 
     node_id: int
@@ -45,25 +59,38 @@ class Reading:
     counters: CounterReading | None = None
     error: str = ""
     clock_ahead_s: float | None = None
+    revoked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a node is reached."""
+    """Where a node is reached, and what stands for us and for it there."""
 
     node_id: int
     name: str
     url: str
+    trust: Trust = NO_TRUST
+
+
+def addresses_of(nodes: Iterable[Node]) -> list[Address]:
+    """Where each of them is reached now. Two queries and that of the nodes."""
+    known = trust()
+    return [Address(node.pk, node.name, node.url, known) for node in nodes]
 
 
 def target_of(address: Address) -> NodeTarget:
-    """The driver's way of naming a node, with the PEM files of this control plane."""
+    """The driver's way of naming a node, with what this control plane shows it."""
+    known, credentials = address.trust, None
+    if known.client is not None:
+        credentials = Credentials(known.believed, known.client.certificate, known.client.key)
     return NodeTarget(
         name=address.name,
         url=address.url,
         ca_file=settings.AGENT_CA_FILE,
         certificate_file=settings.AGENT_CERTIFICATE_FILE,
         key_file=settings.AGENT_KEY_FILE,
+        credentials=credentials,
+        revoked=known.revoked,
     )
 
 
@@ -75,6 +102,8 @@ def read_node(address: Address) -> Reading:
         state = driver.read_state()
         ahead = _clock_ahead(state.clock, asked_at.timestamp(), now().timestamp())
         check_state(state)
+    except Revoked as error:
+        return Reading(address.node_id, asked_at, now(), error=error.message, revoked=True)
     except Exception as error:  # noqa: BLE001 - one strange node must not end the collector
         return Reading(address.node_id, asked_at, now(), error=_sentence(error))
     counters, trouble = _counters(driver) if state.workers else (None, "")

@@ -28,6 +28,7 @@ class Type(StrEnum):
     KEYS_FETCHED = "KeysFetched"
     REVOCATION_LISTS_CURRENT = "RevocationLists"
     POOLS_SHARED = "PoolsShared"
+    CERTIFICATE_VALID = "CertificateValid"
 
 
 class Reason(StrEnum):
@@ -76,6 +77,10 @@ class Reason(StrEnum):
     REVOCATION_LIST_ENDS = "RevocationListEnds"
     REVOCATION_LIST_ENDED = "RevocationListEnded"
     POOL_TAKEN_BACK = "PoolTakenBack"
+    CERTIFICATE_VALID = "CertificateValid"
+    CERTIFICATE_ENDS = "CertificateEnds"
+    CERTIFICATE_ENDED = "CertificateEnded"
+    CERTIFICATE_REVOKED = "CertificateRevoked"
 
 
 # What makes a verdict a problem, and how bad it is: 1 is down, 3 is worth a look.
@@ -87,6 +92,9 @@ SEVERITY = {
     Reason.REGION_WITHOUT_SERVERS: 1,
     Reason.REVOCATION_LIST_ENDED: 1,
     Reason.POOL_TAKEN_BACK: 1,
+    Reason.CERTIFICATE_ENDED: 1,
+    Reason.CERTIFICATE_REVOKED: 1,
+    Reason.CERTIFICATE_ENDS: 2,
     Reason.REVOCATION_LIST_ENDS: 2,
     Reason.MANY_ERRORS: 2,
     Reason.SOME_SERVERS_DOWN: 2,

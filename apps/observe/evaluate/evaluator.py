@@ -27,6 +27,8 @@ from apps.observe.evaluate.conditions import (
 )
 from apps.observe.evaluate.counting import CountFacts, Counting
 from apps.observe.evaluate.facts import LOAD_S, Facts, Loads, servers_in
+from apps.observe.evaluate.node_certificates import evaluate_certificate
+from apps.observe.services import certificate_ends_at
 
 Windows = Mapping[int, Mapping[Key, Counts]]
 REFRESH = timedelta(seconds=10)
@@ -64,6 +66,7 @@ class ConditionEvaluator:
     read_at: datetime | None = None
     patient_until: datetime | None = None
     answered: dict[int, datetime] = field(default_factory=dict)
+    ends_at: dict[int, datetime | None] = field(default_factory=dict)  # of the certificate that a node showed last
     loads: Loads = field(default_factory=Loads)
     counting: Counting = field(default_factory=Counting)
 
@@ -146,11 +149,15 @@ class ConditionEvaluator:
             facts = NodeFacts(node_id, True, "", state.generation, state.serving, drift, error)
             unavailable, ahead = in_words(state.unavailable), reading.clock_ahead_s
             fitness = FitnessFacts(node_id, state.haproxy_version, unavailable, ahead, state.generation)
-            return evaluate_node(facts) + evaluate_fitness(fitness)
-        if reading is None or self._answers(node_id, instant):
+            self.ends_at[node_id] = certificate_ends_at(state)
+            certificate = evaluate_certificate(node_id, self.ends_at[node_id], instant, revoked=False)
+            return evaluate_node(facts) + evaluate_fitness(fitness) + certificate
+        if reading is None or (self._answers(node_id, instant) and not reading.revoked):
             # Still being read, or silent for a moment only: the verdict of before stands.
             return []
-        return evaluate_node(NodeFacts(node_id, False, in_words(reading.error))) + unknown_fitness(node_id)
+        certificate = evaluate_certificate(node_id, self.ends_at.get(node_id), instant, revoked=reading.revoked)
+        silent = evaluate_node(NodeFacts(node_id, False, in_words(reading.error)))
+        return silent + unknown_fitness(node_id) + certificate
 
     def _evaluate_counting(self, readings: Mapping[int, Reading], names: Mapping[int, str]) -> list[Verdict]:
         """By nodes that the same collector reads, for only their readings are of the same moment."""

@@ -30,6 +30,11 @@ def families(nodes: Iterable[Node], locations: Mapping[int, Location]) -> list[M
     generation = GaugeMetricFamily("spillway_node_generation", "Generation that the node runs.", labels=labels)
     drifted = GaugeMetricFamily("spillway_node_drifted", "1 when files on the node were edited.", labels=labels)
     reloads = CounterMetricFamily("spillway_node_reloads", "Reloads since the agent began.", labels=labels)
+    ends = GaugeMetricFamily(
+        "spillway_node_certificate_not_after_seconds",
+        "When the certificate ends that the node showed last, in Unix time.",
+        labels=labels,
+    )
     wanted = GaugeMetricFamily("spillway_fleet_generation_wanted", "Generation of the definitions.", labels=labels[1:])
     watched = GaugeMetricFamily("spillway_collector_up", "1 while a collector reads the nodes.")
     watched.add_metric([], lease.watched())
@@ -41,6 +46,8 @@ def families(nodes: Iterable[Node], locations: Mapping[int, Location]) -> list[M
         fleets[location.fleet, location.region] = node.fleet.desired_generation
         alive = report is not None and report.seen_at is not None and report.seen_at >= limit
         up.add_metric(values, alive)
+        if report is not None and report.certificate_ends_at is not None:
+            ends.add_metric(values, report.certificate_ends_at.timestamp())
         if report is not None and alive:
             serving.add_metric(values, report.serving)
             generation.add_metric(values, report.generation)
@@ -48,4 +55,4 @@ def families(nodes: Iterable[Node], locations: Mapping[int, Location]) -> list[M
             reloads.add_metric(values, report.reloads)
     for (fleet, region), desired in fleets.items():
         wanted.add_metric([fleet, region], desired)
-    return [watched, up, serving, generation, drifted, reloads, wanted]
+    return [watched, up, serving, generation, drifted, reloads, ends, wanted]

@@ -16,7 +16,7 @@ from apps.drivers.proxy.contract import NodeState, Refused, Superseded
 from apps.fleet.models import Node
 from apps.fleet.services import RECONCILE_TASK
 from apps.observe import services as observe
-from apps.observe.collect.readings import Address, target_of
+from apps.observe.collect.readings import addresses_of, target_of
 from apps.rollouts.culprits.search import find_culprits
 from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.push import claims, compiling, lifecycle, revision_store
@@ -42,8 +42,8 @@ Seen = dict[int, NodeState | str]
 
 def look_at_nodes(fleet_id: int) -> Seen:
     """Ask every node of the fleet what it runs, and keep the answers for pages; needs no claim."""
-    rows = Node.objects.filter(fleet_id=fleet_id).values_list("pk", "name", "url")
-    targets = {pk: target_of(Address(pk, name, url)) for pk, name, url in rows}
+    addresses = addresses_of(Node.objects.filter(fleet_id=fleet_id).only("name", "url"))
+    targets = {address.node_id: target_of(address) for address in addresses}
     seen = look_at(targets, enough=lambda: compiling.must_compile(fleet_id))
     instant = now()
     states = {pk: state for pk, state in seen.items() if isinstance(state, NodeState)}
@@ -104,12 +104,12 @@ def jobs_of(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list
     jobs = [
         Job(
             node_id=step.node_id,
-            target=target_of(Address(step.node_id, step.node.name, step.node.url)),
+            target=target_of(address),
             wanted=bundle,
             generation=rollout.generation,
             believed=believed[step.node_id],
         )
-        for step in steps_now
+        for step, address in zip(steps_now, addresses_of(step.node for step in steps_now), strict=True)
     ]
     return jobs, Plans(known, bundle)
 

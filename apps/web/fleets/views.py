@@ -10,7 +10,10 @@ from django.shortcuts import redirect
 
 from apps.definitions.selectors import only
 from apps.fleet import selectors as topology
+from apps.fleet.models import Node
 from apps.observe import selectors as observe
+from apps.observe.evaluate.conditions import Reason
+from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services
 from apps.rollouts.models import Step
 from apps.rollouts.selectors import NodeSync
@@ -77,6 +80,7 @@ def node(request: PageRequest, pk: int) -> HttpResponse:
         "node": row,
         "sync": sync,
         "report": observe.node_numbers(request.actor).get(pk),
+        "certificate": certificate_of(row),
         "troubles": observe.node_troubles(request.actor, pk),
         "steps": Step.objects.filter(node=pk).select_related("rollout__revision").defer(*HIDDEN).order_by("-id")[:10],
         **_difference(request, sync),
@@ -84,6 +88,24 @@ def node(request: PageRequest, pk: int) -> HttpResponse:
     return show(request, "pages/fleets/node.html", context)
 
 
+def certificate_of(node: Node) -> dict[str, Any]:
+    """The certificate that the node showed last, until when it counts, and a mark of how it is."""
+    report, reason = NodeReport.objects.filter(node=node).first(), observe.certificate_reason(node.pk)
+    if report is None or report.certificate_ends_at is None:
+        return {}
+    return {
+        "sha256": report.certificate_sha256,
+        "ends_at": report.certificate_ends_at,
+        "state": CERTIFICATE_STATES.get(reason),
+    }
+
+
+CERTIFICATE_STATES: dict[str, tuple[str, str, str]] = {
+    Reason.CERTIFICATE_VALID: ("good", "good", "Valid"),
+    Reason.CERTIFICATE_ENDS: ("warn", "warn", "Ends soon"),
+    Reason.CERTIFICATE_ENDED: ("bad", "bad", "Ended"),
+    Reason.CERTIFICATE_REVOKED: ("bad", "stop", "Revoked"),
+}
 HIDDEN = ("rollout__revision__bundle", "rollout__revision__snapshot")
 
 

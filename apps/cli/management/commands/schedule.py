@@ -29,6 +29,7 @@ from apps.core.secrets import keys
 from apps.definitions.key_sets import fetching
 from apps.definitions.writing.kinds import hostnames, policies
 from apps.dns import services as dns
+from apps.enrolment import renewing, rotating, tokens
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.observe import services as observe
 from apps.observe.collect import slots, tallies
@@ -139,6 +140,10 @@ def sweep() -> None:
     for fleet_id in tickets.fleets_to_sweep(now()):
         if not enqueue(tickets.TICKETS_TASK, fleet_id, expires_s=ZONE_SECONDS):
             tickets.bring(fleet_id=fleet_id)
+    waits = renewing.due(now()).exists() or rotating.under_way()
+    if waits and not enqueue(renewing.RENEW_TASK, expires_s=ZONE_SECONDS):
+        renewing.renew()
+        rotating.finish()
     for zone_id in dns.zones_to_sweep():
         enqueue(dns.RECONCILE_ZONE_TASK, zone_id, expires_s=ZONE_SECONDS)
     for webhook_id in delivering.due_webhooks():
@@ -188,6 +193,8 @@ def ask_resolvers() -> None:
 def tidy() -> None:
     """Forget what is too old to be shown."""
     observe.prune(now())
+    renewing.prune(now())
+    tokens.prune(now())
     slots.prune(now())
     clouds.prune(now())
     delivering.prune(now())

@@ -63,7 +63,7 @@ KINDS: dict[str, Kind] = {
     ),
     "Region": Kind(Region, fleet.regions, topology.store_region, "regions", platform=True),
     "Fleet": Kind(Fleet, fleet.fleets, topology.store_fleet, "fleets", platform=True),
-    "Node": Kind(Node, fleet.nodes, topology.store_node, "nodes", platform=True),
+    "Node": Kind(Node, fleet.nodes, topology.store_node, "nodes", platform=True, before_delete=topology.revoke_node),
     "CloudAccount": Kind(
         CloudAccount, fleet.cloud_accounts, clouds.store_cloud_account, "cloud-accounts", platform=True
     ),

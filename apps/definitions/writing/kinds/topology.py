@@ -13,6 +13,7 @@ from apps.definitions.shapes.base.writing import copy_objects, copy_plain, write
 from apps.definitions.shapes.platform.account import AccountSpec, Quotas
 from apps.definitions.shapes.platform.topology import FLEET_PORTS, FleetSpec, NodeSpec, RegionSpec
 from apps.definitions.writing.change_set import ChangeSet
+from apps.fleet.certificates.revoking import revoke
 from apps.fleet.models import Fleet, Node, Region, RegionLatency, Stack
 
 
@@ -131,3 +132,8 @@ def store_node(changes: ChangeSet, owner: Account, row: Node, spec: NodeSpec) ->
     row.save()
     changes.affected.add_all_fleets()
     changes.affected.add_zones(zones_of(row))
+
+
+def revoke_node(changes: ChangeSet, row: Node) -> None:
+    """A deleted node's certificates count no more, also for another node that gets its name."""
+    revoke(row, changes.actor.name)

@@ -43,6 +43,7 @@ from apps.api.v1.schemas.operations.building import (
     written,
 )
 from apps.api.v1.schemas.operations.clouds import OPERATIONS as OF_CLOUDS
+from apps.api.v1.schemas.operations.enrolment import OPERATIONS as OF_ENROLMENT
 from apps.api.v1.schemas.operations.logs import OPERATIONS as OF_LOGS
 from apps.api.v1.schemas.operations.schedules import OPERATIONS as OF_SCHEDULES
 
@@ -104,6 +105,7 @@ OPERATIONS: Table = {
     **written("nodes", noun("Node", "a node", "nodes"), "name", "fleet"),
     **OF_ADOPTING,
     **OF_CLOUDS,
+    **OF_ENROLMENT,
     **written("grants", noun("Grant", "a grant", "grants"), "name"),
     **written("network-lists", NETWORK_LIST, *BY_NAME),
     **written("policies", POLICY, *BY_NAME),

@@ -1,0 +1,99 @@
+"""Tokens that let one machine in as one node, once, within 15 minutes; only a digest of each is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from apps.accounts.actors import Actor
+from apps.audit import services as audit
+from apps.compiler import grammar
+from apps.core.clock import now
+from apps.core.errors import FieldError, Invalid, NotFound
+from apps.definitions.services import KINDS
+from apps.enrolment import pinned
+from apps.fleet import selectors as topology
+from apps.fleet.models import EnrolmentToken, Fleet, Node
+
+LIFE = timedelta(minutes=15)
+KEPT = timedelta(days=7)
+FORM = re.compile(r"sne_[A-Za-z0-9_-]{43}_([A-Za-z0-9_-]{43})")
+
+
+def digest_of(text: str) -> str:
+    """What is stored of a token: the SHA-256 (hex) of its secret; of anything else nothing that is stored."""
+    found = FORM.fullmatch(text)
+    return hashlib.sha256((found[1] if found else f"no token: {text[:200]}").encode()).hexdigest()
+
+
+@transaction.atomic
+def make_token(*, actor: Actor, node: object, fleet: object, reason: str = "") -> tuple[EnrolmentToken, str]:
+    """A token for a node of that name in that fleet, and its text, which is shown this once.
+
+    Raises Invalid for a name that is none, a fleet that is not there, and a node that is in another fleet; Conflict
+    while nobody has said how nodes know the console; Forbidden.
+    """
+    KINDS["Node"].may_change(actor)
+    name, found = _read(actor, node, fleet)
+    secret, instant = secrets.token_urlsafe(32), now()
+    text = f"sne_{pinned.pin()}_{secret}"
+    row = EnrolmentToken.objects.create(
+        digest=digest_of(text),
+        node_name=name,
+        fleet=found,
+        created_at=instant,
+        created_by=actor.name[:150],
+        expires_at=instant + LIFE,
+    )
+    after = {"node": name, "fleet": found.name, "expires_at": row.expires_at.isoformat()}
+    audit.record(
+        actor=actor, action="create", kind="EnrolmentToken", object_id=row.pk, label=name, after=after, reason=reason
+    )
+    return row, text
+
+
+def _read(actor: Actor, node: object, fleet: object) -> tuple[str, Fleet]:
+    errors, name = [], ""
+    try:
+        name = grammar.name(node)
+    except grammar.GrammarError as error:
+        errors.append(FieldError("/node", error.code, error.message))
+    found = topology.fleets(actor).filter(name=fleet).first() if isinstance(fleet, str) else None
+    if found is None:
+        errors.append(FieldError("/fleet", "unknown", "There is no such fleet. Create it first."))
+    row = Node.objects.select_related("fleet").filter(name=name).first() if name else None
+    if row is not None and found is not None and row.fleet_id != found.pk:
+        detail = f"Node {name} is in fleet {row.fleet.name}. Name that fleet, or move the node first."
+        errors.append(FieldError("/fleet", "other_fleet", detail))
+    if errors or found is None:
+        raise Invalid(errors)
+    return name, found
+
+
+@transaction.atomic
+def withdraw_token(*, actor: Actor, token_id: int, reason: str = "") -> None:
+    """Nobody gets in by this token any more. Raises NotFound where it was used, ended or withdrawn; Forbidden."""
+    KINDS["Node"].may_change(actor)
+    row = EnrolmentToken.objects.select_for_update().filter(pk=token_id, used_at=None, expires_at__gt=now()).first()
+    if row is None:
+        raise NotFound("There is no such token that could still be used.")
+    before = {"node": row.node_name}
+    audit.record(
+        actor=actor,
+        action="delete",
+        kind="EnrolmentToken",
+        object_id=row.pk,
+        label=row.node_name,
+        before=before,
+        reason=reason,
+    )
+    row.delete()
+
+
+def prune(instant: datetime) -> int:
+    """Forget tokens that ended a week ago; returns how many."""
+    return EnrolmentToken.objects.filter(expires_at__lt=instant - KEPT).delete()[0]
