@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
-from apps.api.v1.schemas.nouns import enrolment as shown
+from apps.api.v1.schemas.nouns import platform as shown
 from apps.api.v1.views import one
 from apps.enrolment import revoking, rotating, selectors, tokens
 from apps.enrolment.selectors import Believed
