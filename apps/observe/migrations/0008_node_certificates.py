@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('observe', '0006_route_tallies'),
+        ('observe', '0007_collectors_share'),
     ]
 
     operations = [
