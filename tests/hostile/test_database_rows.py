@@ -67,6 +67,11 @@ def kept_whole(lowest: int, highest: int) -> Legal:
     return legal
 
 
+def kept_text(legal: Legal) -> Legal:
+    """A column of text keeps everything as text: the number nan is the name "nan", which a server may have."""
+    return lambda value: legal(str(value)) if isinstance(value, float) else legal(value)
+
+
 # What is written straight into a column, and which of the values that column may hold.
 COLUMNS: dict[str, tuple[Write, Legal]] = {
     "route path": (_route("path"), is_path),
@@ -112,12 +117,12 @@ COLUMNS: dict[str, tuple[Write, Legal]] = {
         _route("fixed_response", lambda v: {"status": 200, "content_type": v, "body": "x"}, "fixed"),
         text(128, r"[a-z0-9.+-]+/[a-z0-9.+-]+(; charset=[a-z0-9-]+)?"),
     ),
-    "hostname": (_column(Hostname, "name", name__contains="hostile"), is_host),
-    "server address": (_column(Server, "address", name="hostile"), server_address),
+    "hostname": (_column(Hostname, "name", name__contains="hostile"), kept_text(is_host)),
+    "server address": (_column(Server, "address", name="hostile"), kept_text(server_address)),
     "server weight": (_column(Server, "weight", name="hostile"), kept_whole(0, 256)),
     "server port": (_column(Server, "port", name="hostile"), kept_whole(1, 65_535)),
     "check path": (_column(HealthCheck, "path", pool__name="hostile"), check_path),
-    "check host": (_column(HealthCheck, "host", pool__name="hostile"), maybe(one_host)),
+    "check host": (_column(HealthCheck, "host", pool__name="hostile"), kept_text(maybe(one_host))),
     "check method": (_column(HealthCheck, "method", pool__name="hostile"), METHOD),
     "pool timeout": (_column(Pool, "server_timeout_ms", name="hostile"), kept_whole(1, 3_600_000)),
     "pool protocol": (_column(Pool, "protocol", name="hostile"), text(20, "http|https|tcp")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,13 +33,6 @@ class RuleForm(ObjectForm):
         if stored is None and actor.is_operator:
             self.fields["/account"] = _account("rule")
             self.order_fields(["/name", "/account"])
-
-    def spec(self) -> dict[str, Any]:
-        """The document of what was typed; a threshold that is no number stays text, for the document to refuse."""
-        found = super().spec()
-        with contextlib.suppress(TypeError, ValueError):
-            found["threshold"] = float(found["threshold"])
-        return found
 
     @property
     def lead(self) -> str:
