@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
@@ -33,8 +33,9 @@ FACETS = {
     "pool": "Pool",
     "server": "Server",
     "region": "Region",
-    "client": "Client",
 }
+# Clients are as many as they like, so no count by minute has them: they are counted by themselves, after the rest.
+LATER = {"client": "Client"}
 VALUES_OF_A_FACET = 6
 # What people look for first.
 PREPARED = (
@@ -57,7 +58,10 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Histogram, facets and lines of a window, newest first; `?partial=found` for following along."""
+    """Histogram, facets and lines of a window, newest first; `?partial=found` for following along.
+
+    `?partial=clients` counts the clients, which takes longer than everything else where there are many lines.
+    """
     asked = Asked.read(request.GET)
     context = _frame(request, asked)
     every = context["every"]
@@ -65,6 +69,8 @@ def index(request: PageRequest) -> HttpResponse:
         question = asked.question(request.actor)
     except Invalid as error:
         return show(request, "pages/requests/list.html", context | {"field_errors": error.field_errors}, status=422)
+    if request.GET.get("partial") == "clients":
+        return show(request, "pages/requests/list.html", context | _clients(question, asked))
     try:
         context |= _found(question, asked, every)
     except NotAnswered as error:
@@ -102,22 +108,33 @@ def _found(question: Question, asked: Asked, every: bool) -> dict[str, Any]:
     lines = searching.search(question, limit=PER_PAGE, cursor=asked.before)
     return {
         "drawing": drawn,
-        "facets": list(_facets(question, asked)) if drawn.total else [],
+        "facets": list(_facets(question, asked, FACETS)) if drawn.total else [],
+        "count_clients": asked.address(partial="clients", before=""),
         "rows": list(_rows(lines.records, asked, every)),
         "older": asked.address(before=lines.cursor) if lines.cursor else "",
     }
 
 
-def _facets(question: Question, asked: Asked) -> Iterator[tuple[str, list[tuple[str, int, int, str, bool]]]]:
+def _clients(question: Question, asked: Asked) -> dict[str, Any]:
+    """The facet of clients; unknown, with the reason, where counting took longer than a question may."""
+    try:
+        return {"clients": list(_facets(question, asked, LATER))}
+    except NotAnswered as error:
+        return {"clients_unknown": error.detail}
+
+
+def _facets(
+    question: Question, asked: Asked, titles: Mapping[str, str]
+) -> Iterator[tuple[str, list[tuple[str, int, int, str, bool]]]]:
     """Title and values: what is shown, how many, its share of the largest (per cent), the address, whether chosen."""
-    for facet in searching.facets(question, tuple(FACETS), limit=VALUES_OF_A_FACET):
+    for facet in searching.facets(question, tuple(titles), limit=VALUES_OF_A_FACET):
         largest = max((count for _, count in facet.values), default=0)
         values = []
         for value, count in facet.values:
             shown = (column_of(value) if facet.field == "why" else value) or "none"
             values.append((shown, count, 100 * count // largest, *asked.with_word(facet.field, value)))
         if values and any(value for value, _ in facet.values):
-            yield FACETS[facet.field], values
+            yield titles[facet.field], values
 
 
 def _rows(records: Sequence[Record], asked: Asked, every: bool) -> Iterator[tuple[Record, str, str, str]]:

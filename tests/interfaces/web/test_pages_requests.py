@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +17,7 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions.models import Route
-from apps.drivers.logs.contract import LogStore, Record, Unavailable
+from apps.drivers.logs.contract import LogStore, Record, TooLarge, Unavailable
 from apps.drivers.logs.registry import open_logs
 from apps.logs import searching
 from tests.interfaces.people import client_of
@@ -61,6 +62,17 @@ def test_lines_of_the_last_hour_are_shown_with_counts_and_facets(acme_lines: lis
     assert "no server up" in text
     assert "/lost" in text
     assert "secret-of-globex" not in text
+
+
+def test_clients_are_counted_after_the_rest(acme_lines: list[Record], acme: Actor) -> None:
+    client = client_of(acme)
+    page = client.get("/requests?q=status%3A200")
+    assert "Client" not in [title for title, _ in page.context["facets"]]
+    (address,) = re.findall(r'id="clients"[^>]* hx-get="([^"]+)" hx-trigger="load', page.content.decode())
+    counted = shown(client, f"/requests{address.replace('&amp;', '&')}")
+    assert "192.0.2.7" in counted
+    assert '<span class="count">2</span>' in counted
+    assert "<html" not in counted
 
 
 def test_times_have_their_day_where_the_window_has_several(acme_lines: list[Record], acme: Actor) -> None:
@@ -189,6 +201,17 @@ def test_a_store_that_does_not_answer_is_said(acme: Actor, monkeypatch: pytest.M
     monkeypatch.setattr(searching, "open_logs", away)
     assert "The folder of request lines cannot be read." in shown(client_of(acme), "/requests")
     assert "The folder of request lines cannot be read." in shown(client_of(acme), "/requests/0192f3a1", 503)
+
+
+def test_clients_that_could_not_be_counted_are_unknown(
+    acme_lines: list[Record], acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_long(_url: str) -> LogStore:
+        raise TooLarge("The question took longer than 20 seconds: take a shorter time.")
+
+    monkeypatch.setattr(searching, "open_logs", too_long)
+    text = shown(client_of(acme), "/requests?partial=clients")
+    assert "unknown: The question took longer than 20 seconds" in text
 
 
 def test_what_a_client_sent_is_shown_as_text(store: LogStore, acme: Actor) -> None:
