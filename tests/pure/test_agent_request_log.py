@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 import zlib
@@ -12,7 +13,7 @@ import pytest
 
 from apps.agent.events import Events
 from apps.agent.log import segments as module
-from apps.agent.log.pipe import Pipe
+from apps.agent.log.pipe import GET_SIZE, WANTED, Pipe, allowed
 from apps.agent.log.reading import Reader
 from apps.agent.log.segments import Segments
 
@@ -38,6 +39,11 @@ def stored(found: Segments) -> bytes:
     """All lines that wait, oldest first."""
     named = [each["id"] for each in found.waiting(0)["segments"]]
     return b"".join(zlib.decompress(found.read(name) or b"") for name in named)
+
+
+def test_the_pipe_has_as_much_room_as_the_machine_allows(pipe: int) -> None:
+    room = fcntl.fcntl(pipe, GET_SIZE)
+    assert room == WANTED or room >= min(WANTED, allowed()) >= 4096
 
 
 def test_lines_become_a_segment_and_go_when_they_are_stored(pipe: int, tmp_path: Path) -> None:

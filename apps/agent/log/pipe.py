@@ -13,8 +13,9 @@ import stat
 from pathlib import Path
 
 SET_SIZE, GET_SIZE = 1031, 1032  # F_SETPIPE_SZ, F_GETPIPE_SZ: the fcntl module names them since Python 3.10
-# What waits here while the agent is away: root may ask for more than the machine allows everybody.
-SIZES = (16 * 1024 * 1024, 1024 * 1024)
+# What waits here while the agent is away: root may have it all, others what the machine allows (usually 1 MB).
+WANTED, USUAL = 16 * 1024 * 1024, 1024 * 1024
+ALLOWED = Path("/proc/sys/fs/pipe-max-size")
 
 
 class Pipe:
@@ -33,7 +34,7 @@ class Pipe:
             self.path.unlink(missing_ok=True)
             os.mkfifo(self.path, 0o600)
         descriptor = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
-        for size in SIZES:
+        for size in (WANTED, min(WANTED, allowed()), USUAL):
             with contextlib.suppress(OSError):
                 if fcntl.fcntl(descriptor, GET_SIZE) < size:
                     fcntl.fcntl(descriptor, SET_SIZE, size)
@@ -47,3 +48,11 @@ class Pipe:
         except OSError:
             return False
         return stat.S_ISFIFO(here.st_mode) and (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+def allowed() -> int:
+    """The most bytes that a pipe of anybody may have here."""
+    try:
+        return int(ALLOWED.read_text())
+    except (OSError, ValueError):
+        return USUAL
