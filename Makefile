@@ -42,6 +42,17 @@ frontend: frontend/static/vendor/.stamp ## fetch the locked scripts, fonts and i
 agent: .venv/.stamp ## build var/spillway-agent.pyz, all that a node needs beside python3 and haproxy
 	$(PY) deploy/pack_agent.py var/spillway-agent.pyz
 
+packages-debian: .venv/.stamp frontend/static/vendor/.stamp docs ## build the packages for Debian 12 and 13 into var/debian; ARGS="--release 13 --extras aws"
+	@deploy/packages.sh debhelper
+	@$(PY) -m deploy.debian $(ARGS)
+
+image: .venv/.stamp frontend/static/vendor/.stamp docs ## build the container image of console and node; ARGS="--with docker --extras aws"
+	@$(PY) -m deploy.container $(ARGS)
+
+ways-in: .venv/.stamp-tests frontend/static/vendor/.stamp ## install, upgrade and purge on booted machines of Debian; print the table of docs/operate/ways-in.md
+	@deploy/packages.sh haproxy iproute2 debhelper mmdebstrap systemd-container
+	@$(PY) -m tests.e2e.ways_in
+
 packages: ## install haproxy, redis and python3-venv where they are missing (apt, sudo unless root)
 	@deploy/packages.sh haproxy redis-server python3-venv
 
@@ -73,7 +84,7 @@ test: .venv/.stamp-tests frontend/static/vendor/.stamp ## for each change, 10 mi
 	@$(PY) -m tests.run_suite test $(ARGS)
 
 test-all: .venv/.stamp-tests frontend/static/vendor/.stamp ## before a tag: everything on both engines, kills, outages, full tables
-	@deploy/packages.sh $(TESTED_WITH)
+	@deploy/packages.sh $(TESTED_WITH) debhelper mmdebstrap systemd-container
 	@HAPROXY_BINARIES=$${HAPROXY_BINARIES:-$$($(PY) -m tests.haproxy_releases)} $(PY) -m tests.run_suite all $(ARGS)
 
 mutants: .venv/.stamp-tests frontend/static/vendor/.stamp ## plant one defect after the other and see that the tests find it; ARGS="--only NAME"
@@ -163,4 +174,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent
+.PHONY: help image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent

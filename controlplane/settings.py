@@ -22,6 +22,12 @@ DEVELOPMENT = (
 VAR_DIR = Path(
     environment.text("SPILLWAY_VAR", str(BASE_DIR / "var"), "directory of what is made at run time", shown="var")
 )
+STATIC_ROOT = environment.text(
+    "SPILLWAY_STATIC_ROOT",
+    str(VAR_DIR / "static"),
+    "directory of what `manage.py collectstatic` collected; packages and images bring their own",
+    shown="var/static",
+)
 DEBUG = environment.flag("SPILLWAY_DEBUG", "`1` shows Django's page for errors; never in production")
 DEVELOPMENT_SECRET = "development-only-secret-never-used-in-production"  # noqa: S105 - refused below outside development
 SECRET_KEY = environment.text(
@@ -263,7 +269,6 @@ TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
 WHITENOISE_USE_FINDERS = DEVELOPMENT
 # The site of the documents, where `make docs` has built it, is served as it lies there.

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def pack(target: Path) -> None:
+def pack(target: Path, interpreter: str = "/usr/bin/env python3") -> None:
     """Write the archive; the folder structure stays, so that imports read the same packed and unpacked."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -20,7 +20,7 @@ def pack(target: Path) -> None:
         shutil.copy(ROOT / "apps" / "__init__.py", stage / "apps")
         shutil.copytree(ROOT / "apps" / "agent", stage / "apps" / "agent", ignore=shutil.ignore_patterns("__pycache__"))
         (stage / "__main__.py").write_text("import sys\nfrom apps.agent.__main__ import main\nsys.exit(main())\n")
-        zipapp.create_archive(stage, target, interpreter="/usr/bin/env python3", compressed=True)
+        zipapp.create_archive(stage, target, interpreter=interpreter, compressed=True)
 
 
 if __name__ == "__main__":

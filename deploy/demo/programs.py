@@ -104,7 +104,7 @@ def _control_plane(config: DemoConfig, environment: dict[str, str]) -> Iterator[
     yield Program("schedule", [*manage, "schedule"], "control-plane", environment)
     yield Program("collector", [*manage, "collect"], "control-plane", environment)
     yield Program("log-collector", [*manage, "collect_logs"], "control-plane", environment)
-    console = {"SPILLWAY_PORT": str(config.console_port), "SPILLWAY_RUN": str(config.run)}
+    console = {"SPILLWAY_BIND": f"127.0.0.1:{config.console_port}", "SPILLWAY_RUN": str(config.run)}
     yield Program("console", ["haproxy", "-W", "-db", "-f", "deploy/console/haproxy.cfg"], "control-plane", console)
 
 

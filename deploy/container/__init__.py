@@ -1,0 +1,1 @@
+"""The container image, and the command that stages and builds it."""

@@ -1,0 +1,1 @@
+"""Packages for Debian: what debhelper reads, and the command that builds them."""

@@ -1,0 +1,15 @@
+"""People who follow docs/operate/install.md reach a first route that answers, and leave nothing behind when they go."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.booted import SUITES
+from tests.e2e.ways_in import debian
+
+pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive, pytest.mark.timeout(1800)]
+
+
+@pytest.mark.parametrize("release", SUITES)
+def test_packages_install_serve_upgrade_and_leave_nothing_on_debian(release: str) -> None:
+    assert [name for name, _ in debian(release).steps][-1] == "purge both"

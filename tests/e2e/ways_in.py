@@ -1,0 +1,171 @@
+"""The ways in, gone to the letter of docs/operate/install.md; `make ways-in` prints how long each step took."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.e2e.booted import SUITES, Machine, machines
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "operate" / "install.md"
+PASSWORD = "a-long-pass-phrase-9"
+NOT_OURS = "proc|sys|dev|run|tmp|var/(tmp|log|cache)|var/lib/(apt|dpkg|postgresql|redis|systemd)|root/.*deb"
+
+
+def blocks(heading: str) -> list[str]:
+    """The indented blocks below a heading of the page, as a person copies them."""
+    below = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert below, f"{PAGE.name} has no heading {heading!r}"
+    found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", below[1], re.MULTILINE)
+    return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) for block in found if block.strip()]
+
+
+@dataclass
+class Tried:
+    """What was done, with the seconds that it took."""
+
+    release: str
+    steps: list[tuple[str, float]] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Write down how long the body takes, if it ends well."""
+        begun = time.monotonic()
+        yield
+        self.steps.append((name, time.monotonic() - begun))
+        print(f"Debian {self.release}: {name}: {self.steps[-1][1]:.1f} s", file=sys.stderr, flush=True)
+
+
+def build(folder: Path, release: str) -> None:
+    """Packages, as `make packages-debian` builds them."""
+    command = [
+        sys.executable,
+        "-m",
+        "deploy.debian",
+        "--release",
+        release,
+        "--version",
+        "0.1.0~1",
+        "--out",
+        str(folder),
+    ]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def later(package: Path) -> Path:
+    """The same package as the next version of it."""
+    root = package.with_suffix(".root")
+    subprocess.run(["dpkg-deb", "-R", str(package), str(root)], check=True)
+    control = root / "DEBIAN" / "control"
+    control.write_text(control.read_text().replace("Version: 0.1.0~1", "Version: 0.1.0~2"))
+    target = package.with_name(package.name.replace("~1", "~2"))
+    command = ["dpkg-deb", "-Zzstd", "-z1", "--root-owner-group", "--build", str(root), str(target)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return target
+
+
+def files_on(machine: Machine) -> set[str]:
+    """Every file and folder but those that other packages keep."""
+    found = machine.sh("find / -xdev -print").splitlines()
+    return {path for path in found if not re.match(rf"/({NOT_OURS})(/|$)", path) and "__pycache__" not in path}
+
+
+@dataclass
+class Visit:
+    """A console and a node, without anything of ours at first, and the packages that are installed there."""
+
+    tried: Tried
+    folder: Path
+    console: Machine
+    node: Machine
+
+    def packages(self) -> list[tuple[Machine, Path]]:
+        """Where which package goes."""
+        return [
+            (self.console, next(self.folder.glob("spillway_*~1*"))),
+            (self.node, next(self.folder.glob("*agent*~1*"))),
+        ]
+
+    def install(self) -> None:
+        """From nothing to a first route that answers."""
+        for machine, package in self.packages():
+            machine.copy(package, f"/root/{package.name.partition('_')[0]}_1.deb")
+        first, start, ready, person = blocks("On the console")
+        install, begin = blocks("On a node")
+        with self.tried.step("install the console"):
+            self.console.sh(first)
+        with self.tried.step("start the console until it is ready"):
+            self.console.sh(start)
+            self.console.sh(ready)
+        self.console.sh(person, told=f"{PASSWORD}\n")
+        with self.tried.step("install the agent"):
+            self.node.sh(install)
+        for theirs, ours in (("ca.pem", "ca.pem"), ("lb-1.pem", "agent.pem"), ("lb-1.key", "agent.key")):
+            self.node.copy(self.console.root / "etc/spillway/pki" / theirs, f"/etc/spillway/{ours}")
+        with self.tried.step("a first route answers"):
+            self.node.sh(begin)
+            self.console.sh(blocks("The first route")[0].split("\n\n")[0])
+            self.served()
+
+    def served(self) -> None:
+        """The route answers, from the console's machine."""
+        assert "It works." in self.console.sh(blocks("The first route")[0].split("\n\n")[1])
+
+    def upgrade(self) -> None:
+        """To the next version: settings that were changed stay, and the route answers."""
+        for machine, package in self.packages():
+            machine.copy(later(package), f"/root/{package.name.partition('_')[0]}_2.deb")
+        self.console.sh("echo '# mine' >> /etc/spillway/haproxy.cfg; md5sum /etc/spillway/environment > /root/keys")
+        with self.tried.step("upgrade both"):
+            self.console.sh("apt-get install -y ./spillway_2.deb")
+            self.node.sh("apt-get install -y ./spillway-agent_2.deb")
+            self.console.sh(blocks("On the console")[2])
+        self.console.sh("grep '# mine' /etc/spillway/haproxy.cfg; md5sum -c /root/keys; rm /root/keys")
+        assert "0.1.0~2" in self.console.sh("dpkg -s spillway")
+        self.served()
+
+    def purge(self) -> None:
+        """Both packages, and nothing that runs is left of them."""
+        with self.tried.step("purge both"):
+            self.console.sh("apt-get purge -y spillway")
+            self.node.sh("apt-get purge -y spillway-agent")
+        assert "spillway" not in self.console.sh("cat /etc/passwd /etc/group")
+        for machine in (self.console, self.node):
+            assert "spillway" not in machine.sh("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+
+
+def debian(release: str) -> Tried:
+    """Install, serve a first route, upgrade and purge; nothing is left but what other packages keep."""
+    tried = Tried(release)
+    with tempfile.TemporaryDirectory() as name, machines(release, ("console", "lb-1")) as booted:
+        visit = Visit(tried, Path(name), booted["console"], booted["lb-1"])
+        with tried.step("build the packages"):
+            build(visit.folder, release)
+        visit.console.sh("apt-get install -y -qq postgresql redis-server haproxy python3 openssl")
+        visit.node.sh("apt-get install -y -qq haproxy python3 openssl")
+        before = files_on(visit.console) | files_on(visit.node)
+        visit.install()
+        visit.upgrade()
+        visit.purge()
+        assert (files_on(visit.console) | files_on(visit.node)) - before == set()
+    return tried
+
+
+def main() -> None:
+    """Print the table of docs/operate/ways-in.md."""
+    print("| platform | way | step | result |\n|---|---|---|---|")
+    for release in SUITES:
+        for step, seconds in debian(release).steps:
+            print(f"| Debian {release} | packages | {step} | {seconds:.0f} s |")
+
+
+if __name__ == "__main__":
+    main()
