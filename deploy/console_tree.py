@@ -50,7 +50,8 @@ def _install(packages: Path, python: str, extras: Sequence[str]) -> None:
         command += ["-r", str(ROOT / lock)]
     subprocess.run([*command, "--target", str(packages)], check=True)
     shutil.rmtree(packages / "bin", ignore_errors=True)  # scripts that name the Python of this machine
-    for catalogue in (*packages.rglob("*.po"), *packages.rglob("*.mo")):  # 35 MB of translations; pages have one language
+    # 35 MB of translations; pages have one language.
+    for catalogue in (*packages.rglob("*.po"), *packages.rglob("*.mo")):
         catalogue.unlink()
 
 
