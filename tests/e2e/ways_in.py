@@ -108,7 +108,7 @@ class Visit:
         self.console.sh(person, told=f"{PASSWORD}\n")
         with self.tried.step("install the agent"):
             self.node.sh(install)
-        for theirs, ours in (("ca.pem", "ca.pem"), ("lb-1.pem", "agent.pem"), ("lb-1.key", "agent.key")):
+        for theirs, ours in (("ca.pem", "ca.pem"), ("edge-1.pem", "agent.pem"), ("edge-1.key", "agent.key")):
             self.node.copy(self.console.root / "etc/spillway/pki" / theirs, f"/etc/spillway/{ours}")
         with self.tried.step("a first route answers"):
             self.node.sh(begin)
@@ -145,8 +145,8 @@ class Visit:
 def debian(release: str) -> Tried:
     """Install, serve a first route, upgrade and purge; nothing is left but what other packages keep."""
     tried = Tried(release)
-    with tempfile.TemporaryDirectory() as name, machines(release, ("console", "lb-1")) as booted:
-        visit = Visit(tried, Path(name), booted["console"], booted["lb-1"])
+    with tempfile.TemporaryDirectory() as name, machines(release, ("console", "edge-1")) as booted:
+        visit = Visit(tried, Path(name), booted["console"], booted["edge-1"])
         with tried.step("build the packages"):
             build(visit.folder, release)
         visit.console.sh("apt-get install -y -qq postgresql redis-server haproxy python3 openssl")
