@@ -3,9 +3,10 @@
 import os
 import sys
 import time
+from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init
+from celery.signals import worker_init, worker_ready
 
 from controlplane import database
 
@@ -24,3 +25,11 @@ def wait_for_the_key(**_: object) -> None:
     from apps.core.secrets import keys
 
     keys.wait_until_it_fits(time.sleep)
+
+
+@worker_ready.connect
+def be_heard_of(sender: Any, **_: object) -> None:
+    """From now on others know that this worker takes from its queues."""
+    from apps.system import heartbeat
+
+    heartbeat.begin("worker", ",".join(sorted(sender.app.amqp.queues.consume_from)))

@@ -8,8 +8,10 @@ from controlplane import environment, settings  # noqa: F401 - reading the setti
 
 _INTRODUCTION = """# Configuration
 
-A console and its workers read these variables when they start. A wrong one stops the start with its name and an
-example; an empty one counts as not set. This page is printed by `python -m controlplane.configuration`.
+A console and its workers read these variables when they start. A wrong one stops the start of every process with its
+name and an example, and all that is wrong is named at once. An empty one counts as not set where the default is empty,
+and is wrong elsewhere. `spillway-admin check` says whether they fit together.
+This page is printed by `python -m controlplane.configuration`.
 """
 _SECRETS = """
 ## Secrets of servers and clouds

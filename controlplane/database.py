@@ -43,9 +43,14 @@ KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count"
 USER_TIMEOUT_MS = 10_000
 
 
-def be(kind: str) -> None:
+def be(process: str) -> None:
     """Say what kind of process this is, before the settings are read; what the environment says goes first."""
-    os.environ.setdefault("SPILLWAY_PROCESS", kind)
+    os.environ.setdefault("SPILLWAY_PROCESS", process)
+
+
+def kind() -> str:
+    """What kind of process this is."""
+    return os.environ.get("SPILLWAY_PROCESS") or "command"
 
 
 def database(url: str) -> dict[str, Any]:
@@ -61,7 +66,7 @@ def database(url: str) -> dict[str, Any]:
         }
     elif found["ENGINE"] == POSTGRESQL:
         found["ENGINE"] = OURS
-        found["OPTIONS"] = _guarded(found.get("OPTIONS", {}), PATIENCE[os.environ.get("SPILLWAY_PROCESS", "command")])
+        found["OPTIONS"] = _guarded(found.get("OPTIONS", {}), PATIENCE.get(kind(), PATIENCE["command"]))
     return found
 
 

@@ -11,5 +11,7 @@ database.be("web")
 django.setup()
 
 from apps.observe.live.stream import EventStream  # noqa: E402 - Django must be set up before apps are imported
+from apps.system import heartbeat  # noqa: E402
 
 app = EventStream()
+heartbeat.begin("events")

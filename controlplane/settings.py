@@ -1,16 +1,17 @@
 """Every setting that differs between installations is read from the environment here, nowhere else."""
 
+import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from csp.constants import SELF
-from django.core.exceptions import ImproperlyConfigured
 
-from controlplane import environment
-from controlplane.database import database
+from controlplane import environment, shapes
+from controlplane.database import PATIENCE, database, kind
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
+environment.begin()
 environment.group("The installation")
 # Development is what a person gets who sets nothing; production must say so and then must bring its secrets.
 DEVELOPMENT = (
@@ -20,7 +21,9 @@ DEVELOPMENT = (
     == "development"
 )
 VAR_DIR = Path(
-    environment.text("SPILLWAY_VAR", str(BASE_DIR / "var"), "directory of what is made at run time", shown="var")
+    environment.text(
+        "SPILLWAY_VAR", str(BASE_DIR / "var"), "directory of what is made at run time", shape=shapes.PATH, shown="var"
+    )
 )
 STATIC_ROOT = environment.text(
     "SPILLWAY_STATIC_ROOT",
@@ -31,12 +34,18 @@ STATIC_ROOT = environment.text(
 DEBUG = environment.flag("SPILLWAY_DEBUG", "`1` shows Django's page for errors; never in production")
 DEVELOPMENT_SECRET = "development-only-secret-never-used-in-production"  # noqa: S105 - refused below outside development
 SECRET_KEY = environment.text(
-    "SPILLWAY_SECRET_KEY", DEVELOPMENT_SECRET, "seals private keys and sessions; the same on every console", shown=""
+    "SPILLWAY_SECRET_KEY",
+    DEVELOPMENT_SECRET,
+    "seals private keys and sessions; the same on every console",
+    shape=shapes.SECRET,
+    shown="",
+    secret=True,
 )
 SECRET_KEY_FALLBACKS = environment.listed(
     "SPILLWAY_SECRET_KEY_FALLBACKS",
     "",
     "earlier keys, separated by commas: what they sealed is still opened ([rotation](monitoring.md#keys-at-rest))",
+    secret=True,
 )
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 TOKEN_PEPPERS = dict(
@@ -45,17 +54,29 @@ TOKEN_PEPPERS = dict(
         "SPILLWAY_TOKEN_PEPPERS",
         f"1:{SECRET_KEY}",
         "numbered peppers of the digests of API tokens, newest first: `2:new,1:old`",
+        shape=shapes.PEPPERS,
         shown="1:SPILLWAY_SECRET_KEY",
+        secret=True,
     ).split(",")
 )
 if not DEVELOPMENT and SECRET_KEY == DEVELOPMENT_SECRET:
-    raise ImproperlyConfigured("Set SPILLWAY_SECRET_KEY: the development secret is refused outside development.")
+    environment.wrong(
+        "SPILLWAY_SECRET_KEY",
+        f"Set SPILLWAY_SECRET_KEY to {shapes.SECRET.words}, such as {shapes.SECRET.example}: the development secret is "
+        "refused outside development.",
+    )
 
 ALLOWED_HOSTS = environment.listed(
-    "SPILLWAY_ALLOWED_HOSTS", "127.0.0.1,localhost,testserver", "names by which the console is called"
+    "SPILLWAY_ALLOWED_HOSTS",
+    "127.0.0.1,localhost,testserver",
+    "names by which the console is called",
+    shape=shapes.HOSTS,
 )
 CSRF_TRUSTED_ORIGINS = environment.listed(
-    "SPILLWAY_ORIGINS", "", "origins of the pages behind a proxy that ends TLS: `https://console.example`"
+    "SPILLWAY_ORIGINS",
+    "",
+    "origins of the pages behind a proxy that ends TLS: `https://console.example`",
+    shape=shapes.ORIGINS,
 )
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
@@ -92,6 +113,7 @@ INSTALLED_APPS = [
     "apps.schedules",
     "apps.alerts",
     "apps.status",
+    "apps.system",
     "apps.retries",
     "apps.api",
     "apps.web",
@@ -104,6 +126,7 @@ WEB_THREADS = environment.whole(
 )
 MIDDLEWARE = [
     "apps.core.requests.RequestIdMiddleware",
+    "apps.system.http_times.Counted",
     "apps.core.concurrency.threads.OneThreadFree",
     "django.middleware.security.SecurityMiddleware",
     "apps.web.kit.methods.GetAndPostOnly",
@@ -150,13 +173,27 @@ DATABASES = {
             "SPILLWAY_DATABASE_URL",
             f"sqlite:///{VAR_DIR / 'spillway.sqlite3'}",
             "`postgresql://user@host/name`, or SQLite for one machine",
+            shape=shapes.DATABASE,
             shown="sqlite:///var/spillway.sqlite3",
+            secret=True,
         )
     )
 }
 REDIS_URL = environment.text(
-    "SPILLWAY_REDIS_URL", "redis://127.0.0.1:6379/0", "wakes workers and carries live numbers; it may lose everything"
+    "SPILLWAY_REDIS_URL",
+    "redis://127.0.0.1:6379/0",
+    "wakes workers and carries live numbers; it may lose everything",
+    shape=shapes.REDIS,
+    secret=True,
 )
+if kind() not in PATIENCE:
+    environment.wrong("SPILLWAY_PROCESS", f"Set SPILLWAY_PROCESS to {' or '.join(PATIENCE)}, or leave it out.")
+# Celery would follow this one before ours, to whatever broker it names.
+if not shapes.REDIS.fits(os.environ.get("CELERY_BROKER_URL") or REDIS_URL):
+    environment.wrong(
+        "CELERY_BROKER_URL",
+        f"Set CELERY_BROKER_URL to {shapes.REDIS.words}, such as {shapes.REDIS.example}, or leave it out.",
+    )
 
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
@@ -220,7 +257,11 @@ MFA_FORMS = {
 }
 # Without an address mails go to the log, and pages send people to an operator instead of promising a mail.
 _mail_url = environment.text(
-    "SPILLWAY_EMAIL_URL", "", "`smtp://user:password@host:port?tls=1` starts TLS, `smtps://` begins with it"
+    "SPILLWAY_EMAIL_URL",
+    "",
+    "`smtp://user:password@host:port?tls=1` starts TLS, `smtps://` begins with it",
+    shape=shapes.MAIL,
+    secret=True,
 )
 MAILS = bool(_mail_url)
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if MAILS else 'console'}.EmailBackend"
@@ -230,15 +271,20 @@ if MAILS:
     EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
     EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.scheme == "smtps", "tls=1" in _mail.query
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = environment.text("SPILLWAY_EMAIL_FROM", "spillway@localhost", "sender of those mails")
+DEFAULT_FROM_EMAIL = environment.text(
+    "SPILLWAY_EMAIL_FROM", "spillway@localhost", "sender of those mails", shape=shapes.ADDRESS
+)
 CONSOLE_URL = environment.text(
     "SPILLWAY_CONSOLE_URL",
     (CSRF_TRUSTED_ORIGINS or ["http://127.0.0.1:8000"])[0],
     "where people open the console; links in alerts begin with it",
+    shape=shapes.WEB,
 ).rstrip("/")
-OIDC_ISSUER = environment.text("SPILLWAY_OIDC_ISSUER", "", "issuer of one OpenID Connect provider").rstrip("/")
+OIDC_ISSUER = environment.text(
+    "SPILLWAY_OIDC_ISSUER", "", "issuer of one OpenID Connect provider", shape=shapes.WEB
+).rstrip("/")
 _OIDC_CLIENT_ID = environment.text("SPILLWAY_OIDC_CLIENT_ID", "", "the client's id at the provider")
-_OIDC_CLIENT_SECRET = environment.text("SPILLWAY_OIDC_CLIENT_SECRET", "", "and its secret")
+_OIDC_CLIENT_SECRET = environment.text("SPILLWAY_OIDC_CLIENT_SECRET", "", "and its secret", secret=True)
 OIDC_NAME = environment.text("SPILLWAY_OIDC_NAME", "OpenID Connect", "what its button says")
 SOCIALACCOUNT_ADAPTER = "apps.web.sign_in.openid.OpenIDAdapter"
 OIDC_CONNECT_BY_EMAIL = environment.flag(
@@ -279,6 +325,7 @@ DOCS_URL = environment.text(
     "SPILLWAY_DOCS_URL",
     "/docs/" if WHITENOISE_ROOT else "",
     "where the documents stand that pages link to with `?`",
+    shape=shapes.PLACE,
     shown="/docs/ where make docs has built them, else no links",
 )
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -373,10 +420,16 @@ CAPACITY_STALE_DAYS = environment.whole(
 
 environment.group("Stacks")
 TERRAFORM_BIN = environment.text(
-    "TERRAFORM_BIN", "terraform", "the program that plans and applies; `memory` applies nothing, for looking at pages"
+    "TERRAFORM_BIN",
+    "terraform",
+    "the program that plans and applies; `memory` applies nothing, for looking at pages",
+    shape=shapes.WORD,
 )
 STATE_URL = environment.text(
-    "SPILLWAY_STATE_URL", "http://127.0.0.1:8000", "where Terraform finds the state that this console keeps"
+    "SPILLWAY_STATE_URL",
+    "http://127.0.0.1:8000",
+    "where Terraform finds the state that this console keeps",
+    shape=shapes.WEB,
 ).rstrip("/")
 STACK_RUNS_AT_ONCE = environment.whole(
     "SPILLWAY_STACK_RUNS_AT_ONCE", 2, "stacks that a worker plans or applies at once, each with up to a gigabyte", 1
@@ -388,16 +441,25 @@ STACK_LOCK_GRACE_S = environment.seconds(
     "SPILLWAY_STACK_LOCK_GRACE_S", 120, "seconds of silence after which a lock is taken away"
 )
 if not DEVELOPMENT and urlsplit(STATE_URL).scheme != "https" and urlsplit(STATE_URL).hostname not in LOOPBACK:
-    raise ImproperlyConfigured("SPILLWAY_STATE_URL begins with https:// unless it leads to this very machine.")
+    environment.wrong(
+        "SPILLWAY_STATE_URL",
+        "Set SPILLWAY_STATE_URL to a URL with https://, such as https://console.example, unless it leads to this very "
+        "machine.",
+    )
 
 environment.group("Agents")
-AGENT_CA_FILE = environment.text("SPILLWAY_AGENT_CA", "", "PEM file: the authority of the agents' certificates")
-AGENT_CERTIFICATE_FILE = environment.text("SPILLWAY_AGENT_CERTIFICATE", "", "PEM file: the console's certificate")
-AGENT_KEY_FILE = environment.text("SPILLWAY_AGENT_KEY", "", "PEM file: its key")
+AGENT_CA_FILE = environment.text(
+    "SPILLWAY_AGENT_CA", "", "PEM file: the authority of the agents' certificates", shape=shapes.PATH
+)
+AGENT_CERTIFICATE_FILE = environment.text(
+    "SPILLWAY_AGENT_CERTIFICATE", "", "PEM file: the console's certificate", shape=shapes.PATH
+)
+AGENT_KEY_FILE = environment.text("SPILLWAY_AGENT_KEY", "", "PEM file: its key", shape=shapes.PATH)
 CONSOLE_CA_FILE = environment.text(
     "SPILLWAY_CONSOLE_CA",
     "",
     "PEM file: the certificate of the console's https, or of its authority; nodes that enrol believe no other",
+    shape=shapes.PATH,
 )
 
 environment.group("Request logs")
@@ -406,6 +468,7 @@ LOGS_URL = environment.text(
     f"logs+file://{VAR_DIR}/logs",
     "where request lines are kept: `logs+file:///folder`, which every console reaches; "
     "`logs+s3://bucket/prefix?region=…` ([more](request-logs.md#in-a-bucket)); `memory://name` forgets them",
+    shape=shapes.LOGS,
     shown="logs+file://var/logs",
 )
 
@@ -414,11 +477,13 @@ OUTBOUND_NETWORKS = environment.listed(
     "SPILLWAY_WEBHOOK_NETWORKS",
     "127.0.0.0/8,::1/128" if DEVELOPMENT else "",
     "private networks that webhooks, verifications and fetched key sets may call; in production none by default",
+    shape=shapes.NETWORKS,
 )
 RESOLVERS = environment.listed(
     "SPILLWAY_RESOLVERS",
     "",
     "name servers (`address` or `address:port`) that are asked to verify hostnames; else the machine's",
+    shape=shapes.SERVERS,
 )
 DNS_LOOK_S = environment.whole("SPILLWAY_DNS_LOOK_S", 60, "seconds between two looks at what a zone's server serves", 1)
 HOSTNAME_COOLDOWN_DAYS = environment.whole(
@@ -435,6 +500,7 @@ LOGGING = {
             "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
         },
         "json": {"class": "apps.core.redaction.JsonLines"},
+        "short": {"class": "apps.core.redaction.WithoutSecrets", "format": "%(message)s"},
     },
     "handlers": {
         "stderr": {
@@ -444,10 +510,14 @@ LOGGING = {
                 ("plain", "json"),
                 "`json` writes one object a line, with the ids of request, account and rollout",
             ),
-        }
+        },
+        "newest": {"class": "apps.system.recent_errors.RecentErrors", "formatter": "short"},
     },
     "root": {
-        "handlers": ["stderr"],
-        "level": environment.text("SPILLWAY_LOG_LEVEL", "INFO", "least level of what is logged"),
+        "handlers": ["stderr", "newest"],
+        "level": environment.one_of(
+            "SPILLWAY_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL"), "least level of what is logged"
+        ),
     },
 }
+environment.refuse()

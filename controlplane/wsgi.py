@@ -10,3 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 database.be("web")
 
 application = get_wsgi_application()
+
+from apps.system import heartbeat  # noqa: E402 - Django must be set up before apps are imported
+
+heartbeat.begin("web")

@@ -10,6 +10,11 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from apps.core.clock import now
+
+# When a wake-up was sent, in Unix seconds: how long it waits is seen in the queue.
+SENT_AT = "sent_at"
+
 logger = logging.getLogger(__name__)
 
 
@@ -25,7 +30,8 @@ def enqueue(task_name: str, *args: int | str, expires_s: float | None = None) ->
     """
     for last in (False, True):
         try:
-            current_app.send_task(task_name, args=args, retry=False, expires=expires_s)
+            sent = {SENT_AT: now().timestamp()}
+            current_app.send_task(task_name, args=args, retry=False, expires=expires_s, headers=sent)
         except (OperationalError, RedisError, OSError) as error:
             # The first failure may be a connection that died with an earlier Redis.
             if last:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import redis
-from django.conf import settings
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from apps.fleet.models import Node
@@ -23,7 +21,6 @@ from apps.observe.live import store as live
 from apps.observe.ports import METRICS
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-QUEUES = ("default", "push")
 
 
 def text() -> bytes:
@@ -34,7 +31,7 @@ def text() -> bytes:
 
 
 class Exposition(Collector):
-    """Everything at this instant: seventeen queries and three trips to Redis, plus what other apps add."""
+    """Everything at this instant: seventeen queries and two trips to Redis, plus what other apps add."""
 
     def collect(self) -> Iterator[Metric]:
         """All families."""
@@ -43,21 +40,5 @@ class Exposition(Collector):
         yield from node_families.families(nodes, locations)
         yield from pool_families.families(live.read_totals(locations), locations)
         yield from problem_families.families()
-        yield _queues()
         for families in METRICS.values():
             yield from families()
-
-
-def _queues() -> Metric:
-    """Wake-ups that no worker took yet; missing when Redis is away."""
-    family = GaugeMetricFamily("spillway_queue_length", "Wake-ups that wait for a worker.", labels=["queue"])
-    try:
-        client = redis.Redis.from_url(settings.CELERY_BROKER_URL, socket_connect_timeout=0.5, socket_timeout=0.5)
-        with client.pipeline(transaction=False) as pipe:
-            for name in QUEUES:
-                pipe.llen(name)
-            for name, length in zip(QUEUES, pipe.execute(), strict=True):
-                family.add_metric([name], length)
-    except redis.RedisError:
-        return family
-    return family

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import redis
 from django import db
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
@@ -14,11 +13,10 @@ from apps.core.addresses import client_address, is_local
 from apps.core.clock import ahead_of_database_s
 from apps.core.secrets import keys
 from apps.observe import metrics as exposition
+from apps.observe import schema
 from apps.observe.collect import lease
 from apps.observe.collect.fitness import evaluate_clock
 from apps.observe.live import store as live
-
-_migrated = False
 
 
 @require_safe
@@ -44,21 +42,12 @@ def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's sig
 
 def _database() -> tuple[str, str, str]:
     try:
-        if not _has_todays_tables():
-            return "migrations are missing: run manage.py migrate", "unknown", "unknown"
+        if (tables := schema.is_current()) != "ok":
+            return tables, "unknown", "unknown"
         return "ok", keys.said(), "ok" if lease.watched() else "no collector reads the nodes"
     except db.Error:
         # The error's text may hold addresses; whoever operates this finds it in the log of the database client.
         return "does not answer", "unknown", "unknown"
-
-
-def _has_todays_tables() -> bool:
-    """Asked until it is so: a process never gets younger tables than its own code again."""
-    global _migrated  # noqa: PLW0603 - one memory per process
-    if not _migrated:
-        executor = MigrationExecutor(db.connection)
-        _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return _migrated
 
 
 def _clock() -> str:

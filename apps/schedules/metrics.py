@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from django.db.models import Count, Min, Sum
+from django.db.models import Count, Sum
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from apps.accounts.models import Account
-from apps.core.clock import now
 from apps.definitions.models import Schedule
 from apps.schedules.models import ScheduleRun
+from apps.schedules.selectors import behind_s
 
 MOST_COUNTED = 1000
 
 
 def families() -> Iterator[Metric]:
     """Five families; each is bounded by a number or an index, so that a million old runs cost nothing."""
-    moment = now()
     yield _open_and_dead()
     newest = ScheduleRun.objects.filter(cause=ScheduleRun.Cause.TIME).order_by("-pk")
     times = newest.values_list("attempt", "started_at", "due_at")[:MOST_COUNTED]
@@ -32,12 +30,8 @@ def families() -> Iterator[Metric]:
     yield lag
     missed = Schedule.objects.aggregate(total=Sum("missed"))["total"] or 0
     yield GaugeMetricFamily("spillway_schedule_runs_missed", "Instants without a run, of all schedules.", missed)
-    active = Account.objects.filter(suspended_at=None)
-    oldest = Schedule.objects.filter(paused=False, next_at__lte=moment, account__in=active).aggregate(
-        at=Min("next_at")
-    )["at"]
-    behind = (moment - oldest).total_seconds() if oldest else 0.0
-    yield GaugeMetricFamily("spillway_schedules_behind_seconds", "Age of the oldest instant nobody booked.", behind)
+    text = "Age of the oldest instant nobody booked."
+    yield GaugeMetricFamily("spillway_schedules_behind_seconds", text, behind_s())
 
 
 def _open_and_dead() -> Metric:

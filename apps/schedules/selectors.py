@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.core.clock import now
+from apps.definitions.models import Schedule
 from apps.definitions.selectors import only
 from apps.schedules.models import ScheduleRun, Trigger
 
@@ -29,3 +32,11 @@ def triggers(actor: Actor) -> QuerySet[Trigger]:
 def trigger(actor: Actor, pk: int) -> Trigger:
     """One of them. Raises NotFound."""
     return only(triggers(actor), pk)
+
+
+def behind_s() -> float:
+    """Age of the oldest instant that nobody booked, seconds; of all accounts."""
+    moment, active = now(), Account.objects.filter(suspended_at=None)
+    late = Schedule.objects.filter(paused=False, next_at__lte=moment, account__in=active)
+    oldest = late.aggregate(at=Min("next_at"))["at"]
+    return (moment - oldest).total_seconds() if oldest else 0.0

@@ -46,6 +46,7 @@ from apps.web.sign_in import sessions
 from apps.web.sizing import views as sizing
 from apps.web.status_pages import incidents
 from apps.web.status_pages import views as status_pages
+from apps.web.system import views as system
 from apps.web.zones import forms as zone_forms
 from apps.web.zones import views as zones
 
@@ -64,6 +65,7 @@ urlpatterns = [
     path("accounts/<slug:name>/edit", accounts.edit, name="account-edit"),
     path("accounts/<slug:name>/suspend", accounts.suspend, name="account-suspend"),
     path("accounts/<slug:name>/impersonate", accounts.impersonate, name="account-impersonate"),
+    path("system", system.index, name="system"),
     path("people", people.index, name="people"),
     path("people/invite", people.invite, name="invite"),
     path("people/<int:pk>/role", people.change_role, name="person-role"),

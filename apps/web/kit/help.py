@@ -56,6 +56,7 @@ PAGES = {
     "static-ip": "use/static-ips",
     "status-page": "use/status",
     "incident": "use/status",
+    "system": "operate/monitoring#the-system-page",
     "token": "use/api",
     "trigger": "use/schedules",
     "usersessions": "operate/accounts",

@@ -16,7 +16,7 @@ from apps.core.clock import now
 from apps.definitions.models import Certificate
 from apps.drivers.proxy.contract import CounterReading
 from apps.fleet.models import Fleet
-from apps.observe import services, views
+from apps.observe import schema, services
 from apps.observe.collect import lease
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
@@ -81,8 +81,8 @@ def test_readyz_does_not_require_redis(client: Client, settings: Settings) -> No
     live.client.cache_clear()
 
 
-def test_readyz_refuses_without_the_tables(client: Client, live_redis: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "_migrated", False)
+def test_readyz_refuses_without_the_tables(client: Client, live_redis: str) -> None:
+    schema.ask_again()
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM django_migrations WHERE app = 'observe'")
     answer = client.get("/readyz")

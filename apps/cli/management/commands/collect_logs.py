@@ -12,6 +12,7 @@ from apps.drivers.logs.contract import LogStoreError
 from apps.drivers.logs.registry import open_logs, open_queues
 from apps.logs.collect.collector import LogCollector
 from apps.logs.forward.forwarding import Forwarder
+from apps.system import heartbeat
 
 
 class Command(BaseCommand):
@@ -33,6 +34,7 @@ class Command(BaseCommand):
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
+        heartbeat.begin("log-collector")
         forwarder.start()
         collector.run()
         forwarder.join()

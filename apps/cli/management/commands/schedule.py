@@ -42,6 +42,8 @@ from apps.stacks.cloud import reading as clouds
 from apps.status import days
 from apps.status import following as incidents
 from apps.status import services as status
+from apps.system import heartbeat
+from apps.system import selectors as system
 from apps.webhooks import delivering, following
 from apps.webhooks.services import DELIVER_TASK
 
@@ -58,6 +60,7 @@ ALERTS_SECONDS = 1.0
 COUNT_SECONDS = 60.0
 DAYS_SECONDS = 300.0
 STATUS_SECONDS = 5.0
+PARTS_SECONDS = 15.0
 Work = Callable[[], float | None]
 
 
@@ -94,6 +97,7 @@ class Command(BaseCommand):
             (ALERTS_SECONDS, alerts.tick),
             (STATUS_SECONDS, follow_alerts),
             (DAYS_SECONDS, count_days),
+            (PARTS_SECONDS, system.note_states),
         ]
         due = dict.fromkeys(range(len(turns)), 0.0)
         if not once:
@@ -101,6 +105,8 @@ class Command(BaseCommand):
                 signal.signal(number, lambda *_: ended.set())
         if not keys.wait_until_it_fits(lambda seconds: once or ended.wait(seconds)):
             return
+        if not once:
+            heartbeat.begin("schedule")
         while not ended.is_set():
             for index, (seconds, work) in enumerate(turns):
                 if time.monotonic() >= due[index]:
@@ -205,6 +211,7 @@ def tidy() -> None:
     telling.prune(now())
     days.prune(now())
     status.prune(now())
+    heartbeat.forget()
 
 
 def count_pools() -> None:

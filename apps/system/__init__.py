@@ -1,0 +1,1 @@
+"""SHOW to operators how Spillway itself does: its parts, its processes, its backups."""

@@ -1,0 +1,1 @@
+"""SHOW to those who help: what Spillway is and does, without secrets."""

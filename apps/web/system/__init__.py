@@ -1,0 +1,1 @@
+"""SHOW to operators: how Spillway itself does."""

@@ -1,0 +1,1 @@
+"""The command `spillway-admin`: installs, checks, upgrades, saves and restores a console."""
