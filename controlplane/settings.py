@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from csp.constants import SELF
 
-from controlplane import environment, shapes
+from controlplane import environment, logs, shapes
 from controlplane.database import PATIENCE, database, kind
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -491,33 +491,5 @@ HOSTNAME_COOLDOWN_DAYS = environment.whole(
 )
 
 environment.group("Logs")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "plain": {
-            "class": "apps.core.redaction.WithoutSecrets",
-            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
-        },
-        "json": {"class": "apps.core.redaction.JsonLines"},
-        "short": {"class": "apps.core.redaction.WithoutSecrets", "format": "%(message)s"},
-    },
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "formatter": environment.one_of(
-                "SPILLWAY_LOG_FORMAT",
-                ("plain", "json"),
-                "`json` writes one object a line, with the ids of request, account and rollout",
-            ),
-        },
-        "newest": {"class": "apps.system.recent_errors.RecentErrors", "formatter": "short"},
-    },
-    "root": {
-        "handlers": ["stderr", "newest"],
-        "level": environment.one_of(
-            "SPILLWAY_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL"), "least level of what is logged"
-        ),
-    },
-}
+LOGGING = logs.configuration()
 environment.refuse()

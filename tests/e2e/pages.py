@@ -51,6 +51,7 @@ PAGES = {
     "overflow": ("/overflow", ""),
     "regions": ("/regions", ""),
     "region": ("/regions/us-central1", ""),
+    "system": ("/system", ""),
     "region-drain": ("/regions/us-central1/drain", ""),
     "fleets": ("/fleets", ""),
     "fleet-new": ("/fleets/new", ""),
