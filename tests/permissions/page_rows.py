@@ -158,7 +158,7 @@ PAGES: tuple[Row, ...] = (
     sent("webhook-redeliver", SENT_BY_ROLE, "delivery", {"pk": "$webhook", "delivery": "$delivery"}),
     *shown("overflow", LIST, "all"),
     *shown("regions", OF_OPERATORS, "region"),
-    *shown("system", OF_OPERATORS, "all"),
+    *shown("system", OF_OPERATORS, ""),
     *shown("region", OF_OPERATORS, "region", {"name": "us-central1"}),
     Row("web:region-drain", "GET", OPERATE, {"name": "us-central1"}, "region"),
     sent("region-drain", OPERATE, "region", {"name": "us-central1"}, reason="x"),
