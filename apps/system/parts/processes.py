@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db.models import Max
 
 from apps.core.clock import database_now
+from apps.fleet.models import Node
 from apps.logs.models import NodeLog
 from apps.observe.collect import lease
 from apps.observe.models import NodeReport
@@ -71,6 +72,9 @@ def collector() -> Part:
         return Part(
             name, title, State.FAILED, "Nobody reads the nodes: health and numbers are unknown.", start, details
         )
+    if alone := lease.unwatched(Node.objects.values_list("pk", flat=True)):
+        said = f"Nobody reads {len(alone)} of the nodes: what they do is unknown."
+        return Part(name, title, State.WARNING, said, "Look at the logs of the collectors.", details)
     newest = NodeReport.objects.aggregate(at=Max("seen_at"))["at"]
     if newest is None:
         return Part(name, title, State.OK, "Nodes are read; none has answered yet.", details=details)
