@@ -29,6 +29,7 @@ STATIC_ROOT = environment.text(
     "SPILLWAY_STATIC_ROOT",
     str(VAR_DIR / "static"),
     "directory of what `manage.py collectstatic` collected; packages and images bring their own",
+    shape=shapes.PATH,
     shown="var/static",
 )
 DEBUG = environment.flag("SPILLWAY_DEBUG", "`1` shows Django's page for errors; never in production")
