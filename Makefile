@@ -7,9 +7,18 @@ help: ## print the targets
 
 PIP := .venv/bin/pip install -q --disable-pip-version-check --require-hashes
 
+# `make test PYTHON=python3.13`: a .venv of another Python is made anew.
+ifneq ($(PYTHON),)
+ifneq ($(shell $(PYTHON) -V 2>&1),$(shell .venv/bin/python -V 2>&1))
+.venv/.stamp: other-python
+CLEAR := --clear
+endif
+endif
+other-python: ;
+
 .venv/.stamp: requirements.txt
 	@deploy/packages.sh python3-venv
-	python3 -m venv .venv
+	@python=$$(MAKE_GOALS="$(MAKECMDGOALS)" deploy/choose_python.sh $(PYTHON)) && "$$python" -m venv $(CLEAR) .venv
 	$(PIP) -r requirements.txt
 	touch $@
 
@@ -17,8 +26,8 @@ PIP := .venv/bin/pip install -q --disable-pip-version-check --require-hashes
 	$(PIP) -r requirements.txt -r requirements-aws.txt -r requirements-google.txt -r frontend/requirements.txt -r tests/requirements.txt
 	touch $@
 
-var/docs-venv/.stamp: docs/requirements.txt
-	python3 -m venv var/docs-venv
+var/docs-venv/.stamp: .venv/.stamp docs/requirements.txt
+	.venv/bin/python -m venv var/docs-venv
 	var/docs-venv/bin/pip install -q --disable-pip-version-check --require-hashes -r docs/requirements.txt
 	touch $@
 
@@ -86,6 +95,10 @@ test: .venv/.stamp-tests frontend/static/vendor/.stamp ## for each change, 10 mi
 test-all: .venv/.stamp-tests frontend/static/vendor/.stamp ## before a tag: everything on both engines, kills, outages, full tables
 	@deploy/packages.sh $(TESTED_WITH) debhelper mmdebstrap systemd-container
 	@HAPROXY_BINARIES=$${HAPROXY_BINARIES:-$$($(PY) -m tests.haproxy_releases)} $(PY) -m tests.run_suite all $(ARGS)
+
+test-haproxy: .venv/.stamp-tests frontend/static/vendor/.stamp ## HAProxy 2.8, 3.0 and 3.2: bundles, agents, overflow
+	@deploy/packages.sh $(TESTED_WITH)
+	@HAPROXY_BINARIES=$${HAPROXY_BINARIES:-$$($(PY) -m tests.haproxy_releases)} $(PY) -m tests.run_suite haproxy $(ARGS)
 
 mutants: .venv/.stamp-tests frontend/static/vendor/.stamp ## plant one defect after the other and see that the tests find it; ARGS="--only NAME"
 	@deploy/packages.sh $(TESTED_WITH)
@@ -174,4 +187,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent
+.PHONY: help other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent

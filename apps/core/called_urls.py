@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from apps.compiler.address_spelling import spelled
 from apps.compiler.addresses import Address
 
 DEFAULT_PORTS = {"https": 443, "http": 80, "syslog+tls": 6514}
@@ -55,7 +56,7 @@ def read_url(url: str, *, schemes: Collection[str] = ("https",)) -> Target:
 def _host(text: str) -> str:
     address = address_of(text)
     if address is not None:
-        return str(address)
+        return spelled(address)
     if not _HOST.fullmatch(text) or len(text) > 253 or _NUMBER.fullmatch(text.rpartition(".")[2]):
         raise Refused("Write a plain host name (letters, digits, hyphens and dots) or an address in its usual form.")
     return text

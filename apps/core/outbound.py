@@ -24,6 +24,7 @@ from typing import cast
 
 from django.conf import settings
 
+from apps.compiler.address_spelling import spelled
 from apps.compiler.addresses import Address, refusal_of_target
 from apps.core.called_urls import DEFAULT_PORTS, Refused, Target, address_of, read_url
 
@@ -163,10 +164,10 @@ def _checked_addresses(target: Target, timeout: float) -> list[str]:
     """The addresses of the name that we may call, in the resolver's order; raises Refused when there is none."""
     found = _resolve(target.host, target.port, timeout)
     reasons = [(address, refusal_of_target(address, allowed=_allowed())) for address in found]
-    may = [str(address) for address, reason in reasons if reason is None]
+    may = [spelled(address) for address, reason in reasons if reason is None]
     if not may:
         address, reason = reasons[0]
-        named = str(address) if str(address) == target.host else f"{target.host} is {address}, which"
+        named = target.host if spelled(address) == target.host else f"{target.host} is {spelled(address)}, which"
         raise Refused(f"We do not call this address: {named} {reason}.")
     return may
 

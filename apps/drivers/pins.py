@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from apps.compiler.address_spelling import spelled
+
 # What a server without a scheme speaks (`ns1.example.com:53`), and the ports that may be left out. A server in memory
 # has none.
 DNS, MEMORY = "dns", "memory"
@@ -110,7 +112,7 @@ def _endpoints(text: str, variable: str) -> list[Endpoint]:
 
 def _address(text: str) -> str:
     try:
-        return str(ipaddress.IPv6Address(text))
+        return spelled(ipaddress.IPv6Address(text))
     except ValueError:
         raise Unreadable from None
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from apps.compiler.address_spelling import spelled
 from apps.drivers.logs.contract import (
     ADDRESS_FIELDS,
     HEADER,
@@ -195,7 +196,7 @@ def _address_condition(word: str, name: str, values: list[_Value], negated: bool
                 raise FilterError(word, f'{word}: write client:"" alone for lines without an address.')
             return Condition(name, Comparison.IS, ("",), negated)
         try:
-            networks.append(str(ipaddress.ip_network(value.text, strict=False)))
+            networks.append(spelled(ipaddress.ip_network(value.text, strict=False)))
         except ValueError:
             hint = "write for example 192.0.2.7 or 192.0.2.0/24."
             raise FilterError(word, f"{word}: {value.text} is neither an address nor a network: {hint}") from None

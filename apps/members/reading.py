@@ -13,6 +13,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.accounts.scopes import SCOPES
 from apps.compiler import grammar
+from apps.compiler.address_spelling import spelled
 from apps.core.errors import FieldError, Invalid, Stale
 
 MOST_NETWORKS = 50
@@ -92,7 +93,7 @@ def networks(values: object, field_errors: list[FieldError]) -> tuple[str, ...]:
         try:
             if not isinstance(value, str):
                 raise TypeError
-            found.append(str(ipaddress.ip_network(value)))
+            found.append(spelled(ipaddress.ip_network(value)))
         except (TypeError, ValueError):
             detail = "Write a network such as 192.0.2.0/24 or 2001:db8::/48, with no bit set behind its length."
             field_errors.append(FieldError(f"/networks/{index}", "network", detail))

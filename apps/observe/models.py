@@ -16,7 +16,9 @@ class NodeReport(models.Model):
     whether the two exchange counters: `{"node-6": true}`. Both are empty where nothing is counted together. `addresses`
     are its static IPs that move: `{"10.0.0.100": "held"}`, or standby, announced, withdrawn. `ticket_secrets` is the
     digest of the secrets of its session tickets; empty where its agent knows of none. `certificate_sha256` (hex) is of
-    the certificate that the node showed last; empty where it shows none.
+    the certificate that the node showed last; empty where it shows none. `features` are what its HAProxy was built with
+    (`["QUIC"]`) and `tls_library` what it runs on, both empty where the agent does not tell; `protocols` are the oldest
+    and the newest version of the protocol that the agent speaks (drivers/proxy/protocol.py).
     """
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="report")
@@ -26,6 +28,9 @@ class NodeReport(models.Model):
     on_disk = models.CharField(max_length=64, blank=True)
     haproxy_version = models.CharField(max_length=40, blank=True)
     http3 = models.BooleanField(default=False)
+    features = models.JSONField(default=list, db_default=[])
+    tls_library = models.CharField(max_length=80, blank=True, db_default="")
+    protocols = models.JSONField(default=list, db_default=[])
     agent_version = models.CharField(max_length=40, blank=True)
     boot_id = models.CharField(max_length=64, blank=True)
     workers = models.PositiveIntegerField(default=0)

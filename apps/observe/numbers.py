@@ -53,6 +53,9 @@ class NodeNumbers:
     running_digest: str = ""
     on_disk_digest: str = ""
     haproxy_version: str = ""
+    features: tuple[str, ...] = ()
+    tls_library: str = ""
+    http3: bool = False
     agent_version: str = ""
     boot_id: str = ""
     workers: int = 0

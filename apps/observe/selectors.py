@@ -246,6 +246,9 @@ def _node_numbers(numbers: Numbers, report: NodeReport | None, verdict: Conditio
         running_digest=report.digest,
         on_disk_digest=report.on_disk,
         haproxy_version=report.haproxy_version,
+        features=tuple(report.features),
+        tls_library=report.tls_library,
+        http3=report.http3,
         agent_version=report.agent_version,
         boot_id=report.boot_id,
         workers=report.workers,
@@ -254,6 +257,9 @@ def _node_numbers(numbers: Numbers, report: NodeReport | None, verdict: Conditio
         error=report.error,
         contact_error=report.last_contact_error,
     )
+
+
+UNFIT = (Reason.VERSION_TOO_OLD, Reason.AGENT_OLDER, Reason.AGENT_TOO_OLD, Reason.AGENT_TOO_NEW, Reason.CLOCK_OFF)
 
 
 def node_troubles(actor: Actor, node_id: int) -> list[str]:
@@ -358,6 +364,8 @@ OPENINGS = {
     Reason.LIMIT_NEVER_REACHED: "has a limit far above its traffic.",
     Reason.MEASUREMENT_STALE: "has a limit that should be measured again.",
     Reason.VERSION_TOO_OLD: "cannot be served.",
+    Reason.AGENT_TOO_OLD: "has an agent that is too old.",
+    Reason.AGENT_TOO_NEW: "has an agent that is newer than this console.",
     Reason.CHANGES_WAIT: "could not take a change.",
     Reason.CLOCK_OFF: "has a clock that is off.",
     Reason.KEY_SET_FAILS: "cannot be fetched.",

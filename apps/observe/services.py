@@ -20,9 +20,9 @@ from apps.observe.evaluate.conditions import Type, Verdict
 from apps.observe.models import Condition, NodeReport, Sample
 
 REPORT_FIELDS = (
-    "seen_at", "generation", "digest", "on_disk", "haproxy_version", "http3", "agent_version", "boot_id", "workers",
-    "serving", "reloads", "drift", "addresses", "ticket_secrets", "certificate_sha256",
-    "certificate_ends_at", "error", "last_contact_error",
+    "seen_at", "generation", "digest", "on_disk", "haproxy_version", "http3", "features", "tls_library", "protocols",
+    "agent_version", "boot_id", "workers", "serving", "reloads", "drift", "addresses", "ticket_secrets",
+    "certificate_sha256", "certificate_ends_at", "error", "last_contact_error",
 )  # fmt: skip
 
 COUNTED_FIELDS = ("admitted", "peers", "counted_at")
@@ -43,6 +43,9 @@ def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
         on_disk=state.on_disk[:64],
         haproxy_version=state.haproxy_version[:40],
         http3=state.http3 is True,
+        features=list(state.features),
+        tls_library=state.tls_library[:80],
+        protocols=list(state.protocols),
         agent_version=state.agent_version[:40],
         boot_id=state.boot_id[:64],
         workers=state.workers,

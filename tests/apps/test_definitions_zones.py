@@ -163,7 +163,7 @@ VALUES: list[tuple[str, str, str]] = [
     ("A", "0.0.0.0", "address"),
     ("A", "192.0.2.1 ; comment", "record_spelling"),
     ("AAAA", "2001:DB8::1", "record_spelling"),
-    ("AAAA", "::ffff:192.0.2.1", "record_spelling"),
+    ("AAAA", "::ffff:192.0.2.1", "address"),
     ("AAAA", "::ffff:c000:201", "record_spelling"),
     ("CNAME", "web.example.org", "target"),
     ("CNAME", "web", "target"),

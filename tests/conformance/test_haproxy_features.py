@@ -9,7 +9,7 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import NodeBuild
+from apps.compiler.model.capabilities import NodeBuild
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.services import apply_document
 from apps.fleet.models import Fleet

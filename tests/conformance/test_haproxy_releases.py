@@ -64,6 +64,8 @@ def test_one_with_another_hash_is_not_and_leaves_nothing(
 
 def test_the_lock_names_every_package_of_each_release_and_no_host() -> None:
     releases = locked()
+    ((named, digest),) = releases.pop("2.8.25")
+    assert f"2.8.25 {digest} {named}" == haproxy_releases.WHEEL
     assert all(version >= "3" for version in releases)
     assert len(releases) == len(haproxy_releases.SUITES)
     for files in releases.values():

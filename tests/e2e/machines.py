@@ -91,6 +91,8 @@ class Machines:
         self.tag = f"sw{os.getpid() % 100000}"
         self.processes: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
         self.token = ""
+        # Which release a machine runs; the others run this one.
+        self.trees: dict[str, Path] = {}
         self._outside = ThreadPoolExecutor(16, initializer=_enter, initargs=(self.space("x"),))
 
     # Cables
@@ -132,7 +134,8 @@ class Machines:
         line = ["ip", "netns", "exec", self.space(machine), *command]
         with (self.folder / f"{machine}-{name}.log").open("ab") as log:
             settings = self.environment(machine) | environment
-            self.processes[machine, name] = subprocess.Popen(line, cwd=ROOT, env=settings, stdout=log, stderr=log)
+            tree = self.trees.get(machine, ROOT)
+            self.processes[machine, name] = subprocess.Popen(line, cwd=tree, env=settings, stdout=log, stderr=log)
 
     def stop(self, machine: str, name: str, number: int = signal.SIGTERM) -> None:
         """End it."""
@@ -221,7 +224,13 @@ class Machines:
         line = ["ip", "netns", "exec", self.space(machine), sys.executable, "manage.py", *words]
         (self.folder / f"var-{machine}").mkdir(exist_ok=True)
         done = subprocess.run(
-            line, cwd=ROOT, env=self.environment(machine), input=told, capture_output=True, text=True, check=False
+            line,
+            cwd=self.trees.get(machine, ROOT),
+            env=self.environment(machine),
+            input=told,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -365,13 +374,14 @@ def _ask(url: str, method: str, body: Any, timeout: float, headers: dict[str, st
 
 
 @contextmanager
-def five_machines() -> Iterator[Machines]:
-    """All of them, taken away afterwards with everything in them."""
+def five_machines(trees: Mapping[str, Path] | None = None) -> Iterator[Machines]:
+    """All of them, taken away afterwards with everything in them; `trees` says which release machines begin with."""
     if why := missing():
         raise AssertionError(f"five machines are needed for this, and {why}")
     folder = Path(tempfile.mkdtemp(prefix="sw-"))
     folder.chmod(0o755)
     machines = Machines(folder)
+    machines.trees.update(trees or {})
     try:
         machines.set_up()
         yield machines

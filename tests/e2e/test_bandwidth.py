@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.haproxy_version import parse_version
-from apps.compiler.model.fleet import NodeBuild, Snapshot
+from apps.compiler.model.capabilities import NodeBuild
+from apps.compiler.model.fleet import Snapshot
+from apps.compiler.model.haproxy_version import parse_version
 from apps.compiler.model.policy import Bandwidth, Rules
 from apps.compiler.policies import rule_set
 from tests.conformance.slow_haproxy import BINARIES, REAL

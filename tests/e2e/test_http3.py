@@ -23,7 +23,8 @@ from apps.agent.release.nodecfg import Endpoint
 from apps.agent.release.probes import taken
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import NodeBuild, Snapshot
+from apps.compiler.model.capabilities import NodeBuild
+from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.listener_options import ListenerTls
 from apps.compiler.model.policy import ClientLimit, Rules
 from apps.compiler.model.shared import Certificate, Listener, Protocol, WeightedPool

@@ -11,7 +11,7 @@ import pytest
 
 from apps.compiler.bundle import for_people
 from apps.compiler.compile import compile_snapshot, compile_stack
-from apps.compiler.model.fleet import NodeBuild
+from apps.compiler.model.capabilities import NodeBuild
 from apps.compiler.model.listener_options import (
     Cache,
     ClientAddress,

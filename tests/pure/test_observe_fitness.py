@@ -55,3 +55,22 @@ def test_a_clock_that_is_off_by_more_than_a_second_is_told_with_the_side(
 
 def test_a_node_that_does_not_answer_leaves_all_of_it_unknown() -> None:
     assert {each.status for each in unknown_fitness(1)} == {None}
+
+
+@pytest.mark.parametrize(
+    ("protocols", "status", "reason", "words"),
+    [
+        ((1, 2), True, Reason.AGENT_CURRENT, "speaks version 2 of the protocol"),
+        ((1, 1), True, Reason.AGENT_OLDER, "does not say what its HAProxy was built with. Update the agent."),
+        ((0, 0), False, Reason.AGENT_TOO_OLD, "so the node gets no changes. Update the agent;"),
+        ((3, 4), False, Reason.AGENT_TOO_NEW, "so the node gets no changes. Update the consoles;"),
+    ],
+)
+def test_an_agent_of_another_version_is_named_with_what_it_lacks_and_what_to_do(
+    protocols: tuple[int, int], status: bool, reason: Reason, words: str
+) -> None:
+    found = evaluate_fitness(FitnessFacts(1, "2.6.12", agent=("0.1.0", protocols)))
+    (verdict,) = [each for each in found if each.type is Type.AGENT_SUPPORTED]
+    assert (verdict.status, verdict.reason) == (status, reason)
+    assert words in verdict.message
+    assert verdict.message.startswith("Its agent 0.1.0 ")

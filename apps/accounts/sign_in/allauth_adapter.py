@@ -19,6 +19,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from apps.accounts.models import FailedSignIn
 from apps.accounts.sign_in import limits
+from apps.compiler.address_spelling import spelled
 from apps.core.addresses import client_address
 from apps.core.secrets.sealing import seal, unseal
 
@@ -44,7 +45,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_client_ip(self, request: HttpRequest) -> str:
         """The address as the rest of Spillway believes it; loopback for a program on the Unix socket itself."""
         try:
-            return str(ipaddress.ip_address(client_address(request)))
+            return spelled(ipaddress.ip_address(client_address(request)))
         except ValueError:
             return "127.0.0.1"
 

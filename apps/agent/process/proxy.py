@@ -19,6 +19,7 @@ from apps.agent.release.releases import stamp_of
 from apps.agent.settings import Settings
 
 PROCESS = re.compile(r"^(\d+)\s+(master|worker)\s+(\d+)(?:\s+\[failed: (\d+)\])?")
+TLS_LIBRARY = re.compile(r"^Running on (?:OpenSSL|SSL library) version : (.+)$", re.MULTILINE)
 MASTER_SECONDS = 5.0
 STOP_SECONDS = 3.0
 LARGEST_LOG = 8 * 1024 * 1024
@@ -37,10 +38,12 @@ class Processes:
 
 @dataclass(frozen=True)
 class Build:
-    """What the binary says of itself: `2.6.12`, and whether it speaks HTTP/3."""
+    """What the binary says of itself: `2.6.12`, whether it speaks HTTP/3, its features (`QUIC`) and its library."""
 
     version: str = ""
     http3: bool = False
+    features: tuple[str, ...] = ()
+    tls_library: str = ""
 
 
 class Proxy:
@@ -258,8 +261,11 @@ def _build_of(binary: str) -> Build:
     found = re.search(r"version ((\d+)\.(\d+)[\w.]*)", text)
     if found is None:
         return Build()
-    features = set(text.partition("Feature list :")[2].partition("\n")[0].split())
-    return Build(found[1], "+QUIC" in features and (int(found[2]), int(found[3])) >= OLDEST_HTTP3)
+    listed = text.partition("Feature list :")[2].partition("\n")[0].split()
+    features = tuple(sorted(each[1:] for each in listed if each.startswith("+")))
+    http3 = "QUIC" in features and (int(found[2]), int(found[3])) >= OLDEST_HTTP3
+    library = TLS_LIBRARY.search(text)
+    return Build(found[1], http3, features, library[1] if library else "")
 
 
 def _words_of(pid: int) -> list[bytes]:

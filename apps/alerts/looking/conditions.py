@@ -32,6 +32,8 @@ OF_NODES: dict[str, dict[Reason, str]] = {
     "node_drift": {Reason.FILES_EDITED: "runs something else than was pushed"},
     "node_unfit": {
         Reason.VERSION_TOO_OLD: "has a HAProxy that is too old",
+        Reason.AGENT_TOO_OLD: "has an agent that is too old",
+        Reason.AGENT_TOO_NEW: "has an agent that is newer than the console",
         Reason.CLOCK_OFF: "has a clock that is off",
         Reason.PEER_LOST: "has lost a peer",
         Reason.CHANGES_WAIT: "takes no changes",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from apps.capacity.models import Run
 from apps.compiler import addresses
+from apps.compiler.address_spelling import spelled
 from apps.compiler.addresses import Address
 from apps.compiler.model.shared import Protocol
 from apps.core.errors import Conflict
@@ -92,7 +93,7 @@ def _of_server(test: CapacityTest, *, local: bool, asked: str) -> tuple[Endpoint
     server = Server.objects.filter(backend__pool=test.pool, backend__region=test.region, name=test.server).first()
     if server is None:
         raise Conflict(f"The pool no longer has server {test.server} in {test.region.name}.")
-    known = [Endpoint(str(address), server.port) for address in _resolve(server.address, server.port)]
+    known = [Endpoint(spelled(address), server.port) for address in _resolve(server.address, server.port)]
     found = next((endpoint for endpoint in known if _shown(endpoint) == asked), known[0])
     fleets = Fleet.objects.filter(region=test.region).values_list("private_networks", flat=True)
     _refuse(ipaddress.ip_address(found.host), local=local, private=local or test.account.is_operator, fleets=fleets)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_network
 
+from apps.compiler.address_spelling import spelled
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.access import Access, NetworkList
 from apps.compiler.model.shared import LoadBalancer
@@ -32,7 +33,7 @@ def error_of_list(wanted: NetworkList) -> str:
     if not _ID.fullmatch(wanted.id) or len(wanted.networks) > MAX_NETWORKS:
         return f"Use at most {MAX_NETWORKS} networks."
     try:
-        written = [str(ip_network(each if isinstance(each, str) else "")) for each in wanted.networks]
+        written = [spelled(ip_network(each if isinstance(each, str) else "")) for each in wanted.networks]
     except ValueError:
         return "Write a network as address/length, such as 192.0.2.0/24."
     if tuple(written) != wanted.networks or len(set(written)) != len(written):

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model.fleet import NodeBuild, Snapshot
+from apps.compiler.model.capabilities import BANDWIDTH, HTTP3, NodeBuild, unable
+from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.policy import Bandwidth
 from apps.compiler.model.shared import Listener, LoadBalancer
-
-BANDWIDTH = (2, 7)
 
 
 def depends_on_builds(snapshot: Snapshot) -> bool:
@@ -20,21 +19,16 @@ def depends_on_builds(snapshot: Snapshot) -> bool:
     return limited or any(wants_http3(listener) for front in fronts for listener in front.listeners)
 
 
-def without_bandwidth(builds: Iterable[NodeBuild]) -> str:
-    """The nodes that cannot limit it; empty when all can."""
-    return named(each for each in builds if each.version < BANDWIDTH)
-
-
 def warn_of_bandwidth(notes: Notes, front: LoadBalancer, builds: Iterable[NodeBuild]) -> None:
     """Older nodes serve without limits. The first route of each limit is told."""
-    unable = without_bandwidth(builds)
-    sets = {each.id: each.rules.bandwidth for each in front.rule_sets} if unable else {}
+    lacking = unable(BANDWIDTH, builds)
+    sets = {each.id: each.rules.bandwidth for each in front.rule_sets} if lacking else {}
     told: set[Bandwidth | None] = {None}
     for route in front.routes if sets else ():
         said = sets.get(route.rule_set)
         if said not in told:
             told.add(said)
-            message = f"Bandwidth is not limited on {unable}; limits need HAProxy 2.7 or later on each node."
+            message = f"Bandwidth is not limited on {lacking}; limits need {BANDWIDTH.needs} on each node."
             notes.warn(route, "bandwidth", message, "rules.bandwidth")
 
 
@@ -48,15 +42,10 @@ def with_possible_http3(notes: Notes, listener: Listener, builds: Iterable[NodeB
     builds = tuple(builds)
     if listener.tls is None or not wants_http3(listener):
         return listener
-    unable = named(each for each in builds if not each.http3)
-    if builds and not unable:
+    lacking = unable(HTTP3, builds)
+    if builds and not lacking:
         return listener
-    nodes = f"not on {unable}" if unable else "but no node of the fleet has reported one"
-    message = f"HTTP/3 needs HAProxy 2.8 or later with QUIC on each node, {nodes}; clients use HTTP/2 meanwhile."
+    nodes = f"not on {lacking}" if lacking else "but no node of the fleet has reported one"
+    message = f"HTTP/3 needs {HTTP3.needs} on each node, {nodes}; clients use HTTP/2 meanwhile."
     notes.warn(listener, "http3", message, "tls.http3")
     return replace(listener, tls=replace(listener.tls, http3=False))
-
-
-def named(builds: Iterable[NodeBuild]) -> str:
-    """`us-1 (HAProxy 2.6), us-2 (HAProxy 3.0)`."""
-    return ", ".join(f"{each.node} (HAProxy {each.version[0]}.{each.version[1]})" for each in builds)

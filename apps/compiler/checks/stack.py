@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 
 from apps.compiler import grammar
+from apps.compiler.address_spelling import spelled
 from apps.compiler.checks.examination import Examination, Notes
 from apps.compiler.checks.fields import check_certificate, check_listener, check_pool, check_route, check_server
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
@@ -227,6 +228,6 @@ def _everything(snapshot: StackSnapshot) -> Iterator[Named]:
 
 def _is_network(text: str) -> bool:
     try:
-        return str(ip_network(text)) == text
+        return spelled(ip_network(text)) == text
     except ValueError:
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from ipaddress import ip_network
 
+from apps.compiler.address_spelling import spelled
 from apps.compiler.grammar import MAX_HOSTNAME, GrammarError, hostname, printable
 
 _PARAMETER_NAME = re.compile(r"[A-Za-z0-9._~-]{1,64}")
@@ -40,6 +41,6 @@ def network_block(value: object) -> str:
         found = ip_network(value, strict=False)
     except ValueError:
         raise GrammarError("network", "Write a network as address/length, such as 192.0.2.0/24.") from None
-    if str(found) != value:
-        raise GrammarError("network_spelling", f"Write the network in its canonical form: {found}.")
+    if spelled(found) != value:
+        raise GrammarError("network_spelling", f"Write the network in its canonical form: {spelled(found)}.")
     return value

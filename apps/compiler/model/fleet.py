@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from apps.compiler.addresses import ALL_PRIVATE
+from apps.compiler.model.capabilities import NodeBuild
 from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.shared import (  # noqa: F401 - migrations find the closed lists here
     NO_LIMIT,
@@ -140,15 +141,6 @@ class AccountShare:
     account: str
     percent: int
     rps: int = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class NodeBuild:
-    """The HAProxy that a node of the fleet reported last; `http3`: it is built for that."""
-
-    node: str
-    version: tuple[int, int]
-    http3: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from apps.compiler.haproxy_version import parse_version
-from apps.compiler.model.fleet import NodeBuild
+from apps.compiler.model.capabilities import CAPABILITIES, Capability, NodeBuild, unable
+from apps.compiler.model.haproxy_version import parse_version
 from apps.fleet.models import Node
 
 
@@ -19,3 +19,11 @@ def builds_by_fleet(fleet_ids: Collection[int]) -> dict[int, tuple[NodeBuild, ..
         except ValueError:
             continue
     return {fleet: tuple(builds) for fleet, builds in found.items()}
+
+
+def capabilities_of(node: Node) -> list[tuple[Capability, bool, str]]:
+    """What HAProxy can do, whether the node's can, and which others of its fleet cannot; empty without a version."""
+    builds = builds_by_fleet([node.fleet_id])[node.fleet_id]
+    own = next((each for each in builds if each.node == node.name), None)
+    others = [each for each in builds if each is not own]
+    return [(each, each.has(own), unable(each, others)) for each in CAPABILITIES] if own else []

@@ -15,9 +15,9 @@ from django.db.models import Count, Prefetch, Q, QuerySet
 
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
-from apps.compiler.haproxy_version import oldest_of
 from apps.compiler.model import fleet as fleets
 from apps.compiler.model import shared as model
+from apps.compiler.model.haproxy_version import oldest_of
 from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.model.stack import ON_FLEETS
 from apps.compiler.routing import number_of

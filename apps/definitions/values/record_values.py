@@ -17,6 +17,7 @@ import dns.rdata
 import dns.rdataclass
 import dns.rdatatype
 
+from apps.compiler.address_spelling import spelled
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.stack import RecordType
 
@@ -141,10 +142,11 @@ def _target(name: Any, *, may_be_root: bool = False) -> None:
 
 def _address(rdata: Any) -> None:
     address = ipaddress.ip_address(rdata.address)
-    if str(address) != rdata.address:
-        raise GrammarError("record_spelling", f"Write the address in its canonical form ({address}).")
-    if address.is_unspecified or address.is_multicast or getattr(address, "ipv4_mapped", None):
+    embeds_ipv4 = address.version == 6 and 0xFFFF < int(address) <= 0xFFFF_FFFF_FFFF
+    if address.is_unspecified or address.is_multicast or embeds_ipv4:
         raise GrammarError("address", "Choose another address; clients cannot connect to this one.")
+    if spelled(address) != rdata.address:
+        raise GrammarError("record_spelling", f"Write the address in its canonical form ({spelled(address)}).")
 
 
 def _text(rdata: Any) -> None:

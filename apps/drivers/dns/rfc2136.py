@@ -29,6 +29,7 @@ import dns.update
 import dns.xfr
 import dns.zone
 
+from apps.compiler.address_spelling import spelled
 from apps.drivers.dns.contract import Contents, Edit, RecordSet, Refused, ServerTarget, Unreachable
 from apps.drivers.dns.records import canonical_text, manageable
 
@@ -152,7 +153,7 @@ class Rfc2136Driver:
         host, _, port = self._target.server.rpartition(":")
         host = host.strip("[]")
         try:
-            return str(ipaddress.ip_address(host)), int(port)
+            return spelled(ipaddress.ip_address(host)), int(port)
         except ValueError:
             pass
         try:

@@ -36,6 +36,7 @@ from apps.drivers.proxy.contract import (
     Unavailable,
     Unreachable,
 )
+from apps.drivers.proxy.protocol import SPOKEN
 
 WORDS = {word: word for word in ("held", "standby", "announced", "withdrawn")}
 READ_SECONDS = 5.0
@@ -70,7 +71,7 @@ class AgentDriver:
 
     def _put(self, bundle: Bundle, generation: int, only_check: str = "") -> NodeState:
         body = {"generation": generation, "digest": bundle.digest, "only_check": only_check}
-        content = body | {"files": encode(bundle.files)}
+        content = body | {"protocols": SPOKEN} | {"files": encode(bundle.files)}
         return read_node_state(self._call("PUT", "/v1/bundle", content, push_seconds(bundle)))
 
     def run_operations(
@@ -82,6 +83,7 @@ class AgentDriver:
             paths.add("haproxy.cfg")
         for _ in range(2):
             body = {
+                "protocols": SPOKEN,
                 "generation": generation,
                 "base_digest": base_digest,
                 "manifest": base64.b64encode(bundle.files[MANIFEST]).decode(),
@@ -236,7 +238,10 @@ def read_node_state(answer: Mapping[str, Any]) -> NodeState:
     try:
         found = {key: value for key, value in answer.items() if key in known}
         addresses = {str(key): WORDS[word] for key, word in found.get("addresses", {}).items()}
-        return NodeState(**{**found, "drift": tuple(found.get("drift", ())), "addresses": addresses})
+        lists: dict[str, tuple[Any, ...]] = {
+            name: tuple(found[name]) for name in ("drift", "features", "protocols") if name in found
+        }
+        return NodeState(**(found | lists | {"addresses": addresses}))
     except (TypeError, KeyError, AttributeError) as error:
         raise Unreachable(f"The agent's answer cannot be read ({error}).") from error
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.model.operations import Operation
+from apps.drivers.proxy.protocol import SILENT
 
 CHECKED = ("validate", "trial_run")
 LONGEST_LOG_WAIT_S = 5.0
@@ -99,6 +100,9 @@ class NodeState:
     where it does not tell. `ticket_secrets` is the SHA-256 (hex) of the secrets of its session tickets, one after the
     other in hex; empty where it knows of none. `certificate_sha256` (hex) and `certificate_ends` (Unix seconds)
     are of the certificate that the node showed when this was read, not what it says; empty where it shows none.
+    `features` are the words of `haproxy -vv` that the binary was built with
+    (`QUIC`), `tls_library` is what it runs on; both are empty where the agent does not tell. `protocols` are the oldest
+    and the newest version of the protocol that it speaks (protocol.py).
     """
 
     generation: int
@@ -117,6 +121,9 @@ class NodeState:
     http3: bool = False
     addresses: Mapping[str, str] = field(default_factory=dict)
     ticket_secrets: str = ""
+    features: tuple[str, ...] = ()
+    tls_library: str = ""
+    protocols: tuple[int, int] = SILENT
     clock: float | None = field(default=None, compare=False)
     certificate_sha256: str = field(default="", compare=False)
     certificate_ends: float | None = field(default=None, compare=False)

@@ -38,6 +38,7 @@ from apps.drivers.proxy.contract import (
     Unavailable,
     Unreachable,
 )
+from apps.drivers.proxy.protocol import SPOKEN
 
 
 @dataclass
@@ -58,6 +59,8 @@ class MemoryNode:
     unavailable: str = ""
     haproxy_version: str = "2.6.12"
     http3: bool = False
+    features: tuple[str, ...] = ()
+    protocols: tuple[int, int] = SPOKEN
     clock_ahead_s: float = 0.0
     rows: tuple[CounterRow, ...] = ()
     latency_buckets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
@@ -101,6 +104,8 @@ class MemoryNode:
             last_error=self.last_error,
             unavailable=self.unavailable,
             http3=self.http3,
+            features=self.features,
+            protocols=self.protocols,
             addresses=self.addresses,
             ticket_secrets=sha256("".join(self.ticket_secrets).encode()).hexdigest(),
             clock=time.time() + self.clock_ahead_s,

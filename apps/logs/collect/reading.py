@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from apps.compiler.address_spelling import spelled
 from apps.drivers.logs.contract import LogStore, LogStoreError, Record
 from apps.drivers.proxy.contract import ProxyDriver, ProxyError
 from apps.logs.forward.spooling import Spool, nowhere
@@ -66,7 +67,8 @@ def masked_address(client: str) -> str:
         address = ipaddress.ip_address(client)
     except ValueError:
         return ""
-    return str(ipaddress.ip_network((address, 24 if address.version == 4 else 48), strict=False).network_address)
+    network = ipaddress.ip_network((address, 24 if address.version == 4 else 48), strict=False)
+    return spelled(network.network_address)
 
 
 def _take(source: Source, segment_id: str, store: LogStore, turn: Turn) -> None:

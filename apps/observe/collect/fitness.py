@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.compiler.haproxy_version import OLDEST, parse_version
+from apps.compiler.model.haproxy_version import OLDEST, parse_version
+from apps.drivers.proxy import protocol
+from apps.drivers.proxy.protocol import lacking, understood
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 
 CLOCK_TOLERANCE_S = 1.0
+_OURS = f"{protocol.OLDEST} to {protocol.NEWEST}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +22,13 @@ class FitnessFacts:
     unavailable: str = ""
     clock_ahead_s: float | None = None
     generation: int = 0
+    agent: tuple[str, tuple[int, int]] | None = None
+    """Its version, and the oldest and the newest version of the protocol that it speaks."""
 
 
 def evaluate_fitness(facts: FitnessFacts) -> list[Verdict]:
-    """Supported, TakesChanges and ClockRight of a node that answers; what it does not tell is not judged."""
-    found = [_supported(facts), _takes_changes(facts)]
+    """All verdicts on the machine of a node that answers; what it does not tell is not judged."""
+    found = [_supported(facts), _agent_supported(facts), _takes_changes(facts)]
     if facts.clock_ahead_s is not None:
         found.append(evaluate_clock("node", facts.node_id, facts.clock_ahead_s))
     return [each for each in found if each is not None]
@@ -32,7 +37,7 @@ def evaluate_fitness(facts: FitnessFacts) -> list[Verdict]:
 def unknown_fitness(node_id: int) -> list[Verdict]:
     """The same of a node that does not answer."""
     silent = "The node does not answer, so this is not known."
-    types = (Type.SUPPORTED, Type.TAKES_CHANGES, Type.CLOCK_RIGHT)
+    types = (Type.SUPPORTED, Type.AGENT_SUPPORTED, Type.TAKES_CHANGES, Type.CLOCK_RIGHT)
     return [Verdict("node", node_id, each, None, Reason.NOT_OBSERVED, silent) for each in types]
 
 
@@ -50,6 +55,23 @@ def _supported(facts: FitnessFacts) -> Verdict | None:
             "Install a newer package, or name another binary with the agent's --haproxy."
         )
     return Verdict("node", facts.node_id, Type.SUPPORTED, supported, reason, message, facts.generation)
+
+
+def _agent_supported(facts: FitnessFacts) -> Verdict | None:
+    if facts.agent is None:
+        return None
+    version, theirs = facts.agent
+    named = f"Its agent {version}".rstrip()
+    reason, message = Reason.AGENT_CURRENT, f"{named} speaks version {theirs[1]} of the protocol."
+    if not understood(theirs):
+        too_new = theirs[0] > protocol.NEWEST
+        reason = Reason.AGENT_TOO_NEW if too_new else Reason.AGENT_TOO_OLD
+        spoken = f"versions {theirs[0]} to {theirs[1]} of the protocol, this console {_OURS}"
+        update = "Update the consoles" if too_new else "Update the agent"
+        message = f"{named} speaks {spoken}, so the node gets no changes. {update}; the node serves meanwhile."
+    elif lacks := lacking(theirs):
+        reason, message = Reason.AGENT_OLDER, f"{named} is older than this console and {lacks}. Update the agent."
+    return Verdict("node", facts.node_id, Type.AGENT_SUPPORTED, understood(theirs), reason, message, facts.generation)
 
 
 def _takes_changes(facts: FitnessFacts) -> Verdict:

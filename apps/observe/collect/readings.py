@@ -41,6 +41,7 @@ A_MINUTE = 60_000
 NEVER = re.compile(r"(?!)")
 NO_TRUST = Trust()
 SMALLEST_MAXIMUM = 2**31 - 1
+MOST_FEATURES, LONGEST_FEATURE = 200, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +134,13 @@ def check_state(state: NodeState) -> None:
     if state.clock is not None and not (isinstance(state.clock, int | float) and math.isfinite(state.clock)):
         raise ValueError("a time that is none")
     texts = (state.digest, state.on_disk, state.haproxy_version, state.agent_version, state.boot_id, state.last_error)
-    more = (state.unavailable, state.ticket_secrets, *state.drift)
+    more = (state.unavailable, state.ticket_secrets, state.tls_library, *state.drift, *state.features)
     if not all(isinstance(text, str) and "\0" not in text for text in (*texts, *more)):
         raise ValueError("texts that are none")
+    if len(state.features) > MOST_FEATURES or any(len(each) > LONGEST_FEATURE for each in state.features):
+        raise ValueError("more features than HAProxy has")
+    if len(state.protocols) != 2 or not all(_fits(each, SMALLEST_MAXIMUM) for each in state.protocols):
+        raise ValueError("no versions of the protocol")
 
 
 def sound(reading: CounterReading) -> CounterReading:

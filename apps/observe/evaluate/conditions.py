@@ -23,6 +23,7 @@ class Type(StrEnum):
     LIMIT_FITS = "LimitFits"
     LIMIT_MEASURED = "LimitMeasured"
     SUPPORTED = "Supported"
+    AGENT_SUPPORTED = "AgentSupported"
     TAKES_CHANGES = "TakesChanges"
     CLOCK_RIGHT = "ClockRight"
     KEYS_FETCHED = "KeysFetched"
@@ -67,6 +68,10 @@ class Reason(StrEnum):
     MEASUREMENT_STALE = "MeasurementStale"
     VERSION_SUPPORTED = "VersionSupported"
     VERSION_TOO_OLD = "VersionTooOld"
+    AGENT_CURRENT = "AgentCurrent"
+    AGENT_OLDER = "AgentOlder"
+    AGENT_TOO_OLD = "AgentTooOld"
+    AGENT_TOO_NEW = "AgentTooNew"
     CHANGES_TAKEN = "ChangesTaken"
     CHANGES_WAIT = "ChangesWait"
     CLOCK_AGREES = "ClockAgrees"
@@ -101,6 +106,8 @@ SEVERITY = {
     Reason.FILES_EDITED: 2,
     Reason.PEER_LOST: 2,
     Reason.VERSION_TOO_OLD: 2,
+    Reason.AGENT_TOO_OLD: 2,
+    Reason.AGENT_TOO_NEW: 2,
     Reason.CHANGES_WAIT: 2,
     Reason.KEY_SET_FAILS: 2,
     Reason.QUEUE_GROWS: 3,

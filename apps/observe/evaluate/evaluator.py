@@ -147,8 +147,10 @@ class ConditionEvaluator:
         if reading is not None and state is not None:
             drift, error = tuple(in_words(word) for word in state.drift), in_words(state.last_error)
             facts = NodeFacts(node_id, True, "", state.generation, state.serving, drift, error)
-            unavailable, ahead = in_words(state.unavailable), reading.clock_ahead_s
-            fitness = FitnessFacts(node_id, state.haproxy_version, unavailable, ahead, state.generation)
+            waits, ahead = in_words(state.unavailable), reading.clock_ahead_s
+            fitness = FitnessFacts(
+                node_id, state.haproxy_version, waits, ahead, state.generation, (state.agent_version, state.protocols)
+            )
             self.ends_at[node_id] = certificate_ends_at(state)
             certificate = evaluate_certificate(node_id, self.ends_at[node_id], instant, revoked=False)
             return evaluate_node(facts) + evaluate_fitness(fitness) + certificate

@@ -14,7 +14,8 @@ from apps.compiler.bundle import Bundle
 from apps.compiler.checks.builds import depends_on_builds
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model.fleet import NodeBuild, Snapshot
+from apps.compiler.model.capabilities import NodeBuild
+from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.shared import Finding
 from apps.compiler.recompile import compile_change
 from apps.core.events import publish_after_commit

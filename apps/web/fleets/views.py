@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from apps.definitions.freezing.node_builds import capabilities_of
 from apps.definitions.selectors import only
 from apps.fleet import selectors as topology
 from apps.fleet.models import Node
@@ -82,6 +83,7 @@ def node(request: PageRequest, pk: int) -> HttpResponse:
         "report": observe.node_numbers(request.actor).get(pk),
         "certificate": certificate_of(row),
         "troubles": observe.node_troubles(request.actor, pk),
+        "capabilities": capabilities_of(row),
         "steps": Step.objects.filter(node=pk).select_related("rollout__revision").defer(*HIDDEN).order_by("-id")[:10],
         **_difference(request, sync),
     }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.urls import reverse
 
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.fleet.models import Node
+from apps.observe.services import note_report
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from tests.apps.pushed import Env
 from tests.conftest import actor_of
@@ -74,6 +77,40 @@ def test_a_node_page_shows_what_a_push_would_change(env: Env) -> None:
     page = text_of(env, "web:node", Node.objects.get(name="n1").pk)
     assert "What a push would change" in page
     assert "balance source" in page
+
+
+def told(env: Env, name: str, version: str, **facts: Any) -> Node:
+    """The node, after it has said which HAProxy it has."""
+    memory, node = env.node(name), Node.objects.get(name=name)
+    memory.haproxy_version = version
+    for fact, value in facts.items():
+        setattr(memory, fact, value)
+    note_report(node_id=node.pk, state=memory.state())
+    return node
+
+
+def test_a_node_page_says_what_its_haproxy_can_do_and_who_holds_a_feature_back(env: Env) -> None:
+    able = told(env, "n1", "3.2.26", http3=True, features=("QUIC", "LUA"))
+    older = told(env, "n2", "2.6.12")
+    page = text_of(env, "web:node", able.pk)
+    assert "What this HAProxy can do" in page
+    assert "LUA" in page.partition("Features of the build")[2]
+    assert "Held back" in page.partition("Speaks HTTP/3")[2].partition("</tr>")[0]
+    assert page.count("Missing on n2 (HAProxy 2.6)") == 3
+    limits = text_of(env, "web:node", older.pk).partition("Limits bandwidth")[2].partition("</tr>")[0]
+    assert "this node serves without limits of bandwidth" in limits
+    assert "HAProxy 2.7 or later" in limits
+    told(env, "n2", "3.0.11", http3=True)
+    page = text_of(env, "web:node", able.pk)
+    assert "Held back" not in page
+    assert "Missing on" not in page
+
+
+def test_a_node_page_shows_what_is_not_known_as_unknown(env: Env) -> None:
+    silent = told(env, "n1", "")
+    assert "Unknown: this node has not said which HAProxy it has." in text_of(env, "web:node", silent.pk)
+    older = told(env, "n1", "2.6.12")
+    assert "The features of the build are unknown" in text_of(env, "web:node", older.pk)
 
 
 def test_a_rollout_shows_its_nodes_and_the_difference_in_words_and_lines(env: Env) -> None:

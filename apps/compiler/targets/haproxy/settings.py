@@ -99,7 +99,7 @@ def add_resolvers(document: Document) -> None:
     """
     section = document.section("resolvers", "dns")
     section.add(".if", "defined(SPILLWAY_RESOLVER)")
-    section.add("nameserver", "spillway", Expanded("${SPILLWAY_RESOLVER}"))
+    section.add("nameserver", "spillway", Expanded("${SPILLWAY_RESOLVER-unset}"))  # 3.2 warns of empty words even here
     section.add(".else")  # an agent of before
     section.add("parse-resolv-conf")
     section.add(".endif")

@@ -12,6 +12,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from apps.accounts.actors import Actor
+from apps.compiler.address_spelling import spelled
 from apps.compiler.checks.access import MAX_NETWORKS
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions import selectors
@@ -66,7 +67,7 @@ def as_network(text: object) -> object:
     """An address stands for the network of it alone; what is none is left as it is."""
     if isinstance(text, str) and "/" not in text and len(text) < 46:
         try:
-            return str(ip_network(text))
+            return spelled(ip_network(text))
         except ValueError:
             return text
     return text

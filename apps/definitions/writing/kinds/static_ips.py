@@ -9,6 +9,7 @@ import ipaddress
 from collections.abc import Collection, Iterable
 
 from apps.accounts.models import Account
+from apps.compiler.address_spelling import spelled
 from apps.compiler.addresses import overlap
 from apps.compiler.model.stack import OF_CLOUD, ON_FLEETS, AddressKind, Cloud
 from apps.core.concurrency.locks import lock_words
@@ -86,8 +87,8 @@ def lowest_free(blocks: Iterable[str], taken: Collection[str]) -> str | None:
     """The lowest address of the first block that has a free one; never a network's or its broadcast address. Pure."""
     for block in blocks:
         for address in ipaddress.ip_network(block).hosts():
-            if str(address) not in taken:
-                return str(address)
+            if (text := spelled(address)) not in taken:
+                return text
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.compiler.checks.builds import BANDWIDTH, without_bandwidth
+from apps.compiler.model.capabilities import BANDWIDTH, unable
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.models import Policy, Route
@@ -22,10 +22,10 @@ def reject_unable(changes: ChangeSet) -> None:
         return
     fleets = changes.affected.fleets
     for fleet, builds in builds_by_fleet(fleets).items():
-        if builds and all(each.version < BANDWIDTH for each in builds):
-            nodes = without_bandwidth(builds)
+        if builds and not any(map(BANDWIDTH.has, builds)):
+            nodes = unable(BANDWIDTH, builds)
             detail = (
-                f"Bandwidth limits need HAProxy 2.7 or later. No node of fleet {fleets[fleet].name} has it: {nodes}. "
+                f"Bandwidth limits need {BANDWIDTH.needs}. No node of fleet {fleets[fleet].name} has it: {nodes}. "
                 "Upgrade the nodes first, or limit requests and bytes with client_limit."
             )
             raise Invalid([FieldError(pointer, "haproxy_version", detail) for pointer in asking])

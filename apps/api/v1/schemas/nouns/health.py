@@ -53,7 +53,7 @@ class PoolHealth(words.Shown):
 class Verdict(words.Shown):
     """A verdict: `status` false is bad, null is not known."""
 
-    type = serializers.CharField(help_text="Reachable, Serving, Converged, Supported, TakesChanges, ClockRight, …")
+    type = serializers.CharField(help_text="Reachable, Serving, Supported, AgentSupported, TakesChanges, ClockRight, …")
     status = serializers.BooleanField(allow_null=True)
     reason = serializers.CharField(help_text="A stable code for programs.")
     message = serializers.CharField(allow_blank=True)

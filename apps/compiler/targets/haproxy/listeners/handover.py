@@ -28,13 +28,18 @@ def hands_over(listener: Listener) -> bool:
 
 
 def inner_name(listener: Listener) -> str:
-    """Of the inner frontend, and of the backend that leads to it."""
+    """Of the inner frontend."""
     return f"{listener.id}-tls"
+
+
+def way_name(listener: Listener) -> str:
+    """Of the backend that leads to it: HAProxy 3.2 warns of a name that both have, and 3.3 refuses it."""
+    return f"to-{inner_name(listener)}"
 
 
 def outer(listener: Listener) -> Listener:
     """What clients connect to; an exact name that is ended wins over a wildcard that is passed on."""
-    door = inner_name(listener)
+    door = way_name(listener)
     routes = tuple(each if each.passthrough else replace(each, pool_id=door) for each in listener.sni_routes)
     return replace(listener, ends_tls=False, sni_routes=routes, default_pool_id=door)
 
@@ -46,7 +51,7 @@ def inner(listener: Listener) -> Listener:
 
 def add_silence(section: Section, listener: Listener) -> None:
     """No line of an outer frontend for what the inner one logs."""
-    door = inner_name(listener)
+    door = way_name(listener)
     if listener.default_pool_id == door:
         handed_over = ("if", "{", "var(txn.action)", "-m", "str", door, "}")
         section.add("tcp-request", "content", "set-log-level", "silent", *handed_over)
@@ -54,7 +59,7 @@ def add_silence(section: Section, listener: Listener) -> None:
 
 def add_way(document: Document, listener: Listener) -> None:
     """The backend that leads from the outer frontend to the inner one."""
-    section = document.section("backend", inner_name(listener), "from", TCP, owner=listener.id)
+    section = document.section("backend", way_name(listener), "from", TCP, owner=listener.id)
     section.add("timeout", "server", LONGEST)
     section.add("timeout", "tunnel", LONGEST)
     section.add("server", "inner", socket_of(listener), "send-proxy-v2")

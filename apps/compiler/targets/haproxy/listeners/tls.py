@@ -83,7 +83,7 @@ def add_http3(section: Section, listener: Listener, *options: str) -> None:
         return
     name = http3_variable(listener.id)
     section.add(".if", f"defined({name})")
-    section.add("bind", Expanded(f"${{{name}}}"), *options, *_tls_words(listener, "alpn", "h3"), WITHOUT_TICKETS)
+    section.add("bind", Expanded(f"${{{name}-unset}}"), *options, *_tls_words(listener, "alpn", "h3"), WITHOUT_TICKETS)
     promise = f'h3=":%[dst_port]"; ma={PROMISED_S}'
     section.add("http-after-response", "set-header", "Alt-Svc", promise)
     section.add(".endif")

@@ -1,0 +1,48 @@
+"""The release that upgrades begin at: the last tag, or until there is one the commit that `earlier.txt` names."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMED = Path(__file__).with_suffix(".txt")
+KEPT = ROOT / "var" / "earlier"
+
+
+def missing() -> str:
+    """Why its tree cannot be had here; empty when it can."""
+    done = _git("cat-file", "-e", f"{release()}^{{commit}}")
+    return "" if done.returncode == 0 else f"{release()} is not in this clone: git fetch --unshallow --tags"
+
+
+def release() -> str:
+    """A tag, or a commit."""
+    found = _git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD")
+    return found.stdout.strip() or NAMED.read_text().split()[0]
+
+
+def tree() -> Path:
+    """All its files, unpacked once."""
+    target = KEPT / release()
+    if not target.is_dir():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=KEPT))
+        packed = folder.with_suffix(".tar")
+        subprocess.run(["git", "archive", "--format", "tar", "-o", packed, release()], cwd=ROOT, check=True)
+        with tarfile.open(packed) as archive:
+            archive.extractall(folder, filter="data")
+        packed.unlink()
+        folder.chmod(0o755)
+        try:
+            folder.rename(target)
+        except OSError:  # another worker was faster
+            shutil.rmtree(folder)
+    return target
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
