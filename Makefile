@@ -167,6 +167,9 @@ bench-schedules: .venv/.stamp-tests ## how many schedules, how late, and 200 x k
 bench-calendars: .venv/.stamp-tests ## the calendar against its rule, walked second by second, in every zone
 	$(PY) -m tests.bench.calendars $(ARGS)
 
+bench-reading: .venv/.stamp-tests ## processor time of a collector for one read of a node, part by part
+	$(PY) -m tests.bench.reading_cost
+
 openapi: .venv/.stamp ## write apps/api/openapi.json anew from the URLs and apps/api/v1/schemas
 	$(PY) manage.py openapi
 
@@ -187,4 +190,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent
+.PHONY: help other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-reading bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent

@@ -24,7 +24,7 @@ from apps.drivers.proxy.contract import (
 from apps.drivers.proxy.registry import open_driver
 from apps.fleet.certificates.trust import Trust, trust
 from apps.fleet.models import Node
-from apps.observe.collect.deltas import COUNTERS
+from apps.observe.collect.deltas import counted
 from apps.observe.collect.percentiles import BOUNDS
 
 OBJECT_IDS = {
@@ -171,11 +171,10 @@ def sound(reading: CounterReading) -> CounterReading:
 
 
 def _sound_row(row: CounterRow) -> bool:
-    numbers = [getattr(row, name) for name in COUNTERS]
     gauges = (row.connections_now, row.queue_now, row.latency_ms)
     return (
         OBJECT_IDS.get(row.kind, NEVER).fullmatch(row.object_id) is not None
-        and all(_fits(value) for value in numbers)
+        and all(_fits(value) for value in counted(row))
         and all(_fits(value, SMALLEST_MAXIMUM) for value in gauges)
         and all("\0" not in text for text in (row.parent_id, row.status, row.check))
         and len(row.parent_id) <= 30

@@ -8,13 +8,14 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any
 
 import redis
 from django.conf import settings
 
 from apps.drivers.proxy.contract import CounterReading
-from apps.observe.collect.deltas import Counts, Key
+from apps.observe.collect.deltas import Counts, Key, counted
 from apps.observe.collect.percentiles import from_json
 
 EXPIRES = 60  # seconds
@@ -25,6 +26,8 @@ _rests_until = 0.0
 logger = logging.getLogger(__name__)
 NAMES = tuple(field.name for field in fields(Counts))
 LATENCY = NAMES.index("latency")
+_values = attrgetter(*NAMES)
+_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def totals_key(node_id: int) -> str:
 
 def encode(counts: Counts) -> str:
     """Short text: the values in the order of the fields."""
-    return json.dumps([getattr(counts, name) for name in NAMES], separators=(",", ":"))
+    return _JSON.encode(_values(counts))
 
 
 def decode(text: str) -> Counts:
@@ -99,9 +102,10 @@ def totals_of(reading: CounterReading) -> dict[str, str]:
     totals = {}
     for row in reading.rows:
         if row.kind != "route":
-            counts = Counts(**{name: getattr(row, name) for name in NAMES if hasattr(row, name)})
-            if row.kind == "backend":
-                counts.latency = dict(reading.latency_buckets.get(row.object_id, {}))
+            latency = dict(reading.latency_buckets.get(row.object_id, {})) if row.kind == "backend" else {}
+            gauges = row.connections_now, row.queue_now, row.latency_ms
+            values: list[Any] = [row.parent_id, 0.0, *counted(row), *gauges, latency, row.status, row.check]
+            counts = Counts(*values)
             totals[f"{row.kind}:{row.object_id}"] = encode(counts)
     return totals
 
