@@ -77,7 +77,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     connect = connections._NamedConnection.connect
 
     def noted(self: connections._NamedConnection) -> None:
-        found.append(self._name)
+        found.append(self._target.name)
         connect(self)
 
     monkeypatch.setattr(connections._NamedConnection, "connect", noted)
