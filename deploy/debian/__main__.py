@@ -40,6 +40,7 @@ def console(root: Path, python: str, extras: Sequence[str]) -> None:
     (library / "venv" / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
     shutil.copy(HERE / "packaged.env", library)
     _put(HERE / "spillway-manage", root / "usr/bin/spillway-manage", 0o755)
+    (root / "usr/bin/spillway-admin").symlink_to("spillway-manage")
     _put(ROOT / "deploy/console/haproxy.cfg", root / "etc/spillway/haproxy.cfg")
     _put(ROOT / "deploy/systemd/environment.example", root / "usr/share/spillway/environment.example")
     for unit in (ROOT / "deploy" / "systemd").glob("spillway*"):
