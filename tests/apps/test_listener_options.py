@@ -37,7 +37,12 @@ from tests.authorities import Authority
 PLAIN = {"name": "http", "protocol": "http", "port": 8080}
 HTTPS = {"name": "https", "protocol": "https", "port": 8443, "certificates": ["house"]}
 OF_HTTP: dict[str, Any] = {
-    "client_address": {"proxy_protocol_from": ["192.0.2.0/24"], "forwarded_from": ["198.51.100.0/24", "2001:db8::/48"]},
+    "client_address": {
+        "proxy_protocol_from": ["192.0.2.0/24"],
+        "forwarded_from": ["198.51.100.0/24", "2001:db8::/48"],
+        "forwarded_header_from": ["203.0.113.0/24"],
+        "send_forwarded": True,
+    },
     "connections": {
         "max_connections": 500, "client_timeout_ms": 30_000, "request_timeout_ms": 5000, "keepalive_timeout_ms": 9000,
         "keep_alive": "clients",
@@ -88,7 +93,12 @@ def test_options_are_kept_described_and_frozen(tutorial_env: Actor, house: Certi
     assert {name: documents["http"][name] for name in OF_HTTP} == OF_HTTP
     assert {name: documents["https"][name] for name in OF_HTTPS} == OF_HTTPS
     web, secure = frozen()["http"], frozen()["https"]
-    assert web.client_address == ClientAddress(("192.0.2.0/24",), ("198.51.100.0/24", "2001:db8::/48"))
+    assert web.client_address == ClientAddress(
+        ("192.0.2.0/24",),
+        ("198.51.100.0/24", "2001:db8::/48"),
+        forwarded_header_from=("203.0.113.0/24",),
+        send_forwarded=True,
+    )
     assert web.connections == Connections(500, 30_000, 5000, 9000, KeepAlive.CLIENTS)
     limit = ConnectionLimit(connections=20, burst=50, exempt=("192.0.2.0/24",), log_only=True)
     assert web.client_limit == limit

@@ -344,7 +344,7 @@ def test_the_page_and_the_api_say_what_is_left_to_the_routes_account_alone(
     page = client_of(acme).get(f"/routes/{route.pk}?partial=objective").content.decode()
     assert "99.5 %" in page
     assert "Error budget left: 50 %" in page
-    assert "/requests?q=route%3Ashop+status%3E%3D500&amp;last=7d" in page
+    assert "/requests?q=route%3Ashop+status%3E%3D500+test_run%3A%22%22&amp;from=2026-10-26T00" in page
     told = Api(acme)("GET", f"routes/{route.pk}/objective").json()
     assert (told["counted_in"], told["complete"], told["message"]) == ("request_lines", True, "")
     availability = told["aims"][0]

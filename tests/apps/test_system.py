@@ -28,6 +28,7 @@ from apps.system.queues import NAMES, queues
 from apps.system.support import bundle
 from apps.system.support.removing import clean
 from apps.webhooks.models import Webhook
+from tests.e2e.installation import broker as broker_at
 
 pytestmark = pytest.mark.django_db
 
@@ -78,7 +79,8 @@ def test_two_versions_are_told_apart() -> None:
 
 def test_queues_tell_how_long_the_oldest_waits(live_redis: str) -> None:
     assert {(each.length, each.oldest_s) for each in queues()} == {(0, 0.0)}
-    assert enqueue("apps.rollouts.tasks.reconcile_fleet", 1)
+    with broker_at(live_redis):
+        assert enqueue("apps.rollouts.tasks.reconcile_fleet", 1)
     found = {each.name: each for each in queues()}["push"]
     assert found.length == 1
     assert found.oldest_s is not None

@@ -44,6 +44,7 @@ def start(**environment: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.processes
+@pytest.mark.slow(reason="a process reads the settings of production")
 def test_production_refuses_the_development_secret() -> None:
     refused = start(SPILLWAY_ENV="production")
     assert refused.returncode != 0
@@ -51,5 +52,6 @@ def test_production_refuses_the_development_secret() -> None:
 
 
 @pytest.mark.processes
+@pytest.mark.slow(reason="a process reads the settings of production")
 def test_production_starts_with_a_secret_of_its_own() -> None:
     assert start(SPILLWAY_ENV="production", SPILLWAY_SECRET_KEY="x" * 50).returncode == 0

@@ -24,7 +24,7 @@ from tests.conformance.log_places import KEYS, needs_duckdb, needs_moto, new_buc
 from tests.conformance.test_log_stores import START, query, record
 from tests.ports import spare_port
 
-pytestmark = [needs_duckdb, needs_moto]
+pytestmark = [needs_duckdb, needs_moto, pytest.mark.slow(reason="real files, and a bucket that is asked over HTTP")]
 
 
 @pytest.fixture

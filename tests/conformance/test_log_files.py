@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apps.drivers.logs.files.layout import Hour
     from apps.drivers.logs.files.port import Entry, Files
 
-pytestmark = needs_duckdb
+pytestmark = [needs_duckdb, pytest.mark.slow(reason="real files, and a bucket that is asked over HTTP")]
 LATER = START + timedelta(days=2)
 
 

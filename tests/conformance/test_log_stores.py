@@ -18,6 +18,8 @@ from apps.logs.filters import parse
 from apps.logs.patterns import PATTERNS, Around, found
 from tests.conformance.log_places import PLACES, opened_at
 
+pytestmark = pytest.mark.slow(reason="real files, and a bucket that is asked over HTTP")
+
 START = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 HOSTILE = "a\nb\r\"c'\\\0\u2028 ü🙂 %s $1 {}\t;--"
 

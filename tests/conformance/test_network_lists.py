@@ -125,6 +125,7 @@ class Worker:
         return self.proxy.command(command)
 
 
+@pytest.mark.slow(reason="keeps asking while lists of ten thousand networks come and go")
 def test_ten_thousand_networks_change_under_load_and_no_request_fails(proxy: RenderedProxy) -> None:
     """About three seconds: thirty swaps beside clients that ask all the time."""
     failed: list[object] = []

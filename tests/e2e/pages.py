@@ -58,6 +58,8 @@ PAGES = {
     "fleet-edit": ("/fleets/{}/edit", "fleets"),
     "node": ("/nodes/{}", "nodes"),
     "node-new": ("/nodes/new", ""),
+    "enrolment": ("/enrolment", ""),
+    "node-enrol": ("/enrolment/new", ""),
     "quarantine": ("/quarantine", ""),
     "rollouts": ("/rollouts", ""),
     "rollout": ("/rollouts/{}", "rollouts"),
@@ -151,6 +153,7 @@ PARTS = {
     *("load-balancer-delete", "listener-delete"),
     # The forms of those that are new under another heading, and what is done from pages.
     *("listener-edit", "node-edit"),
+    *("node-revoke", "enrolment-withdraw", "authority-rotate", "authority-retire"),
     *("cloud-account-edit", "cloud-account-delete", "address-pool-edit", "address-pool-delete"),
     *("static-ip-move", "static-ip-release", "static-ip-delete"),
     *("zone-repair", "zone-delete", "record-delete"),

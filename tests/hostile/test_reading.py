@@ -62,6 +62,7 @@ def _ways_to(leaf: str) -> list[str]:
     return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
 
 
+@pytest.mark.slow(reason="every field of a kind with every sharp value")
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_a_field_reads_no_sharp_value_and_the_refusal_names_it(example: str) -> None:
     fields = [field for field in FIELDS if field.example == example]

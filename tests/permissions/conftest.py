@@ -11,6 +11,7 @@ from django.db import transaction
 from django.test import override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
+from apps.core.secrets import keys
 from tests.permissions.env import Env, make_env
 
 
@@ -29,6 +30,7 @@ def env(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[E
     nobody_resolves = override_settings(RESOLVERS=["127.0.0.1:0"])
     with nobody_resolves, _refusals_unsaid(), django_db_blocker.unblock(), transaction.atomic():
         made = make_env()
+        keys.said()  # the first look stores what later ones compare the key with
         made.clients["operators", "admin"].get("/")  # the first page reads what all others have in common
         yield made
         transaction.set_rollback(True)

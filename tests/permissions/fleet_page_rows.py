@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.permissions.page_rows import OPERATE, OPERATED, sent
+from tests.permissions.page_rows import OPERATE, OPERATED, sent, shown
 from tests.permissions.rows import Row, codes
 
 FAULTY = codes(404, 404, "403 422 422")
@@ -27,7 +27,7 @@ FLEET_PAGES: tuple[Row, ...] = (
     sent("fleet-delete", OPERATED, path=OF_FLEET, confirm="something else"),
     Row("web:node-new", "GET", OPERATE),
     sent("node-new", FAULTY, form={"/name": ""}),
-    Row("web:enrolment", "GET", codes(404, 404, 200)),
+    *shown("enrolment", codes(404, 404, 200), ""),
     Row("web:node-enrol", "GET", OPERATE),
     sent("node-enrol", FAULTY, form={"/node": ""}),
     sent("enrolment-withdraw", codes(404, 404, "403 404 404"), path={"pk": "77"}),

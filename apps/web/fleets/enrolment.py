@@ -93,6 +93,7 @@ def retire(request: PageRequest, pk: int) -> HttpResponse:
 def revoke(request: PageRequest, pk: int) -> HttpResponse:
     """No console speaks to the node any more, once its name was typed."""
     operators_only(request.actor, "node")
+    request.actor.may_write("nodes")
     row = only(topology.nodes(request.actor), pk)
     if confirmed(request, row.name, "revoke it"):
         with telling(request, f"The certificates of {row.name} are revoked. Enrol it again to let it back in."):

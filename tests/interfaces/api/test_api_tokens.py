@@ -232,6 +232,6 @@ def test_every_noun_of_the_api_is_a_scope() -> None:
 
     words = {str(pattern.pattern).lstrip("^").split("/")[0].split(":")[0].rstrip("$") for pattern in urlpatterns}
     open_to_all = {"", "apply", "changes", "plans", "openapi.json"}
-    asked_as_nodes_or_fleets = {"consoles", "quarantine"}
+    asked_as_nodes_or_fleets = {"consoles", "node-authorities", "quarantine"}
     asked_as_capacity_tests = {"capacity-runs", "capacity-comparisons", "sizing", "blackouts"}
     assert words - set(NOUNS) - open_to_all - asked_as_capacity_tests - asked_as_nodes_or_fleets == set()
