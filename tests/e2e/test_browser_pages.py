@@ -26,7 +26,6 @@ from tests.e2e.pages import PAGES, PARTS, paths
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.browser,
-    pytest.mark.timeout(300),
     pytest.mark.django_db(transaction=True),
     needs_browser,
 ]
