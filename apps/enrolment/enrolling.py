@@ -15,6 +15,7 @@ from apps.accounts.actors import Actor, platform_actor
 from apps.accounts.models import FailedSignIn
 from apps.accounts.sign_in import limits
 from apps.audit import services as audit
+from apps.compiler.address_spelling import spelled
 from apps.core.clock import now
 from apps.core.errors import FieldError, Forbidden, Invalid, Unavailable
 from apps.definitions.services import save_object
@@ -134,7 +135,7 @@ def _stored(actor: Actor, token: EnrolmentToken, asked: Asked) -> Node:
 
 def _address(text: str) -> str:
     try:
-        return str(ipaddress.ip_address(text))
+        return spelled(ipaddress.ip_address(text))
     except ValueError:
         detail = "The console cannot see the address of this machine. Name it: enroll --address ADDRESS."
         raise Invalid([FieldError("/address", "address", detail)]) from None

@@ -139,6 +139,6 @@ def _usage(*, authority: bool) -> x509.KeyUsage:
 
 def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
     return Pair(
-        certificate.public_bytes(serialization.Encoding.PEM),
+        pem(certificate).encode(),
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
     )

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from controlplane import environment
 
 # Names of any shell; what else a process was given may be a secret of something.
-HARMLESS = ("PATH", "HOME", "PWD", "OLDPWD", "LANG", "LC_", "USER", "LOGNAME", "SHELL", "TERM", "DJANGO_", "PYTHON")
+HARMLESS = ("PATH", "HOME", "PWD", "LANG", "LC_", "USER", "SHELL", "TERM")
 DEFAULT = Path("/etc/spillway/environment")
 _LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
@@ -56,9 +56,7 @@ def secrets_of(path: Path) -> list[str]:
 
 def _is_secret(name: str) -> bool:
     known = environment.KNOWN.get(name)
-    return (
-        known.secret if known else not name.startswith(("PATH", "HOME", "PWD", "LANG", "LC_", "USER", "SHELL", "TERM"))
-    )
+    return known.secret if known else not name.startswith(HARMLESS)
 
 
 def _passwords(value: str) -> list[str]:

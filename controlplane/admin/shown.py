@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 from controlplane.admin.findings import Finding
 
-WORDS = {"ok": "ok", "warning": "warning", "failed": "failed", "unknown": "unknown"}
-
 
 def show(found: Iterable[Finding], *, as_json: bool) -> int:
     """Print them; 1 where something fails, else 0."""
@@ -19,5 +17,5 @@ def show(found: Iterable[Finding], *, as_json: bool) -> int:
         return int(failed)
     for each in each_one:
         remedy = f" {each.remedy}" if each.remedy and each.state != "ok" else ""
-        print(f"{WORDS[each.state]:<8} {each.name}: {each.message}{remedy}")
+        print(f"{each.state:<8} {each.name}: {each.message}{remedy}")
     return int(failed)

@@ -65,7 +65,7 @@ class Machine:
             "LANG=C.UTF-8",
             "DEBIAN_FRONTEND=noninteractive",
         ]
-        line = [*command, "bash", "-euo", "pipefail", "-c", f"cd /root\n{text}"]
+        line = [*command, "bash", "-euo", "pipefail", "-c", f"cd /var/tmp\n{text}"]
         done = subprocess.run(line, input=told, capture_output=True, text=True, timeout=timeout, check=False)
         assert done.returncode == 0, f"{self.name}: {text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done.stdout

@@ -10,17 +10,16 @@ from apps.observe import schema
 from apps.system.parts.part import Part, State
 
 OLDEST_POSTGRESQL = 14
-NEEDED = 140000
 LONG_WAIT_S = 5.0
 CROWDED = 0.8
-NAME, TITLE = "database", "Database"
 
 
 def server() -> Part:
     """Whether it is one that Spillway can use, and lets this user do what migrations do."""
+    name, title = "database", "Database"
     if connection.vendor == "sqlite":
         row = _row("SELECT sqlite_version(), (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)")
-        return Part(NAME, TITLE, State.OK, f"SQLite {row[0]}, {_size(row[1])}, for one machine.")
+        return Part(name, title, State.OK, f"SQLite {row[0]}, {_size(row[1])}, for one machine.")
     row = _row(
         "SELECT current_setting('server_version_num')::int, current_setting('server_version'), "
         "has_schema_privilege(current_user, current_schema(), 'CREATE'), pg_database_size(current_database()), "
@@ -28,14 +27,14 @@ def server() -> Part:
     )
     number, version, may_create, size, is_standby = row
     said = f"PostgreSQL {version}, {_size(size)}."
-    if number < NEEDED:
-        return Part(NAME, TITLE, State.FAILED, said, f"Install PostgreSQL {OLDEST_POSTGRESQL} or later.")
+    if number < OLDEST_POSTGRESQL * 10_000:
+        return Part(name, title, State.FAILED, said, f"Install PostgreSQL {OLDEST_POSTGRESQL} or later.")
     if is_standby:
-        return Part(NAME, TITLE, State.FAILED, f"{said} It is a standby.", "Name the primary in SPILLWAY_DATABASE_URL.")
+        return Part(name, title, State.FAILED, f"{said} It is a standby.", "Name the primary in SPILLWAY_DATABASE_URL.")
     if not may_create:
         remedy = "As its owner: GRANT CREATE ON SCHEMA public TO <the user of SPILLWAY_DATABASE_URL>."
-        return Part(NAME, TITLE, State.FAILED, f"{said} This user may not create tables.", remedy)
-    return Part(NAME, TITLE, State.OK, said)
+        return Part(name, title, State.FAILED, f"{said} This user may not create tables.", remedy)
+    return Part(name, title, State.OK, said)
 
 
 def tables() -> Part:

@@ -64,7 +64,7 @@ def _clock(name: str, ahead_s: float) -> Detail:
 def certificates() -> Part:
     """The console's own, by which agents know it, and the authority."""
     name, title = "certificates", "Certificates of the console"
-    files = {"authority": settings.AGENT_CA_FILE, "console": settings.AGENT_CERTIFICATE_FILE}
+    files = _files()
     if not any(files.values()):
         remote = Node.objects.filter(url__startswith="https://").exists()
         remedy = "Name them in SPILLWAY_AGENT_CA, SPILLWAY_AGENT_CERTIFICATE and SPILLWAY_AGENT_KEY."
@@ -83,9 +83,12 @@ def certificates() -> Part:
 
 def ends() -> dict[str, datetime]:
     """When the certificates end that can be read, by what they are."""
-    files = {"authority": settings.AGENT_CA_FILE, "console": settings.AGENT_CERTIFICATE_FILE}
-    found = {name: _end(path) for name, path in files.items()}
+    found = {name: _end(path) for name, path in _files().items()}
     return {name: end for name, end in found.items() if isinstance(end, datetime)}
+
+
+def _files() -> dict[str, str]:
+    return {"authority": settings.AGENT_CA_FILE, "console": settings.AGENT_CERTIFICATE_FILE}
 
 
 def _certificate(name: str, path: str) -> Detail:
