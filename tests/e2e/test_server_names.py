@@ -15,6 +15,7 @@ from apps.compiler.compile import compile_snapshot
 from tests.conformance.inside import Inside, inside
 from tests.conformance.real_agent import wait_until
 from tests.e2e.name_server import NameServer, name_server
+from tests.ports import spare_port
 from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
@@ -47,7 +48,7 @@ class Counting(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(address: str, port: int = 0) -> Iterator[Counting]:
+def serving(address: str, port: int) -> Iterator[Counting]:
     """One at an address of this machine."""
     found = Counting((address, port), _Answer)
     threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -61,7 +62,8 @@ def serving(address: str, port: int = 0) -> Iterator[Counting]:
 @contextmanager
 def env(**taken_away: Any) -> Iterator[tuple[NameServer, Inside, Counting, Counting]]:
     """A name server that a node asks, and a server of the same port at either address."""
-    with name_server() as names, serving(GOOD) as good, serving(BAD, good.server_port) as bad:
+    port = spare_port()
+    with name_server() as names, serving(GOOD, port) as good, serving(BAD, port) as bad:
         address = (GOOD, int(names.address.rpartition(":")[2]))
         with inside({"resolvers": (address,)}, **taken_away) as node:
             yield names, node, good, bad
