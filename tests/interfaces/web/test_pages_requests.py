@@ -20,6 +20,8 @@ from apps.definitions.models import Route
 from apps.drivers.logs.contract import LogStore, Record, TooLarge, Unavailable
 from apps.drivers.logs.registry import open_logs
 from apps.logs import searching
+from apps.observe.models import Sample
+from tests.apps.observe_env import make_env
 from tests.interfaces.people import client_of
 
 
@@ -245,3 +247,20 @@ def test_patterns_name_uneven_servers_and_races_to_their_account_alone(
     assert "vm-" not in other + shown(client_of(globex), "/requests/patterns")
     assert "are uneven" not in shown(client_of(acme), "/requests/patterns?q=server:vm-1,vm-2+-server:vm-2")
     assert "did you mean status" in shown(client_of(acme), "/requests/patterns?q=stauts:3", 422)
+
+
+def test_the_page_of_a_request_says_how_the_servers_were_then(store: LogStore, db: None) -> None:
+    env = make_env()
+    at, eu = now().astimezone(UTC).replace(microsecond=0), {"node": env.nodes[0], "kind": "server", "resolution": 10}
+    Sample.objects.create(at=at - timedelta(seconds=12), object_id=f"srv-{env.servers[0].pk}", status="UP", **eu)
+    Sample.objects.create(
+        at=at - timedelta(seconds=12), object_id=f"srv-{env.servers[1].pk}", status="DOWN", check_text="L4CON", **eu
+    )
+    lost = line(env.acme.account.pk, 0, pool="acme-web")
+    before = line(env.acme.account.pk, 300, pool="acme-web")
+    store.store("one", [lost, before])
+    client = client_of(env.acme)
+    assert "1 of 2 servers up; eu-2 in eu was down (L4CON). Exact to 10 seconds." in shown(
+        client, f"/requests/{lost.id}"
+    )
+    assert "Unknown: no node has numbers of that moment." in shown(client, f"/requests/{before.id}")
