@@ -37,7 +37,7 @@ class Installation:
 
     def tick(self, seconds: float = 1, *, times: int = 1) -> None:
         """Time passes, and rules are evaluated."""
-        (lease.hold if self.watched else lease.release)(lease.LEADER, "test")
+        (lease.share if self.watched else lease.leave)("test")
         for _ in range(times):
             self.at += timedelta(seconds=seconds)
             store(self.watcher.look(self.at), self.at)

@@ -105,7 +105,7 @@ def clocks_named(env: Env) -> list[str]:
 
 
 def test_a_console_whose_clock_is_off_is_named_until_it_is_right(env: Env, set_off: SetOff) -> None:
-    assert lease.hold(0, "a collector")
+    assert lease.share("a collector").held
     set_off(timedelta(0))
     consoles.note_clock("console-b")
     assert clocks_named(env) == []
@@ -121,7 +121,7 @@ def test_a_console_whose_clock_is_off_is_named_until_it_is_right(env: Env, set_o
 
 
 def test_a_console_that_is_gone_is_not_named_any_more(env: Env, set_off: SetOff) -> None:
-    assert lease.hold(0, "a collector")
+    assert lease.share("a collector").held
     set_off(timedelta(seconds=4))
     consoles.note_clock("console-b")
     assert clocks_named(env)

@@ -56,7 +56,7 @@ def told(actor: Actor, instant: datetime) -> list[tuple[int, str]]:
 
 
 def test_operators_are_warned_before_a_list_ends_and_told_when_it_has(tutorial_env: Actor, acme: Actor) -> None:
-    lease.hold(0, "collector")
+    lease.share("collector")
     crl = A.revoked(days=27)  # of a list of 36 days a quarter is nine, and a week is the most
     ((_, begin, end),) = terms_of_revocation_lists(crl)
     assert end - begin == timedelta(days=36)

@@ -444,7 +444,7 @@ def test_a_set_is_fetched_now_when_somebody_asks_but_not_again_and_again(
 def test_a_set_that_keeps_failing_is_a_problem_of_its_owner_and_of_operators_until_it_is_fetched(
     tutorial_env: Actor, acme: Actor, globex: Actor, issuer: Issuer
 ) -> None:
-    lease.hold(0, "collector")
+    lease.share("collector")
     issuer.publish("old")
     follow(acme, issuer.url)
     fetched()

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def env(db: None) -> Env:
     found = make_env()
-    lease.hold(0, "a test")
+    lease.share("a test")
     return found
 
 
@@ -135,7 +135,7 @@ def test_pools_carry_their_verdict_until_nobody_looks(env: Env, live_redis: str)
     mine = found[pool.pk]
     assert (mine.health, mine.servers_up, mine.servers_total) == ("degraded", 1, 4)
     assert mine.numbers.requests_rps == 40.0
-    lease.release(0, "a test")
+    lease.leave("a test")
     assert selectors.pool_numbers(env.acme, ids)[pool.pk].health == "unknown"
 
 
@@ -208,7 +208,7 @@ def test_the_worst_problem_comes_first_as_a_sentence(env: Env, live_redis: str) 
 
 
 def test_without_a_collector_the_problem_is_that_nobody_looks(env: Env, live_redis: str) -> None:
-    lease.release(0, "a test")
+    lease.leave("a test")
     assert [problem.kind for problem in selectors.problems(env.operator)] == ["collector"]
 
 

@@ -117,14 +117,12 @@ def test_verdicts_on_what_is_gone_are_forgotten_and_those_of_others_stay(env: En
     assert [row.type for row in Condition.objects.all()] == ["InSync"]
 
 
-def test_one_collector_holds_the_lease_until_it_lets_go_or_falls_silent(db: None) -> None:
+def test_nodes_are_watched_until_the_last_collector_leaves_or_falls_silent(db: None) -> None:
     assert not lease.watched()
-    assert lease.hold(0, "first")
-    assert lease.hold(0, "first")
-    assert not lease.hold(0, "second")
+    assert lease.share("first").held
     assert lease.watched()
-    lease.release(0, "first")
-    assert lease.hold(0, "second")
+    lease.leave("first")
+    assert not lease.watched()
+    assert lease.share("second").held
     CollectorLease.objects.update(until=START)
-    assert lease.hold(0, "first")
-    assert lease.hold(1, "second")
+    assert not lease.watched()

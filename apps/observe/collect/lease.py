@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Q
 from django.db.models.functions import Now
 
 from apps.core.clock import database_now
@@ -73,22 +72,9 @@ def renew(holder: str) -> frozenset[int]:
     return frozenset(CollectorLease.objects.filter(holder=holder, until__gt=instant).values_list("shard", flat=True))
 
 
-def hold(shard: int, holder: str) -> bool:
-    """Take or renew the lease of one shard; False while somebody else has it. Raises django.db.Error."""
-    instant = database_now()
-    free = Q(holder=holder) | Q(until__lte=instant)
-    if CollectorLease.objects.filter(free, shard=shard).update(holder=holder, until=instant + LEASE):
-        return True
-    created = CollectorLease.objects.bulk_create(
-        [CollectorLease(shard=shard, holder=holder, until=instant + LEASE)], ignore_conflicts=True
-    )
-    return bool(created) and CollectorLease.objects.filter(shard=shard, holder=holder).exists()
-
-
-def release(shards: int | Collection[int], holder: str) -> None:
+def release(shards: Collection[int], holder: str) -> None:
     """Let others read these at once."""
-    given = [shards] if isinstance(shards, int) else sorted(shards)
-    rows = CollectorLease.objects.filter(shard__in=given, holder=holder)
+    rows = CollectorLease.objects.filter(shard__in=sorted(shards), holder=holder)
     rows.update(holder="", until=database_now() - timedelta(seconds=1))
 
 

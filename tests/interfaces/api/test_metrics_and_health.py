@@ -64,7 +64,7 @@ def test_readyz_is_ready_and_names_what_is_degraded(client: Client, live_redis: 
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json()["degraded"] == ["collector"]
-    assert lease.hold(0, "a test")
+    assert lease.share("a test").held
     assert client.get("/readyz").json() == {
         "ready": True,
         "degraded": [],
@@ -146,7 +146,7 @@ def test_metrics_tell_limits_overflow_and_what_was_refused(client: Client, env: 
 def test_metrics_tell_problems_and_when_certificates_end(client: Client, env: Env, live_redis: str) -> None:
     certificate = Certificate(account=env.acme.account, name="shop", not_before=now(), not_after=now())
     certificate.save()
-    assert lease.hold(0, "a test")
+    assert lease.share("a test").held
     Condition.objects.create(
         object_kind="pool",
         object_id=env.pools["acme"].pk,

@@ -32,7 +32,7 @@ NOTHING = Flow((), (), 0.0, None, None, stale=False)
 @pytest.fixture
 def env(live_redis: object, still_clock: None) -> Env:
     """us is at its limit and sends 9.9/s to eu; a collector looks."""
-    lease.hold(0, "a test")
+    lease.share("a test")
     return make_spilling()
 
 

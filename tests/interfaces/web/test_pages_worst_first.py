@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 def set_condition(pool: Pool, reason: Reason) -> None:
     """A collector looks, and said this of the pool."""
-    lease.hold(0, "a test")
+    lease.share("a test")
     store_verdicts([Verdict("pool", pool.pk, Type.HEALTHY, reason == Reason.ALL_SERVERS_UP, reason, "")], now())
 
 
