@@ -13,6 +13,7 @@ from controlplane import database
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 if "celery" in sys.argv[0]:  # every process imports this module, the workers are started by it
     database.be("worker")
+    os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # they import every page, which takes each worker seconds
 
 app = Celery("spillway")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -16,6 +16,7 @@ class Command(BaseCommand):
     """The collector process; SIGTERM and SIGINT end it after the present round."""
 
     help = "Read every agent every two seconds and store the readings, until SIGTERM."
+    requires_system_checks = ()  # they import every page, which takes seconds
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""

@@ -19,6 +19,7 @@ class Command(BaseCommand):
     """The process that collects request lines; SIGTERM and SIGINT end it after the segments at hand."""
 
     help = "Fetch the request lines of every node and store them, until SIGTERM."
+    requires_system_checks = ()  # they import every page, which takes seconds
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""
