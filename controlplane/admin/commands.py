@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import django
@@ -16,8 +17,7 @@ from controlplane.admin.refusal import Refused
 
 def start(options: Namespace) -> None:
     """Read the settings as the console's processes do. Raises Refused."""
-    if options.environment.exists():
-        environment_file.load(options.environment)
+    environment_file.load(*filter(Path.exists, [options.environment]), *environment_file.PACKAGED)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
     os.environ.setdefault("SPILLWAY_LOG_LEVEL", "ERROR")
     try:
@@ -95,6 +95,14 @@ def call(*words: str, **options: Any) -> int:
     except CommandError as error:
         raise Refused(str(error)) from None
     return 0
+
+
+def collect_pages() -> None:
+    """The files that pages need; a package or an image brings them beside the program, where nobody writes."""
+    from django.conf import settings
+
+    if Path(settings.STATIC_ROOT) != settings.BASE_DIR / "static":
+        call("collectstatic", interactive=False, verbosity=0)
 
 
 COMMANDS: dict[str, Callable[[Namespace], int]] = {

@@ -13,6 +13,8 @@ from controlplane import environment
 # Names of any shell; what else a process was given may be a secret of something.
 HARMLESS = ("PATH", "HOME", "PWD", "LANG", "LC_", "USER", "SHELL", "TERM")
 DEFAULT = Path("/etc/spillway/environment")
+# What a package lays down beside the program: where it is installed by one, its units read this file first.
+PACKAGED = tuple(filter(Path.exists, [Path(__file__).resolve().parents[2] / "packaged.env"]))
 _LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
 
@@ -38,10 +40,11 @@ def read(path: Path) -> dict[str, str]:
     return found
 
 
-def load(path: Path) -> None:
-    """Take its variables into this process; what the process was given goes first. Raises CannotRead."""
-    for name, value in read(path).items():
-        os.environ.setdefault(name, value)
+def load(*paths: Path) -> None:
+    """Take their variables into this process; what is set already goes first. Raises CannotRead."""
+    for path in paths:
+        for name, value in read(path).items():
+            os.environ.setdefault(name, value)
 
 
 def secrets_of(path: Path) -> list[str]:

@@ -10,8 +10,15 @@ from controlplane import environment
 
 # Families of names that the settings do not list, and names that other programs of ours read.
 OTHERS = ("SPILLWAY_DNS_", "SPILLWAY_CLOUD_")
-_ALSO_READ = "PROCESS ENVIRONMENT_FILE HOME RUN PORT URL TOKEN TEST_TEMPLATE TEST_WORKERS DEMO"
+_ALSO_READ = (
+    "PROCESS ENVIRONMENT_FILE HOME RUN PORT URL TOKEN TEST_TEMPLATE TEST_WORKERS DEMO "
+    # Of units, and of the console's front.
+    "BIND TRUSTED_PROXIES WEB_PROCESSES WEBHOOK_WORKER_THREADS STACK_RUNS_AT_ONCE LOADGEN_THREADS"
+)
 ALSO_KNOWN = frozenset(f"SPILLWAY_{name}" for name in _ALSO_READ.split())
+
+# Parts that fail where no process of a console runs.
+OF_PROCESSES = frozenset({"Versions", "Web", "Event streams", "Workers", "Scheduler", "Collectors", "Log collectors"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,13 +94,13 @@ def _settings(url: str, var: Path, database: str, redis: str, pki: Path) -> dict
 
 def found(options: Namespace, made: Made) -> int:
     """Tables, certificates, files of pages, the operator; then say what to open."""
-    from controlplane.admin.commands import call
+    from controlplane.admin.commands import call, collect_pages
 
     print(f"{options.environment} written, for its owner alone. Every console needs this file; keep a copy.")
     call("migrate", verbosity=0)
     print("The database has its tables.")
     call("issue_certificates", out=made.pki, name=options.node)
-    call("collectstatic", interactive=False, verbosity=0)
+    collect_pages()
     with _as_input(made.password):
         call("bootstrap", username=made.username)
     print(f"Keep {made.pki / 'ca.key'} elsewhere: whoever has it can make certificates of nodes.")

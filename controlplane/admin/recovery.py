@@ -37,7 +37,8 @@ def restore(options: Namespace, start: Start) -> int:
     os.environ.update(wanted)
     start(options)
     _restore(options, found, passphrase, began)
-    return shown.show(findings.all_of_them(), as_json=False)
+    started_later = findings.OF_PROCESSES
+    return shown.show([each for each in findings.all_of_them() if each.name not in started_later], as_json=False)
 
 
 def _settings(found: Found, options: Namespace) -> dict[str, str]:

@@ -8,11 +8,11 @@ from django.db import connection
 
 from apps.observe import schema
 from controlplane.admin import saving, shown
-from controlplane.admin.commands import call
-from controlplane.admin.findings import Finding, all_of_them
+from controlplane.admin.commands import call, collect_pages
+from controlplane.admin.findings import OF_PROCESSES, Finding, all_of_them
 from controlplane.admin.refusal import Refused, agrees
 
-EXPECTED = frozenset({"Tables", "Versions", "Web", "Event streams", "Workers", "Scheduler", "Collectors"})
+EXPECTED = OF_PROCESSES | {"Tables"}
 
 
 def upgrade(options: Namespace) -> int:
@@ -23,14 +23,14 @@ def upgrade(options: Namespace) -> int:
     _no_failures(all_of_them())
     _save(options)
     call("migrate", verbosity=1)
-    call("collectstatic", interactive=False, verbosity=0)
+    collect_pages()
     after = schema.verdict(connection)
     if after.problem:
         raise Refused(f"{after.problem} {after.remedy}")
     print(
         "The database and the files of pages are of this version. Restart every process, one console after the other:"
     )
-    print("    systemctl restart 'spillway-*.service'")
+    print("    systemctl restart spillway.target")
     return 0
 
 
