@@ -51,6 +51,7 @@ def console(root: Path, python: str, extras: Sequence[str]) -> None:
 def agent(root: Path) -> None:
     """What the package spillway-agent installs."""
     (root / "usr/bin").mkdir(parents=True)
+    (root / "etc/spillway").mkdir(parents=True)  # where its settings and certificates are put
     pack(root / "usr/bin/spillway-agent", interpreter="/usr/bin/python3")
     (root / "usr/bin/spillway-agent").chmod(0o755)
     _put(ROOT / "deploy/systemd/spillway-agent.service", root / UNITS / "spillway-agent.service")
