@@ -56,7 +56,7 @@ class Machine:
     process: subprocess.Popen[bytes]
     leader: int
 
-    def sh(self, text: str, told: str = "", timeout: float = 300) -> str:
+    def sh(self, text: str, told: str = "", timeout: float = 900) -> str:
         """What a block of a shell prints. Raises AssertionError with everything that it said."""
         command = ["nsenter", "-t", str(self.leader), "-m", "-u", "-i", "-n", "-p", "--", "/usr/bin/env", "-i"]
         command += [

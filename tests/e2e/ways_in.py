@@ -1,4 +1,4 @@
-"""The ways in, gone to the letter of docs/operate/install.md; `make ways-in` prints how long each step took."""
+"""The ways in, gone to the letter of docs/operate; `make ways-in` prints how long each step took."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from pathlib import Path
 from tests.e2e.booted import SUITES, Machine, machines
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "operate" / "install.md"
+PAGES = ROOT / "docs" / "operate"
 PASSWORD = "a-long-pass-phrase-9"
 NOT_OURS = "proc|sys|dev|run|tmp|var/(tmp|log|cache)|var/lib/(apt|dpkg|postgresql|redis|systemd)"
 
 
-def blocks(heading: str) -> list[str]:
+def blocks(heading: str, page: str = "install.md") -> list[str]:
     """The indented blocks below a heading of the page, as a person copies them."""
-    below = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert below, f"{PAGE.name} has no heading {heading!r}"
+    text = (PAGES / page).read_text()
+    below = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.DOTALL | re.MULTILINE)
+    assert below, f"{page} has no heading {heading!r}"
     found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", below[1], re.MULTILINE)
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) for block in found if block.strip()]
 
@@ -98,7 +99,7 @@ class Visit:
         """From nothing to a first route that answers."""
         for machine, package in self.packages():
             machine.copy(package, f"/var/tmp/{package.name.partition('_')[0]}_1.deb")
-        first, start, ready, person = blocks("On the console")
+        first, start, ready, person, _ = blocks("On the console")
         install, begin = blocks("On a node")
         with self.tried.step("install the console"):
             self.console.sh(first)
@@ -115,15 +116,21 @@ class Visit:
             self.console.sh(blocks("The first route")[0].split("\n\n")[0])
             self.served()
 
-    def served(self) -> None:
-        """The route answers, from the console's machine."""
-        assert "It works." in self.console.sh(blocks("The first route")[0].split("\n\n")[1])
+    def served(self, body: str = "It works.") -> None:
+        """The route answers with this within a minute, from the console's machine."""
+        ask = blocks("The first route")[0].split("\n\n")[1]
+        end = time.monotonic() + 60
+        while body not in (said := self.console.sh(ask)) and time.monotonic() < end:
+            time.sleep(1)
+        assert body in said
 
     def upgrade(self) -> None:
         """To the next version: settings that were changed stay, and the route answers."""
         for machine, package in self.packages():
             machine.copy(later(package), f"/var/tmp/{package.name.partition('_')[0]}_2.deb")
         self.console.sh("echo '# mine' >> /etc/spillway/haproxy.cfg; md5sum /etc/spillway/environment > keys")
+        with self.tried.step("back up"):
+            self.console.sh(blocks("Upgrade and remove")[0], told=f"{PASSWORD}\n")
         with self.tried.step("upgrade both"):
             self.console.sh("apt-get install -y ./spillway_2.deb")
             self.node.sh("apt-get install -y ./spillway-agent_2.deb")
@@ -131,6 +138,27 @@ class Visit:
         self.console.sh("grep '# mine' /etc/spillway/haproxy.cfg; md5sum -c keys; rm keys")
         assert "0.1.0~2" in self.console.sh("dpkg -s spillway")
         self.served()
+        self.well()
+
+    def well(self) -> None:
+        """No part of the console fails, by its own word, once every program had a moment to start."""
+        self.console.sh(f"for turn in $(seq 20); do {blocks('On the console')[4]} && exit; sleep 3; done; exit 1")
+
+    def lose(self) -> None:
+        """The console and its database; a backup brings them back on an empty machine, and the node serves on."""
+        self.console.sh("apt-get purge -y spillway; runuser -u postgres -- dropdb spillway")
+        self.console.sh("runuser -u postgres -- dropuser spillway")
+        self.served()
+        empty, read, start = blocks("A console is lost", "recovery.md")
+        with self.tried.step("install the console again, read the backup, start until it is ready"):
+            self.console.sh("apt-get install -y ./spillway_2.deb")
+            self.console.sh(empty)
+            self.console.sh(read, told=f"{PASSWORD}\n")
+            self.console.sh(start)
+            self.console.sh(blocks("On the console")[2])
+        self.console.sh(blocks("The first route")[0].split("\n\n")[0].replace("It works.", "It works again."))
+        self.served("It works again.")
+        self.well()
 
     def purge(self) -> None:
         """Both packages, and nothing that runs is left of them."""
@@ -154,6 +182,7 @@ def debian(release: str) -> Tried:
         before = files_on(visit.console) | files_on(visit.node)
         visit.install()
         visit.upgrade()
+        visit.lose()
         visit.purge()
         assert (files_on(visit.console) | files_on(visit.node)) - before == set()
     return tried
