@@ -20,6 +20,7 @@ from apps.agent.events import Events
 from apps.agent.log.request_log import RequestLog
 from apps.agent.names.resolver import Resolver
 from apps.agent.process import counters
+from apps.agent.process.changes import Changes
 from apps.agent.process.proxy import Proxy
 from apps.agent.release import nodecfg, state_file
 from apps.agent.release.health import servers_in
@@ -49,6 +50,7 @@ class Node:
         self.addresses = Addresses(settings, self.releases.live_link)
         self.resolver = Resolver(settings, self.releases.live_link, events, safeguards.names)
         self.tickets = Tickets(settings)
+        self.changes = Changes()
         self.switching = threading.RLock()
         self.drift: tuple[str, ...] = ()
         self.unavailable = ""
@@ -98,6 +100,22 @@ class Node:
     def samples(self) -> dict[str, Any]:
         """GET /v1/samples; raises OSError when no worker answers."""
         return counters.read(self.proxy, self._why_unresolved)
+
+    def reading(self, since: str) -> dict[str, Any]:
+        """GET /v1/reading: both of the above, less what the reader of the answer `since` knows.
+
+        `samples` is None while no worker answers, and `trouble` says why.
+        """
+        state = self.state()
+        trouble = ""
+        if state["workers"]:
+            try:
+                return self.changes.tell(since, state, self.samples())
+            except OSError as error:
+                self.events.add("error", f"samples: {error}")
+                trouble = unavailable(error, "").message
+        whole = {key: value for key, value in state.items() if key != "clock"}
+        return {"token": "", "base": "", "clock": state["clock"], "state": whole, "samples": None, "trouble": trouble}
 
     def _why_unresolved(self, pool: str, server: str) -> str:
         """Why a server with a name has no address, in words; nothing where the release has it no more."""

@@ -1,6 +1,7 @@
 """Which versions of the protocol this agent speaks; the console says in each push which ones it speaks.
 
-1: until 0.1. 2: the state names the features and the TLS library of HAProxy's build, and these versions.
+1: until 0.1. 2: the state names the features and the TLS library of HAProxy's build, and these versions,
+and `/v1/reading` tells state and samples at once, less what the reader knows.
 Whoever adds one: both sides keep the version before it, and `apps/drivers/proxy/protocol.py` says what an older agent
 lacks.
 """

@@ -49,12 +49,14 @@ class Handler(BaseHTTPRequestHandler):
         """Access lines are noise at one read per second."""
 
     def do_GET(self) -> None:
-        """State, samples, events."""
+        """State, samples, both as far as they changed, events."""
         path = urlsplit(self.path).path
         if path == "/v1/state":
             self._answer(self.server.push.node.state)
         elif path == "/v1/samples":
             self._answer(self.server.push.node.samples)
+        elif path == "/v1/reading":
+            self._answer(lambda: self.server.push.node.reading(self._query("since")))
         elif path == "/v1/events":
             self._stream()
         elif path == SEGMENTS:
@@ -73,8 +75,11 @@ class Handler(BaseHTTPRequestHandler):
             self._send(404, {"error": "unknown", "message": "There is no such segment."})
 
     def _wait(self) -> float:
-        text = parse_qs(urlsplit(self.path).query).get("wait", ["0"])[0]
+        text = self._query("wait")
         return min(float(text), LONGEST_WAIT) if WAIT.fullmatch(text) else 0.0
+
+    def _query(self, name: str) -> str:
+        return parse_qs(urlsplit(self.path).query).get(name, [""])[0]
 
     def _send_segment(self, name: str) -> None:
         content = self.server.push.node.log.segments.read(name)

@@ -125,7 +125,7 @@ def test_reports_and_conditions_of_a_node_have_no_id_of_ours(env: Env) -> None:
     ]
     texts = [found.error, *found.drift]
     for reading in readings:
-        verdicts = ConditionEvaluator().evaluate({report.node_id: report.node}, {report.node_id: reading}, {}, instant)
+        verdicts = ConditionEvaluator().evaluate({report.node_id: report.node}, {report.node_id: reading}, instant)
         texts += [verdict.message for verdict in verdicts]
     assert sum("listener" in text or "certificate" in text for text in texts) >= 4
     assert unsaid(texts) == []

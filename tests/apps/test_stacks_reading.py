@@ -124,9 +124,9 @@ def test_a_pool_that_only_clouds_serve_is_judged_by_their_checks(stack: Stack, c
 
 def test_nodes_of_fleets_say_nothing_of_a_pool_that_only_clouds_serve(stack: Stack) -> None:
     evaluator = ConditionEvaluator()
-    assert evaluator.evaluate({}, {}, {}, now()) == []
+    assert evaluator.evaluate({}, {}, now()) == []
     Stack.objects.get().load_balancers.clear()  # control: in no cloud, the pool is judged by what nodes say
-    assert [each.reason for each in ConditionEvaluator().evaluate({}, {}, {}, now()) if each.type == "Healthy"] == [
+    assert [each.reason for each in ConditionEvaluator().evaluate({}, {}, now()) if each.type == "Healthy"] == [
         "NotObserved"
     ]
 

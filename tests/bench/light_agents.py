@@ -12,6 +12,7 @@ import base64
 import datetime as dt
 import json
 import os
+import secrets
 import ssl
 import sys
 import time
@@ -21,11 +22,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from apps.agent.process.changes import FIELDS
+from apps.drivers.proxy.protocol import SPOKEN
 from apps.fleet import pki
 
 COUNTED = ("requests", "status_2xx", "connections", "bytes_in", "bytes_out")
 ZERO = dict.fromkeys(("status_3xx", "status_4xx", "status_5xx", "connections_now", "queue_now", "errors"), 0)
 END = b"\r\n\r\n"
+READS_A_MINUTE = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,9 @@ class Agent:
     reads: int = 0
     pushed_at: float = 0.0
     idle: str = field(init=False)
+    turn: int = 0
+    name: str = field(default_factory=lambda: secrets.token_hex(8))
+    told_pushed_at: float = -1.0
 
     def __post_init__(self) -> None:
         rows = [row(each, 0) for each in self.node.objects[self.node.busy :]]
@@ -55,9 +62,13 @@ class Agent:
 
     def answer(self, path: str, body: bytes) -> tuple[int, bytes]:
         """Status and JSON."""
+        path, _, since = path.partition("?since=")
         if path == "/v1/samples":
             self.reads += 1
             return 200, self._samples()
+        if path == "/v1/reading":
+            self.reads += 1
+            return 200, self._reading(since)
         if path in ("/v1/bundle", "/v1/runtime"):
             self._take(json.loads(body))
         elif path != "/v1/state":
@@ -73,8 +84,28 @@ class Agent:
         return {
             "generation": self.generation, "digest": self.digest, "on_disk": self.digest, "haproxy_version": "2.6.12",
             "agent_version": "light", "boot_id": self.node.name, "workers": 1, "serving": True, "reloads": 0,
-            "drift": [], "clock": time.time(), "pushed_at": self.pushed_at,
+            "drift": [], "clock": time.time(), "pushed_at": self.pushed_at, "protocols": list(SPOKEN),
         }  # fmt: skip
+
+    def _reading(self, since: str) -> bytes:
+        """As a node tells it whose idle servers change nothing but, each once in a minute, how long a check took."""
+        known = since == f"{self.name}-{self.turn}" and self.told_pushed_at == self.pushed_at
+        self.turn, self.told_pushed_at = self.turn + 1, self.pushed_at
+        moment = time.time()
+        rows = [row(each, int(moment * 10)) for each in self.node.objects[: self.node.busy]]
+        rest = self.node.objects[self.node.busy :]
+        if known:
+            rest = [
+                each for at, each in enumerate(rest) if each[0] == "server" and (at + self.turn) % READS_A_MINUTE == 0
+            ]
+        rows += [row(each, 0, self.turn // READS_A_MINUTE) for each in rest]
+        samples = {
+            "epoch": self.name, "read_at": moment, "latency_buckets": {}, "admitted": {}, "peers": {}, "gone": [],
+            "fields": FIELDS, "rows": [[each[name] for name in FIELDS] for each in rows],
+        }  # fmt: skip
+        state = self._state()
+        answer = {"token": f"{self.name}-{self.turn}", "base": since if known else "", "clock": state.pop("clock")}
+        return json.dumps(answer | {"state": None if known else state, "samples": samples}).encode()
 
     def _samples(self) -> bytes:
         moment = time.time()
@@ -84,12 +115,12 @@ class Agent:
         return f"{head}{rows}]}}".encode()
 
 
-def row(described: tuple[str, str, str], count: int) -> dict[str, Any]:
-    """One object with this many requests."""
+def row(described: tuple[str, str, str], count: int, took_ms: int = 0) -> dict[str, Any]:
+    """One object with this many requests, whose check took so long."""
     kind, object_id, parent_id = described
     server = kind == "server"
     names = {"kind": kind, "object_id": object_id, "parent_id": parent_id}
-    words = {"status": "UP" if server else "OPEN", "check": f"L7OK/200 in {count % 7} ms" if server else ""}
+    words = {"status": "UP" if server else "OPEN", "check": f"L7OK/200 in {took_ms} ms" if server else ""}
     return names | dict.fromkeys(COUNTED, count) | ZERO | {"latency_ms": 3} | words
 
 

@@ -13,11 +13,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.bench.light_agents import LightNode, write
 from tests.bench.tables import facts, table
 from tests.ports import spare_port
+
+if TYPE_CHECKING:
+    from apps.drivers.proxy.agent import AgentDriver
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = 40
@@ -34,13 +40,9 @@ def cost_ms(work: Callable[[], object], times: int = TIMES) -> float:
 
 def measure(folder: Path, nodes: list[LightNode]) -> dict[str, float]:
     """Milliseconds by what is done."""
-    from apps.core.clock import now
     from apps.drivers.proxy import connections
     from apps.drivers.proxy.agent import AgentDriver
     from apps.drivers.proxy.contract import NodeTarget
-    from apps.observe.collect.readings import Reading, sound
-    from apps.observe.collect.recorder import Recorder
-    from apps.observe.live import store
 
     pem = [str(folder / name) for name in ("ca.pem", "console.pem", "console.key")]
     small, large = (AgentDriver(NodeTarget(each.name, f"https://127.0.0.1:{each.port}", *pem)) for each in nodes)
@@ -58,21 +60,52 @@ def measure(folder: Path, nodes: list[LightNode]) -> dict[str, float]:
         "the same, each with a context of its own": cost_ms(lambda: anew(context=True)),
         "state and samples, 301 objects, kept connection": cost_ms(lambda: (large.read_state(), large.read_counters())),
     }
-    state, reading, recorder = large.read_state(), large.read_counters(), Recorder()
-    waiting = []
-    for _ in range(TIMES + 1):
-        waiting.append(large.read_counters())
+    return found | measure_changes(large)
+
+
+def measure_changes(large: AgentDriver) -> dict[str, float]:
+    """The same of what changed alone, and of what the collector makes of it."""
+    from apps.core.clock import now
+    from apps.drivers.proxy.contract import Observation, Seen
+    from apps.observe.collect.readings import Reading, sound
+    from apps.observe.collect.recorder import Recorder
+    from apps.observe.live import store
+
+    seen: Seen | None = None
+
+    def observe() -> Observation:
+        nonlocal seen
+        observed = large.observe(seen)
+        assert observed.counters is not None
+        seen = Seen(observed.state, observed.counters.token)
+        return observed
+
+    found = {"the changes of 301 objects, 30 with traffic, in one question": cost_ms(observe)}
+    seen, waiting = None, []
+    for number in range(2 * TIMES):
+        counters = observe().counters
+        assert counters is not None
+        waiting.append(replace(counters, read_at=2.0 * number))  # as if two seconds apart
         time.sleep(0.11)
+    changes = waiting[-1]
+    found["look whether they are sound"] = cost_ms(lambda: sound(changes))
+    recorder, start, ticks = Recorder(), now(), iter(range(1000))
 
     def gather() -> None:
-        moment = now()
+        moment = start + next(ticks) * timedelta(seconds=2)
         recorder.gather([Reading(1, moment, moment, state, waiting.pop(0))])
 
-    found["look whether they are sound"] = cost_ms(lambda: sound(reading))
-    found["differences, bucket and window"] = cost_ms(gather)
-    rows = recorder.windows[1].values()
+    state = large.read_state()
+    for _ in range(10):
+        gather()
+    found["differences and bucket"] = cost_ms(gather)
+    gatherer = recorder.gatherers[1]
+    gatherer.change(0.0, changes)
+    found["what live numbers show otherwise"] = cost_ms(lambda: gatherer.change(0.0, changes))
+    change = gatherer.change(0.0, changes)
+    rows = change.window.rows.values()
     found["live numbers as text"] = cost_ms(lambda: [store.encode(each) for each in rows])
-    found["counters for metrics as text"] = cost_ms(lambda: store.totals_of(reading))
+    found["counters for metrics as text"] = cost_ms(lambda: store.totals_of(change.counters))
     return found
 
 

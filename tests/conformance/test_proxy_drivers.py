@@ -18,6 +18,7 @@ from apps.drivers.proxy.contract import (
     NodeTarget,
     ProxyDriver,
     Refused,
+    Seen,
     Superseded,
     Unavailable,
     Unreachable,
@@ -265,6 +266,39 @@ def test_a_new_worker_starts_a_new_epoch_of_counters(env: Env) -> None:
     assert first.epoch == env.driver.read_counters().epoch
     env.driver.push_bundle(make_bundle(env.port, answer="two"), 2)
     assert env.driver.read_counters().epoch != first.epoch
+
+
+def test_an_observation_tells_what_changed_since_the_one_before(env: Env) -> None:
+    env.driver.push_bundle(counting_bundle(env.port), 1)
+    first = env.driver.observe()
+    assert first.counters is not None
+    assert (first.state, first.counters.base) == (env.driver.read_state(), "")
+    env.ask_once()
+    second = env.driver.observe(Seen(first.state, first.counters.token))
+    assert second.counters is not None
+    assert second.state is first.state
+    assert second.counters.base == first.counters.token
+    assert FLOW in {row.object_id for row in second.counters.rows}
+    third = env.driver.observe(Seen(second.state, second.counters.token))
+    assert third.counters is not None
+    assert third.counters.base == second.counters.token
+    assert FLOW not in {row.object_id for row in third.counters.rows}
+    # All of it to whom it told nothing, and after a reload to everybody.
+    stranger = env.driver.observe(Seen(third.state, "somebody-7"))
+    assert stranger.counters is not None
+    assert (stranger.counters.base, stranger.state) == ("", third.state)
+    assert FLOW in {row.object_id for row in stranger.counters.rows}
+    env.driver.push_bundle(make_bundle(env.port, answer="two"), 2)
+    last = env.driver.observe(Seen(stranger.state, stranger.counters.token))
+    assert last.counters is not None
+    assert (last.counters.base, last.state.generation) == ("", 2)
+    assert last.clock is not None
+
+
+def test_a_node_without_a_configuration_is_observed_without_counters(env: Env) -> None:
+    found = env.driver.observe()
+    assert (found.counters, found.state.generation) == (None, 0)
+    assert env.driver.observe(Seen(found.state)).state == found.state
 
 
 def test_flows_and_counts_of_both_nodes_are_told(env: Env) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from apps.drivers.proxy.contract import Seen
 from apps.drivers.proxy.protocol import SILENT, SPOKEN
 from tests import earlier
 from tests.conformance.bundles import make_bundle
@@ -36,7 +37,14 @@ def test_an_agent_of_the_release_before_takes_what_todays_console_pushes(tmp_pat
         assert (state.protocols, state.features) in ((SILENT, ()), (SPOKEN, agent.state().features))
         assert agent.driver.push_bundle(make_bundle(agent.port, answer="two"), 2).generation == 2
         assert agent.get() == (200, "two")
-        assert agent.driver.read_counters().rows
+        # It knows of no changes, so it tells everything each time.
+        seen = agent.driver.observe()
+        assert seen.counters is not None
+        assert (seen.counters.base, seen.counters.token) == ("", "")
+        assert seen.counters.rows
+        again = agent.driver.observe(Seen(seen.state, seen.counters.token)).counters
+        assert again is not None
+        assert {row.object_id for row in again.rows} == {row.object_id for row in seen.counters.rows}
 
 
 @pytest.mark.exhaustive  # the other way round; Django of another tree starts

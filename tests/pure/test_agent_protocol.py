@@ -42,8 +42,8 @@ def test_what_are_no_versions_is_malformed(said: object) -> None:
 @pytest.mark.parametrize(
     ("theirs", "understood", "lacking"),
     [
-        ((0, 0), False, "does not say what its HAProxy was built with"),
-        ((1, 1), True, "does not say what its HAProxy was built with"),
+        ((0, 0), False, consoles.LACKING[1]),
+        ((1, 1), True, consoles.LACKING[1]),
         ((1, 2), True, ""),
         ((2, 3), True, ""),
         ((3, 4), False, ""),

@@ -61,7 +61,7 @@ def test_a_node_that_does_not_answer_leaves_all_of_it_unknown() -> None:
     ("protocols", "status", "reason", "words"),
     [
         ((1, 2), True, Reason.AGENT_CURRENT, "speaks version 2 of the protocol"),
-        ((1, 1), True, Reason.AGENT_OLDER, "does not say what its HAProxy was built with. Update the agent."),
+        ((1, 1), True, Reason.AGENT_OLDER, "all its counters again at each reading. Update the agent."),
         ((0, 0), False, Reason.AGENT_TOO_OLD, "so the node gets no changes. Update the agent;"),
         ((3, 4), False, Reason.AGENT_TOO_NEW, "so the node gets no changes. Update the consoles;"),
     ],

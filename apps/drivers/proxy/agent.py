@@ -30,13 +30,15 @@ from apps.drivers.proxy.contract import (
     LogSegments,
     NodeState,
     NodeTarget,
+    Observation,
     ProxyError,
     Refused,
+    Seen,
     Superseded,
     Unavailable,
     Unreachable,
 )
-from apps.drivers.proxy.protocol import SPOKEN
+from apps.drivers.proxy.protocol import SPOKEN, TELLS_CHANGES
 
 WORDS = {word: word for word in ("held", "standby", "announced", "withdrawn")}
 READ_SECONDS = 5.0
@@ -53,6 +55,8 @@ OK, NOT_FOUND, MISSING = 200, 404, 428
 SEEN = frozenset({"certificate_sha256", "certificate_ends"})
 # A segment has 1 MiB of lines (apps/agent/log/segments.py), and one line more than that.
 LARGEST_SEGMENT = 4 * 1024 * 1024
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
+ROW_FIELDS = tuple(field.name for field in dataclasses.fields(CounterRow))
 
 
 class AgentDriver:
@@ -124,20 +128,40 @@ class AgentDriver:
         """GET /v1/samples."""
         answer = self._call("GET", "/v1/samples", None, READ_SECONDS * 2)
         try:
-            return CounterReading(
-                epoch=answer["epoch"],
-                read_at=answer["read_at"],
-                rows=tuple(CounterRow(**row) for row in answer["rows"]),
-                latency_buckets={
-                    pool: {int(bound): count for bound, count in counts.items()}
-                    for pool, counts in answer["latency_buckets"].items()
-                },
-                admitted=answer.get("admitted", {}),
-                peers=answer.get("peers", {}),
-                distances_ms=answer.get("distances_ms", {}),
-                in_use=answer.get("in_use", {}),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return read_counter_reading(answer, tuple(CounterRow(**row) for row in answer["rows"]))
+        except UNREADABLE as error:
+            raise self._unreadable(error) from error
+
+    def observe(self, seen: Seen | None = None) -> Observation:
+        """GET /v1/reading; an agent that is older than this call is asked for state and samples, all of them."""
+        if seen is None or seen.state.protocols[1] >= TELLS_CHANGES:
+            path = f"/v1/reading?since={quote(seen.token, safe='')}" if seen else "/v1/reading"
+            status, content, shown = self._exchange("GET", path, None, READ_SECONDS * 2)
+            if status != NOT_FOUND:
+                return self._observation(self._read(status, content, path), shown, seen)
+        state = self.read_state()
+        if not state.workers:
+            return Observation(state, clock=state.clock)
+        try:
+            return Observation(state, self.read_counters(), clock=state.clock)
+        except ProxyError as error:
+            return Observation(state, trouble=error.message, clock=state.clock)
+
+    def _observation(self, answer: Mapping[str, Any], shown: Shown, seen: Seen | None) -> Observation:
+        try:
+            base, found = answer["base"], answer["samples"]
+            if base and (seen is None or base != seen.token):
+                raise ValueError("the changes are of an answer that was not asked for")
+            state = seen.state if seen is not None and base and answer["state"] is None else None
+            if state is None:
+                state = read_node_state(answer["state"])
+            if (state.certificate_sha256, state.certificate_ends) != (shown.sha256, shown.ends):
+                state = dataclasses.replace(state, certificate_sha256=shown.sha256, certificate_ends=shown.ends)
+            counters = None
+            if found is not None:
+                counters = read_counter_reading(found, _rows(found), answer["token"], base)
+            return Observation(state, counters, str(answer.get("trouble", "")), answer["clock"])
+        except UNREADABLE as error:
             raise self._unreadable(error) from error
 
     def log_segments(self, wait_s: float = 0.0) -> LogSegments:
@@ -230,6 +254,37 @@ def push_seconds(bundle: Bundle) -> float:
 def encode(files: Mapping[str, bytes]) -> dict[str, str]:
     """Contents as base64 text."""
     return {path: base64.b64encode(content).decode() for path, content in files.items()}
+
+
+def _rows(found: Mapping[str, Any]) -> tuple[CounterRow, ...]:
+    """Rows without names, in an order that the agent tells."""
+    names = tuple(found["fields"])
+    if names == ROW_FIELDS:
+        return tuple([CounterRow(*row) for row in found["rows"]])
+    known = [(name, names.index(name)) for name in ROW_FIELDS if name in names]
+    return tuple(CounterRow(**{name: row[at] for name, at in known}) for row in found["rows"])
+
+
+def read_counter_reading(
+    found: Mapping[str, Any], rows: tuple[CounterRow, ...], token: str = "", base: str = ""
+) -> CounterReading:
+    """The agent's JSON with these rows; raises one of UNREADABLE."""
+    return CounterReading(
+        epoch=found["epoch"],
+        read_at=found["read_at"],
+        rows=rows,
+        latency_buckets={
+            pool: {int(bound): count for bound, count in counts.items()}
+            for pool, counts in found["latency_buckets"].items()
+        },
+        admitted=found.get("admitted", {}),
+        peers=found.get("peers", {}),
+        distances_ms=found.get("distances_ms", {}),
+        in_use=found.get("in_use", {}),
+        token=token,
+        base=base,
+        gone=tuple([(kind, name) for kind, name in found.get("gone", ())]),
+    )
 
 
 def read_node_state(answer: Mapping[str, Any]) -> NodeState:

@@ -174,6 +174,10 @@ class CounterReading:
     for every other node of the region whether the two exchange counters; it is empty where the node counts alone.
     `distances_ms` is the round trip to the nearest node of each other region, by the last check of it. `in_use` are
     the shares (0–1) of its processor time (cpu) and of its connections (connections) that the node uses.
+
+    `token` is the node's name for this answer. With a `base`, the token of an earlier answer in the same epoch, `rows`
+    and `latency_buckets` are only those that differ from it, and `gone` names the rows (kind and object id) that it had
+    and that are no more; without one they are all that there are. Everything else is told whole.
     """
 
     epoch: str
@@ -184,6 +188,30 @@ class CounterReading:
     peers: Mapping[str, bool] = field(default_factory=dict)
     distances_ms: Mapping[str, int] = field(default_factory=dict)
     in_use: Mapping[str, float] = field(default_factory=dict)
+    token: str = ""
+    base: str = ""
+    gone: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a reader knows of a node: its state, and the token of the answer whose counters it keeps, or none."""
+
+    state: NodeState
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """State and counters of a node by one look at it; `trouble` says why the counters are missing.
+
+    `clock` is the node's time at the look, in Unix seconds; None where it does not tell.
+    """
+
+    state: NodeState
+    counters: CounterReading | None = None
+    trouble: str = ""
+    clock: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +286,13 @@ class ProxyDriver(Protocol):
 
     def read_counters(self) -> CounterReading:
         """The node's counters now."""
+
+    def observe(self, seen: Seen | None = None) -> Observation:
+        """State and counters now, the counters only as far as they changed where the node can tell by `seen`.
+
+        A state that did not change is the very one that was seen. The counters are whole unless they name `seen` as
+        their base. Counters that cannot be read are `trouble`; for a state that cannot, raises as the others do.
+        """
 
     def log_segments(self, wait_s: float = 0.0) -> LogSegments:
         """The closed segments; when there is none, as soon as one is closed, at the latest after `wait_s` (0 to 5)."""

@@ -10,7 +10,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from urllib.parse import urlsplit
 
@@ -32,8 +32,10 @@ from apps.drivers.proxy.contract import (
     LogSegments,
     NodeState,
     NodeTarget,
+    Observation,
     ProxyError,
     Refused,
+    Seen,
     Superseded,
     Unavailable,
     Unreachable,
@@ -49,7 +51,7 @@ class MemoryNode:
     `refusal` is raised by the next pushes and operations, `refusal_for` says for each bundle what is raised; `rows`
     to `in_use` are what read_counters answers, `addresses` what it says of static IPs, `ticket_secrets` what session
     tickets are made from; writing to `files` is what a stranger who edits them does. `log` are the segments that wait
-    (id → lines), of `log_dropped` lines before them.
+    (id → lines), of `log_dropped` lines before them. `told` is what was observed last.
     """
 
     name: str
@@ -82,6 +84,7 @@ class MemoryNode:
     log: dict[str, bytes] = field(default_factory=dict)
     log_dropped: int = 0
     log_off: str = ""
+    told: CounterReading | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def state(self) -> NodeState:
@@ -216,6 +219,21 @@ class MemoryDriver:
                 in_use=self._node.in_use,
             )
 
+    def observe(self, seen: Seen | None = None) -> Observation:
+        """The changes since its last answer, to whom it gave that; a node without HAProxy has no counters."""
+        with self._node.lock:
+            state = self.read_state()
+            clock = state.clock
+            if seen is not None and seen.state == state:
+                state = seen.state
+            if not state.workers:
+                return Observation(state, clock=clock)
+            whole, before = self.read_counters(), self._node.told
+            number = int(before.token.rpartition("-")[2]) + 1 if before else 1
+            self._node.told = whole = replace(whole, token=f"{whole.epoch}-{number}")
+            changes = before and seen and seen.token == before.token and before.epoch == whole.epoch
+            return Observation(state, _changes(before, whole) if before and changes else whole, clock=clock)
+
     def log_segments(self, wait_s: float = 0.0) -> LogSegments:
         """What waits; an empty log is waited for as a real node does."""
         until = time.monotonic() + min(wait_s, LONGEST_LOG_WAIT_S)
@@ -270,6 +288,22 @@ class MemoryDriver:
         self._node.digest = bundle.digest
         self._node.generation = generation
         self._node.last_error = ""
+
+
+def _changes(before: CounterReading, whole: CounterReading) -> CounterReading:
+    """What differs from the reading of before."""
+    there = {(row.kind, row.object_id) for row in whole.rows}
+    same = set(before.rows)
+    latency = {
+        pool: buckets for pool, buckets in whole.latency_buckets.items() if before.latency_buckets.get(pool) != buckets
+    }
+    return replace(
+        whole,
+        base=before.token,
+        rows=tuple(row for row in whole.rows if row not in same),
+        gone=tuple((row.kind, row.object_id) for row in before.rows if (row.kind, row.object_id) not in there),
+        latency_buckets=latency,
+    )
 
 
 def _verify(bundle: Bundle, stage: str = "validate") -> None:

@@ -8,7 +8,8 @@ SILENT = (1, 1)
 """Of an agent that names no versions: it is older than they are."""
 
 # What a console does without where an agent speaks no more than this version.
-LACKING = {1: "does not say what its HAProxy was built with"}
+LACKING = {1: "does not say what its HAProxy was built with, and tells all its counters again at each reading"}
+TELLS_CHANGES = 2
 
 
 def understood(theirs: tuple[int, int]) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from apps.observe.collect.deltas import RESTING, Counts, Key, fold, node_total
+from apps.drivers.proxy.contract import CounterReading, NodeState, Seen
+from apps.observe.collect.deltas import RESTING, Counts, Key, Memory, Step, fold, node_total, take
+from apps.observe.live.store import Change, LiveNode
 
 SHORT = 10
 LONG = 60
@@ -21,61 +24,122 @@ def start_of(instant: float, resolution: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """What happened on one node in the ten seconds from `at` (Unix seconds)."""
+    """What happened on one node in the ten seconds from `at` (Unix seconds); `rows` are those that moved in it."""
 
     at: int
     node_id: int
     rows: dict[Key, Counts]
 
     def worth_storing(self) -> Iterator[tuple[Key, Counts]]:
-        """The rows that say something: idle objects only once a minute, idle routes never."""
-        whole_minute = self.at % LONG == 0
+        """The rows that say something; of a pool also that it rested, where the bucket has such a row."""
         for key, counts in self.rows.items():
-            if key[0] == "node" or not counts.idle or (whole_minute and key[0] not in RESTING):
+            if key[0] in ("node", "backend") or not counts.idle:
                 yield key, counts
 
 
 @dataclass(slots=True)
 class Gatherer:
-    """One node's deltas: the bucket being filled, and the recent ones for live numbers.
+    """What happened on one node: the bucket being filled from `open_at`, and the last seconds for live numbers.
 
-    `open_at` is the start of the bucket being filled.
+    `memory` is what its counters stand at, `state` what it said with them. `turn` counts what was put in, `name` tells
+    it apart from others of the same node.
     """
 
     node_id: int
     open_at: int = 0
-    parts: list[dict[Key, Counts]] = field(default_factory=list)
-    recent: deque[dict[Key, Counts]] = field(default_factory=lambda: deque(maxlen=60))
+    parts: list[Step] = field(default_factory=list)
+    recent: deque[Step] = field(default_factory=lambda: deque(maxlen=60))
+    memory: Memory | None = None
+    state: NodeState | None = None
+    turn: int = 0
+    name: str = field(default_factory=lambda: secrets.token_hex(6))
+    _moved: set[Key] = field(default_factory=set)
 
-    def put(self, instant: float, rows: dict[Key, Counts]) -> Bucket | None:
-        """Take the deltas read at `instant`; answers with the bucket that this closes, if any."""
-        total = node_total(rows)
-        rows["node", f"node-{self.node_id}"] = total
-        self.recent.append(rows)
-        while sum(_seconds(part) for part in self.recent) - _seconds(self.recent[0]) >= WINDOW:
+    @property
+    def seen(self) -> Seen | None:
+        """What the node need not tell again."""
+        return None if self.state is None else Seen(self.state, self.memory.token if self.memory else "")
+
+    def put(self, instant: float, reading: CounterReading) -> Bucket | None:
+        """Take what was read at `instant`; answers with the bucket that this closes, if any. Raises UnknownBase."""
+        memory, self.memory = self.memory, None
+        self.memory, step = take(memory, reading)
+        step.rows["node", f"node-{self.node_id}"] = node_total(step, self.memory.waiting)
+        self.turn += 1
+        if not step.seconds:
+            # What was before a silence says nothing about now.
+            self.recent.clear()
+        self.recent.append(step)
+        while sum(each.seconds for each in self.recent) - self.recent[0].seconds >= WINDOW:
             self.recent.popleft()
         closed = self.close(instant)
         self.open_at = start_of(instant, SHORT)
-        self.parts.append(rows)
+        self.parts.append(step)
         return closed
 
     def close(self, instant: float) -> Bucket | None:
         """The bucket that was being filled, if its time is over at `instant`."""
         if not self.parts or start_of(instant, SHORT) <= self.open_at:
             return None
-        bucket = Bucket(self.open_at, self.node_id, fold(self.parts))
+        rows = fold(self.parts)
+        # Pools that rest have a row in one bucket of each minute: not of all nodes in the same one.
+        if self.memory is not None and (self.open_at // SHORT + self.node_id) % (LONG // SHORT) == 0:
+            seconds = sum(step.seconds for step in self.parts)
+            for key in self.memory.rows:
+                if key[0] == "backend" and key not in rows:
+                    rows[key] = self.memory.at_rest(key, seconds)
         self.parts = []
-        return bucket
+        return Bucket(self.open_at, self.node_id, rows)
+
+    def change(self, at: float, reading: CounterReading) -> Change:
+        """What the reading that was put in last moved in the live numbers. Call it once for each."""
+        step, moved, memory = self.recent[-1], self.window(), self._known()
+        rests = self.rests(self._moved - moved.keys())
+        told = {(row.kind, row.object_id) for row in reading.rows}
+        told |= {("backend", pool) for pool in reading.latency_buckets}
+        counters = replace(
+            reading,
+            rows=tuple([memory.rows[key] for key in told if key in memory.rows]),
+            latency_buckets=memory.latency,
+        )
+        # Where no time was known, all rows are to be told anew: their rates become unknown, and known again.
+        begins = any(not each.seconds for each in list(self.recent)[-2:])
+        change = Change(
+            "" if begins else f"{self.name}:{self.turn - 1}",
+            f"{self.name}:{self.turn}",
+            LiveNode(at, moved | rests, reading.in_use),
+            counters,
+            (self._moved | step.gone) - moved.keys() - rests.keys(),
+            step.gone,
+            lambda: self._everything(at, reading),
+        )
+        self._moved = set(moved)
+        return change
+
+    def _everything(self, at: float, reading: CounterReading) -> tuple[LiveNode, CounterReading]:
+        moved, memory = self.window(), self._known()
+        whole = self.rests(memory.rows.keys() - moved.keys()) | moved
+        rows = tuple(memory.rows.values())
+        return LiveNode(at, whole, reading.in_use), replace(reading, rows=rows, latency_buckets=memory.latency)
+
+    def _known(self) -> Memory:
+        if self.memory is None:
+            raise LookupError(f"nothing was read of node {self.node_id} yet")
+        return self.memory
 
     def window(self) -> dict[Key, Counts]:
-        """About the last ten seconds; objects that the last reading did not know are gone."""
+        """What moved in about the last ten seconds; objects that the last reading did not know are gone."""
+        there = {} if self.memory is None else self.memory.rows
         whole = fold(self.recent)
-        newest = self.recent[-1] if self.recent else {}
-        return {key: counts for key, counts in whole.items() if key in newest or key[0] in RESTING}
+        return {key: counts for key, counts in whole.items() if key in there or key[0] in (*RESTING, "node")}
 
-
-def _seconds(part: dict[Key, Counts]) -> float:
-    return max((counts.seconds for key, counts in part.items() if key[0] == "node"), default=0.0)
+    def rests(self, keys: Iterable[Key]) -> dict[Key, Counts]:
+        """Those of the keys that are rows of the node and say something while nothing happens."""
+        if self.memory is None:
+            return {}
+        seconds = sum(step.seconds for step in self.recent)
+        there = self.memory.rows
+        return {key: self.memory.at_rest(key, seconds) for key in keys if key in there and key[0] not in RESTING}
 
 
 def into_minutes(rows: Iterable[tuple[int, Key, Counts]]) -> dict[tuple[int, Key], Counts]:

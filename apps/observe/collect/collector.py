@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 import redis
@@ -108,7 +109,8 @@ class Collector:
         for address in addresses:
             if address.node_id not in self._running:
                 pool = self._suspects if address.node_id in self._failed else self._living
-                self._running[address.node_id] = loop.run_in_executor(pool, self._read, address)
+                seen = self.recorder.seen(address.node_id) if self.recorder else None
+                self._running[address.node_id] = loop.run_in_executor(pool, self._read, replace(address, seen=seen))
         if self._running:
             await asyncio.wait(self._running.values(), timeout=DEADLINE)
         done = {node_id: future.result() for node_id, future in self._running.items() if future.done()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -68,40 +68,93 @@ class Counts:
         return not (self.requests or self.connections or self.connections_now or self.queue_now or self.errors)
 
 
+class UnknownBase(ValueError):
+    """A reading tells changes of one that is not remembered, so nothing is known by it."""
+
+
 @dataclass(slots=True)
 class Memory:
-    """The last value of every counter of one node since its epoch began, also of rows that a reading left out."""
+    """What the counters of a node stand at, since its epoch began; `token` is the node's name for that.
+
+    `lost` are rows of this epoch that it has no more. `waiting` are connections to listeners and queues of pools where
+    there are any now.
+    """
 
     epoch: str
     read_at: float
-    rows: dict[Key, CounterRow]
-    latency: dict[str, Mapping[int, int]]
+    token: str = ""
+    rows: dict[Key, CounterRow] = field(default_factory=dict)
+    lost: dict[Key, CounterRow] = field(default_factory=dict)
+    latency: dict[str, Mapping[int, int]] = field(default_factory=dict)
+    waiting: dict[Key, int] = field(default_factory=dict)
+
+    def at_rest(self, key: Key, seconds: float) -> Counts:
+        """What is known of a row in which nothing happened for so long."""
+        counts = _gauges(self.rows[key])
+        counts.seconds = seconds
+        return counts
 
 
-def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, dict[Key, Counts]]:
-    """What happened since `before`, and what to remember for the next time.
+@dataclass(slots=True)
+class Step:
+    """What happened on a node in `seconds`, 0 when that is not known: rows that moved; the others of its rows rested.
+
+    `new` are the rows that came in it, `gone` those that went.
+    """
+
+    seconds: float
+    rows: dict[Key, Counts] = field(default_factory=dict)
+    new: set[Key] = field(default_factory=set)
+    gone: set[Key] = field(default_factory=set)
+
+
+def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
+    """What happened since `before`, and what to remember for the next time; `before` itself is used up.
 
     1. Without a memory, or after a gap that is too long, only gauges are known: counts and seconds are zero.
     2. In a new epoch the counters began at zero, so their values are what happened.
     3. In the same epoch a row's counts are differences; a row that fell began anew, and its values count.
     4. A row that is missing is remembered, so that its return is not counted twice.
+    5. Changes count from the reading that they name and from no other. Raises UnknownBase.
     """
-    known = before is not None and 0 < reading.read_at - before.read_at <= LONGEST_GAP
     same = before is not None and before.epoch == reading.epoch
-    seconds = reading.read_at - before.read_at if before is not None and known else 0.0
-    old_rows = before.rows if before is not None and same else {}
-    old_latency = before.latency if before is not None and same else {}
-    found: dict[Key, Counts] = {}
+    if reading.base and (before is None or not same or before.token != reading.base):
+        raise UnknownBase(f"the changes are of {reading.base}, which is not what was read last")
+    known = before is not None and 0 < reading.read_at - before.read_at <= LONGEST_GAP
+    step = Step(reading.read_at - before.read_at if before is not None and known else 0.0)
+    there = {} if before is None else before.rows
+    memory = before if before is not None and same else Memory(reading.epoch, reading.read_at)
+    told = set()
     for row in reading.rows:
-        old = old_rows.get((row.kind, row.object_id))
-        counts = _difference(old, row, seconds) if known else _gauges(row)
+        key = (row.kind, row.object_id)
+        told.add(key)
+        if known and key not in there:
+            step.new.add(key)
+        old = memory.rows.get(key)
+        if old == row and known:
+            continue
+        memory.rows[key] = row
+        _note_waiting(memory, key, row)
+        counts = _difference(old or memory.lost.pop(key, None), row, step.seconds) if known else _gauges(row)
         # Routes and flows are many and most of them rest: their silence needs no row.
         if row.kind not in RESTING or not counts.idle:
-            found[row.kind, row.object_id] = counts
-    if known:
-        _add_latency(found, old_latency, reading.latency_buckets)
-    rows = {**old_rows, **{(row.kind, row.object_id): row for row in reading.rows}}
-    return Memory(reading.epoch, reading.read_at, rows, {**old_latency, **reading.latency_buckets}), found
+            step.rows[key] = counts
+    step.gone.update(there.keys() & set(reading.gone) if reading.base else there.keys() - told)
+    for key in step.gone:
+        memory.waiting.pop(key, None)
+        if (lost := memory.rows.pop(key, None)) is not None:
+            memory.lost[key] = lost
+    _take_latency(memory, reading.latency_buckets, step if known else None)
+    memory.read_at, memory.token = reading.read_at, reading.token
+    return memory, step
+
+
+def _note_waiting(memory: Memory, key: Key, row: CounterRow) -> None:
+    waiting = {"frontend": row.connections_now, "backend": row.queue_now}.get(row.kind, 0)
+    if waiting:
+        memory.waiting[key] = waiting
+    else:
+        memory.waiting.pop(key, None)
 
 
 def _gauges(row: CounterRow) -> Counts:
@@ -128,13 +181,15 @@ def _difference(old: CounterRow | None, row: CounterRow, seconds: float) -> Coun
     return counts
 
 
-def _add_latency(
-    found: dict[Key, Counts], old: Mapping[str, Mapping[int, int]], new: Mapping[str, Mapping[int, int]]
-) -> None:
-    for pool_id, buckets in new.items():
-        counts = found.get(("backend", pool_id))
-        if counts is not None:
-            counts.latency = bucket_difference(old.get(pool_id, {}), buckets)
+def _take_latency(memory: Memory, told: Mapping[str, Mapping[int, int]], step: Step | None) -> None:
+    for pool_id, buckets in told.items():
+        old, key = memory.latency.get(pool_id, {}), ("backend", pool_id)
+        memory.latency[pool_id] = buckets
+        if step is not None and old != buckets and key in memory.rows:
+            counts = step.rows.get(key)
+            if counts is None:
+                counts = step.rows[key] = memory.at_rest(key, step.seconds)
+            counts.latency = bucket_difference(old, buckets)
 
 
 def bucket_difference(old: Mapping[int, int], new: Mapping[int, int]) -> dict[int, int]:
@@ -143,32 +198,37 @@ def bucket_difference(old: Mapping[int, int], new: Mapping[int, int]) -> dict[in
     return {bound: count for bound, count in grown.items() if count > 0}
 
 
-def node_total(rows: Mapping[Key, Counts]) -> Counts:
+def node_total(step: Step, waiting: Mapping[Key, int]) -> Counts:
     """The sum of a node: what its frontends took, how long its backends needed, what waits there."""
-    total = Counts()
-    for (kind, _), counts in rows.items():
-        total.seconds = max(total.seconds, counts.seconds)
+    total = Counts(seconds=step.seconds)
+    for (kind, _), counts in step.rows.items():
         if kind == "frontend":
-            for name in (*COUNTERS, "connections_now"):
+            for name in COUNTERS:
                 setattr(total, name, getattr(total, name) + getattr(counts, name))
         elif kind == "backend":
-            total.queue_now += counts.queue_now
             for bound, count in counts.latency.items():
                 total.latency[bound] = total.latency.get(bound, 0) + count
+    for (kind, _), count in waiting.items():
+        if kind == "frontend":
+            total.connections_now += count
+        else:
+            total.queue_now += count
     return total
 
 
-def fold(parts: Iterable[Mapping[Key, Counts]]) -> dict[Key, Counts]:
-    """Several periods of one node, in order of time, as one.
-
-    A route or flow that rested in some of them has no row there; that time counts all the same.
-    """
+def fold(steps: Sequence[Step]) -> dict[Key, Counts]:
+    """Several steps of one node, in order of time, as one; the time in which a row rested counts since it came."""
     whole: dict[Key, Counts] = {}
-    for part in parts:
-        for key, counts in part.items():
-            whole.setdefault(key, Counts()).add(counts)
-    seconds = max((counts.seconds for key, counts in whole.items() if key[0] == "node"), default=0.0)
+    born: dict[Key, float] = {}
+    left = sum(step.seconds for step in steps)
+    seconds = left
+    for step in steps:
+        born.update(dict.fromkeys(step.new, left))
+        left -= step.seconds
+        for key, counts in step.rows.items():
+            if (sums := whole.get(key)) is None:
+                sums = whole[key] = Counts()
+            sums.add(counts)
     for key, counts in whole.items():
-        if key[0] in RESTING:
-            counts.seconds = max(counts.seconds, seconds)
+        counts.seconds = seconds if key[0] in RESTING else born.get(key, seconds)
     return whole

@@ -17,9 +17,10 @@ from apps.drivers.proxy.contract import (
     Credentials,
     NodeState,
     NodeTarget,
-    ProxyDriver,
+    Observation,
     ProxyError,
     Revoked,
+    Seen,
 )
 from apps.drivers.proxy.registry import open_driver
 from apps.fleet.certificates.trust import Trust, trust
@@ -41,7 +42,10 @@ A_MINUTE = 60_000
 NEVER = re.compile(r"(?!)")
 NO_TRUST = Trust()
 SMALLEST_MAXIMUM = 2**31 - 1
+LARGEST_COUNT = 2**62
+WHOLE_NUMBERS = {int}
 MOST_FEATURES, LONGEST_FEATURE = 200, 40
+LONGEST_TOKEN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,13 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a node is reached, and what stands for us and for it there."""
+    """Where a node is reached, what stands for us and for it there, and what it need not tell again."""
 
     node_id: int
     name: str
     url: str
     trust: Trust = NO_TRUST
+    seen: Seen | None = None
 
 
 def addresses_of(nodes: Iterable[Node]) -> list[Address]:
@@ -96,19 +101,21 @@ def target_of(address: Address) -> NodeTarget:
 
 
 def read_node(address: Address) -> Reading:
-    """State first, then counters; never raises: what went wrong is in `error`."""
+    """State and counters; never raises: what went wrong is in `error`."""
     asked_at = now()
     try:
-        driver = open_driver(target_of(address))
-        state = driver.read_state()
-        ahead = _clock_ahead(state.clock, asked_at.timestamp(), now().timestamp())
-        check_state(state)
+        found = open_driver(target_of(address)).observe(address.seen)
+        check_clock(found.clock)
+        at = now()
+        ahead = _clock_ahead(found.clock, asked_at.timestamp(), at.timestamp())
+        if address.seen is None or found.state is not address.seen.state:
+            check_state(found.state)
     except Revoked as error:
         return Reading(address.node_id, asked_at, now(), error=error.message, revoked=True)
     except Exception as error:  # noqa: BLE001 - one strange node must not end the collector
         return Reading(address.node_id, asked_at, now(), error=_sentence(error))
-    counters, trouble = _counters(driver) if state.workers else (None, "")
-    return Reading(address.node_id, asked_at, now(), state, counters, trouble, ahead)
+    counters, trouble = _sound_counters(found)
+    return Reading(address.node_id, asked_at, at, found.state, counters, trouble, ahead)
 
 
 def _clock_ahead(clock: float | None, asked: float, answered: float) -> float | None:
@@ -119,9 +126,9 @@ def _clock_ahead(clock: float | None, asked: float, answered: float) -> float | 
     return math.copysign(max(0.0, abs(ahead) - doubt), ahead)
 
 
-def _counters(driver: ProxyDriver) -> tuple[CounterReading | None, str]:
+def _sound_counters(found: Observation) -> tuple[CounterReading | None, str]:
     try:
-        return sound(driver.read_counters()), ""
+        return sound(found.counters) if found.counters is not None else None, found.trouble
     except Exception as error:  # noqa: BLE001 - as above
         return None, _sentence(error)
 
@@ -131,8 +138,7 @@ def check_state(state: NodeState) -> None:
     small, large = (state.workers, state.reloads), (state.generation,)
     if not all(_fits(value, SMALLEST_MAXIMUM) for value in small) or not all(_fits(value) for value in large):
         raise ValueError("numbers out of range")
-    if state.clock is not None and not (isinstance(state.clock, int | float) and math.isfinite(state.clock)):
-        raise ValueError("a time that is none")
+    check_clock(state.clock)
     texts = (state.digest, state.on_disk, state.haproxy_version, state.agent_version, state.boot_id, state.last_error)
     more = (state.unavailable, state.ticket_secrets, state.tls_library, *state.drift, *state.features)
     if not all(isinstance(text, str) and "\0" not in text for text in (*texts, *more)):
@@ -141,6 +147,12 @@ def check_state(state: NodeState) -> None:
         raise ValueError("more features than HAProxy has")
     if len(state.protocols) != 2 or not all(_fits(each, SMALLEST_MAXIMUM) for each in state.protocols):
         raise ValueError("no versions of the protocol")
+
+
+def check_clock(clock: float | None) -> None:
+    """Raise ValueError for a time that is none."""
+    if clock is not None and not (isinstance(clock, int | float) and math.isfinite(clock)):
+        raise ValueError("a time that is none")
 
 
 def sound(reading: CounterReading) -> CounterReading:
@@ -167,21 +179,26 @@ def sound(reading: CounterReading) -> CounterReading:
             for name, share in reading.in_use.items()
             if name in IN_USE and isinstance(share, int | float) and 0 <= share <= 1
         },
+        token=str(reading.token)[:LONGEST_TOKEN],
+        base=reading.base,
+        gone=tuple([(kind, name) for kind, name in reading.gone if isinstance(kind, str) and isinstance(name, str)]),
     )
 
 
 def _sound_row(row: CounterRow) -> bool:
-    gauges = (row.connections_now, row.queue_now, row.latency_ms)
+    counts, gauges = counted(row), (row.connections_now, row.queue_now, row.latency_ms)
     return (
         OBJECT_IDS.get(row.kind, NEVER).fullmatch(row.object_id) is not None
-        and all(_fits(value) for value in counted(row))
-        and all(_fits(value, SMALLEST_MAXIMUM) for value in gauges)
-        and all("\0" not in text for text in (row.parent_id, row.status, row.check))
+        and {*map(type, counts), *map(type, gauges)} == WHOLE_NUMBERS
+        and min(counts) >= 0 <= min(gauges)
+        and max(counts) <= LARGEST_COUNT
+        and max(gauges) <= SMALLEST_MAXIMUM
+        and "\0" not in f"{row.parent_id}{row.status}{row.check}"
         and len(row.parent_id) <= 30
     )
 
 
-def _fits(value: object, maximum: int = 2**62) -> bool:
+def _fits(value: object, maximum: int = LARGEST_COUNT) -> bool:
     return type(value) is int and 0 <= value <= maximum
 
 

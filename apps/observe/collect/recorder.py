@@ -6,18 +6,18 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
 from apps.core.clock import now
 from apps.core.events import publish
+from apps.drivers.proxy.contract import Seen
 from apps.fleet.models import Node
 from apps.fleet.services import record_latency
 from apps.observe import services
 from apps.observe.collect import lease
 from apps.observe.collect.buckets import SHORT, Bucket, Gatherer, start_of
-from apps.observe.collect.deltas import Counts, Key, Memory, take
+from apps.observe.collect.deltas import Step, UnknownBase
 from apps.observe.collect.others import Others
 from apps.observe.collect.readings import Reading
 from apps.observe.collect.reports import Reports
@@ -53,10 +53,8 @@ class Recorder:
 
     holder: str = ""
     shards: frozenset[int] = lease.EVERY
-    memories: dict[int, Memory] = field(default_factory=dict)
     gatherers: dict[int, Gatherer] = field(default_factory=dict)
     pending: deque[Bucket] = field(default_factory=lambda: deque(maxlen=PENDING))
-    windows: dict[int, dict[Key, Counts]] = field(default_factory=dict)
     evaluator: ConditionEvaluator = field(default_factory=ConditionEvaluator)
     others: Others = field(default_factory=Others)
     told: dict[int, object] = field(default_factory=dict)
@@ -90,9 +88,9 @@ class Recorder:
         self.seed(new)
 
     def _forget(self, node_id: int) -> None:
-        known: tuple[dict[int, Any], ...] = (self.gatherers, self.memories, self.windows, self.told)
-        for each in known:
-            each.pop(node_id, None)
+        self.gatherers.pop(node_id, None)
+        self.told.pop(node_id, None)
+        self.evaluator.of_nodes.forget(node_id)
         self.reports.forget(node_id)
 
     def seed(self, shards: Collection[int] = lease.EVERY) -> None:
@@ -102,20 +100,33 @@ class Recorder:
         nodes = [pk for pk in Node.objects.values_list("pk", flat=True) if lease.shard_of(pk) in shards]
         for row in rows.filter(node_id__in=nodes) if nodes else ():
             gatherer = self.gatherers.setdefault(row.node_id, Gatherer(row.node_id, open_at=at))
-            gatherer.parts = gatherer.parts or [{}]
-            gatherer.parts[0][row.kind, row.object_id] = services.counts_of(row)
+            gatherer.parts = gatherer.parts or [Step(0.0)]
+            gatherer.parts[0].rows[row.kind, row.object_id] = services.counts_of(row)
+            gatherer.parts[0].seconds = max(gatherer.parts[0].seconds, row.seconds)
 
     def gather(self, readings: Iterable[Reading]) -> None:
         """Counters become deltas, deltas fill buckets. No I/O."""
         for reading in readings:
             if reading.counters is None:
                 continue
-            gatherer = self.gatherers.setdefault(reading.node_id, Gatherer(reading.node_id))
-            memory, rows = take(self.memories.get(reading.node_id), reading.counters)
-            self.memories[reading.node_id] = memory
-            if bucket := gatherer.put(reading.at.timestamp(), rows):
+            if (gatherer := self.gatherers.get(reading.node_id)) is None:
+                gatherer = self.gatherers[reading.node_id] = Gatherer(reading.node_id)
+            try:
+                bucket = gatherer.put(reading.at.timestamp(), reading.counters)
+            except UnknownBase:
+                # It says nothing by itself, and the next reading tells everything.
+                self.evaluator.of_nodes.forget(reading.node_id)
+                continue
+            gatherer.state = reading.state
+            if bucket:
                 self._closed(bucket)
-            self.windows[reading.node_id] = gatherer.window()
+            step = gatherer.recent[-1]
+            self.evaluator.of_nodes.hear(reading.node_id, step.rows, step.gone)
+
+    def seen(self, node_id: int) -> Seen | None:
+        """What the node need not tell again when it is read next."""
+        gatherer = self.gatherers.get(node_id)
+        return gatherer.seen if gatherer else None
 
     def close_buckets(self, instant: float) -> None:
         """Close what is over at `instant` (Unix seconds), also of nodes that fell silent."""
@@ -177,7 +188,7 @@ class Recorder:
         self, nodes: Collection[int], readings: Mapping[int, Reading], names: Mapping[int, str], instant: datetime
     ) -> list[Verdict]:
         found = self.evaluator.evaluate_nodes(nodes, readings, names, instant)
-        facts = self.evaluator.facts(nodes, self.windows, instant)
+        facts = self.evaluator.facts(nodes, instant)
         if not self.leads:
             self.others.tell(self.holder, facts)
             return found
@@ -246,14 +257,13 @@ class Recorder:
 
     def show(self, readings: Mapping[int, Reading], moved: list[int], instant: datetime) -> None:
         """Live numbers and wake-ups for open pages. Raises redis.RedisError."""
-        counters = {node_id: reading.counters for node_id, reading in readings.items() if reading.counters is not None}
-        windows = {
-            node_id: live.LiveNode(readings[node_id].at.timestamp(), self.windows[node_id], read.in_use)
-            for node_id, read in counters.items()
-            if node_id in self.windows
-        }
-        if windows:
-            live.write(windows, counters)
+        live.write_changes(
+            {
+                node_id: self.gatherers[node_id].change(reading.at.timestamp(), reading.counters)
+                for node_id, reading in readings.items()
+                if reading.counters is not None and node_id in self.gatherers and self.gatherers[node_id].memory
+            }
+        )
         if self.leads:
             # Once for all collectors: pages look once for each sample.
             publish("samples", at=int(instant.timestamp()))

@@ -12,7 +12,6 @@ from apps.definitions.models import Pool, Server
 from apps.definitions.previewing.node_words import in_words
 from apps.definitions.serving import clouds_alone
 from apps.observe.collect.buckets import Bucket
-from apps.observe.collect.deltas import Counts, Key
 from apps.observe.collect.fitness import FitnessFacts, evaluate_fitness, unknown_fitness
 from apps.observe.collect.readings import Reading
 from apps.observe.evaluate.conditions import (
@@ -26,11 +25,10 @@ from apps.observe.evaluate.conditions import (
     evaluate_server,
 )
 from apps.observe.evaluate.counting import CountFacts, Counting
-from apps.observe.evaluate.facts import LOAD_S, Facts, Loads, servers_in
+from apps.observe.evaluate.facts import LOAD_S, Facts, Loads, Servers
 from apps.observe.evaluate.node_certificates import evaluate_certificate
 from apps.observe.services import certificate_ends_at
 
-Windows = Mapping[int, Mapping[Key, Counts]]
 REFRESH = timedelta(seconds=10)
 # A node may miss a few readings (a reload, a busy machine) before it counts as one that does not answer.
 PATIENCE = timedelta(seconds=8)
@@ -68,6 +66,7 @@ class ConditionEvaluator:
     answered: dict[int, datetime] = field(default_factory=dict)
     ends_at: dict[int, datetime | None] = field(default_factory=dict)  # of the certificate that a node showed last
     loads: Loads = field(default_factory=Loads)
+    of_nodes: Servers = field(default_factory=Servers)
     counting: Counting = field(default_factory=Counting)
 
     def hear(self, bucket: Bucket) -> None:
@@ -82,12 +81,10 @@ class ConditionEvaluator:
         """Nodes change hands: what nobody reports on for a moment is not unknown yet."""
         self.patient_until = instant + PATIENCE
 
-    def evaluate(
-        self, nodes: Mapping[int, Named], readings: Mapping[int, Reading], windows: Windows, instant: datetime
-    ) -> list[Verdict]:
+    def evaluate(self, nodes: Mapping[int, Named], readings: Mapping[int, Reading], instant: datetime) -> list[Verdict]:
         """Every verdict that can be given now by a collector that reads all nodes."""
         found = self.evaluate_nodes(nodes, readings, {pk: node.name for pk, node in nodes.items()}, instant)
-        return found + self.evaluate_pools(self.facts(nodes, windows, instant), instant)
+        return found + self.evaluate_pools(self.facts(nodes, instant), instant)
 
     def evaluate_nodes(
         self, nodes: Collection[int], readings: Mapping[int, Reading], names: Mapping[int, str], instant: datetime
@@ -101,11 +98,11 @@ class ConditionEvaluator:
         own = {node_id: reading for node_id, reading in readings.items() if node_id in nodes}
         return found + self._evaluate_counting(own, names)
 
-    def facts(self, nodes: Collection[int], windows: Windows, instant: datetime) -> Facts:
+    def facts(self, nodes: Collection[int], instant: datetime) -> Facts:
         """What those of these nodes say that answer."""
-        fresh = [windows[node_id] for node_id in nodes if node_id in windows and self._answers(node_id, instant)]
+        fresh = [node_id for node_id in nodes if self._answers(node_id, instant)]
         loads = self.loads.since(instant.timestamp() - LOAD_S)
-        return Facts(servers_in(fresh), loads, observed=frozenset(self.loads.buckets))
+        return Facts(self.of_nodes.by(fresh), loads, observed=frozenset(self.loads.buckets))
 
     def evaluate_pools(self, facts: Facts, instant: datetime) -> list[Verdict]:
         """The verdicts on servers and pools, by what all nodes say."""

@@ -70,18 +70,58 @@ def merged(several: Collection[Facts]) -> Facts:
     return Facts(servers, loads, trips, frozenset().union(*(facts.observed for facts in several)))
 
 
-def servers_in(windows: Iterable[Mapping[Key, Counts]]) -> dict[int, Said]:
-    """What these nodes say of servers; a check is told only of one that is down, for it changes all the time."""
-    words: dict[int, set[str]] = {}
-    checks: dict[int, str] = {}
-    for window in windows:
-        for (kind, name), counts in window.items():
+@dataclass(slots=True)
+class Servers:
+    """What nodes say of servers, kept by what they say otherwise; of silent nodes it is kept and does not count.
+
+    A check is told only of a server that is down, for it changes all the time.
+    """
+
+    _of_node: dict[int, dict[int, tuple[str, str]]] = field(default_factory=dict)
+    _nodes: dict[int, set[int]] = field(default_factory=dict)
+    _heard: frozenset[int] = frozenset()
+    _changed: set[int] = field(default_factory=set)
+    _said: dict[int, Said] = field(default_factory=dict)
+
+    def hear(self, node_id: int, rows: Mapping[Key, Counts], gone: Iterable[Key] = ()) -> None:
+        """These rows of a node are others than before, and those went."""
+        known = self._of_node.setdefault(node_id, {})
+        for kind, name in gone:
+            if kind == "server" and known.pop(pk := int(name[4:]), None) is not None:
+                self._nodes[pk].discard(node_id)
+                self._changed.add(pk)
+        for (kind, name), counts in rows.items():
             if kind == "server":
-                pk = int(name[4:])
-                words.setdefault(pk, set()).add(counts.status)
-                if pk not in checks and (counts.status == UNRESOLVED or counts.status.startswith("DOWN")):
-                    checks[pk] = without_times(counts.check)
-    return {pk: (tuple(sorted(said)), checks.get(pk, "")) for pk, said in words.items()}
+                tells = counts.status == UNRESOLVED or counts.status.startswith("DOWN")
+                said = counts.status, without_times(counts.check) if tells else ""
+                if known.get(pk := int(name[4:])) != said:
+                    known[pk] = said
+                    self._nodes.setdefault(pk, set()).add(node_id)
+                    self._changed.add(pk)
+
+    def forget(self, node_id: int) -> None:
+        """The node is another's to read."""
+        for pk in self._of_node.pop(node_id, {}):
+            self._nodes[pk].discard(node_id)
+            self._changed.add(pk)
+
+    def by(self, nodes: Collection[int]) -> dict[int, Said]:
+        """What these nodes say together, of each server that one of them has."""
+        heard = frozenset(nodes) & self._of_node.keys()
+        for node_id in heard ^ self._heard:
+            self._changed |= self._of_node.get(node_id, {}).keys()
+        self._heard = heard
+        for pk in self._changed:
+            told = [self._of_node[node_id][pk] for node_id in sorted(self._nodes[pk] & heard)]
+            if told:
+                checks = [check for _, check in told if check]
+                self._said[pk] = tuple(sorted({word for word, _ in told})), checks[0] if checks else ""
+            else:
+                self._said.pop(pk, None)
+            if not self._nodes[pk]:
+                del self._nodes[pk]
+        self._changed.clear()
+        return dict(self._said)
 
 
 @dataclass(slots=True)

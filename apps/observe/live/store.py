@@ -6,19 +6,32 @@ import functools
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from operator import attrgetter
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 import redis
 from django.conf import settings
 
-from apps.drivers.proxy.contract import CounterReading
-from apps.observe.collect.deltas import Counts, Key, counted
+from apps.drivers.proxy.contract import CounterReading, CounterRow
+from apps.observe.collect.deltas import Counts, Key
 from apps.observe.collect.percentiles import from_json
 
 EXPIRES = 60  # seconds
+# The field by which the numbers of a node have a name.
+NAME = "name"
+# A trip of Redis with more would last too long for its time-out.
+NODES_AT_ONCE = 50
+# Changes are written into nothing but what they are changes of: hashes may be lost, or another collector's by now.
+UPDATE = """
+if ARGV[1] == '' or redis.call('HGET', KEYS[1], 'name') ~= ARGV[1] then return 0 end
+local last = 3 + 2 * tonumber(ARGV[3])
+for at = 4, last, 2 do redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
+for at = last + 1, #ARGV do redis.call('HDEL', KEYS[1], ARGV[at]) end
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
 # After a failure Redis is left alone for so long, so that a page waits for a dead one at most once.
 REST = 2.0
 _rests_until = 0.0
@@ -26,7 +39,6 @@ _rests_until = 0.0
 logger = logging.getLogger(__name__)
 NAMES = tuple(field.name for field in fields(Counts))
 LATENCY = NAMES.index("latency")
-_values = attrgetter(*NAMES)
 _JSON = json.JSONEncoder(separators=(",", ":"))
 
 
@@ -68,7 +80,17 @@ def totals_key(node_id: int) -> str:
 
 def encode(counts: Counts) -> str:
     """Short text: the values in the order of the fields."""
-    return _JSON.encode(_values(counts))
+    return _text(counts.seconds, counts, counts.latency)
+
+
+def _text(seconds: float, row: Counts | CounterRow, latency: Mapping[int, int]) -> str:
+    # Spelled out: it is done for each row that moves on any node each two seconds, and an encoder takes longer.
+    return (
+        f"[{_quoted(row.parent_id)},{seconds!r},{row.requests},{row.status_2xx},{row.status_3xx},{row.status_4xx},"
+        f"{row.status_5xx},{row.connections},{row.bytes_in},{row.bytes_out},{row.errors},{row.connections_now},"
+        f"{row.queue_now},{row.latency_ms},{_JSON.encode(latency) if latency else '{}'},{_quoted(row.status)},"
+        f"{_quoted(row.check)}]"
+    )
 
 
 def decode(text: str) -> Counts:
@@ -78,22 +100,72 @@ def decode(text: str) -> Counts:
     return Counts(*values)
 
 
-def write(windows: Mapping[int, LiveNode], readings: Mapping[int, CounterReading]) -> None:
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What moved on one node since the numbers that are called `base` were written; from now on they are called `name`.
+
+    The rows of `window` and `counters` are set; those of `calm` are shown no more, those of `gone` counted no more.
+    `everything` makes the whole of both, for a Redis that does not have `base`.
+    """
+
+    base: str
+    name: str
+    window: LiveNode
+    counters: CounterReading
+    calm: Collection[Key]
+    gone: Collection[Key]
+    everything: Callable[[], tuple[LiveNode, CounterReading]]
+
+
+def write_changes(changes: Mapping[int, Change]) -> None:
+    """Bring the hashes of these nodes up to date where they are what the change is of, else write them anew.
+
+    Raises redis.RedisError.
+    """
+    nodes = list(changes)
+    for first in range(0, len(nodes), NODES_AT_ONCE):
+        some = nodes[first : first + NODES_AT_ONCE]
+        pipe = client().pipeline(transaction=False)
+        script = client().register_script(UPDATE)
+        for node_id in some:
+            change = changes[node_id]
+            for key, now, over in (
+                (live_key(node_id), _live_fields(change.window), change.calm),
+                (totals_key(node_id), totals_of(change.counters), change.gone),
+            ):
+                pairs = [text for pair in {**now, NAME: change.name}.items() for text in pair]
+                left = [f"{kind}:{name}" for kind, name in over]
+                script(keys=[key], args=[change.base, EXPIRES, len(pairs) // 2, *pairs, *left], client=pipe)
+        done = pipe.execute()
+        anew = {node_id: changes[node_id] for at, node_id in enumerate(some) if not all(done[2 * at : 2 * at + 2])}
+        whole = {node_id: change.everything() for node_id, change in anew.items()}
+        if whole:
+            names = {node_id: change.name for node_id, change in anew.items()}
+            windows = {node_id: window for node_id, (window, _) in whole.items()}
+            write(windows, {node_id: counters for node_id, (_, counters) in whole.items()}, names)
+
+
+def write(
+    windows: Mapping[int, LiveNode], readings: Mapping[int, CounterReading], names: Mapping[int, str] | None = None
+) -> None:
     """Replace the hashes of these nodes, in one trip; raises redis.RedisError."""
     pipe = client().pipeline(transaction=True)
     for node_id, window in windows.items():
-        live = {f"{kind}:{name}": encode(counts) for (kind, name), counts in window.rows.items()}
-        head = {"at": str(window.at), "in_use": json.dumps(dict(window.in_use))}
-        _replace(pipe, live_key(node_id), {**head, **live})
+        _replace(pipe, live_key(node_id), _live_fields(window), (names or {}).get(node_id))
     for node_id, reading in readings.items():
-        _replace(pipe, totals_key(node_id), totals_of(reading))
+        _replace(pipe, totals_key(node_id), totals_of(reading), (names or {}).get(node_id))
     pipe.execute()
 
 
-def _replace(pipe: Any, key: str, mapping: Mapping[str, str]) -> None:
+def _live_fields(window: LiveNode) -> dict[str, str]:
+    head = {"at": str(window.at), "in_use": _JSON.encode(dict(window.in_use))}
+    return head | {f"{kind}:{name}": encode(counts) for (kind, name), counts in window.rows.items()}
+
+
+def _replace(pipe: Any, key: str, mapping: Mapping[str, str], name: str | None) -> None:
     pipe.delete(key)
-    if mapping:
-        pipe.hset(key, mapping=mapping)
+    if fields := {**mapping, NAME: name} if name else mapping:
+        pipe.hset(key, mapping=fields)
         pipe.expire(key, EXPIRES)
 
 
@@ -102,11 +174,8 @@ def totals_of(reading: CounterReading) -> dict[str, str]:
     totals = {}
     for row in reading.rows:
         if row.kind != "route":
-            latency = dict(reading.latency_buckets.get(row.object_id, {})) if row.kind == "backend" else {}
-            gauges = row.connections_now, row.queue_now, row.latency_ms
-            values: list[Any] = [row.parent_id, 0.0, *counted(row), *gauges, latency, row.status, row.check]
-            counts = Counts(*values)
-            totals[f"{row.kind}:{row.object_id}"] = encode(counts)
+            latency = reading.latency_buckets.get(row.object_id, {}) if row.kind == "backend" else {}
+            totals[f"{row.kind}:{row.object_id}"] = _text(0.0, row, latency)
     return totals
 
 
@@ -146,7 +215,7 @@ def read_totals(node_ids: Iterable[int]) -> dict[int, dict[Key, Counts]]:
     if answers is None:
         return {}
     return {
-        node_id: {_key(name): decode(text) for name, text in answer.items()}
+        node_id: {_key(name): decode(text) for name, text in answer.items() if name != NAME}
         for node_id, answer in zip(nodes, answers, strict=True)
         if answer
     }
