@@ -1,14 +1,19 @@
-"""Django's cache in Redis that forgives: a Redis that is away is a miss, never an error."""
+"""Django's cache in Redis that forgives (without Redis all is a miss, never an error), and what is made once in it."""
 
 from __future__ import annotations
 
 import functools
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
+from django.core.cache import cache
 from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
+
+# Whoever makes something may die over it; then each of those who wait makes its own.
+MAKING_S, LOOK_EVERY_S = 3.0, 0.02
 
 logger = logging.getLogger(__name__)
 
@@ -43,3 +48,25 @@ class ForgivingRedisCache(RedisCache):
     get_many = _forgiving("get_many", otherwise={})
     set_many = _forgiving("set_many", otherwise=[])
     delete_many = _forgiving("delete_many", otherwise=None)
+
+
+def made_once(key: str, make: Callable[[], bytes], lasts_s: float) -> bytes:
+    """What `make` made for this key in any process within `lasts_s`; who asks meanwhile waits for it."""
+    made = cache.get(key)
+    if made is None and not cache.add(f"{key}:making", True, timeout=MAKING_S):
+        made = _wait(key)
+    if made is None:
+        try:
+            made = make()
+            cache.set(key, made, lasts_s)
+        finally:
+            cache.delete(f"{key}:making")
+    return bytes(made)
+
+
+def _wait(key: str) -> bytes | None:
+    """What somebody else is making, or None when that takes too long."""
+    until = time.monotonic() + MAKING_S
+    while time.monotonic() < until and cache.has_key(f"{key}:making"):
+        time.sleep(LOOK_EVERY_S)
+    return cache.get(key)  # type: ignore[no-any-return]  # what `made_once` put there

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.decorators import login_required
@@ -18,6 +19,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.accounts.actors import Actor, memberships_of
 from apps.accounts.choosing import IMPERSONATION, actor_of_session
 from apps.accounts.models import Membership
+from apps.core import events
+from apps.core.caching import made_once
 from apps.core.errors import Forbidden, NotFound
 from apps.definitions.services import managing
 from apps.members import impersonation
@@ -25,6 +28,8 @@ from apps.members import impersonation
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 METHODS = ("GET", "HEAD", "POST")  # what links and forms send
+# Not everything on a page tells that it moved, and a collector may be away: no shared part is older.
+PART_LASTS_S = 2
 
 
 class PageRequest(HttpRequest):
@@ -87,6 +92,24 @@ def show(request: PageRequest, template: str, context: dict[str, Any], status: i
     name = _part_of(template, request.GET.get("partial", ""))
     may_write = request.actor.role != "viewer"
     response = render(request, name, {"actor": request.actor, "may_write": may_write, **context}, status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def show_shared(
+    request: PageRequest, template: str, topics: Sequence[events.Topic], context: Callable[[], dict[str, Any]]
+) -> HttpResponse:
+    """As `show`; a part is made once after each event of these topics for all tabs of the same account and role.
+
+    So nothing in it may depend on the person, or on anything of the request but its path and query.
+    """
+    turns = events.turns(topics) if request.GET.get("partial") and request.method == "GET" else None
+    if turns is None:
+        return show(request, template, context())
+    actor = request.actor
+    words = (template, request.get_full_path(), actor.account.pk, actor.role, actor.impersonating, turns)
+    key = f"part:{hashlib.sha256(repr(words).encode()).hexdigest()}"
+    response = HttpResponse(made_once(key, lambda: show(request, template, context()).content, PART_LASTS_S))
     patch_vary_headers(response, ["HX-Request"])
     return response
 

@@ -15,7 +15,7 @@ from apps.definitions.models import Pool
 from apps.overflow import selectors
 from apps.overflow.flows import Flow
 from apps.web.kit.figures import amount
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, show_shared
 from apps.web.overflow.parts import compare, shown
 from apps.web.overflow.what_if_form import WhatIfForm
 from apps.web.pools.tables import policy_of
@@ -50,6 +50,17 @@ def index(request: PageRequest) -> HttpResponse:
     pool = _pool(request)
     at = _instant(request.GET.get("at", ""))
     partial = request.GET.get("partial", "")
+    response = show_shared(
+        request, "pages/overflow/overflow.html", ("samples", "definitions"), lambda: _context_of(request, pool, at)
+    )
+    if partial == "past":
+        # The slider's answer: the address bar says what is seen, so that it can be sent to somebody.
+        response["HX-Replace-Url"] = f"{request.path}?{_clean(request.GET)}"
+    return response
+
+
+def _context_of(request: PageRequest, pool: Pool | None, at: datetime | None) -> dict[str, Any]:
+    partial = request.GET.get("partial", "")
     context: dict[str, Any] = {"pool": pool, "at": at, "window": _window(request.GET.get("window", ""), at)}
     flow = selectors.flow_of(request.actor, pool) if _needs_now(partial, at) else None
     if partial in ("", "past", "now"):
@@ -62,11 +73,7 @@ def index(request: PageRequest) -> HttpResponse:
     if flow and not partial:
         context |= {"pools": _pools(request, pool), **_what_if(request, pool, flow)}
         context["policy"] = policy_of(pool, request.actor) if pool else None
-    response = show(request, "pages/overflow/overflow.html", context)
-    if partial == "past":
-        # The slider's answer: the address bar says what is seen, so that it can be sent to somebody.
-        response["HX-Replace-Url"] = f"{request.path}?{_clean(request.GET)}"
-    return response
+    return context
 
 
 def _bucket(at: datetime | None) -> dict[str, datetime]:

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpResponse
 
 from apps.accounts.actors import Actor
+from apps.core.events import Topic
 from apps.definitions import selectors as definitions
 from apps.fleet import selectors as topology
 from apps.observe import selectors as observe
@@ -16,7 +17,7 @@ from apps.overflow.flows import Flow
 from apps.rollouts import selectors as rollouts
 from apps.web.capacity.upcoming import tests_now
 from apps.web.kit.figures import figures_of
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, show_shared
 from apps.web.overflow.parts import shown
 from apps.web.overflow.words import rate, use_kind, use_words
 from apps.web.overview import home
@@ -30,14 +31,20 @@ def overview(request: PageRequest) -> HttpResponse:
     """What an operator looks at first; customers have a first page of their own."""
     actor = request.actor
     if not actor.is_operator:
-        return show(request, home.TEMPLATE, home.context_of(actor))
+        topics: tuple[Topic, ...] = ("samples", "definitions", "rollouts")
+        return show_shared(request, home.TEMPLATE, topics, lambda: home.context_of(actor))
+    topics = ("samples", "nodes", "rollouts")
+    return show_shared(request, "pages/overview/overview.html", topics, lambda: _context_of(actor))
+
+
+def _context_of(actor: Actor) -> dict[str, Any]:
     nodes = rollouts.node_sync(actor)
     problems = observe.problems(actor)
     words = rollouts.sync_statuses(actor)
     flow = overflow.flow_overall(actor)
     uses = _uses(flow)
     numbers, series = observe.live_numbers(actor), half_hour(actor)
-    context = {
+    return {
         **attention(incidents(problems, flow, standing_still(words), slower(numbers, series))),
         "summary": _summary(actor, in_sync=sum(node.status == "in_sync" for node in nodes), nodes=len(nodes)),
         "now": figures_of(numbers),
@@ -54,7 +61,6 @@ def overview(request: PageRequest) -> HttpResponse:
         "troubled": troubled(actor),
         "first_run": not topology.fleets(actor).exists(),
     }
-    return show(request, "pages/overview/overview.html", context)
 
 
 def _summary(actor: Actor, *, in_sync: int, nodes: int) -> str:

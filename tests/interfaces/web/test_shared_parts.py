@@ -1,0 +1,147 @@
+"""All tabs that hear of a sample cost one computation for each account and role, and show nobody what is others'."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Membership, User
+from apps.core import caching, events
+from apps.core.caching import made_once
+from apps.observe.collect import lease
+from apps.overflow import selectors
+from apps.web.kit import pages
+from tests.apps.observe_env import Env
+from tests.apps.overflow_env import make_spilling
+from tests.interfaces.people import client_of
+
+PART = "/?partial=now"
+FORGIVING = {"BACKEND": "apps.core.caching.ForgivingRedisCache", "OPTIONS": {"socket_connect_timeout": 0.5}}
+
+
+@pytest.fixture
+def env(db: None, live_redis: object, still_clock: None, monkeypatch: pytest.MonkeyPatch) -> Env:
+    """us is at its limit; a slow machine has as much time as it needs for all tabs."""
+    monkeypatch.setattr(pages, "PART_LASTS_S", 600)
+    lease.share("a test")
+    return make_spilling()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The account's name for each time that a flow was computed."""
+    found: list[str] = []
+    compute = selectors.flow_overall
+
+    def noted(actor: object, *words: object) -> object:
+        found.append(actor.account.name)  # type: ignore[attr-defined]  # an Actor
+        return compute(actor, *words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(selectors, "flow_overall", noted)
+    return found
+
+
+def colleague_of(actor: Actor) -> Client:
+    """A browser of somebody else with the same role in the same account."""
+    user = User.objects.create(username="a colleague")
+    Membership.objects.create(user=user, account=actor.account, role=Membership.Role.ADMIN)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_all_tabs_of_an_account_cost_one_computation_for_each_sample(env: Env, made: list[str]) -> None:
+    people = [client_of(env.operator), colleague_of(env.operator), client_of(env.acme)]
+    for samples in (1, 2):
+        events.publish("samples", at=samples)
+        texts = [[person.get(PART).content for _ in range(5)] for person in people]
+        assert all(len(set(each)) == 1 for each in texts)
+        assert sorted(made) == samples * ["acme"] + samples * ["operator"]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_control_without_turns_of_events_each_tab_computes(
+    env: Env, made: list[str], shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not shared:
+        monkeypatch.setattr(events, "turns", lambda _: None)
+    person = client_of(env.operator)
+    for _ in range(3):
+        assert person.get(PART).status_code == 200
+    assert len(made) == (1 if shared else 3)
+
+
+def test_each_account_sees_its_own(env: Env) -> None:
+    parts = {
+        actor.account.name: client_of(actor).get(PART).content.decode()
+        for actor in (env.operator, env.acme, env.globex)
+    }
+    assert "globex-web" in parts["operator"]
+    assert "globex-web" not in parts["acme"]
+    assert "acme-web" not in parts["globex"]
+
+
+def test_a_part_is_asked_anew_when_something_moved_and_whole_pages_always_are(env: Env, made: list[str]) -> None:
+    person = client_of(env.operator)
+    person.get(PART)
+    events.publish("zones", zone=1)  # nothing of it is on this page
+    person.get(PART)
+    assert len(made) == 1
+    events.publish("rollouts", rollout=1)
+    person.get(PART)
+    assert len(made) == 2
+    person.get("/")
+    person.get("/")
+    assert len(made) == 4
+
+
+def test_who_may_no_longer_look_gets_nothing_that_was_made_for_others(env: Env) -> None:
+    person = client_of(env.acme)
+    assert person.get(PART).status_code == 200
+    env.acme.account.suspended_at = env.acme.account.created_at
+    env.acme.account.save()
+    assert person.get(PART).status_code == 403
+    person.logout()
+    assert person.get(PART).status_code == 302
+
+
+@pytest.fixture
+def shared_cache(live_redis: str, settings: Settings) -> None:
+    """As in production, where processes share it."""
+    settings.CACHES = settings.CACHES | {"default": FORGIVING | {"LOCATION": live_redis}}
+
+
+def test_who_asks_while_it_is_made_waits_for_it(shared_cache: None) -> None:
+    made, others = [], threading.Event()
+
+    def make() -> bytes:
+        made.append(1)
+        others.wait(0.2)
+        return b"text"
+
+    with ThreadPoolExecutor(20) as pool:
+        assert list(pool.map(lambda _: made_once("part", make, 60), range(20))) == [b"text"] * 20
+    assert len(made) == 1
+
+
+def test_when_its_maker_dies_or_fails_somebody_else_makes_it(
+    shared_cache: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "MAKING_S", 0.1)
+    cache.add("part:making", True, timeout=60)
+    assert made_once("part", lambda: b"text", 60) == b"text"
+    with pytest.raises(ZeroDivisionError):
+        made_once("another", lambda: bytes(1 // 0), 60)
+    assert made_once("another", lambda: b"text", 60) == b"text"
+
+
+def test_without_redis_each_makes_its_own(settings: Settings) -> None:
+    settings.CACHES = settings.CACHES | {"default": FORGIVING | {"LOCATION": "redis://127.0.0.1:1/0"}}
+    texts = iter((b"one", b"two"))
+    assert [made_once("part", lambda: next(texts), 60) for _ in range(2)] == [b"one", b"two"]
