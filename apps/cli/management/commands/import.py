@@ -1,0 +1,144 @@
+# ruff: noqa: N999 - the command is called so
+"""`manage.py import haproxy.cfg` reports what became of each line, and with --apply stores the result as one change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.accounts.actors import platform_actor
+from apps.core.errors import Invalid, SpillwayError
+from apps.core.secrets import keys
+from apps.definitions.services import Plan, apply_document, plan_document
+from apps.fleet.models import Fleet
+from apps.importing.contract import Import
+from apps.importing.folders import TooMuch, texts_below
+from apps.importing.haproxy.reading import read_haproxy
+from apps.importing.options import ImportOptions
+from apps.importing.telling import as_data, report
+
+PAIRS = (
+    ("--map-servers", "servers", "OLD=NEW", "where a server is now, such as 127.0.0.1:8080=app-1:8080"),
+    ("--certificate", "certificates", "FILE=NAME", "the certificate of Spillway that stands for a file"),
+    ("--address", "addresses", "ADDRESS=STATIC_IP", "the static IP that stands for an address of bind"),
+    ("--password", "passwords", "USER=PASSWORD", "the password of a user of whom the file has a hash"),
+    ("--env", "environment", "NAME=VALUE", "a variable of the file"),
+)
+
+
+class Command(BaseCommand):
+    """Exit code 0: it was read, and stored if --apply says so. 1: it cannot be read or stored; nothing was."""
+
+    help = "Read a haproxy.cfg, report what became of each line, and store the result with --apply."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The file, names of ours, and answers to open questions."""
+        parser.add_argument("file", help="haproxy.cfg")
+        parser.add_argument(
+            "--files",
+            action="append",
+            default=[],
+            help="a file or folder with maps, certificates, lists and error pages; default: the folder of the file",
+        )
+        parser.add_argument("--account", default="", help="account that owns routes and pools; default: the operator")
+        parser.add_argument("--fleet", action="append", default=[], help="fleet that runs the load balancers")
+        parser.add_argument("--region", default="", help="region of the servers; default: that of the fleet")
+        parser.add_argument("--prefix", default="", help="put before every name, such as shop-")
+        for option, name, shown, text in PAIRS:
+            parser.add_argument(
+                option, dest=name, action="append", default=[], metavar=shown, help=f"{text}; repeat for more"
+            )
+        parser.add_argument("--every-line", action="store_true", help="also report lines that were simply mapped")
+        parser.add_argument("--json", action="store_true", help="print objects and report as JSON, and store nothing")
+        parser.add_argument("--apply", action="store_true", help="store the result as one change")
+        parser.add_argument("--reason", default="")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Read, report, and apply or say what applying would do."""
+        path = Path(options["file"])
+        found = self._read(path, options)
+        if options["json"]:
+            self.stdout.write(json.dumps(as_data(found), indent=2))
+            return
+        for line in report(found, every_line=options["every_line"]):
+            self.stdout.write(line)
+        if found.needs and options["apply"]:
+            raise CommandError("Nothing was stored: answer the questions above first.")
+        if not found.documents:
+            raise CommandError("Nothing of this file can be stored.")
+        if not found.needs:
+            self._store(found, apply=options["apply"], reason=options["reason"] or f"Import of {path.name}")
+
+    def _read(self, path: Path, options: Mapping[str, Any]) -> Import:
+        try:
+            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+            files = texts_below([Path(each) for each in options["files"]] or [path.parent])
+        except (OSError, TooMuch) as error:
+            raise CommandError(f"{error}") from error
+        return read_haproxy(text, files, _options(options))
+
+    def _store(self, found: Import, *, apply: bool, reason: str) -> None:
+        """The way of every document: checked, written in one transaction, audited."""
+        objects = list(found.documents)
+        try:
+            keys.must_fit()
+            if apply:
+                plan = apply_document(actor=platform_actor(), objects=objects, reason=reason)
+            else:
+                plan = plan_document(actor=platform_actor(), objects=objects)
+        except Invalid as invalid:
+            errors = "\n".join(f"  {_named(objects, each.pointer)}: {each.detail}" for each in invalid.field_errors)
+            raise CommandError(f"Nothing was stored.\n{errors}") from invalid
+        except SpillwayError as error:
+            raise CommandError(error.detail) from error
+        self._show(plan)
+
+    def _show(self, plan: Plan) -> None:
+        for change in plan.changes:
+            if change.action != "unchanged":
+                owner = f"{change.account}/" if change.account else ""
+                self.stdout.write(f"{change.action:<7} {change.kind} {owner}{change.name}")
+        counts = ", ".join(f"{count} {action}" for action, count in plan.counts.items())
+        self.stdout.write(f"{'Applied' if plan.stored else 'Would do'}: {counts}.")
+
+
+def _named(objects: list[dict[str, Any]], pointer: str) -> str:
+    """`/objects/3/spec/path` as the object and the field of it."""
+    parts = pointer.split("/")
+    if len(parts) > 2 and parts[1] == "objects" and parts[2].isdigit() and int(parts[2]) < len(objects):
+        found = objects[int(parts[2])]
+        return f"{found['kind']} {found['name']} /{'/'.join(parts[3:])}"
+    return pointer
+
+
+def _options(options: Mapping[str, Any]) -> ImportOptions:
+    """What was said. Raises CommandError for a fleet that is not there."""
+    fleets = list(Fleet.objects.select_related("region").order_by("name"))
+    named = options["fleet"] or [fleet.name for fleet in fleets[:1] if len(fleets) == 1]
+    chosen = [fleet for fleet in fleets if fleet.name in named]
+    if not named or len(chosen) < len(set(named)):
+        known = ", ".join(fleet.name for fleet in fleets) or "none"
+        raise CommandError(f"Name the fleet that runs the load balancers with --fleet; there are {known}.")
+    return ImportOptions(
+        account=options["account"],
+        fleets=tuple(fleet.name for fleet in chosen),
+        region=options["region"] or chosen[0].region.name,
+        prefix=options["prefix"],
+        local_development=all(fleet.local_development for fleet in chosen),
+        **{name: _pairs(options[name], shown) for _, name, shown, _ in PAIRS},
+    )
+
+
+def _pairs(given: list[str], shown: str) -> dict[str, str]:
+    """`OLD=NEW`. Raises CommandError."""
+    found = {}
+    for text in given:
+        old, mark, new = text.partition("=")
+        if not mark or not old:
+            raise CommandError(f"Write {shown}, not {text!r}.")
+        found[old] = new
+    return found

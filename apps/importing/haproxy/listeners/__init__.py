@@ -1,0 +1,1 @@
+"""Ports, certificates and what else a frontend says of its connections."""

@@ -1,0 +1,160 @@
+"""`bind` lines (and addresses on the line of a section) as listeners."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.importing.haproxy.listeners.certificates import Certificates, client_certificates
+from apps.importing.haproxy.pools.addresses import divided
+from apps.importing.haproxy.text.sections import Section
+from apps.importing.haproxy.text.tables.classes import Kind
+from apps.importing.haproxy.text.tables.proxies import BIND_OPTIONS
+from apps.importing.haproxy.text.words import expanded
+from apps.importing.haproxy.traffic.context import Context
+from apps.importing.verdicts import Line
+
+FLAGS = frozenset(
+    {
+        *("ssl", "accept-proxy", "accept-netscaler-cip", "strict-sni", "transparent", "v4v6", "v6only", "tfo"),
+        *("defer-accept", "prefer-client-ciphers", "no-ca-names", "generate-certificates", "allow-0rtt", "expose-fd"),
+        *("no-tls-tickets", "tls-tickets", "no-sslv3", "no-tlsv10", "no-tlsv11", "no-tlsv12", "no-tlsv13"),
+        *("force-tlsv10", "force-tlsv11", "force-tlsv12", "force-tlsv13", "force-sslv3", "quic-force-retry", "no-alpn"),
+        *("no-strict-sni", "ktls", "ocsp-update-auto"),
+    }
+)
+ANYWHERE = frozenset({"", "*", "0.0.0.0", "::", "::0"})  # noqa: S104 - what a line of the old file says
+MOST_PORTS = 16
+PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """One port: where clients connect, and the options of the line."""
+
+    line: Line
+    address: str
+    port: int
+    options: tuple[tuple[str, str], ...]
+    sockets: bool = field(default=False)
+
+    def has(self, option: str) -> bool:
+        """Whether the line has the option."""
+        return any(name == option for name, _ in self.options)
+
+    def all(self, option: str) -> list[str]:
+        """Every value of the option."""
+        return [value for name, value in self.options if name == option]
+
+
+def binds_of(context: Context, section: Section) -> list[Bind]:
+    """All ports of the section, with those that are named on its own line."""
+    found: list[Bind] = []
+    words = section.header.words
+    if len(words) > 2 and words[2] != "from" and ":" in words[2]:
+        found += _endpoints(context, section.header, words[2], ())
+    for line in section.each("bind"):
+        if len(line.words) > 1:
+            found += _endpoints(context, line, line.words[1], tuple(_options(context, line)))
+    return list({(bind.address, bind.port): bind for bind in found}.values())
+
+
+def _options(context: Context, line: Line) -> Iterator[tuple[str, str]]:
+    words = line.words[2:]
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        value = "" if word in FLAGS or at >= len(words) else words[at]
+        at += 0 if word in FLAGS else 1
+        fact = BIND_OPTIONS.get(word)
+        if fact is None:
+            context.ledger.impossible(line, f"No version of HAProxy has the option {word} of a bind line.")
+        elif fact.kind is Kind.TRAFFIC and word in WHY:
+            context.ledger.differs(line, WHY[word])
+        yield word, value
+
+
+WHY = {
+    "accept-netscaler-cip": "Only the PROXY protocol is understood.",
+    "generate-certificates": "Certificates are objects of their own; none is made while clients connect.",
+    "interface": "Listeners are bound to addresses, not to interfaces.",
+    "force-tlsv10": "The oldest version of TLS is 1.2.",
+    "force-tlsv11": "The oldest version of TLS is 1.2.",
+    "force-sslv3": "The oldest version of TLS is 1.2.",
+}
+
+
+def _endpoints(context: Context, line: Line, text: str, options: tuple[tuple[str, str], ...]) -> Iterator[Bind]:
+    for each in expanded(text, context.configuration.environment).split(","):
+        address, _, ports = each.rpartition(":")
+        low, _, high = ports.partition("-")
+        if low.isdigit() and high.isdigit() and ":" not in address:
+            yield from _range(context, line, address, range(int(low), int(high) + 1), options)
+            continue
+        found = divided(each)
+        if found is None or found.port == 0:
+            context.ledger.differs(line, "Listeners have ports; a socket of the machine is none.")
+            continue
+        context.ledger.mapped(line)
+        yield Bind(line, found.address, found.port, options)
+
+
+def _range(
+    context: Context, line: Line, address: str, ports: range, options: tuple[tuple[str, str], ...]
+) -> Iterator[Bind]:
+    context.ledger.mapped(line)
+    if len(ports) > MOST_PORTS:
+        context.ledger.impossible(line, f"A listener has one port; of this range the first {MOST_PORTS} have one each.")
+    yield from (Bind(line, address, port, options) for port in ports[:MOST_PORTS])
+
+
+def listener_of(context: Context, bind: Bind, protocol: str, certificates: Certificates) -> dict[str, Any]:
+    """A listener without what its frontend says. `protocol` is that of the frontend (http or tcp)."""
+    encrypted = bind.has("ssl")
+    speaks = "https" if protocol == "http" and encrypted else protocol
+    spec: dict[str, Any] = {"name": f"{'tls' if encrypted and speaks == 'tcp' else speaks}-{bind.port}",
+                            "protocol": speaks, "port": bind.port}  # fmt: skip
+    _add_address(context, bind, spec)
+    if encrypted:
+        names = certificates.of_bind(bind.line, bind.all("crt") + bind.all("default-crt"), bind.all("crt-list"))
+        spec["certificates"] = names
+        if names and not bind.has("strict-sni"):
+            spec["default_certificate"] = names[0]
+        spec |= _tls(bind, speaks)
+        spec |= client_certificates(context, bind.line, bind.all("verify"), bind.all("ca-file"), bind.all("crl-file"))
+    if bind.has("accept-proxy"):
+        spec["client_address"] = {"proxy_protocol_from": list(PRIVATE)}
+        context.ledger.differs(
+            bind.line, "The PROXY protocol is believed from private networks; name those of the balancer in front."
+        )
+    for value in bind.all("maxconn"):
+        if value.isdigit() and int(value):
+            spec["connections"] = {"max_connections": min(int(value), 1_000_000)}
+    return spec
+
+
+def _add_address(context: Context, bind: Bind, spec: dict[str, Any]) -> None:
+    if bind.address in ANYWHERE:
+        return
+    name = context.options.addresses.get(bind.address)
+    if name:
+        spec["static_ip"] = name
+        return
+    why = f"The listener is on each node's own address; for {bind.address} say --address {bind.address}=STATIC_IP."
+    context.ledger.differs(bind.line, why)
+
+
+def _tls(bind: Bind, speaks: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    oldest = next(iter(bind.all("ssl-min-ver")), "")
+    if oldest == "TLSv1.3" or bind.has("force-tlsv13") or bind.has("no-tlsv12"):
+        found["minimum_version"] = "1.3"
+    protocols = [word for text in bind.all("alpn") for word in re.split(r",", text) if word]
+    if speaks == "https" and protocols and "h2" not in protocols:
+        found["http2"] = False
+    if speaks == "tcp" and protocols:
+        found["alpn"] = protocols[:8]
+    return {"tls": found} if found else {}

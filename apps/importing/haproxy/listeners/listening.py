@@ -1,0 +1,90 @@
+"""What a frontend says of its listeners: timeouts, connections, compression, monitoring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
+from apps.importing.haproxy.text.sections import Section
+from apps.importing.haproxy.traffic.context import Context
+
+TIMES = (
+    (("timeout", "client"), "client_timeout_ms"),
+    (("clitimeout",), "client_timeout_ms"),
+    (("timeout", "http-request"), "request_timeout_ms"),
+    (("timeout", "http-keep-alive"), "keepalive_timeout_ms"),
+)
+KEEP_ALIVE = {
+    "httpclose": "none",
+    "forceclose": "none",
+    "http-server-close": "clients",
+    "http-keep-alive": "both",
+    "http-tunnel": "both",
+}
+
+
+def add_options(context: Context, section: Section, listener: dict[str, Any]) -> None:
+    """Add them to a listener."""
+    is_tcp = listener["protocol"] == "tcp"
+    connections = dict(listener.get("connections", {}))
+    for words, field in TIMES:
+        line = section.last(*words)
+        time = milliseconds(line.words[len(words)]) if line is not None and len(line.words) > len(words) else None
+        if line is None or time is None:
+            continue
+        context.ledger.mapped(line)
+        if time > LONGEST_MS:
+            context.ledger.differs(line, "An hour is the longest time.")
+        if field == "client_timeout_ms" or not is_tcp:
+            connections[field] = min(time, LONGEST_MS)
+    most = section.last("maxconn")
+    if most is not None and most.words[1:] and most.words[1].isdigit():
+        context.ledger.mapped(most)
+        connections["max_connections"] = min(max(1, int(most.words[1])), 1_000_000)
+    if not is_tcp:
+        _keep_alive(context, section, connections)
+        _compression(context, section, listener)
+        _monitor(context, section, listener)
+    if connections:
+        listener["connections"] = connections
+
+
+def _keep_alive(context: Context, section: Section, connections: dict[str, Any]) -> None:
+    for option, said in KEEP_ALIVE.items():
+        if section.last("option", option) is not None:
+            connections["keep_alive"] = said
+        for line in section.each("option", option):
+            context.ledger.mapped(line)
+
+
+def _compression(context: Context, section: Section, listener: dict[str, Any]) -> None:
+    algorithm, types = section.last("compression", "algo"), section.last("compression", "type")
+    for line in section.each("compression"):
+        context.ledger.mapped(line)
+        if line.words[1:2] not in (("algo",), ("type",), ("offload",), ("algo-res",), ("type-res",), ("direction",)):
+            context.ledger.differs(line, "Responses are compressed by type alone.")
+    if algorithm is None and section.last("compression", "algo-res") is None:
+        return
+    wanted = []
+    for text in types.words[2:] if types is not None else ():
+        try:
+            wanted.append(grammar.media_type(text))
+        except GrammarError:
+            if types is not None:
+                context.ledger.differs(types, f"{text} is no media type, such as text/html.")
+    listener["compression"] = {"types": sorted(set(wanted))[:32]} if wanted else {}
+
+
+def _monitor(context: Context, section: Section, listener: dict[str, Any]) -> None:
+    line = section.last("monitor-uri")
+    if line is None or len(line.words) < 2:
+        return
+    try:
+        listener["monitor_path"] = grammar.path(line.words[1])
+        context.ledger.mapped(line)
+    except GrammarError as error:
+        context.ledger.impossible(line, error.message)
+    for fail in section.each("monitor", "fail"):
+        context.ledger.differs(fail, "The path answers 200 while the node works, whatever the pools are like.")

@@ -1,0 +1,1 @@
+"""Conditions of haproxy.cfg as boolean algebra over what a request has."""

@@ -1,0 +1,360 @@
+"""Criteria of ACLs as formulas: which question about a request a fetch, its converters and its values ask."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from operator import eq, ge, gt, le, lt
+
+from apps.importing.haproxy.files import Files
+from apps.importing.haproxy.logic.formulas import Atom, Atoms, Formula, all_of, any_of, negated
+from apps.importing.haproxy.logic.regexes import as_texts
+from apps.importing.haproxy.logic.samples import Sample, parse_sample
+
+MATCHES = ("beg", "dir", "dom", "end", "len", "reg", "sub", "val", "cnt", "ip")
+_SUFFIXED = re.compile(
+    rf"((?:req[._])?hdr|base|cook|path|url|urlp|url_param|ssl_fc_sni|req[._]ssl_sni|shdr)_({'|'.join(MATCHES)})(\(.*)?",
+    re.DOTALL,
+)
+_OPERATORS = {"eq", "ge", "gt", "le", "lt"}
+_HOST_FETCHES = {"hdr", "req.hdr", "req.fhdr", "req_hdr"}
+_SNI = {"ssl_fc_sni", "req.ssl_sni", "req_ssl_sni"}
+_HARMLESS = {"lower", "url_dec", "host_only", "port_only", "strip", "rtrim", "ltrim", "str", "hostname", "utf8"}
+_RATE = re.compile(
+    r"(?:src_|sc[0-9]?_)(http_req_rate|http_req_cnt|conn_rate|conn_cnt|conn_cur|sess_rate|sess_cnt|bytes_out_rate|"
+    r"bytes_in_rate|http_err_rate|http_err_cnt|get_gpc0|gpc0_rate|get_gpt0|get_gpc1|gpc1_rate|http_fail_rate)"
+)
+_INSPECTED = {
+    *("req.ssl_hello_type", "req_ssl_hello_type", "req.len", "req_len", "req.ssl_ver", "req_ssl_ver", "req_proto_http"),
+    *("req.proto_http", "wait_end", "req.rdp_cookie_cnt", "req_rdp_cookie_cnt", "req.payload", "req.ssl_hello"),
+}
+_STATE = {
+    *("nbsrv", "srv_is_up", "srv_conn", "be_conn", "fe_conn", "connslots", "avg_queue", "queue", "be_sess_rate"),
+    *(
+        "fe_sess_rate",
+        "srv_sess_rate",
+        "be_id",
+        "srv_queue",
+        "be_conn_free",
+        "srv_conn_free",
+        "fe_req_rate",
+        "stopping",
+    ),
+}
+PREDEFINED = {
+    "TRUE": "always_true",
+    "FALSE": "always_false",
+    "HTTP": "always_true",
+    "WAIT_END": "always_true",
+    "REQ_CONTENT": "always_true",
+    "HTTP_URL_SLASH": "path_beg /",
+    "HTTP_1.1": "always_true",
+    "LOCALHOST": "src 127.0.0.1/8",
+    **{f"METH_{name}": f"method {name}" for name in ("DELETE", "OPTIONS", "PATCH", "POST", "PUT", "TRACE", "CONNECT")},
+    "METH_GET": "method GET HEAD",
+    "METH_HEAD": "method HEAD",
+}
+
+
+@dataclass(slots=True)
+class Variables:
+    """What `set-var` gives variables: each value with the condition under which it was set."""
+
+    given: dict[str, list[tuple[str, Formula]]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One criterion while it is read: what is looked at, and the flags and values behind it."""
+
+    sample: Sample
+    match: str
+    values: list[str]
+    ignore_case: bool = False
+
+
+class Questions:
+    """Reads criteria; `missing` are the files that were not given."""
+
+    def __init__(self, files: Files, variables: Variables, environment: Mapping[str, str]) -> None:
+        self.atoms = Atoms()
+        self.files = files
+        self.variables = variables
+        self.environment = environment
+
+    def unknown(self, why: str) -> Atom:
+        """A question that no route can ask."""
+        return self.atoms.get("unknown", why=why)
+
+    def read(self, words: tuple[str, ...]) -> Formula:
+        """The formula of `hdr_beg(host) -i www. static.` and the like."""
+        criterion, match = words[0], ""
+        if found := _SUFFIXED.fullmatch(criterion):
+            criterion, match = found[1] + (found[3] or ""), found[2]
+            criterion = f"{criterion}" if match not in ("val", "cnt", "ip") else f"{found[1]}_{match}{found[3] or ''}"
+            match = match if match not in ("val", "cnt", "ip") else ""
+        sample = parse_sample(criterion)
+        if sample is None:
+            return self.unknown(f"the expression {criterion} is not understood")
+        asked = _Asked(sample, match, [])
+        missing = self._flags(asked, words[1:])
+        return self.unknown(missing) if missing else self._formula(asked)
+
+    def _flags(self, asked: _Asked, words: tuple[str, ...]) -> str:
+        """Flags, then values; the name of a file that is missing is said."""
+        at = 0
+        while at < len(words) and words[at].startswith("-") and len(words[at]) > 1:
+            flag = words[at]
+            at += 1
+            if flag == "-i":
+                asked.ignore_case = True
+            elif flag == "-m" and at < len(words):
+                asked.match = words[at]
+                at += 1
+            elif flag == "-f" and at < len(words):
+                lines = self.files.lines(words[at])
+                if lines is None:
+                    return f"the file {words[at]} was not given"
+                asked.values += lines
+                at += 1
+            elif flag == "-u":
+                at += 1
+            elif flag == "--":
+                break
+        asked.values += words[at:]
+        return ""
+
+    def _formula(self, asked: _Asked) -> Formula:
+        if asked.sample.fetch == "var" and asked.sample.args:
+            return self._of_variable(asked)
+        for at, (name, args) in enumerate(asked.sample.converters):
+            if name.startswith("map"):
+                return self._of_map(asked, at, name, args)
+        if asked.sample.converter_names and asked.sample.converter_names[-1] == "not":
+            rest = Sample(asked.sample.fetch, asked.sample.args, asked.sample.converters[:-1])
+            return negated(self._formula(_Asked(rest, asked.match, asked.values, asked.ignore_case)))
+        return self._of_fetch(asked)
+
+    def _of_variable(self, asked: _Asked) -> Formula:
+        given = self.variables.given.get(asked.sample.args[0], [])
+        if not given:
+            return self.unknown(f"the variable {asked.sample.args[0]} is set by nothing that is understood")
+        if asked.match == "found":
+            return any_of([condition for _, condition in given])
+        parts = [all_of([condition, self._compared(text, asked)]) for text, condition in given]
+        return any_of(parts)
+
+    def _compared(self, text: str, asked: _Asked) -> Formula:
+        """The comparison with what the variable was given: a constant, or another sample."""
+        sample = parse_sample(text)
+        if sample is None:
+            return self.unknown(f"the expression {text} is not understood")
+        if sample.fetch in ("str", "int", "bool") and sample.args:
+            constant = sample.args[0]
+            if asked.match == "bool" or not asked.values:
+                return constant.lower() in ("true", "1")
+            return any(_constant_matches(asked.match, constant, value) for value in asked.values)
+        both = Sample(sample.fetch, sample.args, sample.converters + asked.sample.converters)
+        return self._formula(_Asked(both, asked.match, asked.values, asked.ignore_case))
+
+    def _of_map(self, asked: _Asked, at: int, name: str, args: tuple[str, ...]) -> Formula:
+        """Which keys of the map lead to a value that the criterion takes."""
+        entries = self.files.entries(args[0]) if args else None
+        if entries is None:
+            return self.unknown(f"the map {args[0] if args else ''} was not given")
+        kind = name.partition("_")[2].split("_")[0] or "str"
+        wanted = [
+            key
+            for key, value in entries
+            if asked.match == "found" or any(_constant_matches(asked.match, value, each) for each in asked.values)
+        ]
+        sample = Sample(asked.sample.fetch, asked.sample.args, asked.sample.converters[:at])
+        return self._formula(_Asked(sample, kind, wanted)) if wanted else False
+
+    def map_keys(self, sample: Sample, kind: str, key: str) -> Formula:
+        """Whether this key of a map is the one of the request."""
+        return self._formula(_Asked(sample, kind, [key]))
+
+    def _of_fetch(self, asked: _Asked) -> Formula:
+        fetch = asked.sample.fetch
+        first = asked.sample.args[0].lower() if asked.sample.args else ""
+        if fetch in _HOST_FETCHES and first == "host":
+            return self._of_host(asked)
+        if fetch in _SNI:
+            return self._values(asked, "sni")
+        if found := _RATE.fullmatch(fetch):
+            return self._of_rate(asked, found[1])
+        reader = _READERS.get(fetch)
+        if reader is not None:
+            return reader(self, asked)
+        if fetch in _STATE:
+            return self.atoms.get("state", fetch, (*asked.sample.args, *asked.values), why=_said(asked))
+        return self.unknown(f"{_said(asked)} is nothing that a route can ask")
+
+    def _of_host(self, asked: _Asked) -> Formula:
+        if asked.match == "found":
+            return True
+        odd = set(asked.sample.converter_names) - _HARMLESS - {"field", "word", "regsub"}
+        return self.unknown(f"{_said(asked)} changes the host") if odd else self._values(asked, "host")
+
+    def _of_rate(self, asked: _Asked, counter: str) -> Formula:
+        digits = re.findall(r"[0-9]", asked.sample.fetch.partition("_")[0]) or [
+            each for each in asked.sample.args if each.isdigit()
+        ]
+        tables = [each for each in asked.sample.args if not each.isdigit()]
+        name = tables[0] if tables else f"#{digits[0] if digits else 0}"
+        return self.atoms.get("rate", counter, tuple(asked.values), name=name, why=_said(asked))
+
+    def _values(self, asked: _Asked, subject: str, name: str = "") -> Formula:
+        """A question of texts; regular expressions that stand for few texts become those."""
+        match = asked.match or "str"
+        if match == "found":
+            return self.atoms.get(subject, "found", name=name)
+        if match in ("len", "int", "bool", "bin", "ip"):
+            return self.unknown(f"{_said(asked)} is nothing that a route can ask")
+        ignore_case = asked.ignore_case or "lower" in asked.sample.converter_names
+        if match == "reg":
+            return any_of([self._of_regex(value, subject, name, ignore_case=ignore_case) for value in asked.values])
+        values = tuple(value.lower() for value in asked.values) if subject in ("host", "sni") else tuple(asked.values)
+        return self.atoms.get(subject, match, values, name=name, ignore_case=ignore_case)
+
+    def _of_regex(self, text: str, subject: str, name: str, *, ignore_case: bool) -> Formula:
+        plain = as_texts(text)
+        ignore_case |= text.startswith("(?i)")
+        if plain is None:
+            return self.atoms.get(subject, "reg", (text,), name=name, ignore_case=ignore_case)
+        found: dict[str, list[str]] = {}
+        for match, value in plain:
+            found.setdefault(match, []).append(value.lower() if subject in ("host", "sni") else value)
+        parts: list[Formula] = [
+            self.atoms.get(subject, match, tuple(values), name=name, ignore_case=ignore_case)
+            for match, values in found.items()
+        ]
+        return any_of(parts)
+
+    def _of_path(self, asked: _Asked) -> Formula:
+        converters = asked.sample.converters
+        for name, args in converters:
+            if name in ("word", "field") and args[-1:] == ("/",) and args[0] == ("1" if name == "word" else "2"):
+                if (asked.match or "str") == "str":
+                    return self.atoms.get("path", "segment", tuple(asked.values))
+                if asked.match == "found":
+                    return True
+            elif name not in _HARMLESS:
+                return self.unknown(f"{_said(asked)} changes the path")
+        return True if asked.match == "found" else self._values(asked, "path")
+
+    def _of_base(self, asked: _Asked) -> Formula:
+        """Host and path in one text."""
+        match = asked.match or "str"
+        if match not in ("str", "beg"):
+            return self.unknown(f"{_said(asked)} asks for host and path in one text")
+        parts: list[Formula] = []
+        for value in asked.values:
+            host, mark, path = value.partition("/")
+            if not mark:
+                parts.append(self.unknown(f"{_said(asked)} asks for a part of the host"))
+                continue
+            of_host: Formula = self.atoms.get("host", "str", (host.lower(),)) if host else True
+            parts.append(all_of([of_host, self.atoms.get("path", match, ("/" + path,), ignore_case=asked.ignore_case)]))
+        return any_of(parts)
+
+    def _of_source(self, asked: _Asked) -> Formula:
+        networks, odd = [], []
+        for value in asked.values:
+            try:
+                networks.append(str(ipaddress.ip_network(value, strict=False)))
+            except ValueError:
+                odd.append(value)
+        if odd or asked.sample.converters:
+            return self.unknown(f"{_said(asked)} is no list of networks")
+        return self.atoms.get("source", "in", tuple(sorted(networks)))
+
+    def _of_count(self, asked: _Asked) -> Formula:
+        """`hdr_cnt(X) gt 0` is whether it is there."""
+        present = self.atoms.get("header", "found", name=_argument(asked).lower())
+        answers = [_number_holds(asked.values, number) for number in (0, 1)]
+        if answers == [False, True]:
+            return present if _argument(asked).lower() != "host" else True
+        return negated(present) if answers == [True, False] else self.unknown(f"{_said(asked)} counts headers")
+
+    def _of_scheme(self, asked: _Asked) -> Formula:
+        is_no = [value.lower() for value in asked.values] in (["false"], ["0"], ["eq", "0"])
+        atom = self.atoms.get("scheme", "https")
+        return negated(atom) if is_no else atom
+
+    def _of_port(self, asked: _Asked) -> Formula:
+        return self.atoms.get("port", "int", tuple(asked.values))
+
+
+def _argument(asked: _Asked) -> str:
+    return asked.sample.args[0] if asked.sample.args else ""
+
+
+def _said(asked: _Asked) -> str:
+    args = f"({','.join(asked.sample.args)})" if asked.sample.args else ""
+    converters = "".join(f",{name}" for name in asked.sample.converter_names)
+    match = f" -m {asked.match}" if asked.match else ""
+    return f"{asked.sample.fetch}{args}{converters}{match} {' '.join(asked.values[:3])}".strip()
+
+
+def _number_holds(values: list[str], number: int) -> bool:
+    operator = values[0] if values and values[0] in _OPERATORS else "eq"
+    numbers = [int(value) for value in values if value.lstrip("-").isdigit()]
+    compared = {"eq": eq, "ge": ge, "gt": gt, "le": le, "lt": lt}[operator]
+    return any(compared(number, each) for each in numbers)
+
+
+def number_holds(values: tuple[str, ...], number: int) -> bool:
+    """Whether a number is one that `gt 0`, `443` or `8000:8010` take."""
+    for value in values:
+        low, mark, high = value.partition(":")
+        if mark and low.isdigit() and high.isdigit() and int(low) <= number <= int(high):
+            return True
+    return _number_holds(list(values), number)
+
+
+def _constant_matches(match: str, constant: str, value: str) -> bool:
+    compared: dict[str, Callable[[], bool]] = {
+        "beg": lambda: constant.startswith(value),
+        "end": lambda: constant.endswith(value),
+        "sub": lambda: value in constant,
+        "reg": lambda: re.search(value, constant) is not None,
+    }
+    return compared.get(match, lambda: constant == value)()
+
+
+_READERS: dict[str, Callable[[Questions, _Asked], Formula]] = {
+    "path": Questions._of_path,
+    "pathq": Questions._of_path,
+    "url": Questions._of_path,
+    "capture.req.uri": Questions._of_path,
+    "uri": Questions._of_path,
+    "base": Questions._of_base,
+    "method": lambda self, asked: self.atoms.get("method", "str", tuple(asked.values)),
+    "capture.req.method": lambda self, asked: self.atoms.get("method", "str", tuple(asked.values)),
+    "src": Questions._of_source,
+    "hdr_ip": Questions._of_source,
+    "ssl_fc": Questions._of_scheme,
+    "ssl_fc_used": Questions._of_scheme,
+    "dst_port": Questions._of_port,
+    "always_true": lambda _self, _asked: True,
+    "always_false": lambda _self, _asked: False,
+    "bool": lambda _self, asked: _argument(asked).lower() in ("true", "1"),
+    "http_auth": lambda self, asked: self.atoms.get("auth", name=_argument(asked)),
+    "http_auth_group": lambda self, asked: self.atoms.get("auth", values=tuple(asked.values), name=_argument(asked)),
+    "hdr_cnt": Questions._of_count,
+    "req.hdr_cnt": Questions._of_count,
+    "req.fhdr_cnt": Questions._of_count,
+    **dict.fromkeys(
+        ("hdr", "req.hdr", "req.fhdr", "req_hdr"),
+        lambda self, asked: self._values(asked, "header", _argument(asked).lower()),
+    ),
+    **dict.fromkeys(("cook", "req.cook"), lambda self, asked: self._values(asked, "cookie", _argument(asked))),
+    **dict.fromkeys(
+        ("urlp", "url_param", "req.urlp"), lambda self, asked: self._values(asked, "query", _argument(asked))
+    ),
+    **dict.fromkeys(_INSPECTED, lambda _self, _asked: True),
+}

@@ -1,0 +1,1 @@
+"""Backends as pools: servers, checks, persistence."""

@@ -1,0 +1,202 @@
+"""A backend or the servers of a `listen` as a pool."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars.servers import cookie_name
+from apps.importing.haproxy.pools.checks import health_check
+from apps.importing.haproxy.pools.connections import connections, retries, server_tls
+from apps.importing.haproxy.pools.servers import ServerLine, common, differing_lines, documents, number_of, read_servers
+from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
+from apps.importing.haproxy.text.sections import Section
+from apps.importing.haproxy.traffic.context import Context
+
+SERVER_WORDS = ("server", "default-server", "server-template")
+BALANCE = {"roundrobin": "roundrobin", "static-rr": "roundrobin", "leastconn": "leastconn", "source": "source",
+           "random": "random"}  # fmt: skip
+TIMES = (
+    (("timeout", "connect"), "connect_timeout_ms"),
+    (("contimeout",), "connect_timeout_ms"),
+    (("timeout", "server"), "server_timeout_ms"),
+    (("srvtimeout",), "server_timeout_ms"),
+    (("timeout", "queue"), "queue_timeout_ms"),
+    (("timeout", "tunnel"), "tunnel_timeout_ms"),
+)
+
+
+def pool_of(context: Context, section: Section, name: str, default_port: int) -> dict[str, Any]:
+    """The specification of the pool, without what an empty one has as well."""
+    owner = f"Pool {name}"
+    lines = [line for line in section.all_lines() if line.keyword in SERVER_WORDS]
+    servers = read_servers(context, lines)
+    for stand_in in context.stand_ins.get(section.name, ()):
+        servers += _stand_ins(context, stand_in)
+    protocol = protocol_of(section)
+    spec: dict[str, Any] = {"protocol": protocol, "balance": _balance(context, section)}
+    spec |= _times(context, section)
+    check = health_check(context, section, servers, protocol)
+    if check is not None:
+        spec["health_check"] = check
+    spec |= server_tls(context, servers, protocol)
+    spec |= connections(context, section, servers, protocol)
+    spec |= retries(context, section)
+    spec |= _persistence(context, section, servers, protocol)
+    spec |= _ways(context, servers, protocol)
+    spec["backends"] = [{"region": context.options.region, "servers": documents(context, servers, default_port, owner)}]
+    return spec
+
+
+def _stand_ins(context: Context, backend: str) -> list[ServerLine]:
+    """The servers of a backend that stands in for another one."""
+    section = context.configuration.proxy(backend)
+    if section is None:
+        return []
+    context.ledger.mapped(section.header)
+    servers = read_servers(context, [line for line in section.all_lines() if line.keyword in SERVER_WORDS])
+    for server in servers:
+        server.options["backup"] = ""
+    return servers
+
+
+def protocol_of(section: Section) -> str:
+    """http or tcp; tcp where nothing is said, as in HAProxy."""
+    mode = section.last("mode")
+    return "http" if mode is not None and mode.words[1:2] == ("http",) else "tcp"
+
+
+def _balance(context: Context, section: Section) -> str:
+    line = section.last("balance")
+    if line is None or len(line.words) < 2:
+        return "roundrobin"
+    algorithm = line.words[1].partition("(")[0]
+    context.ledger.mapped(line)
+    for each in (section.last("hash-type"), section.last("hash-balance-factor")):
+        if each is not None:
+            context.ledger.differs(each, "The hash is HAProxy's usual one.")
+    if algorithm == "first":
+        context.ledger.differs(line, "The server with the fewest connections is chosen (leastconn).")
+        return "leastconn"
+    if algorithm not in BALANCE:
+        why = f"Servers are chosen in turn: there is no hash of {algorithm}. Persistence keeps a client at its server."
+        context.ledger.differs(line, why)
+    return BALANCE.get(algorithm, "roundrobin")
+
+
+def _times(context: Context, section: Section) -> dict[str, int]:
+    found = {}
+    for words, field in TIMES:
+        line = section.last(*words)
+        if line is None or len(line.words) <= len(words):
+            continue
+        time = milliseconds(line.words[len(words)])
+        if time is None:
+            context.ledger.impossible(line, "This is no duration, such as 30s.")
+            continue
+        context.ledger.mapped(line)
+        if time > LONGEST_MS:
+            context.ledger.differs(line, "An hour is the longest time.")
+        found[field] = min(time, LONGEST_MS)
+    if "connect_timeout_ms" in found and "queue_timeout_ms" not in found:
+        found["queue_timeout_ms"] = found["connect_timeout_ms"]
+    return found
+
+
+def _persistence(context: Context, section: Section, servers: list[ServerLine], protocol: str) -> dict[str, Any]:
+    cookie = section.last("cookie") or section.last("appsession")
+    if cookie is not None and len(cookie.words) > 1 and protocol == "http":
+        return _by_cookie(context, section, cookie.words, servers)
+    for line in section.all_lines():
+        if line.keyword == "stick" and len(line.words) > 2:
+            return _by_table(context, section, protocol)
+    table = section.last("stick-table")
+    if table is not None and context.ledger.verdict_of(table) is None:
+        context.ledger.mapped(table)
+    return {}
+
+
+def _by_cookie(context: Context, section: Section, words: tuple[str, ...], servers: list[ServerLine]) -> dict[str, Any]:
+    line = section.last("cookie") or section.last("appsession")
+    if line is None:
+        return {}
+    context.ledger.mapped(line)
+    found: dict[str, Any] = {"by": "cookie", "mode": "prefix" if "prefix" in words else "insert"}
+    try:
+        found["cookie"] = cookie_name(words[1])
+    except GrammarError as error:
+        context.ledger.differs(line, error.message)
+    found["http_only"] = "httponly" in words
+    if "secure" in words:
+        found["secure"] = True
+    if "maxidle" in words[:-1] and (idle := milliseconds(words[words.index("maxidle") + 1], unit="s")):
+        found["idle_s"] = min(max(1, idle // 1000), 31 * 86_400)
+    if "rewrite" in words or words[0] == "appsession":
+        context.ledger.differs(line, "The load balancer sets a cookie of its own (insert).")
+    for word in ("domain", "dynamic", "attr", "preserve", "maxlife"):
+        if word in words:
+            context.ledger.differs(line, f"The cookie has no {word}.")
+    values = [each.options["cookie"] for each in servers if "cookie" in each.options]
+    if values and line.number:
+        context.ledger.differs(line, "The values of the cookie are new, so each client is given a server once more.")
+    return {"persistence": found}
+
+
+def _by_table(context: Context, section: Section, protocol: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for line in section.each("stick"):
+        expression = next((word for word in line.words[2:] if word not in ("if", "unless")), "")
+        context.ledger.mapped(line)
+        if protocol == "tcp" or re.match(r"src\b", expression):
+            found.setdefault("by", "source")
+            if not expression.startswith("src"):
+                context.ledger.differs(line, "Clients of tcp are known again by their address.")
+        elif match := re.match(r"(?:req[._])?f?hdr\(([A-Za-z0-9-]+)\)", expression):
+            found |= {"by": "header", "header": match[1]}
+        else:
+            found = {"by": "cookie"}
+            context.ledger.differs(line, "Clients are known again by a cookie of the load balancer.")
+    table = section.last("stick-table")
+    if table is not None:
+        context.ledger.mapped(table)
+        words = table.words
+        expire = milliseconds(words[words.index("expire") + 1]) if "expire" in words[:-1] else None
+        if expire and found.get("by") != "cookie":
+            found["idle_s"] = min(max(1, expire // 1000), 31 * 86_400)
+    return {"persistence": found} if found else {}
+
+
+def _ways(context: Context, servers: list[ServerLine], protocol: str) -> dict[str, Any]:
+    """PROXY protocol, HTTP/2, slow start, agents, servers that fail requests."""
+    found: dict[str, Any] = {}
+    if any(option.startswith("send-proxy-v2") for each in servers for option in each.options):
+        found["proxy_protocol"] = "v2"
+    elif common(servers, "send-proxy") is not None:
+        found["proxy_protocol"] = "v1"
+    speaks = f"{common(servers, 'proto') or ''},{common(servers, 'alpn') or ''}"
+    if protocol == "http" and "h2" in speaks.split(","):
+        found["http_version"] = "2"
+    if slow := number_of(servers, "slowstart"):
+        found["slow_start_ms"] = slow
+    found |= _watched(servers, protocol)
+    for option in ("send-proxy", "ssl", "sni", "slowstart", "maxconn", "inter", "rise", "fall", "check"):
+        for line in differing_lines(servers, option):
+            context.ledger.differs(line, f"All servers of a pool have the same {option}.")
+    return found
+
+
+def _watched(servers: list[ServerLine], protocol: str) -> dict[str, Any]:
+    """Agents of servers, and servers that fail requests."""
+    found: dict[str, Any] = {}
+    if common(servers, "agent-check") is not None and (port := common(servers, "agent-port")) and port.isdigit():
+        found["agent_check"] = {"port": int(port)}
+        if interval := number_of(servers, "agent-inter"):
+            found["agent_check"]["interval_ms"] = interval
+    observed = common(servers, "observe")
+    if observed and common(servers, "check") is not None:
+        layer7 = observed == "layer7" and protocol == "http"
+        found["outlier_ejection"] = {"observe": "responses" if layer7 else "connections"}
+        if (errors := common(servers, "error-limit")) and errors.isdigit():
+            found["outlier_ejection"]["errors"] = min(max(1, int(errors)), 1000)
+    return found

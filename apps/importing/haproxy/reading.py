@@ -1,0 +1,133 @@
+"""haproxy.cfg and its files in, documents and a verdict for each line out. It never guesses, and stores nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from apps.importing.contract import Import
+from apps.importing.haproxy.files import Files
+from apps.importing.haproxy.listeners.certificates import Certificates
+from apps.importing.haproxy.listeners.connections import Connections
+from apps.importing.haproxy.pools.backends import pool_of, protocol_of
+from apps.importing.haproxy.rules.variables import read_variables
+from apps.importing.haproxy.text.keywords import close
+from apps.importing.haproxy.text.sections import Configuration, Section, mark_unused_defaults
+from apps.importing.haproxy.traffic.context import Context, context_of, documents_of_lists
+from apps.importing.haproxy.traffic.frontends import Frontends, Made
+from apps.importing.haproxy.traffic.passing import mark_what_nodes_do
+from apps.importing.options import ImportOptions
+from apps.importing.verdicts import Ledger, Verdict
+
+OWN = frozenset({"LoadBalancer"})
+
+
+def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) -> Import:
+    """The whole file.
+
+    1. Lines become words and sections; each line waits for a verdict.
+    2. Frontends become load balancers and routes, the backends that they use become pools.
+    3. What several routes say alike becomes a policy.
+    4. Lines that no reader took are judged by their keyword.
+    """
+    ledger = Ledger()
+    configuration = Configuration(text, options.environment, ledger)
+    context = context_of(configuration, Files(files), options)
+    mark_unused_defaults(configuration)
+    certificates = Certificates(context)
+    made = Made()
+    read_variables(context)
+    for section in configuration.of_kind("frontend", "listen"):
+        if _is_stats(section):
+            ledger.note(section.header, Verdict.NODE_SETTING, "Statistics are pages and metrics of Spillway.")
+            _mark_stats(context, section)
+        elif protocol_of(section) == "http":
+            Frontends(context, certificates, made).read(section)
+        else:
+            Connections(context, certificates, made).read(section)
+    pools = _pools(context, made)
+    mark_what_nodes_do(context)
+    close(configuration, ledger)
+    return Import(tuple(_documents(context, made, certificates, pools)), ledger.report(), tuple(context.needs))
+
+
+def _is_stats(section: Section) -> bool:
+    """Whether the section shows statistics and nothing else."""
+    traffic = ("server", "use_backend", "default_backend", "server-template", "redirect", "dispatch")
+    shows = any(
+        line.keyword == "stats" or line.words[:3] == ("http-request", "use-service", "prometheus-exporter")
+        for line in section.lines
+    )
+    return shows and not any(line.keyword in traffic for line in section.lines)
+
+
+def _mark_stats(context: Context, section: Section) -> None:
+    for line in section.lines:
+        context.ledger.note(line, Verdict.NODE_SETTING, "Statistics are pages and metrics of Spillway.")
+
+
+def _pools(context: Context, made: Made) -> dict[str, dict[str, Any]]:
+    found = {}
+    for backend, port in made.pools.items():
+        section = context.configuration.proxy(backend)
+        if section is None:
+            continue
+        name = context.name("Pool", backend)
+        context.ledger.mapped(section.header, f"Pool {name}")
+        ports = port or _one_port(made)
+        found[name] = pool_of(context, section, name, ports)
+        for line in section.all_lines():
+            if context.ledger.verdict_of(line) is Verdict.MAPPED:
+                context.ledger.belongs(line, f"Pool {name}")
+    return found
+
+
+def _one_port(made: Made) -> int:
+    ports = {each["port"] for spec in made.load_balancers.values() for each in spec["listeners"]}
+    return next(iter(ports)) if len(ports) == 1 else 80
+
+
+def _documents(
+    context: Context, made: Made, certificates: Certificates, pools: Mapping[str, dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """In an order in which they can be applied."""
+    for name, spec in certificates.documents.items():
+        yield _document(context, "Certificate", name, spec)
+    for kind, name, entries in documents_of_lists(context):
+        yield _document(context, kind, name, entries)
+    for name, spec in pools.items():
+        yield _document(context, "Pool", name, spec)
+    policies = _shared_rules(context, made.routes)
+    for name, rules in policies.items():
+        yield _document(context, "Policy", name, {"rules": rules})
+    for name, spec in made.load_balancers.items():
+        yield _document(context, "LoadBalancer", name, spec)
+    for name, spec in made.routes.items():
+        yield _document(context, "Route", name, spec)
+
+
+def _document(context: Context, kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    account = context.options.account
+    owner = {"account": account} if account and kind not in OWN else {}
+    return {"kind": kind, "name": name, **owner, "spec": dict(spec)}
+
+
+def _shared_rules(context: Context, routes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Rules that more than one route has, as policies that these name."""
+    users: dict[str, list[dict[str, Any]]] = {}
+    for spec in routes.values():
+        if "rules" in spec:
+            users.setdefault(json.dumps(spec["rules"], sort_keys=True), []).append(spec)
+    found = {}
+    for specs in users.values():
+        if len(specs) > 1:
+            rules = specs[0]["rules"]
+            name = context.name("Policy", f"{specs[0]['load_balancer']}-{'-'.join(sorted(rules))}")
+            while name in found:
+                name = context.name("Policy", name + "-more")
+            found[name] = rules
+            for spec in specs:
+                del spec["rules"]
+                spec["policies"] = [name]
+    return found

@@ -1,0 +1,1 @@
+"""Rules of frontends and backends: what each does, and under which condition."""

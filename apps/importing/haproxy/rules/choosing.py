@@ -1,0 +1,137 @@
+"""`use_backend` and `default_backend`: which backend gets a request, also by maps and by names made of parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from apps.importing.haproxy.logic.conditions import Conditions
+from apps.importing.haproxy.logic.decisions import Effect, Rule
+from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, any_of
+from apps.importing.haproxy.logic.samples import Sample, parse_sample
+from apps.importing.haproxy.text.sections import Section
+from apps.importing.haproxy.traffic.certainty import differing, surely
+from apps.importing.haproxy.traffic.context import Context
+from apps.importing.verdicts import Line
+
+_DYNAMIC = re.compile(r"(.*?)%(?:\{[^}]*\})?\[(.*)\](.*)", re.DOTALL)
+
+
+class Choices:
+    """The last rules of a frontend."""
+
+    def __init__(
+        self, context: Context, conditions: Conditions, section: Section, *, but: frozenset[str] = frozenset()
+    ) -> None:
+        self.context = context
+        self.but = but
+        self.conditions = conditions
+        self.section = section
+
+    def add(self, rules: list[Rule]) -> None:
+        """In the order of HAProxy: what is chosen by a condition, then the default."""
+        for line in self.section.each("use_backend"):
+            words, formula = self.conditions.of(line.words[1:])
+            if words:
+                rules += self._one(line, words[0], formula)
+        default = self.section.last("default_backend")
+        if default is not None and len(default.words) > 1:
+            rules += self._one(default, default.words[1], True)
+        elif self.section.kind == "listen" and self._has_servers():
+            rules.append(Rule(self.section.header, True, Effect("backend", (self.section.name,)), 1))
+
+    def _has_servers(self) -> bool:
+        return any(line.keyword in ("server", "server-template", "dispatch") for line in self.section.all_lines())
+
+    def _one(self, line: Line, name: str, formula: Formula) -> Iterator[Rule]:
+        ledger = self.context.ledger
+        if self._stands_in(line, name, formula):
+            return
+        condition, unknown = surely(formula, but=self.but)
+        for why in unknown:
+            said = f"This cannot be asked: {why}."
+            ledger.impossible(line, said) if condition is False else ledger.differs(line, said)
+        for why in differing(condition):
+            ledger.differs(line, why)
+        if condition is False:
+            if not unknown:
+                ledger.mapped(line)
+            return
+        found = _DYNAMIC.fullmatch(name)
+        if found is None:
+            yield from self._fixed(line, name, condition)
+            return
+        sample = parse_sample(found[2])
+        rules = list(self._dynamic(line, found[1], sample, found[3], condition)) if sample else []
+        if rules:
+            ledger.mapped(line)
+        elif ledger.verdict_of(line) is None:
+            ledger.impossible(line, "The name of the backend is put together from parts that are not known here.")
+        yield from rules
+
+    def _stands_in(self, line: Line, name: str, formula: Formula) -> bool:
+        """Whether the backend only gets requests while no server of another one is up."""
+        if not isinstance(formula, Atom) or (formula.subject, formula.match) != ("state", "nbsrv"):
+            return False
+        of, *numbers = formula.values
+        if self.context.configuration.proxy(name) is None or numbers not in (["lt", "1"], ["eq", "0"], ["0"]):
+            return False
+        self.context.stand_ins.setdefault(of, []).append(name)
+        self.context.ledger.differs(line, f"The servers of {name} are backup servers of {of}.")
+        return True
+
+    def _fixed(self, line: Line, name: str, condition: Formula) -> Iterator[Rule]:
+        if self.context.configuration.proxy(name) is None:
+            self.context.ledger.differs(line, f"There is no backend {name}; requests get 503.")
+        self.context.ledger.mapped(line)
+        yield Rule(line, condition, Effect("backend", (name,)), 1)
+
+    def _dynamic(self, line: Line, before: str, sample: Sample, after: str, condition: Formula) -> Iterator[Rule]:
+        """A rule for each entry of a map, or for each backend whose name fits."""
+        for at, (converter, args) in enumerate(sample.converters):
+            if converter.startswith("map"):
+                bare = Sample(sample.fetch, sample.args, sample.converters[:at])
+                yield from self._by_map(line, (before, after), bare, converter, args, condition)
+                return
+        for section in self.context.configuration.of_kind("backend", "listen"):
+            name = section.name
+            if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after):
+                key = name[len(before) : len(name) - len(after)]
+                formula, unknown = surely(self.context.questions.map_keys(sample, "str", key))
+                if not unknown:
+                    yield Rule(line, all_of([condition, formula]), Effect("backend", (name,)), 1)
+
+    def _by_map(
+        self,
+        line: Line,
+        around: tuple[str, str],
+        sample: Sample,
+        converter: str,
+        args: tuple[str, ...],
+        condition: Formula,
+    ) -> Iterator[Rule]:
+        entries = self.context.files.entries(args[0]) if args else None
+        if entries is None:
+            self.context.ledger.differs(line, f"The map {args[0] if args else ''} was not given.")
+            self.context.need(f"The file {args[0] if args else ''}.")
+            entries = []
+        kind = converter.partition("_")[2].split("_")[0] or "str"
+        if kind == "beg":
+            entries = sorted(entries, key=lambda entry: -len(entry[0]))
+        targets: dict[str, list[Formula]] = {}
+        ordered = kind not in ("str", "")
+        for key, value in entries:
+            formula, unknown = surely(self.context.questions.map_keys(sample, kind, key))
+            if unknown:
+                self.context.ledger.differs(line, f"The map has a key that cannot be asked: {unknown[0]}.")
+            elif ordered:
+                yield self._entry(line, around, value, all_of([condition, formula]))
+            else:
+                targets.setdefault(value, []).append(formula)
+        for value, formulas in targets.items():
+            yield self._entry(line, around, value, all_of([condition, any_of(formulas)]))
+        if len(args) > 1:
+            yield self._entry(line, around, args[1], condition)
+
+    def _entry(self, line: Line, around: tuple[str, str], value: str, condition: Formula) -> Rule:
+        return Rule(line, condition, Effect("backend", (around[0] + value + around[1],)), 1)

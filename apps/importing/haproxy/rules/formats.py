@@ -1,0 +1,116 @@
+"""Log-format strings of haproxy.cfg, as texts of headers and as targets of redirects."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from apps.compiler.grammar import GrammarError
+from apps.compiler.header_text import header_text
+from apps.importing.haproxy.logic.samples import parse_sample
+
+_PART = re.compile(r"%(?:\{[^}]*\})?(?:\[((?:[^\[\]]|\[[^\]]*\])*)\]|([A-Za-z]{1,3})|(%))")
+_VARIABLES = {
+    **dict.fromkeys(("src", "%ci", "var(txn.src)", "src,ipmask(32)"), "client_address"),
+    **dict.fromkeys(("req.hdr(host)", "hdr(host)", "req.fhdr(host)", "hdr(Host)", "req.hdr(Host)"), "host"),
+    **dict.fromkeys(("method", "%HM", "capture.req.method"), "method"),
+    **dict.fromkeys(("path", "%HP", "capture.req.uri", "url", "pathq", "%HU", "%HPO"), "path"),
+    **dict.fromkeys(("unique-id", "%ID", "uuid()", "uuid", "rand", "uuid(4)"), "request_id"),
+    **dict.fromkeys(("ssl_fc_protocol", "%sslv"), "tls_version"),
+}
+HOST, PATH, QUERY = "\2", "\3", "\4"
+_URI = ("capture.req.uri", "url", "pathq", "uri")
+_LOCATION = re.compile(r"(?:(https?)://([^/\x03?:]*)(?::([0-9]+))?)?([^?\x04]*)(\x04?)(?:\?(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a redirect leads. `host` holds HOST for that of the request (`www.` HOST, or HOST less `www.`).
+
+    `before` is put before the path of the request, `path` replaces it.
+    """
+
+    scheme: str = ""
+    host: str = ""
+    drop_from_host: str = ""
+    port: int = 0
+    path: str = ""
+    before: str = ""
+    keeps_path: bool = False
+    keep_query: bool = False
+    query: str = ""
+
+
+def as_header_text(text: str) -> str | None:
+    """The value of a header with our variables; None where it says what ours cannot."""
+    found = _PART.sub(_variable, text)
+    if "\0" in found:
+        return None
+    try:
+        return header_text(found)
+    except GrammarError:
+        return None
+
+
+def _variable(found: re.Match[str]) -> str:
+    if found[3]:
+        return "%"
+    expression = found[1] if found[1] is not None else f"%{found[2]}"
+    if expression.startswith("str(") and expression.endswith(")"):
+        return expression[4:-1]
+    name = _VARIABLES.get(expression.strip())
+    return f"{{{name}}}" if name else "\0"
+
+
+def as_target(text: str, *, drop_query: bool = False) -> Target | None:
+    """The target of `redirect location`; None where it is made of more than scheme, host, path and query."""
+    drop: list[str] = []
+
+    def part(found: re.Match[str]) -> str:
+        if found[3]:
+            return "%"
+        expression = found[1] if found[1] is not None else f"%{found[2]}"
+        return _part_of_location(expression.strip(), drop)
+
+    plain = _PART.sub(part, text)
+    found = _LOCATION.fullmatch(plain)
+    if "\0" in plain or found is None:
+        return None
+    before, mark, after = found[4].partition(PATH)
+    if after or (found[6] and (QUERY in found[6] or PATH in found[6])) or (found[2] and PATH in found[2]):
+        return None
+    return Target(
+        scheme=found[1] or "",
+        host=found[2] or "",
+        drop_from_host=drop[0] if drop else "",
+        port=int(found[3] or 0),
+        path="" if mark else found[4],
+        before=before if mark else "",
+        keeps_path=bool(mark),
+        keep_query=bool(found[5]) and not drop_query,
+        query=found[6] or "",
+    )
+
+
+def _part_of_location(expression: str, drop: list[str]) -> str:
+    if expression in _URI or expression == "%HU":
+        return PATH + QUERY
+    if expression in ("path", "%HP", "%HPO"):
+        return PATH
+    if expression == "query":
+        return "\0"
+    sample = parse_sample(expression)
+    if sample and sample.fetch in ("hdr", "req.hdr", "req.fhdr") and [each.lower() for each in sample.args] == ["host"]:
+        for name, args in sample.converters:
+            cut = args[0].lstrip("^").replace("\\.", ".") if args else ""
+            if (
+                name == "regsub"
+                and args[0].startswith("^")
+                and not any(args[1:2])
+                and re.fullmatch(r"[a-z0-9.-]+", cut)
+            ):
+                drop.append(cut)
+            elif name not in ("lower", "host_only", "field"):
+                return "\0"
+        return HOST
+    return "\0"

@@ -1,0 +1,113 @@
+"""Stick-tables and the rules that look at their counters, as limits per client."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from apps.importing.haproxy.logic.formulas import Atom, Formula
+from apps.importing.haproxy.text.durations import milliseconds
+from apps.importing.haproxy.text.sections import Configuration, Section
+from apps.importing.verdicts import Line
+
+_COUNTER = re.compile(r"([a-z0-9_]+)\(([0-9a-z]+)\)")
+_FIELDS = {
+    **dict.fromkeys(("http_req_rate", "http_req_cnt"), "requests"),
+    **dict.fromkeys(("conn_rate", "sess_rate", "conn_cnt", "sess_cnt"), "requests"),
+    "conn_cur": "in_flight",
+    "bytes_out_rate": "bytes_out",
+    "bytes_in_rate": "bytes_in",
+}
+_MINUTE, _SECOND = 60_000, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """A line that counts something: what identifies a client, and where it is counted."""
+
+    line: Line
+    key: str
+    table: str
+    condition: Formula = True
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A block of a policy (`client_limit`), and what of it differs."""
+
+    block: tuple[tuple[str, object], ...]
+    differs: str = ""
+
+
+def table_of(configuration: Configuration, section: Section, name: str) -> Line | None:
+    """The stick-table of a proxy, or of the section itself; `peers/table` is one of peers."""
+    if not name:
+        return section.last("stick-table")
+    wanted = name.rpartition("/")[2]
+    for each in configuration.of_kind("backend", "listen", "frontend"):
+        if each.name == name:
+            return each.last("stick-table")
+    for each in configuration.of_kind("peers"):
+        for line in each.each("table"):
+            if len(line.words) > 1 and line.words[1] == wanted:
+                return line
+    return None
+
+
+def limit_of(atom: Atom, table: Line | None, key: str) -> Limit | None:
+    """The limit that a question about a counter stands for; None for a counter that no limit has."""
+    field = _FIELDS.get(atom.match)
+    numbers = [int(value) for value in atom.values if value.isdigit()]
+    if field is None or not numbers:
+        return None
+    said: list[str] = []
+    most = max(1, numbers[0] - (1 if "ge" in atom.values else 0))
+    block: dict[str, object] = _key_of(key, said)
+    if field == "in_flight":
+        block[field] = min(most, 100_000)
+        said.append("Requests in flight are counted, not connections.")
+    else:
+        block |= _rate(field, most, _period(atom, table), said)
+    if field == "requests" and not atom.match.startswith("http"):
+        said.append("Requests are counted, not connections.")
+    return Limit(tuple(block.items()), " ".join(said))
+
+
+def _rate(field: str, most: int, period: int, said: list[str]) -> dict[str, object]:
+    if period in (_SECOND, _MINUTE):
+        return {field: _within(field, most), "per": "second" if period == _SECOND else "minute"}
+    if period < _SECOND:
+        said.append("The rate is counted per second.")
+        return {field: _within(field, most * _SECOND // period), "per": "second"}
+    said.append(f"The rate is counted per minute ({most} in {period // 1000} s).")
+    return {field: _within(field, max(1, round(most * _MINUTE / period))), "per": "minute"}
+
+
+def _within(field: str, number: int) -> int:
+    return min(number, 1_000_000) if field == "requests" else min(max(number, 1000), 200_000_000)
+
+
+def _period(atom: Atom, table: Line | None) -> int:
+    """Milliseconds in which a counter of the table counts; of one without a period, how long entries are kept."""
+    words = table.words if table else ()
+    for word in words:
+        for name, period in _COUNTER.findall(word):
+            if name == atom.match:
+                return milliseconds(period) or 10_000
+    if "expire" in words[:-1]:
+        return milliseconds(words[words.index("expire") + 1], unit="ms") or _MINUTE
+    return 10_000
+
+
+def _key_of(key: str, said: list[str]) -> dict[str, object]:
+    found = re.fullmatch(r"(?:req\.)?(?:f?hdr|cook)\(([A-Za-z0-9_-]+)\)(?:,lower)?", key)
+    if found and "cook" in key:
+        return {"key": "cookie", "key_name": found[1]}
+    if found and found[1].lower() in ("x-forwarded-for", "x-real-ip", "cf-connecting-ip"):
+        said.append("Clients are told apart by their address; name the proxies in client_address of the listener.")
+        return {}
+    if found:
+        return {"key": "header", "key_name": found[1]}
+    if key not in ("src", "src,ipmask(32,64)", "src,ipmask(32)"):
+        said.append(f"Clients are told apart by their address, not by {key}.")
+    return {}

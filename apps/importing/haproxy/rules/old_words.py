@@ -1,0 +1,47 @@
+"""Words of HAProxy 1.x that change requests: `reqadd`, `reqrep`, `reqdel`, and their kin."""
+
+from __future__ import annotations
+
+import re
+
+from apps.importing.haproxy.logic.decisions import Effect
+from apps.importing.haproxy.rules.requests import Read, read_request
+from apps.importing.haproxy.rules.rewriting import read_replace_path
+
+_HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?[\s\\]*(.*)", re.DOTALL)
+# `^([^\ :]*)\ /api/(.*)`: the method, a space, and the path.
+_REQUEST_LINE = re.compile(r"\^\((?:\[\^[\s\\:]*\]\*|\[A-Z\]\+|\\w\+|GET|POST|\.\*)\)[\s\\]+(/.*)", re.DOTALL)
+KEYWORDS = frozenset(
+    {"reqadd", "reqrep", "reqirep", "reqdel", "reqidel", "reqdeny", "reqideny", "reqtarpit", "reqitarpit", "block"}
+)
+
+
+def read_old_request(keyword: str, words: tuple[str, ...]) -> Read | None:
+    """The same as rules of today; None where no reader of today takes it."""
+    if keyword == "block":
+        return read_request("deny", ())
+    if not words:
+        return None
+    found = _HEADER.fullmatch(words[0])
+    if keyword == "reqadd" and found:
+        return read_request("add-header", (found[1], found[2]))
+    if keyword in ("reqdel", "reqidel") and found:
+        return read_request("del-header", (found[1],))
+    if keyword in ("reqrep", "reqirep") and len(words) > 1:
+        return _replaced(words[0], words[1])
+    return None
+
+
+def _replaced(expression: str, text: str) -> Read | None:
+    host = re.match(r"\^?Host:", expression, re.IGNORECASE)
+    new = re.fullmatch(r"Host:[\s\\]*([^\\\s]+)", text, re.IGNORECASE)
+    if host and new:
+        return read_request("set-header", ("Host", new[1]))
+    line = _REQUEST_LINE.fullmatch(expression)
+    target = re.fullmatch(r"\\1[\s\\]+(.*)", text, re.DOTALL)
+    if line and target:
+        shifted = re.sub(r"\\([2-9])", lambda group: f"\\{int(group[1]) - 1}", target[1])
+        effects: list[Effect]
+        effects, said = read_replace_path((f"^{line[1]}", shifted))
+        return effects, said
+    return None

@@ -1,0 +1,187 @@
+"""The rules of a frontend or backend as a program, in HAProxy's order; and what became of each of their lines.
+
+Connections first (`tcp-request`), then `block` and `http-request` with the `req…` words, `redirect`, and at last
+`use_backend`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apps.importing.haproxy.logic.conditions import Conditions
+from apps.importing.haproxy.logic.decisions import Effect, Program, Rule
+from apps.importing.haproxy.logic.formulas import Formula, all_of, negated
+from apps.importing.haproxy.rules.answers import read_old, read_response
+from apps.importing.haproxy.rules.choosing import Choices
+from apps.importing.haproxy.rules.old_words import KEYWORDS, read_old_request
+from apps.importing.haproxy.rules.requests import Read, change, read_request
+from apps.importing.haproxy.rules.soft import Soft
+from apps.importing.haproxy.text.keywords import fact_of
+from apps.importing.haproxy.text.sections import Section
+from apps.importing.haproxy.text.tables.classes import Kind
+from apps.importing.haproxy.traffic.certainty import asks, differing, source_and_rest, surely
+from apps.importing.haproxy.traffic.context import Context
+from apps.importing.verdicts import Line
+
+COUNTERS = ("sc-inc-gpc", "sc-set-gpt", "sc-add-gpc")
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads one proxy."""
+
+    context: Context
+    section: Section
+    conditions: Conditions
+    soft: Soft
+    rules: list[Rule] = field(default_factory=list)
+    answers: list[Rule] = field(default_factory=list)
+
+    def program(self) -> Program:
+        """All rules of the proxy."""
+        self._connections()
+        for line in self.section.each("block"):
+            self._old(line)
+        for line in self.section.all_lines():
+            if line.keyword == "http-request" and len(line.words) > 1:
+                self._request(line)
+            elif line.keyword in KEYWORDS - {"block"}:
+                self._old(line)
+        for line in self.section.each("redirect"):
+            words, formula = self.conditions.of(line.words[1:])
+            self._admit(line, formula, read_request("redirect", words), phase=1)
+        Choices(self.context, self.conditions, self.section).add(self.rules)
+        self._responses()
+        return Program(tuple(self.rules), tuple(self.answers))
+
+    def _connections(self) -> None:
+        """`tcp-request` rules of an http proxy; `accept` ends them alone."""
+        passed: list[Formula] = []
+        for line in self.section.each("tcp-request"):
+            action, words = _action_of(line)
+            words, formula = self.conditions.of(words)
+            if action in ("inspect-delay", "expect-proxy") or (action == "accept" and formula is True):
+                self.context.ledger.mapped(line)
+            elif action == "accept":
+                sure, _ = surely(formula)
+                passed.append(negated(sure))
+                self.context.ledger.mapped(line)
+            elif action in ("reject", "silent-drop"):
+                self._admit(line, all_of([*passed, formula]), read_request("silent-drop", words))
+            elif action.startswith("track-sc"):
+                self.soft.track(line, action, words, formula)
+            elif action.startswith("set-var"):
+                self.context.ledger.mapped(line)
+
+    def _request(self, line: Line) -> None:
+        action, words = line.words[1], line.words[2:]
+        fact = fact_of("frontend", line.words)
+        if fact is not None and fact.kind is not Kind.TRAFFIC:
+            return
+        words, formula = self.conditions.of(words)
+        if action.startswith("track-sc"):
+            self.soft.track(line, action, words, formula)
+        elif action.startswith(("set-var", "unset-var")):
+            self.context.ledger.mapped(line)
+        elif action.startswith(COUNTERS):
+            self.context.ledger.differs(line, "Clients are banned by a client limit (ban_after), not by counters.")
+        elif action == "auth":
+            self._rule(line, self.soft.authentication(line, words, formula))
+        else:
+            self._admit(line, formula, read_request(action, words))
+
+    def _old(self, line: Line) -> None:
+        words, formula = self.conditions.of(line.words[1:])
+        self._admit(line, formula, read_old_request(line.keyword, words))
+
+    def _admit(self, line: Line, formula: Formula, read: Read | None, *, phase: int = 0) -> None:
+        """Rules of the effects, as far as their condition can be asked."""
+        ledger = self.context.ledger
+        if read is None:
+            return
+        effects, said = read
+        if not effects:
+            if said.startswith("different:"):
+                ledger.differs(line, said.removeprefix("different:"))
+            elif said:
+                ledger.impossible(line, said)
+            else:
+                ledger.mapped(line)
+            return
+        if said:
+            ledger.differs(line, said.removeprefix("different:"))
+        for rule in self.soft.rules(line, formula, effects, phase):
+            self._rule(line, rule)
+
+    def _rule(self, line: Line, rule: Rule | None) -> None:
+        """Add a rule whose condition is certain; lists of networks become policies of their own."""
+        ledger = self.context.ledger
+        if rule is None:
+            return
+        condition, unknown = surely(rule.condition)
+        for why in unknown:
+            said = f"This cannot be asked: {why}."
+            ledger.impossible(line, said) if condition is False else ledger.differs(line, said)
+        for why in differing(condition):
+            ledger.differs(line, why)
+        if condition is False:
+            if not unknown:
+                ledger.mapped(line)
+            return
+        ledger.mapped(line)
+        condition = all_of([condition, self._path_of(rule.effect)])
+        access = self._access(rule.effect, condition)
+        if access is None:
+            self.rules.append(Rule(line, condition, rule.effect, rule.phase))
+        for effect, rest in access or ():
+            self.rules.append(Rule(line, rest, effect, rule.phase))
+
+    def _path_of(self, effect: Effect) -> Formula:
+        """What a rewritten prefix asks of the path."""
+        if effect.kind == "change" and effect.data[0] == "path" and effect.data[1] != "/":
+            return self.context.questions.atoms.get("path", "segment", (str(effect.data[1]).strip("/"),))
+        return True
+
+    def _access(self, effect: Effect, condition: Formula) -> list[tuple[Effect, Formula]] | None:
+        """A refusal that asks for networks, as lists of networks."""
+        if effect.kind != "fixed" or not asks(condition, "source"):
+            return None
+        found = source_and_rest(condition)
+        status = effect.data[0]
+        if found is None or not isinstance(status, int) or status < 400:
+            return None
+        effects = []
+        for atom, themselves, rest in found:
+            name = self.context.network_list(atom.values, self.conditions.label_of(atom))
+            effects.append((change("access", "deny" if themselves else "allow", name), rest))
+            if status != 403:
+                effects.append((change("access", "status", status), rest))
+        return effects
+
+    def _responses(self) -> None:
+        for keyword, phase in (("http-response", 0), ("http-after-response", 1)):
+            for line in self.section.each(keyword):
+                if len(line.words) > 1:
+                    words, formula = self.conditions.of(line.words[2:])
+                    self._answer(line, formula, read_response(line.words[1], words), phase)
+        for line in self.section.all_lines():
+            if line.keyword in ("rspadd", "rspdel", "rspidel"):
+                words, formula = self.conditions.of(line.words[1:])
+                self._answer(line, formula, read_old(line.keyword, words), 0)
+            elif line.keyword == "http-response" and line.words[1:2] and line.words[1].startswith(("set-var", "track")):
+                self.context.ledger.mapped(line)
+
+    def _answer(self, line: Line, formula: Formula, read: Read | None, phase: int) -> None:
+        if read is None:
+            return
+        before = len(self.rules)
+        self._admit(line, formula, read, phase=phase)
+        self.answers += self.rules[before:]
+        del self.rules[before:]
+
+
+def _action_of(line: Line) -> tuple[str, tuple[str, ...]]:
+    """Action and words behind it, without the phase."""
+    words = line.words[1:]
+    words = words[1:] if words[:1] and words[0] in ("connection", "session", "content") else words
+    return (words[0], words[1:]) if words else ("", ())

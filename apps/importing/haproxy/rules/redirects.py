@@ -1,0 +1,53 @@
+"""Redirects of haproxy.cfg: `redirect` and `http-request redirect` with location, prefix or scheme."""
+
+from __future__ import annotations
+
+from apps.importing.haproxy.logic.decisions import Effect
+from apps.importing.haproxy.rules.formats import HOST, Target, as_target
+
+CODES = (301, 302, 303, 307, 308)
+
+
+def redirect_effect(words: tuple[str, ...]) -> tuple[Effect | None, str]:
+    """The effect of the words behind `redirect`, and what of it differs or why it is none."""
+    options = _options(words)
+    code = int(options.get("code", "302")) if options.get("code", "302").isdigit() else 302
+    if code not in CODES:
+        return None, f"There is no redirect with status {code}; use 301, 302, 303, 307 or 308."
+    drop_query = "drop-query" in options
+    target = _target(options, drop_query=drop_query)
+    if target is None:
+        return None, "Redirects name scheme, host, port, path and query; this target is made of other parts."
+    said = [f"{each} is left out" for each in ("set-cookie", "clear-cookie", "append-slash") if each in options]
+    return Effect("redirect", (code, target)), "; ".join(said)
+
+
+def _options(words: tuple[str, ...]) -> dict[str, str]:
+    flags = ("drop-query", "append-slash", "ignore-empty", "keep-query")
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(words):
+        if words[at] in flags:
+            found[words[at]] = ""
+            at += 1
+        else:
+            found[words[at]] = words[at + 1] if at + 1 < len(words) else ""
+            at += 2
+    return found
+
+
+def _target(options: dict[str, str], *, drop_query: bool) -> Target | None:
+    if scheme := options.get("scheme"):
+        known = scheme.lower() in ("http", "https")
+        return Target(scheme.lower(), HOST, keeps_path=True, keep_query=not drop_query) if known else None
+    if prefix := options.get("prefix"):
+        found = as_target(prefix.rstrip("/") or "/")
+        if found is None or found.query or found.keeps_path:
+            return None
+        before = found.path.rstrip("/")
+        return Target(
+            found.scheme, found.host, found.drop_from_host, found.port, "", before, keeps_path=True,
+            keep_query=not drop_query,
+        )  # fmt: skip
+    location = options.get("location")
+    return as_target(location, drop_query=drop_query) if location else None

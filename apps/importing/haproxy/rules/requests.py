@@ -1,0 +1,206 @@
+"""Rules of `http-request`, of `redirect` and `block`, as effects under conditions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from apps.compiler import grammar, header_text
+from apps.compiler.grammar import GrammarError
+from apps.importing.haproxy.logic.decisions import Effect
+from apps.importing.haproxy.rules.formats import as_header_text
+from apps.importing.haproxy.rules.redirects import redirect_effect
+from apps.importing.haproxy.rules.rewriting import read_replace_path, read_set_path
+from apps.importing.haproxy.text.durations import milliseconds
+
+Read = tuple[list[Effect], str]
+"""Effects, and what of them differs; no effects and a reason where it is not possible, neither where all is well."""
+OURS = {
+    *("x-forwarded-for", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-host", "x-real-ip", "x-request-id"),
+    *("x-forwarded-protocol", "x-forwarded-ssl", "x-scheme", "x-forwarded-server", "forwarded", "x-forwarded-scheme"),
+}
+STANDARD = {"x-forwarded-for", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-host", "x-real-ip", "x-request-id"}
+MOST_BODY = 8192
+
+
+def change(block: str, name: str, value: object) -> Effect:
+    """An effect that adds to what will be done."""
+    return Effect("change", (block, name, value))
+
+
+def read_request(action: str, words: tuple[str, ...]) -> Read | None:
+    """What an action of `http-request` does; None for one that is not read here."""
+    reader = _ACTIONS.get(action.partition("(")[0])
+    return reader(words) if reader else None
+
+
+def fixed(status: int, body: str = "", content_type: str = "text/plain; charset=utf-8") -> Effect:
+    """An answer without a server."""
+    return Effect("fixed", (status, content_type, body))
+
+
+def _deny(words: tuple[str, ...]) -> Read:
+    status = _number_after(words, ("deny_status", "status"), 403)
+    if not 400 <= status <= 599:
+        return [fixed(status)], ""
+    return [fixed(status, f"The request was refused ({status}).\n")], ""
+
+
+def _tarpit(words: tuple[str, ...]) -> Read:
+    status = _number_after(words, ("deny_status", "status"), 500)
+    return [fixed(status, f"The request was refused ({status}).\n")], "Clients are answered at once, without a delay."
+
+
+def _drop(_: tuple[str, ...]) -> Read:
+    return [fixed(403, "The request was refused (403).\n")], "Clients get 403 instead of a closed connection."
+
+
+def _number_after(words: tuple[str, ...], names: tuple[str, ...], default: int) -> int:
+    for name in names:
+        if name in words[:-1] and words[words.index(name) + 1].isdigit():
+            return int(words[words.index(name) + 1])
+    return default
+
+
+def _after(words: tuple[str, ...], name: str) -> str | None:
+    return words[words.index(name) + 1] if name in words[:-1] else None
+
+
+def _return(words: tuple[str, ...]) -> Read:
+    status = _number_after(words, ("status",), 200)
+    content_type = _after(words, "content-type") or "text/plain; charset=utf-8"
+    body = _after(words, "string") or _after(words, "lf-string") or ""
+    if any(word in words for word in ("file", "lf-file", "errorfile", "errorfiles")):
+        return [fixed(status)], "The body is a file of the old machine; write it into the fixed response."
+    if not 200 <= status <= 599 or 300 <= status <= 399:
+        return [], f"A fixed response has a status from 200 to 599 without 3xx, not {status}."
+    try:
+        grammar.content_type(content_type)
+        grammar.body(body)
+    except GrammarError as error:
+        return [fixed(status)], error.message
+    said = "The body is sent as it is written, without variables." if "%[" in body else ""
+    headers = [words[at + 1 : at + 3] for at, word in enumerate(words) if word == "hdr"]
+    effects = [change("response_headers", "set", pair) for pair in headers if _may_answer(pair)]
+    if len(effects) < len(headers):
+        said = "Not every header of the answer can be set."
+    return [*effects, fixed(status, body, content_type)], said
+
+
+def _may_answer(pair: tuple[str, ...]) -> bool:
+    try:
+        header_text.response_header(pair[0])
+        return len(pair) == 2 and as_header_text(pair[1]) is not None
+    except GrammarError:
+        return False
+
+
+def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
+    if len(words) < 2:
+        return [], "The line lacks the name or value of the header."
+    name, value = words[0], " ".join(words[1:])
+    if name.lower() == "host":
+        return _set_host(value)
+    if name.lower() in STANDARD:
+        return [], _about_ours(name, value)
+    try:
+        header_text.request_header(name)
+    except GrammarError as error:
+        return [], "" if name.lower() in OURS else error.message
+    if value in ("", '""'):
+        return [change("request_headers", "remove", name)], ""
+    text = as_header_text(value)
+    if text is None:
+        return [], f"The value of {name} is made of what header texts have no variable for."
+    return [change("request_headers", operation, (name, text))], ""
+
+
+def _about_ours(name: str, value: str) -> str:
+    """Spillway sets these itself; what they would say otherwise is said."""
+    usual = {
+        "x-forwarded-for": r"%\[src\]|%ci",
+        "x-real-ip": r"%\[src\]|%ci",
+        "x-forwarded-proto": r"https?|%\[.*",
+        "x-forwarded-port": r"%\[dst_port\]|[0-9]+|%fp",
+        "x-forwarded-host": r"%\[(?:req\.)?f?hdr\([Hh]ost\).*\]",
+        "x-request-id": r".*",
+    }
+    if re.fullmatch(usual[name.lower()], value):
+        return ""
+    return f"different:Spillway sets {name} itself, from the connection of the client."
+
+
+def _set_host(value: str) -> Read:
+    try:
+        return [change("rewrite", "host", grammar.redirect_host(value.lower()))], ""
+    except GrammarError:
+        if re.fullmatch(r"%\[(?:req\.)?f?hdr\([Hh]ost\)(?:,lower)?\]", value):
+            return [], ""
+        return [], "Servers get the host of the request or one fixed name; this value is neither."
+
+
+def _del_header(words: tuple[str, ...]) -> Read:
+    name = words[0] if words else ""
+    if name.lower() in OURS or name.lower() in ("proxy", "x-forwarded-by"):
+        return [], ""
+    if "-m" in words[1:]:
+        return [], "Headers are removed by their whole name; list them."
+    try:
+        header_text.request_header(name)
+    except GrammarError as error:
+        return [], error.message
+    return [change("request_headers", "remove", name)], ""
+
+
+def _set_timeout(words: tuple[str, ...]) -> Read:
+    fields = {"server": "response_ms", "tunnel": "tunnel_ms"}
+    field = fields.get(words[0]) if words else None
+    time = milliseconds(words[1]) if len(words) > 1 else None
+    if field is None or time is None:
+        return [], "Timeouts of routes are fixed numbers for server and tunnel."
+    return [change("timeouts", field, time)], ""
+
+
+def _set_query(words: tuple[str, ...]) -> Read:
+    if words and words[0] == "":
+        return [change("rewrite", "drop_query", True)], ""
+    return [], "Queries are changed parameter by parameter (query_keep, query_drop, query_set)."
+
+
+def _wait_for_body(_: tuple[str, ...]) -> Read:
+    return [change("body", "buffered", True)], ""
+
+
+def _nothing(_: tuple[str, ...]) -> Read:
+    return [], ""
+
+
+def _redirect(words: tuple[str, ...]) -> Read:
+    effect, said = redirect_effect(words)
+    return ([effect] if effect else []), said
+
+
+_ACTIONS: dict[str, Callable[[tuple[str, ...]], Read]] = {
+    "allow": lambda _: ([Effect("allow")], ""),
+    "deny": _deny,
+    "block": _deny,
+    "tarpit": _tarpit,
+    "reject": _drop,
+    "silent-drop": _drop,
+    "redirect": _redirect,
+    "return": _return,
+    "set-header": _set_header,
+    "add-header": lambda words: _set_header(words, "add"),
+    "del-header": _del_header,
+    "set-timeout": _set_timeout,
+    "set-path": read_set_path,
+    "set-pathq": read_set_path,
+    "replace-path": read_replace_path,
+    "replace-pathq": read_replace_path,
+    "replace-uri": read_replace_path,
+    "set-uri": read_set_path,
+    "set-query": _set_query,
+    "wait-for-body": _wait_for_body,
+    "normalize-uri": _nothing,
+    "disable-l7-retry": lambda _: ([change("retries", "after_sending", False)], ""),
+}

@@ -1,0 +1,76 @@
+"""Paths that are rewritten: by `set-path`, `replace-path` and the `reqrep` of 1.x."""
+
+from __future__ import annotations
+
+import re
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars import rewriting
+from apps.importing.haproxy.logic.decisions import Effect
+from apps.importing.haproxy.logic.regexes import as_pattern
+
+NOT_SAID = "Paths are rewritten by prefix, as a whole, or by a pattern with groups; this is another way."
+_BEHIND = re.compile(r"%\[path(?:q)?(?:,regsub\(\^?(/[A-Za-z0-9._/-]+),(/?)(?:,[a-z]*)?\))?\]")
+
+
+# What stands behind the literal beginning of an expression: the group that holds the rest of the path.
+_RESTS = {
+    "/(.*)": "1", "(/.*)": "/1", "(/)?(.*)": "2", "/?(.*)": "1", "(/|$)(.*)": "2", "(/(.*))?": "2", "(/.*)?": "/1",
+    "/(.+)": "1", "(/.+)": "/1", "(?:/)?(.*)": "1", "(/?)(.*)": "2", "(?:/|$)(.*)": "1", "(/.*|$)": "/1",
+}  # fmt: skip
+_LITERAL = re.compile(r"\^?((?:/[A-Za-z0-9._-]+)+)")
+
+
+def _stripped(expression: str, text: str) -> Effect | None:
+    """The change of a prefix that an expression and its replacement stand for; None where they are more than that."""
+    found = _LITERAL.match(expression)
+    rest = _RESTS.get(expression[found.end() :].removesuffix("$") if found else "")
+    ending = re.fullmatch(r"((?:/[A-Za-z0-9._-]+)*/?)\\([1-9])", text)
+    if found is None or rest is None or ending is None or ending[2] != rest[-1]:
+        return None
+    if rest.startswith("/") == ending[1].endswith("/"):
+        return None
+    return strip(found[1].replace("\\", ""), ending[1])
+
+
+def _change(block: str, name: str, value: object) -> Effect:
+    return Effect("change", (block, name, value))
+
+
+def strip(old: str, new: str) -> Effect:
+    """The prefix `old` becomes `new`, for paths below it."""
+    return _change("path", old or "/", new or "/")
+
+
+def read_set_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
+    """A fixed path, or a text before the path of the request."""
+    text = words[0] if words else ""
+    found = _BEHIND.search(text)
+    if found and found.end() == len(text):
+        before = text[: found.start()].rstrip("/")
+        if found[1] is None:
+            return [strip("/", before or "/")], ""
+        return [strip(found[1].rstrip("/"), before + found[2])], ""
+    try:
+        return [_change("rewrite", "path", grammar.path(text))], ""
+    except GrammarError:
+        return [], NOT_SAID
+
+
+def read_replace_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
+    """A regular expression and what takes its place."""
+    if len(words) < 2:
+        return [], NOT_SAID
+    expression, text = words[0].replace("\\/", "/"), words[1].replace("\\/", "/")
+    stripped = _stripped(expression, text)
+    if stripped is not None:
+        return [stripped], ""
+    pattern = as_pattern(expression)
+    if pattern is None:
+        return [], NOT_SAID
+    try:
+        replacement = rewriting.replacement(text)
+    except GrammarError:
+        return [], NOT_SAID
+    return [_change("rewrite", "path_regex", pattern), _change("rewrite", "path_replacement", replacement)], ""

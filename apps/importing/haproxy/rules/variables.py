@@ -1,0 +1,38 @@
+"""What `set-var` gives variables, read before the conditions that look at them."""
+
+from __future__ import annotations
+
+import re
+
+from apps.importing.haproxy.logic.conditions import Conditions
+from apps.importing.haproxy.text.sections import Section
+from apps.importing.haproxy.traffic.context import Context
+from apps.importing.verdicts import Line
+
+_NAME = re.compile(r"set-var(?:-fmt)?\(([^,)]+)[^)]*\)")
+
+
+def read_variables(context: Context) -> None:
+    """All of the file: frontends first, since they come first for a request."""
+    for kind in ("frontend", "listen", "backend"):
+        for section in context.configuration.of_kind(kind):
+            _of_section(context, section)
+
+
+def _of_section(context: Context, section: Section) -> None:
+    conditions = Conditions(section, context.questions, context.ledger)
+    for line in section.all_lines():
+        if line.keyword in ("http-request", "tcp-request"):
+            _of_line(context, conditions, line)
+
+
+def _of_line(context: Context, conditions: Conditions, line: Line) -> None:
+    at = next((at for at, word in enumerate(line.words) if word.startswith("set-var")), 0)
+    found = _NAME.fullmatch(line.words[at]) if at else None
+    if found is None:
+        return
+    words, formula = conditions.of(line.words[at + 1 :])
+    text = " ".join(words)
+    if line.words[at].startswith("set-var-fmt"):
+        text = f"str({text})"
+    context.questions.variables.given.setdefault(found[1], []).append((text, formula))

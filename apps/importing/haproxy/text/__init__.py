@@ -1,0 +1,1 @@
+"""The text of haproxy.cfg: words, sections, and what each keyword is."""

@@ -1,0 +1,15 @@
+"""Durations of haproxy.cfg: `10s`, `500` (milliseconds)."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0, "d": 86_400_000.0}
+_DURATION = re.compile(r"([0-9]+)(us|ms|s|m|h|d|)")
+LONGEST_MS = 3_600_000
+
+
+def milliseconds(text: str, *, unit: str = "ms") -> int | None:
+    """Milliseconds, at least 1; `unit` is that of a bare number. None for no duration."""
+    found = _DURATION.fullmatch(text)
+    return max(1, round(int(found[1]) * _UNITS[found[2] or unit])) if found else None

@@ -1,0 +1,1 @@
+"""Frontends: listeners, and lists of rules as routes."""

@@ -1,0 +1,205 @@
+"""A frontend of http as a load balancer with its routes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.importing.haproxy.listeners.binds import Bind, binds_of, listener_of
+from apps.importing.haproxy.listeners.certificates import Certificates
+from apps.importing.haproxy.listeners.listening import add_options
+from apps.importing.haproxy.logic.answers import about_host
+from apps.importing.haproxy.logic.conditions import Conditions
+from apps.importing.haproxy.logic.decisions import Program
+from apps.importing.haproxy.logic.formulas import Atom, atoms_of
+from apps.importing.haproxy.logic.hostnames import example_of
+from apps.importing.haproxy.logic.questions import number_holds
+from apps.importing.haproxy.logic.solving import Draft
+from apps.importing.haproxy.rules.programs import Reader
+from apps.importing.haproxy.rules.soft import Soft
+from apps.importing.haproxy.text.sections import Section
+from apps.importing.haproxy.traffic.conditions import conditions_of
+from apps.importing.haproxy.traffic.context import Context
+from apps.importing.haproxy.traffic.outcomes import Outcome, Unsayable, outcome_of
+from apps.importing.haproxy.traffic.pages import error_pages
+from apps.importing.haproxy.traffic.solved import Frontend
+from apps.importing.verdicts import Line
+
+NO_PORT = "No bind line of this section has a port that clients can connect to."
+
+
+@dataclass(slots=True)
+class Made:
+    """What came of the frontends: specifications by kind and name; `pools` are the backends that routes use."""
+
+    load_balancers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    routes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    pools: dict[str, int] = field(default_factory=dict)
+
+
+class Frontends:
+    """Reads the http frontends of one file."""
+
+    def __init__(self, context: Context, certificates: Certificates, made: Made) -> None:
+        self.context = context
+        self.certificates = certificates
+        self.made = made
+        self._programs: dict[str, Program] = {}
+
+    def read(self, section: Section) -> None:
+        """One frontend or listen section of mode http."""
+        binds = binds_of(self.context, section)
+        if not binds:
+            self.context.ledger.differs(section.header, NO_PORT)
+            return
+        name = self.context.name("LoadBalancer", section.name)
+        owner = f"LoadBalancer {name}"
+        self.context.ledger.mapped(section.header, owner)
+        listeners = []
+        for bind in binds:
+            listener = listener_of(self.context, bind, "http", self.certificates)
+            add_options(self.context, section, listener)
+            self.context.ledger.belongs(bind.line, owner)
+            if listener["protocol"] != "https" or listener["certificates"]:
+                listeners.append(listener)
+        self.made.load_balancers[name] = {"fleets": list(self.context.options.fleets), "listeners": listeners}
+        program = self._program(section, owner)
+        self._routes(section, name, program, binds)
+
+    def _program(self, section: Section, owner: str) -> Program:
+        conditions = Conditions(section, self.context.questions, self.context.ledger)
+        program = Reader(self.context, section, conditions, Soft(self.context, section)).program()
+        conditions.close(owner)
+        return program
+
+    def _backends(self, program: Program, section: Section) -> dict[str, Program]:
+        """Programs of the backends that the rules name; `listen` sections have theirs already."""
+        found: dict[str, Program] = {}
+        for rule in program.rules:
+            name = str(rule.effect.data[0]) if rule.effect.kind == "backend" else ""
+            each = self.context.configuration.proxy(name) if name else None
+            if each is None or name == section.name or name in found:
+                continue
+            if name not in self._programs:
+                is_backend = each.kind == "backend"
+                self._programs[name] = self._program(each, f"Pool {name}") if is_backend else Program()
+            found[name] = self._programs[name]
+        return found
+
+    def _routes(self, section: Section, name: str, program: Program, binds: list[Bind]) -> None:
+        backends = self._backends(program, section)
+        answers = self._answers(program, backends, binds)
+        known = [host for each in program.rules for host in _hosts_of(each.effect.data)]
+        frontend = Frontend(program, backends, answers, tuple(known))
+        pages = error_pages(self.context, section)
+        both = {bind.has("ssl") for bind in binds} == {True, False}
+        for found in frontend.routes():
+            for draft in found.drafts:
+                self._route(name, found.hostname, draft, pages, both=both)
+        self._say(section, frontend, program)
+
+    def _answers(self, program: Program, backends: Mapping[str, Program], binds: list[Bind]) -> dict[Atom, bool]:
+        """What the ports decide: the scheme, and questions about ports."""
+        rules = [rule for each in (program, *backends.values()) for rule in (*each.rules, *each.answers)]
+        atoms = {atom for rule in rules for atom in atoms_of(rule.condition)}
+        schemes = {bind.has("ssl") for bind in binds}
+        found: dict[Atom, bool] = {}
+        for atom in atoms:
+            if atom.subject == "scheme" and len(schemes) == 1:
+                found[atom] = schemes == {True}
+            elif atom.subject == "port":
+                found[atom] = all(number_holds(atom.values, bind.port) for bind in binds)
+        return found
+
+    def _route(self, load_balancer: str, hostname: str, draft: Draft, pages: dict[str, Any], *, both: bool) -> None:
+        ledger = self.context.ledger
+        try:
+            outcome = outcome_of(draft.decision, draft.key, hostname, self._pool)
+        except Unsayable as error:
+            for line in draft.decision.lines[-1:]:
+                ledger.differs(line, f"{hostname}{draft.key.text}: {error}")
+            return
+        spec: dict[str, Any] = {"load_balancer": load_balancer, "hostname": hostname}
+        if (draft.key.kind, draft.key.text) != ("prefix", "/"):
+            spec |= {"path": draft.key.text, "path_kind": draft.key.kind}
+        conditions = conditions_of(draft.conditions)
+        redirect = outcome.action.get("redirect", {})
+        if both and redirect.get("scheme") == "https" and "scheme" not in conditions and "host" not in redirect:
+            conditions["scheme"] = "http"
+        spec |= conditions | outcome.spec()
+        rules = _rules(outcome, pages)
+        if rules:
+            spec["rules"] = rules
+        text = f"{load_balancer}-{'any' if hostname == '*' else hostname.replace('*', 'any')}{_slug(draft)}"
+        name = self.context.name("Route", text + "-" + "-".join(sorted(map(_word, draft.conditions))))
+        while name in self.made.routes:
+            text += "-more"
+            name = self.context.name("Route", text)
+        self.made.routes[name] = spec
+        for line in draft.decision.lines:
+            ledger.belongs(line, f"Route {name}")
+
+    def _pool(self, backend: str) -> str | None:
+        """The name of the pool of a backend."""
+        if self.context.configuration.proxy(backend) is None:
+            return None
+        self.made.pools.setdefault(backend, 0)
+        name = self.context.name("Pool", backend)
+        return f"{self.context.options.account}/{name}" if self.context.options.account else name
+
+    def _say(self, section: Section, frontend: Frontend, program: Program) -> None:
+        """Examples that are decided otherwise, values that can be no hostname, lines that decide nothing."""
+        ledger = self.context.ledger
+        self._say_hosts(frontend, program)
+        for hostname, path, decision in frontend.differing:
+            for line in decision.lines[-1:] or (section.header,):
+                ledger.differs(line, f"Some requests of {hostname} such as {path} are decided by another line.")
+        if frontend.too_many:
+            ledger.differs(section.header, "More than two of its many conditions at once are not told apart.")
+        for rule in program.rules:
+            if rule.line.number not in frontend.seen and rule.line is not section.header:
+                ledger.outdone(
+                    rule.line, "Lines above decide every request before this one, or no host is known for it."
+                )
+
+    def _say_hosts(self, frontend: Frontend, program: Program) -> None:
+        """Hosts that can be no hostnames, and questions about parts of hosts."""
+        for rule in (*program.rules, *program.answers):
+            for atom in {each for each in atoms_of(rule.condition) if each.subject == "host"}:
+                self._say_host(rule.line, atom, frontend)
+                for value in frontend.hosts.odd.keys() & set(atom.values):
+                    why = f"{value} is no hostname here: {frontend.hosts.odd[value]}"
+                    self.context.ledger.differs(rule.line, why)
+
+    def _say_host(self, line: Line, atom: Atom, frontend: Frontend) -> None:
+        """Parts of a host are asked of the hosts that the file names; routes have whole ones and endings."""
+        if atom.match in ("str", "end", "dom", "found"):
+            return
+        named = [name for name in frontend.hosts.names if about_host(atom, example_of(name))]
+        if named:
+            shown = ", ".join(named[:3])
+            self.context.ledger.differs(
+                line, f"Of all hosts that fit ({atom!r}), those of this file have routes: {shown}."
+            )
+        else:
+            self.context.ledger.differs(line, f"No host of this file fits ({atom!r}); add routes for those that do.")
+
+
+def _hosts_of(data: tuple[object, ...]) -> list[str]:
+    """Hosts that a redirect names."""
+    return [host for each in data if (host := getattr(each, "host", "")) and host.isprintable() and "." in host]
+
+
+def _rules(outcome: Outcome, pages: dict[str, Any]) -> dict[str, Any]:
+    own = {block: said for block, said in outcome.rules.items() if said}
+    return own | (pages if "pools" in outcome.action else {})
+
+
+def _slug(draft: Draft) -> str:
+    text = draft.key.text if draft.key.text != "/" or draft.key.kind != "prefix" else ""
+    return f"-{text}" if text else ""
+
+
+def _word(atom: Atom) -> str:
+    return (atom.name or atom.subject) + ("-" + atom.values[0] if atom.values and atom.subject != "source" else "")
