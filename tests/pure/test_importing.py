@@ -143,7 +143,7 @@ def test_most_lines_of_the_corpus_are_possible() -> None:
     assert possible >= 0.7 * len(FILES)
 
 
-def places(text: str) -> Iterator[int]:
+def positions(text: str) -> Iterator[int]:
     """Some lines of a file after which another one can stand."""
     count = len(text.splitlines())
     yield from sorted({count // 3, count // 2, 2 * count // 3, count})
@@ -152,7 +152,7 @@ def places(text: str) -> Iterator[int]:
 @pytest.mark.parametrize("path", FILES[::4], ids=lambda path: path.stem)
 def test_a_line_that_nobody_knows_is_reported_wherever_it_stands(path: Path) -> None:
     lines = path.read_text().splitlines()
-    for at in places(path.read_text()):
+    for at in positions(path.read_text()):
         changed = [*lines[:at], "    frobnicate 17 -f nothing", *lines[at:]]
         found = {line.number: line for line in read("\n".join(changed), BESIDE).report}
         line = found[at + 1]
@@ -164,7 +164,7 @@ def test_a_line_that_nobody_knows_is_reported_wherever_it_stands(path: Path) -> 
 @pytest.mark.parametrize("path", FILES[1::4], ids=lambda path: path.stem)
 def test_without_one_of_its_lines_a_file_still_reports_all_others(path: Path) -> None:
     lines = path.read_text().splitlines()
-    for at in places(path.read_text()):
+    for at in positions(path.read_text()):
         left = [*lines[: at - 1], *lines[at:]]
         wanted = [number for number, line in enumerate(left, 1) if Words(line, {}).found]
         assert [line.number for line in read("\n".join(left), BESIDE).report] == wanted
