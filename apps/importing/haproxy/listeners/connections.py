@@ -33,6 +33,7 @@ class Connections:
     def read(self, section: Section) -> None:
         """One frontend or listen section of mode tcp."""
         ledger = self.context.ledger
+        self.context.questions.reads_requests = False
         binds = binds_of(self.context, section)
         if not binds:
             ledger.differs(section.header, NO_PORT)

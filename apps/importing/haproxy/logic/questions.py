@@ -26,6 +26,8 @@ _RATE = re.compile(
     r"(?:src_|sc[0-9]?_)(http_req_rate|http_req_cnt|conn_rate|conn_cnt|conn_cur|sess_rate|sess_cnt|bytes_out_rate|"
     r"bytes_in_rate|http_err_rate|http_err_cnt|get_gpc0|gpc0_rate|get_gpt0|get_gpc1|gpc1_rate|http_fail_rate)"
 )
+# They count, and hold.
+_COUNTS = re.compile(r"(?:src_|sc[0-9]?_)(?:inc|clr)_gpc[01]?")
 _INSPECTED = {
     *("req.ssl_hello_type", "req_ssl_hello_type", "req.len", "req_len", "req.ssl_ver", "req_ssl_ver", "req_proto_http"),
     *("req.proto_http", "wait_end", "req.rdp_cookie_cnt", "req_rdp_cookie_cnt", "req.payload", "req.ssl_hello"),
@@ -83,6 +85,8 @@ class Questions:
         self.files = files
         self.variables = variables
         self.environment = environment
+        # Where requests are read, the name of TLS is that of the host; tcp chooses by it alone.
+        self.reads_requests = True
 
     def unknown(self, why: str) -> Atom:
         """A question that no route can ask."""
@@ -183,7 +187,9 @@ class Questions:
         if fetch in _HOST_FETCHES and first == "host":
             return self._of_host(asked)
         if fetch in _SNI:
-            return self._values(asked, "sni")
+            return self._values(asked, "host" if self.reads_requests else "sni")
+        if _COUNTS.fullmatch(fetch):
+            return True
         if found := _RATE.fullmatch(fetch):
             return self._of_rate(asked, found[1])
         reader = _READERS.get(fetch)
@@ -274,11 +280,22 @@ class Questions:
 
     def _of_count(self, asked: _Asked) -> Formula:
         """`hdr_cnt(X) gt 0` is whether it is there."""
-        present = self.atoms.get("header", "found", name=_argument(asked).lower())
+        name = _argument(asked).lower()
+        present: Formula = True if name == "host" else self.atoms.get("header", "found", name=name)
         answers = [_number_holds(asked.values, number) for number in (0, 1)]
         if answers == [False, True]:
-            return present if _argument(asked).lower() != "host" else True
+            return present
         return negated(present) if answers == [True, False] else self.unknown(f"{_said(asked)} counts headers")
+
+    def _of_size(self, asked: _Asked) -> Formula:
+        """Whether the body of the request is longer than a number of bytes."""
+        is_length = (
+            asked.sample.fetch in ("req.body_size", "req.body_len") or _argument(asked).lower() == "content-length"
+        )
+        numbers = [value for value in asked.values if value.isdigit()]
+        if is_length and len(numbers) == 1 and asked.values[0] in ("gt", "ge"):
+            return self.atoms.get("size", asked.values[0], (numbers[0],), why=_said(asked))
+        return self.unknown(f"{_said(asked)} is nothing that a route can ask")
 
     def _of_scheme(self, asked: _Asked) -> Formula:
         is_no = [value.lower() for value in asked.values] in (["false"], ["0"], ["eq", "0"])
@@ -345,6 +362,7 @@ _READERS: dict[str, Callable[[Questions, _Asked], Formula]] = {
     "bool": lambda _self, asked: _argument(asked).lower() in ("true", "1"),
     "http_auth": lambda self, asked: self.atoms.get("auth", name=_argument(asked)),
     "http_auth_group": lambda self, asked: self.atoms.get("auth", values=tuple(asked.values), name=_argument(asked)),
+    **dict.fromkeys(("hdr_val", "req.hdr_val", "req.body_size", "req.body_len"), Questions._of_size),
     "hdr_cnt": Questions._of_count,
     "req.hdr_cnt": Questions._of_count,
     "req.fhdr_cnt": Questions._of_count,

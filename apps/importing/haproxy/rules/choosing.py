@@ -11,7 +11,7 @@ from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, any_of
 from apps.importing.haproxy.logic.samples import Sample, parse_sample
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.certainty import differing, surely
-from apps.importing.haproxy.traffic.context import Context
+from apps.importing.haproxy.traffic.context import Context, say_unknown
 from apps.importing.verdicts import Line
 
 _DYNAMIC = re.compile(r"(.*?)%(?:\{[^}]*\})?\[(.*)\](.*)", re.DOTALL)
@@ -49,8 +49,7 @@ class Choices:
             return
         condition, unknown = surely(formula, but=self.but)
         for why in unknown:
-            said = f"This cannot be asked: {why}."
-            ledger.impossible(line, said) if condition is False else ledger.differs(line, said)
+            say_unknown(self.context, line, why, gone=condition is False)
         for why in differing(condition):
             ledger.differs(line, why)
         if condition is False:

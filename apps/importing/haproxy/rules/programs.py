@@ -20,8 +20,8 @@ from apps.importing.haproxy.text.keywords import fact_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
 from apps.importing.haproxy.traffic.certainty import asks, differing, source_and_rest, surely
-from apps.importing.haproxy.traffic.context import Context
-from apps.importing.verdicts import Line
+from apps.importing.haproxy.traffic.context import Context, say_unknown
+from apps.importing.verdicts import Line, Verdict
 
 COUNTERS = ("sc-inc-gpc", "sc-set-gpt", "sc-add-gpc")
 
@@ -75,6 +75,9 @@ class Reader:
 
     def _request(self, line: Line) -> None:
         action, words = line.words[1], line.words[2:]
+        if line.words[1:3] == ("use-service", "prometheus-exporter"):
+            self.context.ledger.note(line, Verdict.NODE_SETTING, "Metrics of nodes are read from Spillway.")
+            return
         fact = fact_of("frontend", line.words)
         if fact is not None and fact.kind is not Kind.TRAFFIC:
             return
@@ -120,8 +123,7 @@ class Reader:
             return
         condition, unknown = surely(rule.condition)
         for why in unknown:
-            said = f"This cannot be asked: {why}."
-            ledger.impossible(line, said) if condition is False else ledger.differs(line, said)
+            say_unknown(self.context, line, why, gone=condition is False)
         for why in differing(condition):
             ledger.differs(line, why)
         if condition is False:

@@ -54,6 +54,8 @@ class Soft:
         refuses = any(effect.kind == "fixed" for effect in effects)
         if refuses and asks(formula, "rate"):
             yield from self._limits(line, formula)
+        elif refuses and asks(formula, "size"):
+            yield from self._sizes(line, formula)
         elif refuses and asks(formula, "auth") and answered(formula, "auth", answer=True) is False:
             lists = [atom.name for atom in atoms_of(formula) if atom.subject == "auth"]
             rule = self._asks_password(line, lists[0], "", answered(formula, "auth", answer=False))
@@ -62,9 +64,18 @@ class Soft:
         else:
             yield from (Rule(line, formula, effect, phase) for effect in effects)
 
+    def _sizes(self, line: Line, formula: Formula) -> Iterator[Rule]:
+        """A refusal of long bodies."""
+        for atom in dict.fromkeys(each for each in atoms_of(formula) if each.subject == "size"):
+            most = max(0, int(atom.values[0]) - (1 if atom.match == "ge" else 0))
+            yield Rule(line, answered(formula, "size", answer=True), change("body", "max_bytes", most))
+
     def _limits(self, line: Line, formula: Formula) -> Iterator[Rule]:
         for atom in dict.fromkeys(each for each in atoms_of(formula) if each.subject == "rate"):
             limit, tracked = self._limit(atom)
+            if limit is None and atom.match.startswith(("get_gp", "gpc", "gpt")):
+                self.context.ledger.differs(line, "Clients are banned by a client limit (ban_after), not by counters.")
+                continue
             if limit is None:
                 why = f"Clients are limited by requests, bytes and requests in flight; {atom.match} is counted by none."
                 self.context.ledger.impossible(line, why)

@@ -12,7 +12,7 @@ from apps.importing.haproxy.files import Files
 from apps.importing.haproxy.logic.questions import Questions, Variables
 from apps.importing.haproxy.text.sections import Configuration
 from apps.importing.options import ImportOptions
-from apps.importing.verdicts import Ledger
+from apps.importing.verdicts import Ledger, Line
 
 
 @dataclass(slots=True)
@@ -48,6 +48,17 @@ class Context:
     def need(self, sentence: str) -> None:
         """Something that must be said before this can be applied."""
         self.needs[sentence] = None
+
+
+def say_unknown(context: Context, line: Line, why: str, *, gone: bool) -> None:
+    """A question that cannot be asked; a rule that is `gone` holds nowhere. A missing file can still be given."""
+    if why.endswith("was not given"):
+        context.need(f"{why[0].upper()}{why[1:]} (--files).")
+        context.ledger.differs(line, f"{why[0].upper()}{why[1:]}, so this holds nowhere.")
+    elif gone:
+        context.ledger.impossible(line, f"This cannot be asked: {why}.")
+    else:
+        context.ledger.differs(line, f"This cannot be asked: {why}.")
 
 
 def context_of(configuration: Configuration, files: Files, options: ImportOptions) -> Context:

@@ -49,6 +49,7 @@ class Frontends:
 
     def read(self, section: Section) -> None:
         """One frontend or listen section of mode http."""
+        self.context.questions.reads_requests = True
         binds = binds_of(self.context, section)
         if not binds:
             self.context.ledger.differs(section.header, NO_PORT)

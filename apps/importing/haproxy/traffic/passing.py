@@ -21,6 +21,17 @@ DONE = {
     "http_proxy": "",
     "allbackups": "",
 }
+ADDRESS = "Servers see the node's address; X-Forwarded-For or the PROXY protocol name the client."
+OTHERWISE: dict[str | tuple[str, ...], str] = {
+    "source": ADDRESS,
+    ("option", "transparent"): ADDRESS,
+    ("filter", "compression"): "",
+    ("filter", "cache"): "",
+    "rate-limit": "A limit of the pool or of the account holds for all clients together; set one.",
+    "enabled": "",
+    "http-send-name-header": "Servers are not told their names.",
+    "declare": "",
+}
 IN_BACKENDS = ("timeout", "balance", "retries", "option", "cookie", "http-check", "tcp-check", "fullconn", "http-reuse",
                "retry-on", "default-server", "hash-type", "contimeout", "srvtimeout", "clitimeout", "compression",
                "maxconn", "errorfile", "stick-table", "mode", "monitor-uri", "http-send-name-header")  # fmt: skip
@@ -47,10 +58,9 @@ def _mark(context: Context, section: Section, line: Line) -> None:
             ledger.differs(line, "The address of the client is in X-Forwarded-For and X-Real-IP.")
     elif line.keyword == "option" and len(words) > 1 and words[1] in DONE and ledger.verdict_of(line) is None:
         ledger.differs(line, DONE[words[1]]) if DONE[words[1]] else ledger.mapped(line)
-    elif line.keyword == "rate-limit":
-        ledger.differs(line, "A limit of the pool or of the account holds for all clients together; set one.")
-    elif line.keyword in ("enabled", "http-send-name-header", "declare"):
-        ledger.mapped(line) if line.keyword == "enabled" else ledger.differs(line, "Servers are not told their names.")
+    elif line.keyword in OTHERWISE or words[:2] in OTHERWISE:
+        said = OTHERWISE.get(line.keyword, "") or OTHERWISE.get(words[:2], "")
+        ledger.differs(line, said) if said else ledger.mapped(line)
     elif words[:2] == ("timeout", "tarpit"):
         ledger.note(line, Verdict.DEAD, "Nothing waits for this time.")
     elif line.keyword in IN_BACKENDS and section.kind != "listen" and ledger.verdict_of(line) is None:
