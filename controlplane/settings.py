@@ -477,13 +477,13 @@ environment.group("Webhooks, hostnames and zones")
 OUTBOUND_NETWORKS = environment.listed(
     "SPILLWAY_WEBHOOK_NETWORKS",
     "127.0.0.0/8,::1/128" if DEVELOPMENT else "",
-    "private networks that webhooks, verifications and fetched key sets may call; in production none by default",
+    "private networks that webhooks, verifications, key sets and target lists may call; in production none by default",
     shape=shapes.NETWORKS,
 )
 RESOLVERS = environment.listed(
     "SPILLWAY_RESOLVERS",
     "",
-    "name servers (`address` or `address:port`) that are asked to verify hostnames; else the machine's",
+    "name servers (`address` or `address:port`) that hostnames and servers are looked up at; else the machine's",
     shape=shapes.SERVERS,
 )
 DNS_LOOK_S = environment.whole("SPILLWAY_DNS_LOOK_S", 60, "seconds between two looks at what a zone's server serves", 1)

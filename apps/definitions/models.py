@@ -21,6 +21,7 @@ from apps.definitions.alerting.models import AlertRule as AlertRule  # noqa: PLC
 from apps.definitions.alerting.models import StatusPage as StatusPage  # noqa: PLC0414
 from apps.definitions.definition import Definition
 from apps.definitions.key_sets.models import KeySet as KeySet  # noqa: PLC0414 - Django looks for rows here
+from apps.definitions.server_sources.models import ServerSource as ServerSource  # noqa: PLC0414 - as above
 from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow
 from apps.definitions.shapes.traffic.zone import ZoneDriver
 from apps.definitions.writing.stored_plan import StoredPlan as StoredPlan  # noqa: PLC0414 - as above
@@ -120,7 +121,8 @@ class HealthCheck(models.Model):
 class Backend(models.Model):
     """A pool's share in one region: servers, a limit with where it came from, a capacity scaler (0–1).
 
-    `limit_measured_by` names the capacity run that found the limit; blank for one that somebody chose.
+    `limit_measured_by` names the capacity run that found the limit; blank for one that somebody chose. `servers_from`
+    is where the servers are looked up (shapes/servers/source.py), empty where documents list them.
     """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT)
@@ -133,6 +135,7 @@ class Backend(models.Model):
     limit_set_at = models.DateTimeField(null=True)
     limit_measured_by = models.CharField(max_length=63, blank=True, default="")
     capacity_scaler = models.FloatField(default=1.0)
+    servers_from = models.CharField(max_length=400, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ("region__name",)

@@ -114,7 +114,7 @@ def routes(actor: Actor) -> QuerySet[Route]:
 
 def pools(actor: Actor) -> QuerySet[Pool]:
     """Pools with their checks, backends and servers: the account's own, and those that are shared with it."""
-    backends = Backend.objects.select_related("region").prefetch_related("servers")
+    backends = Backend.objects.select_related("region", "source").prefetch_related("servers")
     rows = Pool.objects.select_related("account", "health_check").prefetch_related(Prefetch("backends", backends))
     return seen_pools(actor, rows).order_by("account__name", "name")
 

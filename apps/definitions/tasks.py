@@ -5,6 +5,8 @@ from __future__ import annotations
 from celery import shared_task
 
 from apps.definitions.key_sets import fetching, following
+from apps.definitions.server_sources import finding
+from apps.definitions.server_sources.following import FIND_TASK
 from apps.definitions.writing.kinds import hostnames
 
 
@@ -18,3 +20,9 @@ def check_hostname(hostname_id: int) -> None:  # noqa: ARG001 - whose turn it is
 def fetch_key_sets() -> None:
     """Fetch the key sets that are due, account by account."""
     fetching.fetch_in_turns()
+
+
+@shared_task(name=FIND_TASK)
+def find_servers() -> None:
+    """Ask the sources of servers that are due, account by account."""
+    finding.find_in_turns()

@@ -115,9 +115,9 @@ class Series:
 class Problem:
     """Something that is wrong, as a sentence; `kind` and `object_id` (primary key) say where.
 
-    Kinds are node, pool, console, key_set, load_balancer and route. `severity` is 1 (down) to 3 (look at it); `label`
-    is the object's name, `message` the verdict's own words; `at` are the servers of a pool whose check fails, as
-    (region, address, port): other pools may have the very same.
+    Kinds are node, pool, console, key_set, server_source, load_balancer and route. `severity` is 1 (down) to 3 (look
+    at it); `label` is the object's name, `message` the verdict's own words; `at` are the servers of a pool whose check
+    fails, as (region, address, port): other pools may have the very same.
     """
 
     severity: int

@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
-from apps.definitions.models import KeySet, Listener, LoadBalancer, Pool, Route, Server
+from apps.definitions.models import Backend, KeySet, Listener, LoadBalancer, Pool, Route, Server, ServerSource
 from apps.definitions.serving import in_use
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
@@ -300,6 +300,7 @@ def problems(actor: Actor) -> list[Problem]:
             actor.visible(LoadBalancer.objects.filter(pk__in=_ids(rows, "load_balancer"))).values_list("pk", "name")
         ),
         "route": dict(actor.visible(Route.objects.filter(pk__in=_ids(rows, "route"))).values_list("pk", "name")),
+        "server_source": _sources(actor, _ids(rows, "server_source")),
     }
     failing = _failing_servers(labels["pool"])
     found = [
@@ -308,6 +309,12 @@ def problems(actor: Actor) -> list[Problem]:
         if row.object_id in labels.get(row.object_kind, {})
     ]
     return sorted(found, key=lambda problem: (problem.severity, problem.since))
+
+
+def _sources(actor: Actor, ids: Collection[int]) -> dict[int, str]:
+    own = ServerSource.objects.filter(pk__in=ids, backend__in=actor.visible(Backend.objects.all()))
+    found = own.values_list("pk", "backend__pool__name", "backend__region__name")
+    return {pk: f"of pool {pool} in {region}" for pk, pool, region in found}
 
 
 def _ids(rows: Iterable[Condition], kind: str) -> list[int]:
@@ -369,6 +376,7 @@ OPENINGS = {
     Reason.CHANGES_WAIT: "could not take a change.",
     Reason.CLOCK_OFF: "has a clock that is off.",
     Reason.KEY_SET_FAILS: "cannot be fetched.",
+    Reason.SOURCE_FAILS: "lists no servers that can be used.",
     Reason.REVOCATION_LIST_ENDS: "will reject clients soon.",
     Reason.REVOCATION_LIST_ENDED: "rejects clients.",
     Reason.CERTIFICATE_ENDS: "will be cut off soon.",

@@ -15,7 +15,8 @@ import dns.rrset
 
 
 class NameServer:
-    """By name without its final dot: `records` are texts, `addresses` IPv4 and IPv6, `aliases` another name.
+    """By name without its final dot: `records` are texts, `addresses` IPv4 and IPv6, `aliases` another name, and
+    `services` SRV as in a zone file.
 
     Every other name does not exist.
     """
@@ -24,6 +25,7 @@ class NameServer:
         self.records: dict[str, list[str]] = {}
         self.addresses: dict[str, list[str]] = {}
         self.aliases: dict[str, str] = {}
+        self.services: dict[str, list[str]] = {}
         self.silent = False
         self.asked: list[str] = []
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -52,13 +54,14 @@ class NameServer:
             answer.answer.append(dns.rrset.from_text(asked.name, 1, "IN", "CNAME", owner.to_text()))
             name = self.aliases[name]
         texts = [f'"{text}"' for text in self.records.get(name, ())]
-        addresses = self.addresses.get(name, ())
+        addresses, services = self.addresses.get(name, ()), self.services.get(name, [])
         found = {
             dns.rdatatype.TXT: texts,
             dns.rdatatype.A: [address for address in addresses if ":" not in address],
             dns.rdatatype.AAAA: [address for address in addresses if ":" in address],
+            dns.rdatatype.SRV: services,
         }.get(asked.rdtype, [])
-        if not texts and not addresses:
+        if not texts and not addresses and not services:
             answer.set_rcode(dns.rcode.NXDOMAIN)
         elif found:
             answer.answer.append(dns.rrset.from_text(owner, 1, "IN", dns.rdatatype.to_text(asked.rdtype), *found))

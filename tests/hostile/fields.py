@@ -106,6 +106,7 @@ POOL: Document = {
 # The same for what only a pool of tcp, or of gRPC, may say.
 POOL_OF_TCP: Document = {"protocol": "tcp", "health_check": {"kind": "tcp", "send": "PING", "expect": "+PONG"}}
 POOL_OF_A_DATABASE: Document = {"protocol": "tcp", "health_check": {"kind": "postgresql", "user": "spillway"}}
+POOL_THAT_LOOKS_UP: Document = {"backends": [{"region": "us-central1", "servers_from": "dns://app.internal:8080"}]}
 POOL_OF_GRPC: Document = {
     "http_version": "2", "health_check": {"kind": "grpc", "service": "shop.v1.Orders"},
     "server_tls": {"client_certificate": "c"},
@@ -209,6 +210,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
     "pool_of_tcp": ("Pool", POOL_OF_TCP),
     "pool_of_a_database": ("Pool", POOL_OF_A_DATABASE),
     "pool_of_grpc": ("Pool", POOL_OF_GRPC),
+    "pool_that_looks_up": ("Pool", POOL_THAT_LOOKS_UP),
     "load_balancer": (
         "LoadBalancer",
         {
@@ -409,7 +411,8 @@ RULES: dict[str, Legal] = {
     "expect_status": whole(200, 599), "interval_ms": MS, "timeout_ms": MS, "rise": whole(1, 100),
     "fall": whole(1, 100),
     "capacity_scaler": real(0, 1), "limit/value": whole(0, 10_000_000), "scope": one_of("backend", "server"),
-    "measured_by": maybe(NAME), "name": NAME, "servers/address": server_address, "port": PORT,
+    "measured_by": maybe(NAME), "servers_from": maybe(text(400, r"(dns|srv|https)://[!-~]+")),
+    "name": NAME, "servers/address": server_address, "port": PORT,
     "weight": whole(0, 1000),
     "state": one_of("ready", "drain", "maintenance"),
     "cloud": one_of("aws", "google"), "credentials": maybe(credentials), "endpoint_url": maybe(public_url),

@@ -83,6 +83,7 @@ OWNERS = {
     "definitions.Route": "account",
     "definitions.RoutePool": "route__account",
     "definitions.KeySet": "account",
+    "definitions.ServerSource": "backend__account",
     "definitions.NetworkList": "account",
     "definitions.Policy": "account",
     "definitions.RoutePolicy": "route__account",

@@ -57,6 +57,7 @@ OBJECTS = {
 RULES = {"aws": aws.RULES, "google": google.RULES}
 HOLDERS = ("action.", "backends.", "overflow.")  # which the tables leave out of a field's name
 POOLS = {
+    "servers_from",
     *WITH_OTHERS,
     "health_check.fall",
     "health_check.host",

@@ -5,14 +5,13 @@ Nothing here touches the database, so a slow name server holds no transaction op
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import dns.exception
 import dns.rdatatype
 import dns.resolver
-from django.conf import settings
 
+from apps.accounts.hostnames.resolving import resolver
 from apps.accounts.models import Hostname
 from apps.compiler.matching.hosts import domain_of, is_wildcard
 from apps.core.called_urls import Refused
@@ -59,7 +58,7 @@ def look(claim: Hostname) -> Finding:
 def _look_in_dns(claim: Hostname) -> Finding:
     name = txt_name(claim.name)
     try:
-        answer = _resolver().resolve(name, "TXT", lifetime=SECONDS, raise_on_no_answer=False, search=False)
+        answer = resolver().resolve(name, "TXT", lifetime=SECONDS, raise_on_no_answer=False, search=False)
     except dns.resolver.NXDOMAIN:
         return Finding("", f"There is no TXT record at {name} yet.")
     except (dns.exception.DNSException, OSError):
@@ -82,19 +81,3 @@ def _look_by_http(claim: Hostname) -> Finding:
     if answer.status == 200:
         return Finding("", "By HTTP: the response is not the token.")
     return Finding("", f"By HTTP: the response is {answer.status}.")
-
-
-def _resolver() -> dns.resolver.Resolver:
-    return _resolver_of(tuple(settings.RESOLVERS))
-
-
-@functools.lru_cache(maxsize=4)
-def _resolver_of(addresses: tuple[str, ...]) -> dns.resolver.Resolver:
-    """Our own resolvers (`address` or `address:port`), or those of the machine; nothing is cached between checks."""
-    if not addresses:
-        return dns.resolver.Resolver()
-    found = dns.resolver.Resolver(configure=False)
-    pairs = [entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "53") for entry in addresses]
-    found.nameservers = [address for address, _, _ in pairs]
-    found.nameserver_ports = {address: int(port) for address, _, port in pairs}
-    return found

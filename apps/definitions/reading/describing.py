@@ -120,6 +120,14 @@ def _region_row(row: Region) -> Document:
     return write(RegionSpec, row) | {"latency": sorted(known, key=lambda entry: str(entry["to"]))}
 
 
+def _pool_row(row: Pool) -> Document:
+    """What was looked up is no part of the document."""
+    found = write(PoolSpec, row, row.account_id)
+    for backend in found["backends"]:
+        backend["servers"] = [] if backend.get("servers_from") else backend["servers"]
+    return found
+
+
 def _route_row(row: Route | ListedRoute) -> Document:
     action = SimpleNamespace(pools=row.shares, redirect=row.redirect, fixed_response=row.fixed_response)
     rules = {"rules": without_secrets(row.rules)} if row.rules else {}
@@ -145,6 +153,7 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     # What a cloud has chosen is no part of the document: see `addresses` of the row.
     StaticIP: lambda row: write(StaticIPSpec, row) | ({} if row.kind in ON_FLEETS else {"address": None}),
     Policy: _policy_row,
+    Pool: _pool_row,
     Route: _route_row,
     ListedRoute: _route_row,
     Schedule: _schedule_row,

@@ -21,7 +21,7 @@ from apps.observe.collect.deltas import Step, UnknownBase
 from apps.observe.collect.others import Others
 from apps.observe.collect.readings import Reading
 from apps.observe.collect.reports import Reports
-from apps.observe.evaluate import identity, limit_use, lost_pools
+from apps.observe.evaluate import identity, limit_use, lost_pools, server_sources
 from apps.observe.evaluate.conditions import Verdict
 from apps.observe.evaluate.evaluator import ConditionEvaluator
 from apps.observe.evaluate.facts import Facts, merged
@@ -248,9 +248,11 @@ class Recorder:
             services.store_verdicts(limit_use.evaluate_all(instant), instant)
             services.store_verdicts(identity.evaluate_all(instant), instant)
             services.store_verdicts(lost_pools.evaluate_all(), instant)
+            services.store_verdicts(server_sources.evaluate_all(), instant)
         services.prune(instant)
         nodes = {"node": list(Node.objects.values_list("pk", flat=True))}
         every = nodes | self.evaluator.existing() | identity.existing() | lost_pools.existing()
+        every |= server_sources.existing()
         for kind, existing in every.items():
             services.forget_verdicts(kind, existing)
         self.tended = minute

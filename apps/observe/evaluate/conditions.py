@@ -30,6 +30,7 @@ class Type(StrEnum):
     REVOCATION_LISTS_CURRENT = "RevocationLists"
     POOLS_SHARED = "PoolsShared"
     CERTIFICATE_VALID = "CertificateValid"
+    SERVERS_FOUND = "ServersFound"
 
 
 class Reason(StrEnum):
@@ -86,6 +87,8 @@ class Reason(StrEnum):
     CERTIFICATE_ENDS = "CertificateEnds"
     CERTIFICATE_ENDED = "CertificateEnded"
     CERTIFICATE_REVOKED = "CertificateRevoked"
+    SOURCE_ANSWERS = "SourceAnswers"
+    SOURCE_FAILS = "SourceFails"
 
 
 # What makes a verdict a problem, and how bad it is: 1 is down, 3 is worth a look.
@@ -110,6 +113,7 @@ SEVERITY = {
     Reason.AGENT_TOO_NEW: 2,
     Reason.CHANGES_WAIT: 2,
     Reason.KEY_SET_FAILS: 2,
+    Reason.SOURCE_FAILS: 2,
     Reason.QUEUE_GROWS: 3,
     Reason.SUMS_DIFFER: 3,
     Reason.LIMIT_ALWAYS_REACHED: 3,

@@ -17,7 +17,7 @@ from apps.overflow.reasons import urgency
 SHOWN = 5
 DOWN, SICK = 1, 2
 PAGES = {"node": "web:node", "pool": "web:pool", "load_balancer": "web:load-balancer", "route": "web:route"}
-LISTS = {"key_set": "web:policies"}
+LISTS = {"key_set": "web:policies", "server_source": "web:pools"}
 # A p95 is worth a word when it doubled against the median of the half hour and is that much slower.
 DOUBLED, SLOWER_MS, POINTS = 2.0, 50.0, 10
 NEWEST = 4  # points of the series that may already be part of what is new

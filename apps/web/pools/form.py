@@ -104,7 +104,7 @@ class PoolForm(forms.Form):
         for index, region in enumerate(self.regions):
             pointer = f"/spec/backends/{index}"
             servers = list(self._servers(pointer, self.rows[index], len(spec["backends"])))
-            if servers or self._value(f"{pointer}/limit/kind") != "none":
+            if servers or self.text(f"{pointer}/servers_from") or self._value(f"{pointer}/limit/kind") != "none":
                 self._pointers.append((f"/spec/backends/{len(spec['backends'])}", pointer))
                 spec["backends"].append(self._backend(pointer, region) | {"servers": servers})
         return spec
@@ -116,7 +116,8 @@ class PoolForm(forms.Form):
         scaler: Any = self.text(f"{pointer}/capacity_scaler")
         if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?", scaler):
             scaler = float(scaler)
-        return {"region": region.name, "limit": limit, "capacity_scaler": scaler or None}
+        source = self.text(f"{pointer}/servers_from")
+        return {"region": region.name, "limit": limit, "capacity_scaler": scaler or None, "servers_from": source}
 
     def _servers(self, pointer: str, numbers: list[str], backend: int) -> Iterator[dict[str, Any]]:
         position = 0
@@ -217,6 +218,7 @@ def _texts_of_backend(pointer: str, backend: dict[str, Any]) -> Texts:
     if limit["kind"] == "none":
         texts[f"{pointer}/limit/value"] = ""
     texts[f"{pointer}/capacity_scaler"] = written(backend["capacity_scaler"])
+    texts[f"{pointer}/servers_from"] = backend.get("servers_from", "")
     for number, server in enumerate(backend["servers"]):
         texts |= {f"{pointer}/servers/{number}/{field}": text_of(server[field]) for field in SERVER}
     return texts

@@ -55,6 +55,7 @@ def _backend(backend: Backend, seen: dict[int, list[ServerRow]], found: Measured
         "scaler": f"{100 * backend.capacity_scaler:g} %",
         "change": limit_choices(backend),
         "servers": servers,
+        "source": getattr(backend, "source", None) if backend.servers_from else None,
         # Nodes may not measure latency per server; then there is no column of dashes.
         "latency": any(entry["figures"].p95 for entry in servers),
         "up": sum(1 for entry in servers if entry["word"] == "up"),

@@ -27,6 +27,7 @@ from apps.core.clock import now
 from apps.core.queue import enqueue
 from apps.core.secrets import keys
 from apps.definitions.key_sets import fetching
+from apps.definitions.server_sources import finding
 from apps.definitions.writing.kinds import hostnames, policies
 from apps.dns import services as dns
 from apps.enrolment import renewing, rotating, tokens
@@ -61,6 +62,7 @@ COUNT_SECONDS = 60.0
 DAYS_SECONDS = 300.0
 STATUS_SECONDS = 5.0
 PARTS_SECONDS = 15.0
+SOURCES_SECONDS = 1.0
 Work = Callable[[], float | None]
 
 
@@ -90,6 +92,7 @@ class Command(BaseCommand):
             (every, verify),
             (EXPIRY_SECONDS, expire_networks),
             (every, fetch_key_sets),
+            (SOURCES_SECONDS, find_servers),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
@@ -189,6 +192,11 @@ def expire_networks() -> None:
 def fetch_key_sets() -> None:
     """Let a worker fetch the keys of tokens that are due."""
     fetching.sweep(now())
+
+
+def find_servers() -> None:
+    """Let a worker ask the sources of servers that are due."""
+    finding.sweep(now())
 
 
 def ask_resolvers() -> None:

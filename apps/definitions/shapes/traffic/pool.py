@@ -35,6 +35,8 @@ from apps.definitions.shapes.servers.health import AgentCheck, HealthCheckSpec, 
 from apps.definitions.shapes.servers.objective import ServiceObjective
 from apps.definitions.shapes.servers.persistence import Persistence
 from apps.definitions.shapes.servers.server_tls import ServerTls
+from apps.definitions.shapes.servers.source import LONGEST as LONGEST_SOURCE
+from apps.definitions.shapes.servers.source import source
 
 HIGHEST_LIMIT = 10_000_000
 RUN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$"
@@ -171,6 +173,11 @@ class LimitChange(LimitSpec):
 NO_LIMIT = LimitSpec(LimitKind.NONE)
 
 
+def _listed_by_hand(value: tuple[ServerSpec, ...], data: Data) -> None:
+    if value and data.get("servers_from"):
+        raise GrammarError("found", "Leave the servers out: servers_from says where they are looked up.")
+
+
 @dataclass(frozen=True, slots=True)
 class BackendSpec(Shape):
     """A pool's share in one region."""
@@ -182,11 +189,24 @@ class BackendSpec(Shape):
         real(0, 1),
         About("The share of the limit in use; 0 drains the backend.", "Traffic share", "0 to 1"),
     ] = 1.0
+    servers_from: Annotated[
+        str,
+        text(source, "a source of servers", LONGEST_SOURCE, blank=True),
+        About(
+            "Where the servers of this region are looked up, every two seconds: `dns://name:port` (A, AAAA), "
+            "`srv://_service._tcp.name`, or the https URL of a target list (Prometheus `http_sd`).",
+            "Servers from",
+            "dns://app.internal:8080, srv://_http._tcp.app.internal, or an https URL. Default: the servers below.",
+            "srv://_http._tcp.shop.internal",
+            absent_when_empty=True,
+        ),
+    ] = ""
     servers: Annotated[
         tuple[ServerSpec, ...],
         LISTED,
         Distinct(("name",), ("address", "port")),
-        About("The servers in this region."),
+        Check(_listed_by_hand),
+        About("The servers in this region; none where they are looked up."),
     ] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from ipaddress import ip_network
@@ -15,6 +16,7 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.models import Backend, Certificate, HealthCheck, Pool, Server
+from apps.definitions.server_sources.following import follow_source
 from apps.definitions.shapes.base.writing import copy_objects, copy_plain
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.definitions.shapes.traffic.pool import BackendSpec, PoolSpec, ServerSpec
@@ -95,26 +97,35 @@ def _client_certificate(changes: ChangeSet, owner: Account, spec: PoolSpec) -> C
 def _region_of_backend(changes: ChangeSet, backend: BackendSpec, index: int) -> Region | None:
     pointer = f"/spec/backends/{index}"
     region = changes.named(Region, backend.region, f"{pointer}/region")
-    if region is None or not backend.servers:
-        return region
-    own = _own_addresses(changes, backend)
-    loopback, private = _allowed_in(changes, region)
-    for position, server in enumerate(backend.servers):
-        try:
-            for networks in private:
-                grammar.server_address(server.address, local_development=loopback, own=own, private=networks)
-        except grammar.GrammarError as error:
+    if region is not None:
+        for position, error in refused_addresses(changes, region, [each.address for each in backend.servers]):
             changes.add_error(f"{pointer}/servers/{position}/address", error.code, error.message)
     return region
 
 
-def _own_addresses(changes: ChangeSet, backend: BackendSpec) -> OwnAddresses:
+def refused_addresses(
+    changes: ChangeSet, region: Region, addresses: Sequence[str]
+) -> Iterator[tuple[int, grammar.GrammarError]]:
+    """Those of the addresses and names, by their position, that no server of the region may have, and why."""
+    if not addresses:
+        return
+    own = _own_addresses(changes, addresses)
+    loopback, private = _allowed_in(changes, region)
+    for position, address in enumerate(addresses):
+        try:
+            for networks in private:
+                grammar.server_address(address, local_development=loopback, own=own, private=networks)
+        except grammar.GrammarError as error:
+            yield position, error
+
+
+def _own_addresses(changes: ChangeSet, addresses: Iterable[str]) -> OwnAddresses:
     """Where the installation is reached, and those of the servers' names whose routes it serves.
 
     What this transaction stored before counts: locations come before pools in every document (KINDS of objects.py).
     """
     own: set[str] = changes.lookup(("own addresses",), addresses_of_installation)
-    names = [server.address for server in backend.servers if not is_literal(server.address)]
+    names = [address for address in addresses if not is_literal(address)]
     served = Hostname.objects.filter(name__in=names, routes__isnull=False).exclude(verification="")
     return own_addresses(own, set(served.values_list("name", flat=True)) if names else ())
 
@@ -144,8 +155,11 @@ def _store_backend(changes: ChangeSet, pool: Pool, region: Region, spec: Backend
     row = Backend.objects.filter(pool=pool, region=region).first() or Backend(pool=pool, region=region)
     note_limit(row, spec.limit.plain, spec.limit.measured_by, changes.actor)
     row.account, row.capacity_scaler = pool.account, spec.capacity_scaler
+    row.servers_from = spec.servers_from
     row.save()
-    _store_servers(row, spec.servers)
+    if not spec.servers_from:
+        _store_servers(row, spec.servers)
+    follow_source(row)
 
 
 def note_limit(row: Backend, limit: Limit, measured_by: str, actor: Actor) -> None:

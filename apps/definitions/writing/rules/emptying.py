@@ -67,7 +67,10 @@ def _note(
 
 
 def _servers(spec: Document) -> list[str]:
-    return [server["name"] for backend in spec.get("backends") or () for server in backend.get("servers") or ()]
+    """By name; a document never lists what is looked up, so the source stands for it."""
+    backends = spec.get("backends") or ()
+    looked_up = [f"those of {backend['servers_from']}" for backend in backends if backend.get("servers_from")]
+    return [server["name"] for backend in backends for server in backend.get("servers") or ()] + looked_up
 
 
 def _listeners(spec: Document) -> list[str]:

@@ -1,0 +1,96 @@
+"""Asks a source which servers there are now: by DNS (A, AAAA, SRV), or a list over HTTPS as Prometheus's `http_sd`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import dns.exception
+import dns.resolver
+
+from apps.accounts.hostnames.resolving import resolver
+from apps.core.outbound import fetch
+from apps.definitions.server_sources.deciding import FoundServer
+from apps.definitions.shapes.servers.source import Kind, Source
+
+TIMEOUT_S = 2.0
+MAX_BYTES = 1024 * 1024
+MOST = 250
+# SRV weights are 0–65 535; ours 0–256.
+HIGHEST_WEIGHT, HIGHEST_SRV = 256, 65_535
+
+
+class BadAnswer(Exception):
+    """The source did not answer, or in a way that we do not take; the text is a sentence for the pool's owner."""
+
+
+def ask(source: Source) -> list[FoundServer]:
+    """The servers that it lists now. Raises BadAnswer; Refused and Unreachable for URLs (core/outbound.py)."""
+    found = list({Kind.DNS: _addresses, Kind.SRV: _services, Kind.HTTP: _targets}[source.kind](source))
+    if len(found) > MOST:
+        raise BadAnswer(f"The source lists {len(found)} servers; at most {MOST} are taken.")
+    return found
+
+
+def _addresses(source: Source) -> Iterator[FoundServer]:
+    for kind in ("A", "AAAA"):
+        for record in _records(source.name, kind):
+            yield FoundServer(record.address, source.port)
+
+
+def _services(source: Source) -> Iterator[FoundServer]:
+    """Those of the lowest priority; all others are backups. Equal weights are nobody's word about weights."""
+    records = [each for each in _records(source.name, "SRV") if each.target.to_text() != "."]
+    first = min((each.priority for each in records), default=0)
+    weighs = len({each.weight for each in records}) > 1
+    for record in records:
+        name = record.target.to_text(omit_final_dot=True).lower()
+        weight = max(1, round(record.weight * HIGHEST_WEIGHT / HIGHEST_SRV)) if record.weight else 0
+        yield FoundServer(
+            name, record.port, weight if weighs else None, backup=record.priority > first, hint=name.partition(".")[0]
+        )
+
+
+def _records(name: str, kind: str) -> list[Any]:
+    """The records; none where the name has none of the kind. A name that is gone is no answer."""
+    try:
+        answer = resolver().resolve(name, kind, lifetime=TIMEOUT_S, raise_on_no_answer=False, search=False)
+    except dns.resolver.NXDOMAIN:
+        raise BadAnswer(f"There is no name {name}.") from None
+    except (dns.exception.DNSException, OSError):
+        raise BadAnswer(f"The name servers of {name} did not answer.") from None
+    return list(answer.rrset or ())
+
+
+def _targets(source: Source) -> Iterator[FoundServer]:
+    """`[{"targets": ["10.0.0.1:8080"], "labels": {"weight": "50"}}]`; labels that we do not know say nothing."""
+    answer = fetch(source.name, headers={"Accept": "application/json"}, timeout=TIMEOUT_S, limit=MAX_BYTES + 1)
+    if answer.status != 200:
+        raise BadAnswer(f"The response is {answer.status}.")
+    if len(answer.body) > MAX_BYTES:
+        raise BadAnswer("The answer is longer than 1 MB.")
+    try:
+        groups = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        raise BadAnswer("The answer is not JSON.") from None
+    if not isinstance(groups, list):
+        raise BadAnswer("The answer is no list of objects with targets.")
+    for group in groups:
+        yield from _of_group(group)
+
+
+def _of_group(group: object) -> Iterator[FoundServer]:
+    targets = group.get("targets") if isinstance(group, Mapping) else None
+    if not isinstance(group, Mapping) or not isinstance(targets, list):
+        raise BadAnswer("The answer has an entry without a list of targets.")
+    labels = group.get("labels")
+    weight = labels.get("weight") if isinstance(labels, Mapping) else None
+    share = int(weight) if isinstance(weight, str) and weight.isascii() and weight.isdecimal() else None
+    if weight is not None and (share is None or share > HIGHEST_WEIGHT):
+        raise BadAnswer(f"The weight of a target is no whole number from 0 to {HIGHEST_WEIGHT}.")
+    for target in targets:
+        host, _, port = target.rpartition(":") if isinstance(target, str) else ("", "", "")
+        if not host or not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= 65535):
+            raise BadAnswer("The answer has a target that is not host:port.")
+        yield FoundServer(host.strip("[]").lower(), int(port), share)

@@ -1,0 +1,70 @@
+"""Decides which servers a backend has after a source answered; pure.
+
+A source that lists nothing never empties a backend, and one that lists less than half of what is known is believed only
+when it says so several times: both happen more often to a registry that restarts than to servers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from apps.compiler import grammar
+
+# So many answers in a row must be as short; at two seconds each.
+CONFIRMED = 5
+DEFAULT_WEIGHT = 100
+LONGEST_NAME = 63
+Endpoint = tuple[str, int]  # address or name, port
+
+
+@dataclass(frozen=True, slots=True)
+class FoundServer:
+    """A server as a source lists it; `hint` is what its name is made of, a weight of None is for us to say."""
+
+    address: str
+    port: int
+    weight: int | None = None
+    backup: bool = False
+    hint: str = ""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it is: two entries of one endpoint are one server."""
+        return self.address, self.port
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The servers that the backend has from now on by name, None for as it was; `short` answers in a row, and why."""
+
+    servers: Mapping[str, FoundServer] | None
+    short: int = 0
+    held: str = ""
+
+
+def decide(known: Mapping[Endpoint, str], found: Sequence[FoundServer], short: int) -> Decision:
+    """What follows from an answer, where these places (with the names of their servers) are known."""
+    listed = {each.endpoint: each for each in found}
+    if not listed:
+        stays = f"; the {len(known)} known ones stay" if known else ""
+        return Decision(None, 0, f"The source lists no server that can be used{stays}.")
+    still = len(listed.keys() & known.keys())
+    if 2 * still < len(known) and short + 1 < CONFIRMED:
+        held = f"The source lists {still} of {len(known)} known servers; they stay until it has said so for a while."
+        return Decision(None, short + 1, held)
+    names = {endpoint: name for endpoint, name in known.items() if endpoint in listed}
+    taken = set(names.values())
+    for endpoint in sorted(listed.keys() - names.keys()):
+        names[endpoint] = _name(listed[endpoint], taken)
+        taken.add(names[endpoint])
+    return Decision({names[endpoint]: each for endpoint, each in listed.items()})
+
+
+def _name(server: FoundServer, taken: Collection[str]) -> str:
+    """A name that no other server of the backend has."""
+    text = re.sub("[^a-z0-9]+", "-", (server.hint or f"{server.address}-{server.port}").lower()).strip("-")
+    base = text[: LONGEST_NAME - 6].strip("-") or "server"
+    numbered = (f"{base}-{number}" if number else base for number in range(len(taken) + 1))
+    return grammar.name(next(each for each in numbered if each not in taken))

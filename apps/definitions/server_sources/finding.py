@@ -1,0 +1,152 @@
+"""Asks the sources that are due, and gives their backends the servers that they list.
+
+1. The sweep wakes a worker where one is due. Owners take turns on the seats that verifications of hostnames have too.
+2. A worker claims a source by moving its next try ahead: one that dies is missed after `CLAIM`.
+3. It asks outside of transactions (asking.py), and decides what follows (deciding.py).
+4. What differs is stored by the rules of every write, and pushed; a source that fails or is refused changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from apps.accounts.actors import platform_actor
+from apps.audit import services as audit
+from apps.compiler import grammar
+from apps.core.called_urls import Refused
+from apps.core.clock import now
+from apps.core.concurrency.fairness import Owners, in_turns
+from apps.core.errors import SpillwayError
+from apps.core.outbound import Unreachable
+from apps.core.queue import enqueue
+from apps.definitions.models import Backend, Server, ServerSource
+from apps.definitions.server_sources.asking import BadAnswer, ask
+from apps.definitions.server_sources.deciding import DEFAULT_WEIGHT, FoundServer, decide
+from apps.definitions.server_sources.following import FIND_TASK, WAKE_EXPIRES_S, due
+from apps.definitions.shapes.servers.source import read_source
+from apps.definitions.writing.kinds.hostnames import SEATS
+from apps.definitions.writing.kinds.traffic import refused_addresses
+from apps.definitions.writing.transactions import change_set
+
+EVERY = timedelta(seconds=2)
+# After a failure: two seconds, four, …, at most a minute.
+LATEST = timedelta(minutes=1)
+CLAIM = timedelta(seconds=30)
+Said = dict[str, str]
+
+
+def sweep(moment: datetime) -> None:
+    """Wake a worker where a source is due."""
+    if due(moment):
+        enqueue(FIND_TASK, expires_s=WAKE_EXPIRES_S)
+
+
+def find_in_turns() -> int:
+    """Ask what is due, account by account, as long as there are seats; the number of sources."""
+
+    def choose(accounts: Owners, done: frozenset[int]) -> tuple[Hashable, int] | None:
+        rows = ServerSource.objects.filter(next_at__lte=now()).exclude(backend__account__in=accounts)
+        return rows.exclude(pk__in=done).order_by("next_at", "pk").values_list("backend__account", "pk").first()
+
+    return in_turns(SEATS, choose, lambda pk: find(source_id=pk))
+
+
+def find(*, source_id: int) -> None:
+    """Ask one source in its turn; one that somebody else has claimed is passed over."""
+    moment = now()
+    if not ServerSource.objects.filter(pk=source_id, next_at__lte=moment).update(next_at=moment + CLAIM):
+        return
+    row = ServerSource.objects.select_related("backend").get(pk=source_id)
+    try:
+        found = ask(read_source(row.backend.servers_from))
+    except (BadAnswer, Refused, Unreachable) as refusal:
+        _failed(row, str(refusal))
+        return
+    try:
+        _store(row, found)
+    except SpillwayError as error:
+        _failed(row, error.detail)
+
+
+def _failed(row: ServerSource, error: str) -> None:
+    """The servers stay as they are."""
+    failures, moment = row.failures + 1, now()
+    pause = min(EVERY * 2 ** min(failures - 1, 10), LATEST)
+    ServerSource.objects.filter(pk=row.pk).update(
+        failures=failures, error=error[:400], tried_at=moment, next_at=moment + pause
+    )
+
+
+def _store(asked: ServerSource, found: Sequence[FoundServer]) -> None:
+    """Give the backend what was found, in one write. Raises SpillwayError where the rules of writes refuse it."""
+    with change_set(platform_actor()) as changes:
+        rows = ServerSource.objects.select_for_update(of=("self",)).select_related("backend__pool", "backend__region")
+        row = rows.filter(pk=asked.pk).first()
+        if row is None or row.backend.servers_from != asked.backend.servers_from:  # changed while it was asked
+            return
+        backend, moment = row.backend, now()
+        refused = dict(refused_addresses(changes, backend.region, [each.address for each in found]))
+        names = {(server.address, server.port): server.name for server in backend.servers.all()}
+        usable = [_spelled(each) for position, each in enumerate(found) if position not in refused]
+        decision = decide(names, usable, row.short)
+        row.tried_at, row.next_at, row.short, row.failures = moment, moment + EVERY, decision.short, 0
+        row.error, row.left_out = decision.held[:400], _left_out(found, refused)[:400]
+        if decision.servers is not None:
+            row.answered_at = moment
+            before, after = _apply(backend, decision.servers)
+            if before != after:
+                changes.mark_affected(backend.pool)
+                _record(backend, before, after)
+        row.save()
+
+
+def _spelled(server: FoundServer) -> FoundServer:
+    """With its address as definitions spell it."""
+    return replace(server, address=grammar.server_address(server.address, local_development=True))
+
+
+def _apply(backend: Backend, wanted: Mapping[str, FoundServer]) -> tuple[Said, Said]:
+    """Store the servers; how they were and are. One that stays keeps its state, and a weight that nobody says."""
+    rows = {server.name: server for server in backend.servers.all()}
+    before = _said(rows.values())
+    Server.objects.filter(backend=backend).exclude(name__in=wanted).delete()
+    stored = [_stored(backend, rows.get(name), name, each) for name, each in wanted.items()]
+    return before, _said(stored)
+
+
+def _stored(backend: Backend, row: Server | None, name: str, found: FoundServer) -> Server:
+    server = row or Server(account=backend.account, backend=backend, name=name, weight=DEFAULT_WEIGHT)
+    wanted = (found.address, found.port, server.weight if found.weight is None else found.weight, found.backup)
+    if row is None or wanted != (row.address, row.port, row.weight, row.backup):
+        server.address, server.port, server.weight, server.backup = wanted
+        server.save()
+    return server
+
+
+def _said(servers: Iterable[Server]) -> Said:
+    return {
+        each.name: f"{each.address}:{each.port}, weight {each.weight}{', backup' if each.backup else ''}"
+        for each in sorted(servers, key=lambda server: server.name)
+    }
+
+
+def _left_out(found: Sequence[FoundServer], refused: Mapping[int, grammar.GrammarError]) -> str:
+    """Which servers of an answer we may not call, and why."""
+    return " ".join(f"{found[position].address}: {error.message}" for position, error in sorted(refused.items()))
+
+
+def _record(backend: Backend, before: Said, after: Said) -> None:
+    """An entry of the audit log: the servers changed, and no person did it."""
+    audit.record(
+        actor=platform_actor(),
+        action="update",
+        kind="Backend",
+        object_id=backend.pk,
+        label=f"{backend.account.name}/{backend.pool.name}/{backend.region.name}",
+        account=backend.account,
+        before={"servers": before},
+        after={"servers": after},
+        reason=f"found by {backend.servers_from}",
+    )

@@ -1,0 +1,25 @@
+"""The rows of sources of servers."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class ServerSource(models.Model):
+    """What is known of the source of a backend's servers: when it was asked last, and what was wrong with its answer.
+
+    `answered_at` is the last answer that we took, `error` why the last one was not; `left_out` says which servers of
+    it we may not call. `short` counts answers in a row that listed less than half of the servers.
+    """
+
+    backend = models.OneToOneField("definitions.Backend", on_delete=models.CASCADE, related_name="source")
+    next_at = models.DateTimeField(db_index=True)
+    tried_at = models.DateTimeField(null=True)
+    answered_at = models.DateTimeField(null=True)
+    failures = models.PositiveIntegerField(default=0)
+    short = models.PositiveIntegerField(default=0)
+    error = models.CharField(max_length=400, blank=True, default="")
+    left_out = models.CharField(max_length=400, blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"source of {self.backend}"
