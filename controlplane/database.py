@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import dj_database_url
 
+from apps.core.stores.hosts import user_and_hosts
+
 SQLITE, POSTGRESQL = "django.db.backends.sqlite3", "django.db.backends.postgresql"
 OURS = "controlplane.postgresql"
+LIMITS = "transaction_limits"  # among OPTIONS: what each transaction is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,10 @@ def kind() -> str:
     return os.environ.get("SPILLWAY_PROCESS") or "command"
 
 
-def database(url: str) -> dict[str, Any]:
-    """The entry of Django's DATABASES."""
-    found: dict[str, Any] = {**dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)}
+def database(url: str, pooler: str = "") -> dict[str, Any]:
+    """The entry of Django's DATABASES; a pooler is asked by all but commands, whose sessions it could not keep."""
+    pooled = bool(pooler) and kind() != "command"
+    found = _parsed(pooler if pooled else url)
     if found["ENGINE"] == SQLITE:
         # Immediate transactions take the write lock at BEGIN: writers queue instead of failing half-way.
         found["OPTIONS"] = {
@@ -66,24 +71,44 @@ def database(url: str) -> dict[str, Any]:
         }
     elif found["ENGINE"] == POSTGRESQL:
         found["ENGINE"] = OURS
-        found["OPTIONS"] = _guarded(found.get("OPTIONS", {}), PATIENCE.get(kind(), PATIENCE["command"]))
+        found["OPTIONS"] = _guarded(found.get("OPTIONS", {}), PATIENCE.get(kind(), PATIENCE["command"]), pooled=pooled)
+        # A cursor of the server lives in a session, and the next transaction may have another one.
+        found["DISABLE_SERVER_SIDE_CURSORS"] = pooled
     return found
 
 
-def _guarded(given: dict[str, Any], patience: Patience) -> dict[str, Any]:
+def _parsed(url: str) -> dict[str, Any]:
+    """As dj_database_url reads it; of several hosts the one that takes writes is wanted."""
+    parts = urlsplit(url)
+    user, hosts = user_and_hosts(parts.netloc)
+    one = url if len(hosts) == 1 else urlunsplit(parts._replace(netloc=f"{user}several"))
+    found: dict[str, Any] = {**dj_database_url.parse(one, conn_max_age=60, conn_health_checks=True)}
+    if len(hosts) > 1:
+        found["HOST"] = ",".join(unquote(host) for host, _ in hosts)
+        found["PORT"] = ",".join(str(port or 5432) for _, port in hosts)
+        found["OPTIONS"] = {"target_session_attrs": "read-write", **found.get("OPTIONS", {})}
+    return found
+
+
+def _guarded(given: dict[str, Any], patience: Patience, *, pooled: bool) -> dict[str, Any]:
     """Both ends notice that the other is gone; what the URL says in its query goes first."""
-    session = {
+    limits = {
         "idle_in_transaction_session_timeout": f"{patience.idle_s}s",
         "lock_timeout": f"{patience.lock_s}s",
         "statement_timeout": f"{patience.statement_s}s",
-        "tcp_user_timeout": f"{USER_TIMEOUT_MS}ms",
-        **{f"tcp_{name}": str(value) for name, value in KEEPALIVES.items()},
     }
-    words = " ".join(f"-c {name}={value}" for name, value in session.items())
     ours = {
         "connect_timeout": CONNECT_S,
         "keepalives": 1,
         **KEEPALIVES,
         "tcp_user_timeout": int(patience.silent_s * 1000),
     }
+    if pooled:  # a session is everybody's: each transaction says its limits (controlplane/postgresql/base.py)
+        return {**ours, LIMITS: limits, **given}
+    session = {
+        **limits,
+        "tcp_user_timeout": f"{USER_TIMEOUT_MS}ms",
+        **{f"tcp_{name}": str(value) for name, value in KEEPALIVES.items()},
+    }
+    words = " ".join(f"-c {name}={value}" for name, value in session.items())
     return {**ours, **given, "options": f"{words} {given.get('options', '')}".strip()}

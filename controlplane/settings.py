@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from csp.constants import SELF
 
+from apps.core.stores import redis_url
 from controlplane import environment, logs, shapes
 from controlplane.database import PATIENCE, database, kind
 
@@ -173,27 +174,37 @@ DATABASES = {
         environment.text(
             "SPILLWAY_DATABASE_URL",
             f"sqlite:///{VAR_DIR / 'spillway.sqlite3'}",
-            "`postgresql://user@host/name`, or SQLite for one machine",
+            "`postgresql://user@host/name`, with [several hosts](topologies.md#a-primary-and-a-standby) where there "
+            "are standbys, or SQLite for one machine",
             shape=shapes.DATABASE,
             shown="sqlite:///var/spillway.sqlite3",
             secret=True,
-        )
+        ),
+        environment.text(
+            "SPILLWAY_POOLER_URL",
+            "",
+            "`postgresql://…` of [a PgBouncer](topologies.md#pgbouncer) before that database, in transaction mode: all "
+            "processes use it; commands of `manage.py` and `spillway-admin` go to the database itself",
+            shape=shapes.POSTGRESQL,
+            secret=True,
+        ),
     )
 }
 REDIS_URL = environment.text(
     "SPILLWAY_REDIS_URL",
     "redis://127.0.0.1:6379/0",
-    "wakes workers and carries live numbers; it may lose everything",
+    "wakes workers and carries live numbers; it may lose everything. `rediss://` speaks TLS, "
+    "`redis+sentinel://` [asks Sentinels](topologies.md#redis-with-sentinels)",
     shape=shapes.REDIS,
     secret=True,
 )
 if kind() not in PATIENCE:
     environment.wrong("SPILLWAY_PROCESS", f"Set SPILLWAY_PROCESS to {' or '.join(PATIENCE)}, or leave it out.")
 # Celery would follow this one before ours, to whatever broker it names.
-if not shapes.REDIS.fits(os.environ.get("CELERY_BROKER_URL") or REDIS_URL):
+if (_other_broker := os.environ.get("CELERY_BROKER_URL")) and not shapes.BROKER.fits(_other_broker):
     environment.wrong(
         "CELERY_BROKER_URL",
-        f"Set CELERY_BROKER_URL to {shapes.REDIS.words}, such as {shapes.REDIS.example}, or leave it out.",
+        f"Set CELERY_BROKER_URL to {shapes.BROKER.words}, such as {shapes.BROKER.example}, or leave it out.",
     )
 
 AUTH_USER_MODEL = "accounts.User"
@@ -377,7 +388,9 @@ CACHES = {
         "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
     }
 }
-CELERY_BROKER_URL = REDIS_URL
+_REDIS = redis_url.read(REDIS_URL)
+CELERY_BROKER_URL = _REDIS.broker()
+CELERY_BROKER_USE_SSL = _REDIS.of_tls() or None
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -388,6 +401,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 1,
     "socket_timeout": 5,
     "visibility_timeout": 600,
+    **redis_url.KEEPALIVE,
+    **_REDIS.broker_options(socket_connect_timeout=1, socket_timeout=1),
 }
 WEBHOOK_WORKER_THREADS = environment.whole(
     "SPILLWAY_WEBHOOK_WORKER_THREADS", 28, "threads of a process that waits for receivers, name servers and clouds", 1

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
+from apps.core.stores import redis_url
+from apps.core.stores.hosts import user_and_hosts
+
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:]+")
 _PEPPER = re.compile(r"[0-9]{1,6}:[^,\s]{8,}")
 _ADDRESS = re.compile(r"[^@\s<>]+@[^@\s<>]+|[^<>@]*<[^@\s<>]+@[^@\s<>]+>")
@@ -63,17 +66,15 @@ def _is_origin(value: str) -> bool:
 
 
 def _is_database(value: str) -> bool:
-    parts = _split(value)
-    if parts is None:
+    """Several hosts of PostgreSQL are separated by commas."""
+    if re.search(r"[\s\x00-\x1f]", value):
         return False
-    named = parts.path.strip("/") != ""
-    return (parts.scheme in ("postgresql", "postgres") and named) or (parts.scheme == "sqlite" and named)
-
-
-def _is_redis(value: str) -> bool:
-    parts = _split(value)
-    number = (parts.path if parts else "").strip("/")
-    return parts is not None and parts.scheme in ("redis", "rediss") and bool(parts.hostname) and number in _NUMBERS
+    try:
+        parts = urlsplit(value)
+        user_and_hosts(parts.netloc)
+    except ValueError:
+        return False
+    return parts.scheme in ("postgresql", "postgres", "sqlite") and parts.path.strip("/") != ""
 
 
 def _is_network(value: str) -> bool:
@@ -101,7 +102,6 @@ def _is_place(value: str) -> bool:
     return parts is not None and (value.startswith("/") or (parts.scheme in ("http", "https") and bool(parts.hostname)))
 
 
-_NUMBERS = {"", *map(str, range(1000))}
 ANYTHING = Shape("a text", "…", lambda _: True)
 WORD = Shape("one word or path", "terraform", lambda value: value.isprintable() and value == value.strip())
 SECRET = Shape(
@@ -122,7 +122,17 @@ ORIGINS = listed(Shape("origins, each a scheme, a name and a port at most", "htt
 DATABASE = Shape(
     "a URL with postgresql://, or sqlite:/// and an absolute path", "postgresql://user:password@host/name", _is_database
 )
-REDIS = Shape("a URL with redis:// or rediss://", "redis://:password@host:6379/0", _is_redis)
+POSTGRESQL = Shape(
+    "a URL with postgresql://",
+    "postgresql://user:password@host:6432/name",
+    lambda value: _is_database(value) and not value.startswith("sqlite"),
+)
+REDIS = Shape(
+    "a URL with redis://, rediss://, redis+sentinel:// or rediss+sentinel://",
+    "redis://:password@host:6379/0",
+    redis_url.fits,
+)
+BROKER = url("redis://host:6379/0", "redis")
 WEB = url("https://console.example", "https", "http")
 MAIL = url("smtp://user:password@mail.example:587?tls=1", "smtp", "smtps")
 ADDRESS = Shape("a mail address", "spillway@example.com", lambda value: _ADDRESS.fullmatch(value) is not None)

@@ -12,6 +12,3 @@ database.be("web")
 application = get_wsgi_application()
 
 import controlplane.urls  # noqa: E402, F401 - pages are loaded before somebody waits for one
-from apps.system import heartbeat  # noqa: E402 - Django must be set up before apps are imported
-
-heartbeat.begin("web")

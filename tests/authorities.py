@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -28,10 +29,10 @@ class Authority:
         return builder.not_valid_before(now - 9 * _DAY).not_valid_after(now + days * _DAY)
 
     def signed(self, name: str, *, days: int = 1, subject: str = "") -> str:
-        """A certificate for a host name that is valid for so many days, and its key."""
+        """A certificate for a host (name or address) that is valid for so many days, and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         common = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, subject or name)])
-        names = x509.SubjectAlternativeName([x509.DNSName(name)])
+        names = x509.SubjectAlternativeName([_host(name)])
         signed = self._builder(common, key.public_key(), days).add_extension(names, critical=False)
         form, nothing = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         private = key.private_bytes(serialization.Encoding.PEM, form, nothing).decode()
@@ -47,6 +48,13 @@ class Authority:
             entry = x509.RevokedCertificateBuilder().serial_number(number).revocation_date(now - _DAY)
             builder = builder.add_revoked_certificate(entry.build())
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _host(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _pem(certificate: x509.Certificate) -> str:

@@ -9,8 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.cache import cache
-from django.core.cache.backends.redis import RedisCache
+from django.core.cache.backends.redis import RedisCache, RedisCacheClient
+from redis import Redis
 from redis.exceptions import RedisError
+
+from apps.core.stores import redis_clients
 
 # Whoever makes something may die over it; then each of those who wait makes its own.
 MAKING_S, LOOK_EVERY_S = 3.0, 0.02
@@ -32,11 +35,28 @@ def _forgiving(name: str, otherwise: Any) -> Callable[..., Any]:
     return call
 
 
+class _Client(RedisCacheClient):
+    """Django's, with connections to the one Redis that all of Spillway uses."""
+
+    def __init__(self, servers: list[str], **options: Any) -> None:
+        super().__init__(servers)
+        self._connections = redis_clients.pool(servers[0], **options)
+
+    def get_client(self, key: Any = None, *, write: bool = False) -> Redis:  # noqa: ARG002 - as in the base class
+        """There is no other server to read from."""
+        return Redis(connection_pool=self._connections)
+
+
 class ForgivingRedisCache(RedisCache):
     """What is counted or remembered here may be lost at any time; whoever needs more asks the database.
 
     `incr` answers None when Redis is away, and raises ValueError for a key that is not there, as Django's does.
     """
+
+    def __init__(self, server: Any, params: dict[str, Any]) -> None:
+        # Django takes a comma for the end of a URL; in ours it stands between Sentinels.
+        super().__init__([server] if isinstance(server, str) else server, params)
+        self._class = _Client
 
     add = _forgiving("add", otherwise=True)
     get = _forgiving("get", otherwise=None)

@@ -12,6 +12,8 @@ import redis
 from django.conf import settings
 from django.db import transaction
 
+from apps.core.stores import redis_clients
+
 CHANNEL = "spillway:events"
 TURNS = "spillway:turns"
 Topic = Literal["samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions", "lines"]
@@ -21,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @functools.cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=0.5, socket_timeout=0.5)
+    return redis_clients.client(settings.REDIS_URL, socket_connect_timeout=0.5, socket_timeout=0.5)
 
 
 def publish(topic: Topic, **data: int | str) -> None:

@@ -17,7 +17,7 @@ import psycopg
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.psycopg_any import is_psycopg3
 
-from controlplane.database import PATIENCE
+from controlplane.database import CONNECT_S, LIMITS, PATIENCE
 
 REMEMBERED_S = 1.0
 SILENT = "the host of the database is silent"
@@ -46,11 +46,22 @@ silence = Silence()
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's, which is told by Django itself when to connect and whether a kept connection is good."""
 
+    def get_connection_params(self) -> dict[str, Any]:
+        """As Django does, without what is said to each transaction."""
+        found: dict[str, Any] = super().get_connection_params()
+        found.pop(LIMITS, None)
+        return found
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """As Django does, where the host answers."""
-        address = _address(conn_params)
-        if address is not None:
-            self._knock(address)
+        """As Django does, where a host answers; of several those that are silent are asked last."""
+        hosts = _hosts(conn_params)
+        silent = _silent(hosts)
+        if silent:
+            if len(silent) == len(hosts):
+                raise psycopg.OperationalError(f"{SILENT}: " + ", ".join(f"{host} port {port}" for host, port in hosts))
+            ordered = sorted(hosts, key=silent.__contains__)
+            names, ports = (",".join(str(each[at]) for each in ordered) for at in (0, 1))
+            conn_params = {**conn_params, "host": names, "port": ports}
         return super().get_new_connection(conn_params)
 
     def is_usable(self) -> bool:
@@ -58,32 +69,47 @@ class DatabaseWrapper(base.DatabaseWrapper):
         began = time.monotonic()
         usable = bool(super().is_usable())
         said_nothing = time.monotonic() - began >= _patience() / 2  # who is there says no at once
-        address = _address(self.get_connection_params())
-        if not usable and said_nothing and address is not None:
-            silence.note(address, time.monotonic())
+        hosts = _hosts(self.get_connection_params())
+        if not usable and said_nothing and len(hosts) == 1:
+            silence.note(hosts[0], time.monotonic())
         return usable
 
-    def _knock(self, address: tuple[str, int]) -> None:
-        """Raise OperationalError where nobody takes a connection; one that is closed unused leaves no line in a log."""
-        if not silence.holds(address, time.monotonic()):
+    def _set_autocommit(self, autocommit: bool) -> None:
+        """As Django does; in a session of a pooler each transaction begins with its limits."""
+        super()._set_autocommit(autocommit)  # type: ignore[misc] # its types leave it out
+        limits: dict[str, str] = self.settings_dict["OPTIONS"].get(LIMITS, {})
+        if limits and not autocommit:
+            said = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in limits.items())
+            with self.wrap_database_errors:
+                self.connection.execute(said)
+
+
+def _silent(hosts: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Those before the first that takes a connection; one that is closed unused leaves no line in a log."""
+    found = []
+    for host in hosts:
+        if not silence.holds(host, time.monotonic()):
             try:
-                socket.create_connection(address, _patience()).close()
+                socket.create_connection(host, _patience() if len(hosts) == 1 else min(_patience(), CONNECT_S)).close()
             except TimeoutError:
-                silence.note(address, time.monotonic())
+                silence.note(host, time.monotonic())
             except OSError:
-                return  # somebody answered, or nobody can: libpq has the words for it
+                continue  # somebody answered, or nobody can: libpq has the words for it
             else:
-                return
-        raise psycopg.OperationalError(f"{SILENT}: {address[0]} port {address[1]}")
+                break
+        found.append(host)
+    return found
 
 
-def _address(params: dict[str, Any]) -> tuple[str, int] | None:
-    """The host where it is one host that is reached by TCP."""
-    host, port = str(params.get("host") or ""), str(params.get("port") or 5432)
-    one_by_tcp = host and "," not in host and not host.startswith(("/", "@")) and "service" not in params
+def _hosts(params: dict[str, Any]) -> list[tuple[str, int]]:
+    """Those of the connection, where all are reached by TCP; else none."""
+    hosts = str(params.get("host") or "").split(",")
+    ports = str(params.get("port") or 5432).split(",")
+    if "service" in params or not all(host and not host.startswith(("/", "@")) for host in hosts):
+        return []
     with contextlib.suppress(ValueError):
-        return (host, int(port)) if one_by_tcp else None
-    return None
+        return list(zip(hosts, map(int, ports if len(ports) > 1 else ports * len(hosts)), strict=True))
+    return []
 
 
 def _patience() -> float:

@@ -77,7 +77,13 @@ def _tool(name: str) -> str:
 
 def _control_plane(config: DemoConfig, environment: dict[str, str]) -> Iterator[Program]:
     manage = [PYTHON, "manage.py"]
-    gunicorn = [_tool("gunicorn"), "controlplane.wsgi:application", "--bind", f"unix:{config.run}/web.sock"]
+    gunicorn = [
+        _tool("gunicorn"),
+        "--config",
+        "python:controlplane.web_server",
+        "--bind",
+        f"unix:{config.run}/web.sock",
+    ]
     yield Program(
         "web",
         [*gunicorn, "--workers", "1", "--threads", str(WEB_THREADS), "--timeout", "60"],

@@ -102,7 +102,8 @@ def fill() -> dict[str, str]:
 @contextmanager
 def console(port: int) -> Iterator[None]:
     """Gunicorn as in production, where `deploy/systemd` says how many processes and threads."""
-    command = [sys.executable, "-m", "gunicorn", "controlplane.wsgi:application", "--bind", f"127.0.0.1:{port}"]
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:controlplane.web_server"]
+    command += ["--bind", f"127.0.0.1:{port}"]
     unit = (DEPLOY / "systemd" / "spillway-web.service").read_text()
     size = " ".join(re.findall(r"--(?:workers|threads) \d+", unit)).split()
     command += [*size, "--log-level", "error", "--keep-alive", "60"]

@@ -122,3 +122,52 @@ def test_what_the_url_says_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (options["connect_timeout"], options["keepalives_idle"]) == (7, 5)
     assert options["options"].endswith("-c lock_timeout=1s")
     assert "tcp_keepalives_idle=5" in options["options"]
+
+
+LIMITS = ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout")
+
+
+def limits_of(connection: BaseDatabaseWrapper) -> list[str]:
+    """What the server holds us to at present."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT " + ", ".join(f"current_setting('{name}')" for name in LIMITS))
+        return list(cursor.fetchone())
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_in_a_session_of_a_pooler_each_transaction_says_its_limits_and_leaves_none(
+    cluster: str, pooled: bool, django_db_blocker: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPILLWAY_PROCESS", "web")
+    settings = database.database(cluster, cluster if pooled else "")
+    assert ("options" in settings["OPTIONS"], settings["DISABLE_SERVER_SIDE_CURSORS"]) == (not pooled, pooled)
+    connection = ConnectionHandler({"default": settings})["default"]
+    web = database.PATIENCE["web"]
+    said = [f"{seconds}s" for seconds in (web.idle_s, web.lock_s, web.statement_s)]
+    with django_db_blocker.unblock():  # type: ignore[attr-defined] # not the database of the tests
+        connection.set_autocommit(False)
+        assert limits_of(connection) == said
+        connection.commit()
+        connection.set_autocommit(True)
+        assert limits_of(connection) == (["0"] * 3 if pooled else said)
+        connection.close()
+
+
+def test_commands_go_past_the_pooler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPILLWAY_PROCESS", "command")
+    found = database.database("postgresql://u@db.example/s", "postgresql://u@pooler.example:6432/s")
+    assert (found["HOST"], found["DISABLE_SERVER_SIDE_CURSORS"]) == ("db.example", False)
+    monkeypatch.setenv("SPILLWAY_PROCESS", "worker")
+    found = database.database("postgresql://u@db.example/s", "postgresql://u@pooler.example:6432/s")
+    assert (found["HOST"], found["DISABLE_SERVER_SIDE_CURSORS"]) == ("pooler.example", True)
+
+
+def test_of_several_hosts_the_one_that_takes_writes_is_wanted() -> None:
+    found = database.database("postgresql://u:p%40w@a:5433,b,[2001:db8::1]:5434/s?sslmode=require")
+    assert (found["HOST"], found["PORT"], found["PASSWORD"]) == ("a,b,2001:db8::1", "5433,5432,5434", "p@w")
+    assert found["OPTIONS"]["target_session_attrs"] == "read-write"
+    assert found["OPTIONS"]["sslmode"] == "require"
+    assert database.database("sqlite:////var/lib/s.sqlite3")["NAME"] == "/var/lib/s.sqlite3"
+    assert "target_session_attrs" not in database.database("postgresql://u@a/s")["OPTIONS"]
+    other = database.database("postgresql://u@a,b/s?target_session_attrs=primary")
+    assert other["OPTIONS"]["target_session_attrs"] == "primary"

@@ -105,8 +105,37 @@ def test_a_host_that_refuses_is_no_silent_one(settings_of: dict[str, Any], djang
 
 
 @pytest.mark.parametrize(
-    ("host", "address"),
-    [("db.example", ("db.example", 5433)), ("/run/pg", None), ("a,b", None), ("", None), ("@abstract", None)],
+    ("host", "port", "known"),
+    [
+        ("db.example", "5433", [("db.example", 5433)]),
+        ("a,b", "5433", [("a", 5433), ("b", 5433)]),
+        ("a,b", "5432,5433", [("a", 5432), ("b", 5433)]),
+        ("a,b", "5432,5433,5434", []),
+        ("/run/pg", "5433", []),
+        ("a,/run/pg", "5433", []),
+        ("", "5433", []),
+        ("@abstract", "5433", []),
+    ],
 )
-def test_only_one_host_that_is_reached_by_tcp_is_knocked_at(host: str, address: object) -> None:
-    assert base._address({"host": host, "port": "5433"}) == address
+def test_only_hosts_that_are_reached_by_tcp_are_knocked_at(host: str, port: str, known: list[tuple[str, int]]) -> None:
+    assert base._hosts({"host": host, "port": port}) == known
+
+
+def test_of_several_hosts_a_silent_one_is_asked_last(
+    settings_of: dict[str, Any], silent_port: int, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any
+) -> None:
+    asked: list[tuple[object, object]] = []
+
+    def counted(**words: Any) -> Any:
+        asked.append((words["host"], words["port"]))
+        raise psycopg.OperationalError("the session is read-only")
+
+    monkeypatch.setattr(psycopg, "connect", counted)
+    with socket.socket() as standby, django_db_blocker.unblock():
+        standby.bind(("127.0.0.1", 0))
+        standby.listen()
+        other = standby.getsockname()[1]
+        several = {**settings_of, "HOST": "127.0.0.1,127.0.0.1", "PORT": f"{silent_port},{other}"}
+        refused(several)
+        refused({**several, "PORT": f"{other},{silent_port}"})
+    assert asked == [("127.0.0.1,127.0.0.1", f"{other},{silent_port}")] * 2

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 
@@ -32,6 +32,7 @@ from tests.e2e.address_env import missing_here, run
 from tests.e2e.installation import ROOT, wait_until
 from tests.servers import as_user, postgresql_bin
 
+T = TypeVar("T")
 NUMBERS = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
 CONSOLES, NODES = ("a", "b"), ("d", "e")
 BRIDGE = 254
@@ -39,19 +40,30 @@ HOST = "www.example.org"
 CLONE_NEWNET = 0x40000000
 TOOLS = Path(sys.executable).parent
 WEB_THREADS = 5
-AGENT_PORT, HTTP_PORT, CONSOLE_PORT = 9443, 8080, 8000
-PROGRAMS: dict[str, Callable[[str], list[str]]] = {
-    "web": lambda at: [
-        *(str(TOOLS / "gunicorn"), "controlplane.wsgi:application", "--bind", f"{at}:{CONSOLE_PORT}"),
+AGENT_PORT, HTTP_PORT, CONSOLE_PORT, EVENTS_PORT = 9443, 8080, 8000, 8001
+PROGRAMS: dict[str, Callable[[str, Path], list[str]]] = {
+    "web": lambda at, tree: [
+        *(str(TOOLS / "gunicorn"), *_application(tree), "--bind", f"{at}:{CONSOLE_PORT}"),
         *("--workers", "2", "--threads", str(WEB_THREADS)),
     ],
-    "worker": lambda _: [
+    "worker": lambda *_: [
         *(str(TOOLS / "celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "8"),
         *("-Q", "default,push", "--without-mingle"),
     ],
-    "schedule": lambda _: [sys.executable, "manage.py", "schedule"],
-    "collect": lambda _: [sys.executable, "manage.py", "collect"],
+    "schedule": lambda *_: [sys.executable, "manage.py", "schedule"],
+    "collect": lambda *_: [sys.executable, "manage.py", "collect"],
 }
+
+
+def _application(tree: Path) -> list[str]:
+    """What gunicorn serves; releases before this one did not say how."""
+    says_how = (tree / "controlplane" / "web_server.py").exists()
+    return ["--config", "python:controlplane.web_server"] if says_how else ["controlplane.wsgi:application"]
+
+
+def events(at: str) -> list[str]:
+    """The event stream of a console."""
+    return [str(TOOLS / "uvicorn"), "controlplane.events:app", "--host", at, "--port", str(EVENTS_PORT)]
 
 
 def missing() -> str:
@@ -65,8 +77,8 @@ def clock_off(seconds: int) -> dict[str, str]:
 
 
 def address(name: str) -> str:
-    """Of a machine."""
-    return f"10.78.0.{NUMBERS[name]}"
+    """Of a machine, or of the switch."""
+    return f"10.78.0.{BRIDGE if name == 'x' else NUMBERS[name]}"
 
 
 @dataclass(frozen=True)
@@ -91,6 +103,10 @@ class Machines:
         self.tag = f"sw{os.getpid() % 100000}"
         self.processes: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
         self.token = ""
+        # What the settings of every console say otherwise than they do at first.
+        self.told: dict[str, str] = {}
+        self.database_at = "c"
+        self.fleets: Mapping[str, str] = dict.fromkeys(NODES, "here")
         # Which release a machine runs; the others run this one.
         self.trees: dict[str, Path] = {}
         self._outside = ThreadPoolExecutor(16, initializer=_enter, initargs=(self.space("x"),))
@@ -147,6 +163,15 @@ class Machines:
             process.kill()
             process.wait()
 
+    def lose(self, machine: str) -> None:
+        """Everything on it ends at once, as without power."""
+        for pid in run("ip", "netns", "pids", self.space(machine)).stdout.split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        for at, name in list(self.processes):
+            if at == machine:
+                self.processes.pop((at, name)).wait()
+
     def environment(self, machine: str) -> dict[str, str]:
         """What every process that loads Django's settings gets."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPILLWAY_", "CELERY_", "DJANGO_", "PYTEST"))}
@@ -163,18 +188,27 @@ class Machines:
             "SPILLWAY_AGENT_CERTIFICATE": str(self.folder / "console.pem"),
             "SPILLWAY_AGENT_KEY": str(self.folder / "console-key.pem"),
         }
-        return kept | ours
+        return kept | ours | self.told
 
     def start_console(self, machine: str, *names: str, **environment: str) -> None:
         """Its programs, or some of them."""
         (self.folder / f"var-{machine}").mkdir(exist_ok=True)
         for name in names or PROGRAMS:
-            self.start(machine, name, PROGRAMS[name](address(machine)), **environment)
+            self.start(machine, name, PROGRAMS[name](address(machine), self.trees.get(machine, ROOT)), **environment)
 
     def stop_console(self, machine: str, *names: str) -> None:
         """The same programs."""
         for name in names or PROGRAMS:
             self.stop(machine, name)
+
+    def restart_consoles(self, **told: str) -> None:
+        """Both with other settings."""
+        self.told.update(told)
+        for name in CONSOLES:
+            self.stop_console(name)
+            self.start_console(name)
+        for name in CONSOLES:
+            wait_until(lambda: self.ready(name), f"console {name} is ready")  # noqa: B023 - called at once
 
     def start_agent(self, machine: str, **environment: str) -> None:
         """The agent of a node."""
@@ -193,17 +227,21 @@ class Machines:
         words = ["--bind", address("c"), "--protected-mode", "no", "--save", "", "--dir", str(self.folder)]
         self.start("c", "redis", ["redis-server", *words])
 
-    def postgresql(self, *action: str) -> None:
-        """PostgreSQL on c: start or stop, as pg_ctl says it."""
-        data = self.folder / "pg" / "data"
+    def postgresql(self, *action: str, at: str = "c") -> None:
+        """PostgreSQL on a machine: start, stop or promote, as pg_ctl says it."""
+        data = self.cluster(at)
         control = [*as_user()[0], str(postgresql_bin() / "pg_ctl"), "-D", str(data), "-l", str(data.parent / "log")]
-        line = ["ip", "netns", "exec", self.space("c"), *control, "-w", *action]
+        line = ["ip", "netns", "exec", self.space(at), *control, "-w", *action]
         subprocess.run(line, check=True, stdout=subprocess.DEVNULL, cwd=data.parent)
+
+    def cluster(self, at: str) -> Path:
+        """The folder of what PostgreSQL keeps on a machine."""
+        return self.folder / f"pg-{at}" / "data"
 
     def make_database(self) -> None:
         """A cluster that the other machines reach, with every migration and the operator's token."""
         prefix, user = as_user()
-        home = self.folder / "pg"
+        home = self.cluster("c").parent
         home.mkdir()
         shutil.chown(home, user)
         initdb = [*prefix, str(postgresql_bin() / "initdb"), "-D", str(home / "data"), "-U", "spillway", "-A", "trust"]
@@ -237,16 +275,20 @@ class Machines:
 
     # Questions
 
-    def sql(self, statement: str, database: str = "spillway") -> list[tuple[Any, ...]]:
+    def sql(self, statement: str, database: str = "spillway", at: str = "") -> list[tuple[Any, ...]]:
         """A statement, asked from outside."""
 
         def ask() -> list[tuple[Any, ...]]:
-            dsn = f"postgresql://spillway@{address('c')}/{database}"
+            dsn = f"postgresql://spillway@{address(at or self.database_at)}/{database}"
             with psycopg.connect(dsn, autocommit=True) as connection:
                 found = connection.execute(statement.encode())
                 return found.fetchall() if found.description else []
 
-        return self._outside.submit(ask).result()
+        return self.outside(ask)
+
+    def outside(self, work: Callable[[], T]) -> T:
+        """Something done from outside, at the switch."""
+        return self._outside.submit(work).result()
 
     def ask(self, url: str, method: str = "GET", body: Any = None, timeout: float = 30, **headers: str) -> Answer:
         """One request from outside; `url` is `a/healthz`."""
@@ -291,7 +333,7 @@ class Machines:
             self.start_console(name)
         for name in CONSOLES:
             wait_until(lambda: self.ready(name), f"console {name} is ready")  # noqa: B023 - called at once
-        answer = self.api("a", "apply", "PUT", {"objects": document()})
+        answer = self.api("a", "apply", "PUT", {"objects": document(self.fleets)})
         assert answer.status in (200, 201, 202), answer.text
         assert self.write("a", "first").status in (200, 201, 202)
         self.served("first")
@@ -330,22 +372,23 @@ class Machines:
         return "\n".join(f"{path.name}\n{path.read_text()[-3000:]}" for path in sorted(self.folder.glob("*.log")))
 
 
-def document() -> list[dict[str, Any]]:
-    """A region with a fleet of two nodes, and a load balancer."""
+def document(fleets: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The nodes with their fleets, a region for each fleet, and a load balancer on all of them."""
     nodes = [
         {
             "kind": "Node",
             "name": name,
-            "spec": {"fleet": "here", "url": f"https://{address(name)}:{AGENT_PORT}", "address": address(name)},
+            "spec": {"fleet": fleet, "url": f"https://{address(name)}:{AGENT_PORT}", "address": address(name)},
         }
-        for name in NODES
+        for name, fleet in fleets.items()
     ]
     listener = {"name": "http", "protocol": "http", "port": HTTP_PORT}
+    names = sorted(set(fleets.values()))
     return [
-        {"kind": "Region", "name": "here", "spec": {"title": "Here"}},
-        {"kind": "Fleet", "name": "here", "spec": {"region": "here"}},
+        *({"kind": "Region", "name": name, "spec": {"title": name}} for name in names),
+        *({"kind": "Fleet", "name": name, "spec": {"region": name}} for name in names),
         *nodes,
-        {"kind": "LoadBalancer", "name": "front", "spec": {"fleets": ["here"], "listeners": [listener]}},
+        {"kind": "LoadBalancer", "name": "front", "spec": {"fleets": names, "listeners": [listener]}},
     ]
 
 
@@ -358,7 +401,7 @@ def _enter(space: str) -> None:
 
 def _ask(url: str, method: str, body: Any, timeout: float, headers: dict[str, str]) -> Answer:
     name, _, path = url.partition("/")
-    port = CONSOLE_PORT if name in CONSOLES else HTTP_PORT
+    port = HTTP_PORT if name in NODES else CONSOLE_PORT
     began = time.monotonic()
     connection = http.client.HTTPConnection(address(name), port, timeout=timeout)
     try:
@@ -374,14 +417,20 @@ def _ask(url: str, method: str, body: Any, timeout: float, headers: dict[str, st
 
 
 @contextmanager
-def five_machines(trees: Mapping[str, Path] | None = None) -> Iterator[Machines]:
-    """All of them, taken away afterwards with everything in them; `trees` says which release machines begin with."""
+def five_machines(
+    trees: Mapping[str, Path] | None = None, fleets: Mapping[str, str] | None = None
+) -> Iterator[Machines]:
+    """All of them, taken away afterwards with everything in them.
+
+    `trees` says which release machines begin with, `fleets` of which fleet each node is.
+    """
     if why := missing():
         raise AssertionError(f"five machines are needed for this, and {why}")
     folder = Path(tempfile.mkdtemp(prefix="sw-"))
     folder.chmod(0o755)
     machines = Machines(folder)
     machines.trees.update(trees or {})
+    machines.fleets = fleets or machines.fleets
     try:
         machines.set_up()
         yield machines

@@ -16,13 +16,17 @@ from typing import get_args
 
 import redis.asyncio
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeout
 
 from apps.core.events import CHANNEL, Topic
+from apps.core.stores import redis_clients
 
 TOPICS: tuple[str, ...] = get_args(Topic)
 QUEUE = 64
 PAST = 1000
 LONGEST_WAIT = 10.0
+# A host that vanished or hangs closes nothing: after so many seconds without a word it is asked for one.
+SILENCE = 10.0
 # What customers may know of a topic beyond its name: nodes and rollouts are the operator's.
 FOR_CUSTOMERS = {"samples": ("at",)}
 
@@ -116,8 +120,8 @@ class Hub:
         pause, lost = 0.25, False
         while not self.closed:
             try:
-                connection = redis.asyncio.Redis.from_url(self._url, socket_connect_timeout=2, health_check_interval=10)
-                async with connection, connection.pubsub() as subscription:
+                waiting = redis_clients.listening(self._url, socket_connect_timeout=2)
+                async with waiting as connection, connection.pubsub() as subscription:
                     await subscription.subscribe(CHANNEL)
                     if lost:
                         logger.info("events: Redis answers again")
@@ -134,10 +138,19 @@ class Hub:
             pause = min(LONGEST_WAIT, pause * 2)
 
     async def _pass_on(self, subscription: redis.asyncio.client.PubSub) -> None:
+        """Until it is closed; raises RedisError where Redis says nothing at all, though it was asked."""
+        asked = False
         while not self.closed:
-            message = await subscription.get_message(ignore_subscribe_messages=True, timeout=30.0)
+            message = await subscription.get_message(ignore_subscribe_messages=True, timeout=SILENCE)
             if message is not None:
-                self.publish(message["data"])
+                asked = False
+                if message["type"] != "pong":
+                    self.publish(message["data"])
+            elif asked:
+                raise RedisTimeout(f"it has said nothing for {2 * SILENCE:g} s")
+            else:
+                asked = True
+                await subscription.ping()
 
     def _wake_everything(self) -> None:
         # Whatever was said while nobody listened: pages read the state again.

@@ -14,6 +14,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from apps.core.stores import redis_clients
 from apps.drivers.proxy.contract import CounterReading, CounterRow
 from apps.observe.collect.deltas import Counts, Key
 from apps.observe.collect.percentiles import from_json
@@ -57,7 +58,7 @@ class LiveNode:
 @functools.cache
 def client() -> redis.Redis:
     """One pool of connections per process, with short patience."""
-    return redis.Redis.from_url(
+    return redis_clients.client(
         settings.REDIS_URL, socket_connect_timeout=0.5, socket_timeout=0.5, decode_responses=True
     )
 

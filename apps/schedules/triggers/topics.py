@@ -21,6 +21,7 @@ from apps.accounts.actors import Actor
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid, SpillwayError
+from apps.core.stores import redis_clients
 from apps.schedules.models import ScheduleRun
 
 MOST_MESSAGES, MOST_BYTES = 10_000, 4_000_000
@@ -52,7 +53,7 @@ class Message:
 @functools.cache
 def client() -> redis.Redis:
     """The connection pool."""
-    return redis.Redis.from_url(
+    return redis_clients.client(
         settings.REDIS_URL, socket_connect_timeout=0.5, socket_timeout=2.0, decode_responses=True
     )
 

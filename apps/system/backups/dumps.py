@@ -16,7 +16,8 @@ from psycopg.conninfo import make_conninfo
 
 PIECE = 1 << 18
 # What libpq is told beside the password; sessions of ours end after limits that are not those of a whole database.
-PASSED = ("host", "hostaddr", "port", "user", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey", "service")
+PASSED = ("host", "hostaddr", "port", "user", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey", "service",
+          "target_session_attrs")  # fmt: skip
 EMPTY_AGAIN = b"SET lock_timeout = '30s';\nDROP SCHEMA public CASCADE;\nCREATE SCHEMA public;\n"
 
 

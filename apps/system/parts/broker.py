@@ -22,7 +22,7 @@ def redis() -> Part:
     if int(said.get("maxmemory", 0)) and policy != "noeviction":
         remedy = "Set maxmemory-policy to noeviction."
         return Part(name, title, State.WARNING, f"{text} It drops wake-ups when it is full ({policy}).", remedy)
-    if not settings.CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
+    if not settings.CELERY_BROKER_URL.startswith(("redis://", "sentinel://")):
         return Part(
             name, title, State.FAILED, "The broker is no Redis.", "Set SPILLWAY_REDIS_URL to redis://host:6379/0."
         )

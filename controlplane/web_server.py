@@ -1,0 +1,17 @@
+"""How gunicorn serves the pages and the API: `gunicorn --config python:controlplane.web_server`.
+
+Everything is loaded before it listens. Whoever asks earlier is refused at once and goes to another console; if it
+listened first, they would wait for as long as the loading takes.
+"""
+
+from __future__ import annotations
+
+wsgi_app = "controlplane.wsgi:application"
+preload_app = True
+
+
+def post_worker_init(_: object) -> None:
+    """Threads do not survive the fork, so each worker begins its own heartbeat."""
+    from apps.system import heartbeat
+
+    heartbeat.begin("web")
