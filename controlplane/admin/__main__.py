@@ -25,6 +25,9 @@ def parser() -> argparse.ArgumentParser:
     _of_init(init)
     check = commands.add_parser("check", help="say of each part whether it is ok, and what to do")
     check.add_argument("--json", action="store_true", help="print one JSON document")
+    check.add_argument(
+        "--settings", action="store_true", help="only the settings, before anything is there to be asked"
+    )
     upgrade = commands.add_parser("upgrade", help="bring the database and the files of pages to this version")
     upgrade.add_argument("--backup", metavar="FILE", type=Path, help="make a backup there first")
     upgrade.add_argument("--no-backup", action="store_true", help="make none, and do not ask")

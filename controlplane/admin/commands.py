@@ -40,7 +40,8 @@ def check(options: Namespace) -> int:
     except Refused as error:
         wrong = [findings.Finding("Settings", "failed", line, "") for line in str(error).splitlines()]
         return shown.show(wrong, as_json=options.json)
-    return shown.show(findings.all_of_them(), as_json=options.json)
+    found = findings.of_settings() if options.settings else findings.all_of_them()
+    return shown.show(found, as_json=options.json)
 
 
 def upgrade(options: Namespace) -> int:

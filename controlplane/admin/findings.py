@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from controlplane import environment
@@ -41,6 +41,12 @@ def all_of_them() -> list[Finding]:
 
     found = [Finding(each.title, each.state.value, each.message, each.remedy) for each in parts()]
     return [*found, *_misspelt()]
+
+
+def of_settings() -> list[Finding]:
+    """What the settings say for themselves, once they could be read: a name that nobody reads is an error there."""
+    wrong = [replace(each, state="failed") for each in _misspelt()]
+    return wrong or [Finding("Settings", "ok", "Every one has its shape.", "")]
 
 
 def settings_shown() -> dict[str, str]:

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import User
 from apps.audit import chain
 from apps.audit.models import Entry
 from apps.definitions.services import delete_object, drain_region, save_object
@@ -69,3 +70,20 @@ def test_founding_the_operator_is_recorded_without_password_or_token(db: None, m
     assert "horse" not in texts
     assert "sw_" in said.getvalue()
     assert "sw_" not in texts
+
+
+def test_an_operator_that_is_there_keeps_the_password_where_one_is_founded_once(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(password: str, *, once: bool) -> str:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{password}\n"))
+        said = io.StringIO()
+        call_command("bootstrap", username="ann", once=once, stdout=said)
+        return said.getvalue()
+
+    assert "ann may sign in." in found("correct horse battery staple", once=True)
+    assert "nothing was changed" in found("another phrase of chance", once=True)
+    assert User.objects.get().check_password("correct horse battery staple")
+    assert Entry.objects.count() == 1
+    found("another phrase of chance", once=False)
+    assert User.objects.get().check_password("another phrase of chance")

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import subprocess
+import sys
 import tarfile
 from datetime import timedelta
 from pathlib import Path
@@ -258,3 +259,21 @@ def test_the_command_of_a_clone_runs_from_anywhere(tmp_path: Path) -> None:
     command = [str(Path(__file__).parents[2] / "deploy" / "spillway-admin"), "--help"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "support-bundle" in done.stdout
+
+
+def test_settings_are_judged_before_there_is_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    from controlplane.admin import findings
+
+    monkeypatch.setenv("SPILLWAY_BIND", ":443 ssl crt /etc/spillway/tls.pem")
+    assert [each.state for each in findings.of_settings()] == ["ok"]
+    monkeypatch.setenv("SPILLWAY_LOG_LEVELS", "INFO")
+    assert [(each.name, each.state) for each in findings.of_settings()] == [("SPILLWAY_LOG_LEVELS", "failed")]
+
+
+def test_settings_are_read_from_a_pipe_before_they_are_written_anywhere() -> None:
+    command = [sys.executable, "-m", "controlplane.admin", "--environment", "/dev/stdin", "check", "--settings"]
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[2])}
+    text = "SPILLWAY_LOG_LEVEL=loud\n"
+    done = subprocess.run(command, env=environment, input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "failed   Settings: Set SPILLWAY_LOG_LEVEL to" in done.stdout

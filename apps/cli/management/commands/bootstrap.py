@@ -13,25 +13,29 @@ from django.db import transaction
 
 from apps.accounts.actors import Actor
 from apps.accounts.bootstrap import found_customer, found_operator, replace_token
-from apps.accounts.models import Account, Membership
+from apps.accounts.models import Account, Membership, User
 from apps.audit.services import record
 
 ACTOR = "manage.py bootstrap"
 
 
 class Command(BaseCommand):
-    """Safe to run again: it sets the password anew and replaces the tokens that it made before."""
+    """Safe to run again: it sets the password anew, unless told `--once`, and replaces tokens that it made before."""
 
     help = "Create the operator account and a person who signs in; with --tokens also API tokens, printed as JSON."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The person's name, and whose tokens are wanted; the password comes by standard input, never by argument."""
         parser.add_argument("--username", default="admin")
+        parser.add_argument("--once", action="store_true", help="change nothing where there is a person of this name")
         parser.add_argument("--tokens", action="store_true", help="print new tokens as JSON; they are shown only once")
         parser.add_argument("--customer", default="", help="with --tokens: also create one for this customer account")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Found what is asked for, in one transaction with its audit entries."""
+        if options["once"] and User.objects.filter(username=options["username"]).exists():
+            self.stdout.write(f"There is a person named {options['username']}; nothing was changed.")
+            return
         with transaction.atomic():  # what is founded and its audit entry are there together or not at all
             self._found(options)
 
