@@ -46,7 +46,7 @@ EVERYTHING = {
     "tolerations": [{"key": "console", "operator": "Exists"}],
     "podAnnotations": {"a": "b"},
 }
-CASES = {"least": LEAST, "everything": EVERYTHING}
+CASES: dict[str, Mapping[str, Any]] = {"least": LEAST, "everything": EVERYTHING}
 Document = dict[str, Any]
 
 

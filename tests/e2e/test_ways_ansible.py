@@ -99,8 +99,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_roles_go_from_nothing_to_a_route_and_then_change_nothing(site: Site) -> None:
-    foreseen = site.play("check on empty machines", "--check")
-    assert foreseen.code == 0
+    previewed = site.play("check on empty machines", "--check")
+    assert previewed.code == 0
     assert "spillway" not in site.console.sh("ls /usr/lib /etc")
 
     made = site.play("the first run", "-vvv")
@@ -123,10 +123,10 @@ def test_roles_go_from_nothing_to_a_route_and_then_change_nothing(site: Site) ->
 def test_check_says_what_a_change_would_do_and_does_nothing(site: Site) -> None:
     before = site.settings()
     wanted = {**site.variables["spillway_console_settings"], "SPILLWAY_LOG_LEVEL": "WARNING"}
-    foreseen = site.play("check of a change", "--check", spillway_console_settings=wanted)
-    assert (foreseen.code, site.settings()) == (0, before)
-    assert foreseen.changed["console"] > 0
-    assert foreseen.changed["edge-1"] == 0
+    previewed = site.play("check of a change", "--check", spillway_console_settings=wanted)
+    assert (previewed.code, site.settings()) == (0, before)
+    assert previewed.changed["console"] > 0
+    assert previewed.changed["edge-1"] == 0
 
 
 @pytest.mark.parametrize(
