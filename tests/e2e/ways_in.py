@@ -7,16 +7,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
+from uuid import uuid4
 
 from tests.e2e.booted import SUITES, Machine, machines
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "operate"
 PASSWORD = "a-long-pass-phrase-9"
+ROUTE, SIGN_IN = "--header 'Host: www.example.com' http://edge-1.example:8080/", "http://127.0.0.1:8000/sign-in"
 NOT_OURS = "proc|sys|dev|run|tmp|var/(tmp|log|cache)|var/lib/(apt|dpkg|postgresql|redis|systemd)"
 
 
@@ -31,18 +35,18 @@ def blocks(heading: str, page: str = "install.md") -> list[str]:
 
 @dataclass
 class Tried:
-    """What was done, with the seconds that it took."""
+    """What was done, with the seconds that it took, and what else is told of it."""
 
     release: str
-    steps: list[tuple[str, float]] = field(default_factory=list)
+    steps: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Write down how long the body takes, if it ends well."""
         begun = time.monotonic()
         yield
-        self.steps.append((name, time.monotonic() - begun))
-        print(f"Debian {self.release}: {name}: {self.steps[-1][1]:.1f} s", file=sys.stderr, flush=True)
+        self.steps[name] = f"{time.monotonic() - begun:.0f} s"
+        print(f"Debian {self.release}: {name}: {self.steps[name]}", file=sys.stderr, flush=True)
 
 
 def build(folder: Path, release: str) -> None:
@@ -124,6 +128,20 @@ class Visit:
             time.sleep(1)
         assert body in said
 
+    @contextmanager
+    def asked(self, request: str) -> Iterator[Counter[str]]:
+        """Ask this all the time, from the console's machine; afterwards, how often each status was the answer."""
+        name, found = f"/var/tmp/{uuid4().hex}", Counter[str]()
+        curl = f"curl --silent --output /dev/null --max-time 60 --write-out '%{{http_code}}\n' {request}"
+        loop = f"touch {name}; while [ -e {name} ]; do {curl} || true; sleep 0.1; done"
+        thread = Thread(target=lambda: found.update(self.console.sh(loop).split()))
+        thread.start()
+        try:
+            yield found
+        finally:
+            self.console.sh(f"rm {name}")
+            thread.join()
+
     def upgrade(self) -> None:
         """To the next version: settings that were changed stay, and the route answers."""
         for machine, package in self.packages():
@@ -131,10 +149,15 @@ class Visit:
         self.console.sh("echo '# mine' >> /etc/spillway/haproxy.cfg; md5sum /etc/spillway/environment > keys")
         with self.tried.step("back up"):
             self.console.sh(blocks("Upgrade and remove")[0], told=f"{PASSWORD}\n")
-        with self.tried.step("upgrade both"):
+        step = "upgrade both"
+        with self.asked(ROUTE) as route, self.asked(SIGN_IN) as pages, self.tried.step(step):
             self.console.sh("apt-get install -y ./spillway_2.deb")
             self.node.sh("apt-get install -y ./spillway-agent_2.deb")
             self.console.sh(blocks("On the console")[2])
+        assert set(route) == {"200"}, route
+        failed = pages.total() - pages["200"]
+        told = f"no request of {route.total()} to the node failed, and {failed} of {pages.total()} to the console"
+        self.tried.steps[step] += f"; {told}"
         self.console.sh("grep '# mine' /etc/spillway/haproxy.cfg; md5sum -c keys; rm keys")
         assert "0.1.0~2" in self.console.sh("dpkg -s spillway")
         self.served()
@@ -159,6 +182,7 @@ class Visit:
         self.console.sh(blocks("The first route")[0].split("\n\n")[0].replace("It works.", "It works again."))
         self.served("It works again.")
         self.well()
+        self.console.sh("rm /root/spillway-backup")
 
     def purge(self) -> None:
         """Both packages, and nothing that runs is left of them."""
@@ -167,7 +191,7 @@ class Visit:
             self.node.sh("apt-get purge -y spillway-agent")
         assert "spillway" not in self.console.sh("cat /etc/passwd /etc/group")
         for machine in (self.console, self.node):
-            assert "spillway" not in machine.sh("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+            assert "spillway" not in machine.sh("(cat /proc/[0-9]*/cmdline 2>/dev/null || true) | tr '\\0' ' '")
 
 
 def debian(release: str) -> Tried:
@@ -192,8 +216,8 @@ def main() -> None:
     """Print the table of docs/operate/ways-in.md."""
     print("| platform | way | step | result |\n|---|---|---|---|")
     for release in SUITES:
-        for step, seconds in debian(release).steps:
-            print(f"| Debian {release} | packages | {step} | {seconds:.0f} s |")
+        for step, result in debian(release).steps.items():
+            print(f"| Debian {release} | packages | {step} | {result} |")
 
 
 if __name__ == "__main__":
