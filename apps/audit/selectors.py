@@ -33,11 +33,15 @@ def entry_of_version(actor: Actor, kinds: Iterable[str], label: str, version: in
     return next(own, None)
 
 
-def entries_of_change(actor: Actor, change: str) -> list[Entry]:
-    """What the actor itself did in the request with this id, oldest first. Raises NotFound where that is nothing."""
-    rows = Entry.objects.filter(request_id=change, actor=actor.name[:150], token=actor.token)
+def entries_of_change(actor: Actor, change: str, made_by: Entry | None = None) -> list[Entry]:
+    """What the actor itself, or whoever made the entry `made_by`, did in the request with this id, oldest first.
+
+    Raises NotFound where that is nothing, or where the actor may see only a part of it.
+    """
+    name, token = (made_by.actor, made_by.token) if made_by else (actor.name[:150], actor.token)
+    rows = Entry.objects.filter(request_id=change, actor=name, token=token)
     found = list(actor.visible(rows.select_related("account").order_by("pk")))
-    if not found:
+    if not found or not change or (made_by and len(found) < rows.count()):
         raise NotFound("There is no such change, or you may not see it.")
     return found
 

@@ -15,7 +15,7 @@ from apps.definitions.writing.dry_runs.stack_differences import Decision, StackD
 from apps.definitions.writing.dry_runs.zone_differences import RecordDifference, ZoneDifference
 from apps.definitions.writing.intent import request_zone_push
 from apps.definitions.writing.kinds.registry import KINDS, PLATFORM
-from apps.definitions.writing.objects import Change, FieldChange
+from apps.definitions.writing.objects import Change, FieldChange, differences
 from apps.definitions.writing.plans import apply_plan, store_plan
 from apps.definitions.writing.rules.emptying import ANYTHING, confirming
 from apps.definitions.writing.rules.managed import managing
@@ -41,6 +41,7 @@ __all__ = [
     "ban_network",
     "confirming",
     "delete_object",
+    "differences",
     "drain_region",
     "dry_run",
     "fetch_key_set_of_policy",

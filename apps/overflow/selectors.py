@@ -13,7 +13,7 @@ from apps.compiler.model.shared import LimitKind
 from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
-from apps.observe.show.flows import overflowing_since, steps
+from apps.observe.show.flows import moved_by_minute, overflowing_since, steps
 from apps.overflow import reasons
 from apps.overflow.facts import Facts, PoolFacts, capacity_rps, gather, regions_of
 from apps.overflow.flows import Flow, Lane, Point, PoolUse, RegionUse, WhatIf
@@ -57,6 +57,22 @@ def history(actor: Actor, pool: Pool | None, minutes: int) -> list[Point]:
         Point(step.at, None if step.served is None else step.served + (step.refused or 0.0), step.out, step.refused)
         for step in steps(names, minutes)
     ]
+
+
+def history_in_region(actor: Actor, pool_id: int, region: str, minutes: int) -> list[Point]:
+    """The same of one pool in one region (`rgn-2`): what was wanted of it there, with what came from elsewhere."""
+    names = [f"pool-{pk}" for pk in seen_pools(actor).filter(pk=pool_id).values_list("pk", flat=True)]
+    return [
+        Point(step.at, None if step.served is None else step.served + (step.out or 0.0) + (step.refused or 0.0),
+              step.out, step.refused)
+        for step in steps(names, minutes, region)
+    ]  # fmt: skip
+
+
+def moved(actor: Actor, minutes: int) -> list[Point]:
+    """What left its region and was refused of all that the actor may see, a minute at a time; `demand_rps` is None."""
+    names = [f"pool-{pk}" for pk in actor.visible(Pool.objects.all()).order_by().values_list("pk", flat=True)]
+    return [Point(step.at, None, step.out, step.refused) for step in moved_by_minute(names, minutes)]
 
 
 def predicted(actor: Actor, pool: Pool | None) -> Flow:

@@ -16,16 +16,18 @@ from apps.web.capacity import editing as capacity_editing
 from apps.web.capacity import export as capacity_export
 from apps.web.capacity import runs as capacity_runs
 from apps.web.capacity import views as capacity_tests
+from apps.web.changes import views as changes
 from apps.web.clouds import cloud_accounts, stack_revisions, stacks, static_ips
 from apps.web.clouds import forms as cloud_forms
 from apps.web.fleets import enrolment, quarantine, regions, rollouts
 from apps.web.fleets import forms as fleet_forms
 from apps.web.fleets import views as fleets
+from apps.web.kit.pages import page, post_page
 from apps.web.load_balancers import certificates, portability
 from apps.web.load_balancers import forms as load_balancer_forms
 from apps.web.load_balancers import views as load_balancers
 from apps.web.overflow import views as overflow
-from apps.web.overview import search
+from apps.web.overview import badges, search, wall
 from apps.web.overview import views as overview
 from apps.web.policies import lists as network_lists
 from apps.web.policies import views as policies
@@ -58,6 +60,7 @@ urlpatterns = [
     path("switch", accounts.switch, name="switch-account"),
     path("stop-impersonating", accounts.stop_impersonating, name="stop-impersonating"),
     path("", overview.overview, name="overview"),
+    path("wall", wall.wall, name="wall"),
     path("account", accounts.own, name="own-account"),
     path("accounts", accounts.index, name="accounts"),
     path("new-account", accounts.new, name="account-new"),
@@ -75,6 +78,7 @@ urlpatterns = [
     path("tokens/new", tokens.new, name="token-new"),
     path("tokens/<int:pk>/revoke", tokens.revoke, name="token-revoke"),
     path("search", search.search, name="search"),
+    path("badges", badges.badges, name="badges"),
     path("load-balancers", load_balancers.index, name="load-balancers"),
     *load_balancer_forms.LOAD_BALANCERS.urls("load-balancers", "load-balancer", deletes=True),
     path("load-balancers/<int:pk>", load_balancers.detail, name="load-balancer"),
@@ -87,6 +91,9 @@ urlpatterns = [
         load_balancer_forms.delete_listener,
         name="listener-delete",
     ),
+    path("changes", changes.index, name="changes"),
+    path("changes/<int:pk>", changes.detail, name="change"),
+    path("changes/<int:pk>/revert", changes.revert, name="change-revert"),
     path("routes", routes.index, name="routes"),
     path("routes/new", route_editing.new, name="route-new"),
     path("routes/trace", tracing.trace, name="route-trace"),
@@ -116,6 +123,9 @@ urlpatterns = [
     path("hostnames/<int:pk>/release", hostnames.release, name="hostname-release"),
     path("overflow", overflow.index, name="overflow"),
     path("regions", regions.index, name="regions"),
+    path("new-region", page(fleet_forms.REGIONS.new), name="region-new"),
+    path("regions/<int:pk>/edit", page(fleet_forms.REGIONS.edit), name="region-edit"),
+    path("regions/<int:pk>/delete", post_page(fleet_forms.REGIONS.delete), name="region-delete"),
     path("regions/<slug:name>", regions.detail, name="region"),
     path("regions/<slug:name>/drain", regions.drain, name="region-drain"),
     path("fleets", fleets.index, name="fleets"),

@@ -7,6 +7,9 @@ from collections.abc import Callable
 # By the name of their URL; `{}` is the id of the first object of what the API lists there.
 PAGES = {
     "overview": ("/", ""),
+    "wall": ("/wall", ""),
+    "changes": ("/changes", ""),
+    "change": ("/changes/{}", "audit-entries?kind=Pool"),
     "load-balancers": ("/load-balancers", ""),
     "load-balancer": ("/load-balancers/{}", "load-balancers"),
     "load-balancer-new": ("/load-balancers/new", ""),
@@ -50,6 +53,8 @@ PAGES = {
     "hostname-new": ("/hostnames/new", ""),
     "overflow": ("/overflow", ""),
     "regions": ("/regions", ""),
+    "region-new": ("/new-region", ""),
+    "region-edit": ("/regions/{}/edit", "regions"),
     "region": ("/regions/us-central1", ""),
     "system": ("/system", ""),
     "region-drain": ("/regions/us-central1/drain", ""),
@@ -130,6 +135,7 @@ PARTS = {
     # There is no grant; its form is that of grant-new.
     *("grant", "grant-edit", "grant-delete"),
     *("hostname-check", "hostname-verify", "hostname-release", "policy-fetch-key-set", "route-fetch-key-set"),
+    *("change-revert", "region-delete", "badges"),
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; there is no certificate to renew.
     *("certificate-renew", "certificate-delete"),

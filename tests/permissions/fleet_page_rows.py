@@ -7,6 +7,7 @@ from tests.permissions.rows import Row, codes
 
 FAULTY = codes(404, 404, "403 422 422")
 OF_BALANCER, OF_FLEET, OF_NODE = {"pk": "$loadbalancer"}, {"pk": "$fleet"}, {"pk": "$node"}
+OF_REGION = {"pk": "$region"}
 OF_LISTENER = OF_BALANCER | {"listener": "$listener"}
 
 FLEET_PAGES: tuple[Row, ...] = (
@@ -20,6 +21,11 @@ FLEET_PAGES: tuple[Row, ...] = (
     Row("web:listener-edit", "GET", OPERATE, OF_LISTENER),
     sent("listener-edit", FAULTY, path=OF_LISTENER, form={"/spec/listeners/0/port": "0"}),
     sent("listener-delete", OPERATED, path=OF_LISTENER, confirm="something else"),
+    Row("web:region-new", "GET", OPERATE),
+    sent("region-new", FAULTY, form={"/name": ""}),
+    Row("web:region-edit", "GET", OPERATE, OF_REGION),
+    sent("region-edit", FAULTY, path=OF_REGION, form={"/spec/title": ""}),
+    sent("region-delete", OPERATED, path=OF_REGION, confirm="something else"),
     Row("web:fleet-new", "GET", OPERATE),
     sent("fleet-new", FAULTY, form={"/name": ""}),
     Row("web:fleet-edit", "GET", OPERATE, OF_FLEET),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import F, Sum
+from django.db.models import F, QuerySet, Sum
 
 from apps.core.clock import now
 from apps.fleet.models import Node
@@ -126,31 +126,64 @@ class Step:
     refused: float | None
 
 
-def steps(pools: Collection[str], minutes: int) -> list[Step]:
-    """What was served, went to another region and was refused in the last `minutes`, oldest first; four queries."""
+def steps(pools: Collection[str], minutes: int, region: str = "") -> list[Step]:
+    """What was served, went to another region and was refused in the last `minutes`, oldest first; four queries.
+
+    With a `region` (`rgn-2`) only what its nodes counted: served there, and moved away from there.
+    """
     resolution = SHORT if minutes <= 60 else LONG
     end = start_of(now().timestamp() - resolution, resolution)
     since = datetime.fromtimestamp(end - minutes * 60, UTC)
     rows = Sample.objects.filter(resolution=resolution, at__gte=since, seconds__gt=0)
+    home = homes()
+    if region:
+        rows = rows.filter(node_id__in=[node for node, where in home.items() if where == region])
     observed = set(rows.filter(kind="node").values_list("at", flat=True))
     rate = Sum(F("requests") / F("seconds"))
     served = _by_time(rows.filter(kind="backend", object_id__in=pools).values_list("at").annotate(rate=rate))
-    out: dict[datetime, float] = defaultdict(float)
-    refused: dict[datetime, float] = defaultdict(float)
-    home = {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
-    moved = rows.filter(kind="flow", parent_id__in=pools).values_list("at", "node_id", "object_id").annotate(rate=rate)
-    for at, node_id, name, per_s in moved:
-        key = FlowKey.read(name)
-        if key.verb == "refuse":
-            refused[at] += per_s
-        elif key.verb == "to" and key.region != home.get(node_id):
-            out[at] += per_s
+    out, refused = _moved(rows, pools, home)
     found = []
     for second in range(end - minutes * 60 + resolution, end + 1, resolution):
         at = datetime.fromtimestamp(second, UTC)
         seen = at in observed
         found.append(Step(second, *(series.get(at, 0.0) if seen else None for series in (served, out, refused))))
     return found
+
+
+def moved_by_minute(pools: Collection[str], minutes: int) -> list[Step]:
+    """The same a minute at a time without what was served, which costs a row for each pool: it is None."""
+    end = start_of(now().timestamp() - LONG, LONG)
+    since = datetime.fromtimestamp(end - minutes * 60, UTC)
+    rows = Sample.objects.filter(resolution=LONG, at__gt=since, seconds__gt=0)
+    observed = set(rows.filter(kind="node").values_list("at", flat=True))
+    out, refused = _moved(rows, pools, homes())
+    found = []
+    for second in range(end - minutes * 60 + LONG, end + 1, LONG):
+        at = datetime.fromtimestamp(second, UTC)
+        known = (out.get(at, 0.0), refused.get(at, 0.0)) if at in observed else (None, None)
+        found.append(Step(second, None, *known))
+    return found
+
+
+def homes() -> dict[int, str]:
+    """Node (primary key) → region that it stands in (`rgn-2`)."""
+    return {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
+
+
+def _moved(
+    rows: QuerySet[Sample], pools: Collection[str], home: Mapping[int, str]
+) -> tuple[dict[datetime, float], dict[datetime, float]]:
+    """What left its region, and what was refused, by time."""
+    out: dict[datetime, float] = defaultdict(float)
+    refused: dict[datetime, float] = defaultdict(float)
+    counted = rows.filter(kind="flow", parent_id__in=pools).values_list("at", "node_id", "object_id")
+    for at, node_id, name, per_s in counted.annotate(rate=Sum(F("requests") / F("seconds"))):
+        key = FlowKey.read(name)
+        if key.verb == "refuse":
+            refused[at] += per_s
+        elif key.verb == "to" and key.region != home.get(node_id):
+            out[at] += per_s
+    return out, refused
 
 
 def _by_time(rows: Iterable[tuple[datetime, float]]) -> dict[datetime, float]:
@@ -166,7 +199,7 @@ def overflowing_since(pools: Collection[str]) -> dict[Cause, datetime]:
     A new reason begins anew. Two queries; a third one, of minutes, where something began more than an hour ago. What
     has not paused for a day is left out: nobody knows since when, and a time without a date would mislead.
     """
-    home = {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
+    home = homes()
     hour, day = now() - timedelta(hours=1), now() - timedelta(days=1)
     begun, last = _stretches(pools, home, SHORT, hour)
     recent = now() - timedelta(seconds=4 * SHORT)

@@ -31,6 +31,16 @@ class FleetForm(ObjectForm):
         return [Group("Fleet", self.fields_without("node_settings")), self.folded("node_settings")]
 
 
+class RegionForm(ObjectForm):
+    """Where fleets and clients are; its traffic is drained by a page of its own, and latencies are measured."""
+
+    kind, noun = "Region", "region"
+    lead = "A region is a location with fleets and client traffic. Its distance to others decides the overflow order."
+
+    def __init__(self, data: QueryDict | None, *, actor: Actor, stored: Any) -> None:  # noqa: ARG002 - as the others
+        super().__init__(data, stored=stored, names={})
+
+
 class NodeForm(ObjectForm):
     """One HAProxy with its agent."""
 
@@ -42,4 +52,5 @@ class NodeForm(ObjectForm):
 
 
 FLEETS = OperatorPages(FleetForm, topology.fleets, "fleets", ("web:fleets", "Fleets"))
+REGIONS = OperatorPages(RegionForm, topology.regions, "regions", ("web:regions", "Regions"))
 NODES = OperatorPages(NodeForm, topology.nodes, "nodes", ("web:fleets", "Fleets"))

@@ -15,6 +15,7 @@ PAGES = {
     "audit": "operate/audit",
     "blackout": "use/capacity-tests",
     "capacity": "use/capacity-tests",
+    "change": "use/rollouts#changes",
     "certificate": "use/traffic#certificates",
     "cloud-account": "use/clouds",
     "schedule-run": "use/schedules",
@@ -60,6 +61,7 @@ PAGES = {
     "token": "use/api",
     "trigger": "use/schedules",
     "usersessions": "operate/accounts",
+    "wall": "operate/monitoring#the-wall-screen",
     "webhook": "use/webhooks",
     "zone": "use/dns",
 }

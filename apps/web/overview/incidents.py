@@ -18,7 +18,7 @@ SHOWN = 5
 DOWN, SICK = 1, 2
 PAGES = {"node": "web:node", "pool": "web:pool", "load_balancer": "web:load-balancer", "route": "web:route"}
 LISTS = {"key_set": "web:policies", "server_source": "web:pools"}
-# A p95 is worth a word when it doubled against the median of the half hour and is that much slower.
+# A p95 is worth a word when it doubled against the median of the hour and is that much slower.
 DOUBLED, SLOWER_MS, POINTS = 2.0, 50.0, 10
 NEWEST = 4  # points of the series that may already be part of what is new
 
@@ -33,6 +33,7 @@ class Incident:
     severity: int
     title: str
     url: str = ""
+    action: str = "View"
     traffic: float = 0.0
     more: list[str] = field(default_factory=list)
     problem: Problem | None = None
@@ -97,7 +98,8 @@ def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: Regio
     if use.drained:
         if use.sentences:
             key = "region", int(use.region_id.removeprefix("rgn-"))
-            found[key] = Incident(SICK, use.sentences[0], reverse("web:overflow"), use.demand_rps)
+            resume = reverse("web:region-drain", args=[use.name])
+            found[key] = Incident(SICK, use.sentences[0], resume, "Resume traffic", use.demand_rps)
         return
     rows = [(each.pool_id, each.use) for each in use.pools] or [(pool, use) for pool in flow.pools]
     for pool_id, row in rows:
@@ -105,7 +107,10 @@ def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: Regio
         if worst == 1 or not row.sentences:
             continue
         number = int(pool_id.removeprefix("pool-"))
-        new = Incident(DOWN if worst > 2 else SICK, row.sentences[0], f"{reverse('web:overflow')}?pool={number}")
+        url, action = f"{reverse('web:overflow')}?pool={number}", "Open overflow"
+        if row.capacity_rps and not row.drained and row.healthy:
+            url, action = f"{reverse('web:pool', args=[number])}#servers", "Change limit"
+        new = Incident(DOWN if worst > 2 else SICK, row.sentences[0], url, action)
         known = found.setdefault(("pool", number), new)
         known.traffic += row.demand_rps
         known.severity = min(known.severity, new.severity)
@@ -167,22 +172,22 @@ def standing_still(words: Mapping[int, str], *, own: Iterable[int] | None = None
     stuck = {pk: said[word] for pk, word in words.items() if word in said}
     names = dict(Fleet.objects.filter(pk__in=stuck).values_list("pk", "name")) if stuck else {}
     return [
-        Incident(severity, f"Fleet {names[pk]} {title}", reverse("web:fleets"), more=[text])
+        Incident(severity, f"Fleet {names[pk]} {title}", reverse("web:fleets"), "Open fleets", more=[text])
         for pk, (severity, title, text) in stuck.items()
         if pk in names
     ]
 
 
 def slower(numbers: Numbers, series: Series) -> Incident | None:
-    """A p95 that doubled against the half hour before; None where too little was measured."""
+    """A p95 that doubled against the hour before; None where too little was measured."""
     before = [value for value in series.p95_ms[:-NEWEST] if value is not None]
     if numbers.p95_ms is None or numbers.stale or len(before) < POINTS:
         return None
     usual = statistics.median(before)
     if numbers.p95_ms < DOUBLED * usual or numbers.p95_ms - usual < SLOWER_MS:
         return None
-    title = f"The p95 latency is {_ms(numbers.p95_ms)}; in the last half hour it was {_ms(usual)}."
-    return Incident(SICK, title)
+    title = f"The p95 latency is {_ms(numbers.p95_ms)}; in the last hour it was {_ms(usual)}."
+    return Incident(SICK, title, reverse("web:request-patterns"), "Find slow requests")
 
 
 def _ms(value: float) -> str:

@@ -1,8 +1,7 @@
-"""The worst problem first, the numbers, traffic by region, what is on its way."""
+"""The state in one line, the numbers with their hour, the flow, what needs attention, the last changes, the pools."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -11,71 +10,61 @@ from apps.accounts.actors import Actor
 from apps.core.events import Topic
 from apps.definitions import selectors as definitions
 from apps.fleet import selectors as topology
-from apps.observe import selectors as observe
-from apps.overflow import selectors as overflow
 from apps.overflow.flows import Flow
 from apps.rollouts import selectors as rollouts
 from apps.web.capacity.upcoming import tests_now
-from apps.web.kit.figures import figures_of
+from apps.web.changes.rows import latest_changes
 from apps.web.kit.pages import PageRequest, page, show_shared
-from apps.web.overflow.parts import shown
-from apps.web.overflow.words import rate, use_kind, use_words
 from apps.web.overview import home
-from apps.web.overview.incidents import incidents, slower, standing_still
-from apps.web.overview.parts import attention, expiring_soon, half_hour, lines_of, pools_of_interest
+from apps.web.overview.incidents import standing_still
+from apps.web.overview.parts import attention, expiring_soon, pools_of_interest, sort_links
+from apps.web.overview.screen import now_of, trend_of
 from apps.web.schedules.rows import troubled
+
+CHANGES_SHOWN = 5
 
 
 @page
 def overview(request: PageRequest) -> HttpResponse:
     """What an operator looks at first; customers have a first page of their own."""
-    actor = request.actor
+    actor, sort = request.actor, request.GET.get("sort", "")[:20]
     if not actor.is_operator:
         topics: tuple[Topic, ...] = ("samples", "definitions", "rollouts")
-        return show_shared(request, home.TEMPLATE, topics, lambda: home.context_of(actor))
+        return show_shared(request, home.TEMPLATE, topics, lambda: _context_of(actor, sort))
     topics = ("samples", "nodes", "rollouts")
-    return show_shared(request, "pages/overview/overview.html", topics, lambda: _context_of(actor))
+    return show_shared(request, "pages/overview/overview.html", topics, lambda: _context_of(actor, sort))
 
 
-def _context_of(actor: Actor) -> dict[str, Any]:
-    nodes = rollouts.node_sync(actor)
-    problems = observe.problems(actor)
-    words = rollouts.sync_statuses(actor)
-    flow = overflow.flow_overall(actor)
-    uses = _uses(flow)
-    numbers, series = observe.live_numbers(actor), half_hour(actor)
+def _context_of(actor: Actor, sort: str) -> dict[str, Any]:
+    fleets = rollouts.sync_statuses(actor) if actor.is_operator else {}
+    standing = standing_still(fleets) if actor.is_operator else home.waiting_for(actor)
+    now = now_of(actor, fleets, standing, summary(actor))
+    context = {**now.context, **attention(now.incidents), **_below(actor, sort, now.flow)}
+    if not actor.is_operator:
+        return context | home.context_of(actor, standing)
+    return context | {"first_run": not topology.fleets(actor).exists()}
+
+
+def _below(actor: Actor, sort: str, flow: Flow) -> dict[str, Any]:
+    """What stands below the numbers: the hour, changes, pools, and what is due."""
+    changes, _ = latest_changes(actor, CHANGES_SHOWN)
     return {
-        **attention(incidents(problems, flow, standing_still(words), slower(numbers, series))),
-        "summary": _summary(actor, in_sync=sum(node.status == "in_sync" for node in nodes), nodes=len(nodes)),
-        "now": figures_of(numbers),
-        "lines": lines_of(series),
-        "flow": shown(flow, "traffic"),
-        "over": rate(sum(use.overflow_out_rps for use in flow.regions)) if flow.at else "",
-        "regions": [(region, uses.get(region.region_id)) for region in observe.traffic_by_region(actor)],
-        "syncs": [(sync, words[sync.fleet_id]) for sync in rollouts.fleet_syncs(actor)],
-        "nodes": nodes,
-        "last_rollouts": rollouts.rollouts(actor)[:6],
-        "pools": pools_of_interest(actor),
+        "changes": changes,
+        "trend": trend_of(actor, flow, changes),
+        "pools": pools_of_interest(actor, flow, sort),
+        "pools_total": definitions.pools(actor).count(),
+        "sorts": sort_links(sort),
         "expiring": expiring_soon(actor),
         **tests_now(actor),
         "troubled": troubled(actor),
-        "first_run": not topology.fleets(actor).exists(),
     }
 
 
-def _summary(actor: Actor, *, in_sync: int, nodes: int) -> str:
+def summary(actor: Actor) -> str:
+    """How much there is, for a line that has nothing else to say."""
     routes = definitions.routes(actor).count()
-    return f"{routes} routes, {in_sync} of {nodes} nodes in sync."
-
-
-def _uses(flow: Flow) -> Mapping[int, dict[str, Any]]:
-    """By region: how full its fullest pool is, as a bar and in words, from the reading that the drawing shows."""
-    if flow.at is None or flow.stale:
-        return {}
-    found = {}
-    for use in flow.regions:
-        used = (use.fullest.use if use.fullest else use).used if use.usable else None
-        percent = None if used is None else round(100 * used)
-        row = {"percent": percent, "kind": use_kind(use) or "good", "words": use_words(use)}
-        found[int(use.region_id.removeprefix("rgn-"))] = row
-    return found
+    if not actor.is_operator:
+        return f"{routes} route{'' if routes == 1 else 's'}."
+    nodes = rollouts.node_sync(actor)
+    in_sync = sum(node.status == "in_sync" for node in nodes)
+    return f"{routes} route{'' if routes == 1 else 's'}, {in_sync} of {len(nodes)} nodes in sync."

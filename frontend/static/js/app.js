@@ -1,10 +1,4 @@
-/* SHOW: starts the small scripts of every page; each finds its elements by data attributes and needs no set-up. */
-import "./live.js";
-import "./theme.js";
-import "./times.js";
-import "./clicks.js";
-import "./keys.js";
-
+/* SHOW: what only some pages need is fetched there; the last part of console.js (apps/web/bundles.py). */
 if (document.querySelector("[data-brush]")) import("./brush.js");
 const charts = () => document.querySelector("[data-chart]") && import("./chart.js").then((chart) => chart.draw());
 charts();

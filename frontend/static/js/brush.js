@@ -1,6 +1,7 @@
-/* SHOW: a stretch of a histogram, chosen by dragging or by arrow keys, becomes the window of the page. */
+/* SHOW: a stretch of a histogram, dragged or chosen by keys, becomes the window of the page. */
 let first, last, dragging, mark;
 const barOf = (event) => event.target.closest?.("[data-brush] a");
+const barsOf = (bar) => [...bar.ownerSVGElement.querySelectorAll("a")];
 const chosen = () => first?.isConnected && last?.isConnected && first !== last;
 const ends = () => (+first.dataset.x < +last.dataset.x ? [first, last] : [last, first]);
 
@@ -16,9 +17,10 @@ function choose(from, to) {
 function apply() {
   const [from, to] = ends();
   const url = new URL(location);
-  for (const name of ["last", "before"]) url.searchParams.delete(name);
-  url.searchParams.set("from", from.dataset.start);
-  url.searchParams.set("to", to.dataset.end);
+  const query = url.searchParams;
+  for (const name of ["last", "before"]) query.delete(name);
+  query.set("from", from.dataset.start);
+  query.set("to", to.dataset.end);
   location.assign(url);
 }
 
@@ -26,7 +28,7 @@ function say() {
   const said = document.querySelector("[data-brush-says]");
   if (!chosen()) return (said.textContent = "");
   const [from, to] = ends();
-  const bars = [...from.ownerSVGElement.querySelectorAll("a")].slice(+from.dataset.x, +to.dataset.x + 1);
+  const bars = barsOf(from).slice(+from.dataset.x, +to.dataset.x + 1);
   const sum = (name) => bars.reduce((all, bar) => all + +bar.dataset[name], 0);
   const total = sum("total");
   said.textContent = `${from.dataset.start.slice(11, 19)} to ${to.dataset.end.slice(11, 19)} UTC: ${total} request${total - 1 ? "s" : ""}, ${sum("failed")} with 5xx.`;
@@ -50,12 +52,12 @@ addEventListener("dragstart", (event) => barOf(event) && event.preventDefault())
 
 addEventListener("focusin", (event) => {
   const bar = barOf(event);
-  if (bar) for (const each of bar.ownerSVGElement.querySelectorAll("a")) each.tabIndex = each === bar ? 0 : -1;
+  if (bar) for (const each of barsOf(bar)) each.tabIndex = each === bar ? 0 : -1;
 });
 addEventListener("keydown", (event) => {
   const bar = barOf(event);
   if (!bar) return;
-  const bars = [...bar.ownerSVGElement.querySelectorAll("a")];
+  const bars = barsOf(bar);
   const at = +bar.dataset.x;
   const to = bars[{ ArrowLeft: Math.max(0, at - 1), ArrowRight: at + 1, Home: 0, End: bars.length - 1 }[event.key]];
   if (to) {

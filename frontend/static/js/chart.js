@@ -1,4 +1,4 @@
-/* SHOW: draws <figure data-chart="id-of-json"> with uPlot; the JSON is {x: [unix seconds], series: [{label, values, unit}]}. */
+/* SHOW: draws <figure data-chart="id of JSON {x: [unix s], series: [{label, values, unit}]}"> with uPlot. */
 import uPlot from "../vendor/uplot.js";
 
 const HEIGHT = 200;

@@ -1,6 +1,6 @@
-/* SHOW: what a click on a data attribute does: copy, open a dialog, dismiss, add and remove rows, type-to-confirm. */
+/* SHOW: what clicks on data attributes do, typing to confirm, and leaving a form. */
 const byId = (id) => document.getElementById(id);
-export function toast(text, kind = "") {
+function toast(text, kind = "") {
   const box = byId("toast").content.firstElementChild.cloneNode(true);
   box.firstElementChild.textContent = text;
   box.className += ` ${kind}`;
@@ -9,13 +9,13 @@ export function toast(text, kind = "") {
 }
 
 async function copy(button) {
-  const source = button.dataset.copy ? byId(button.dataset.copy) : button.parentElement.querySelector("pre");
+  const source = byId(button.dataset.copy) ?? button.parentElement.querySelector("pre");
   try {
     await navigator.clipboard.writeText(source.value ?? source.textContent);
     button.classList.add("copied");
     setTimeout(() => button.classList.remove("copied"), 2000);
   } catch {
-    toast("Copying failed. Select the text and press Ctrl C.", "bad");
+    toast("Copying failed. Select the text, press Ctrl C.", "bad");
   }
 }
 
@@ -46,19 +46,25 @@ function removeRow(button) {
   next?.focus();
 }
 
-addEventListener("click", (event) => {
-  const on = (attribute) => event.target.closest(`[data-${attribute}]`);
-  let found;
-  if ((found = on("copy"))) copy(found);
-  else if ((found = on("open"))) byId(found.dataset.open)?.showModal();
-  else if ((found = on("close"))) found.closest("dialog").close();
-  else if ((found = on("dismiss"))) found.closest(".toast, .banner").remove();
-  else if ((found = on("add-row"))) addRow(found);
-  else if ((found = on("remove-row"))) removeRow(found);
-  else if ((found = on("menu"))) {
+const CLICKS = {
+  copy,
+  open: (found) => byId(found.dataset.open)?.showModal(),
+  close: (found) => found.closest("dialog").close(),
+  dismiss: (found) => found.closest(".toast, .banner").remove(),
+  "add-row": addRow,
+  "remove-row": removeRow,
+  menu(_, event) {
     event.preventDefault();
     byId("menu").classList.toggle("open") && document.querySelector("#menu a").focus();
-  } else if (!event.target.closest("#menu")) byId("menu")?.classList.remove("open");
+  },
+};
+addEventListener("click", (event) => {
+  const { target } = event;
+  for (const name in CLICKS) {
+    const found = target.closest(`[data-${name}]`);
+    if (found) return CLICKS[name](found, event);
+  }
+  if (!target.closest("#menu")) byId("menu")?.classList.remove("open");
 });
 
 // [data-must-be] keeps the form's [data-when-confirmed] button disabled until the name is typed.
@@ -67,7 +73,13 @@ addEventListener("input", (event) => {
   if (wanted) event.target.form.querySelector("[data-when-confirmed]").disabled = event.target.value !== wanted;
 });
 // A filter applies itself.
-addEventListener("change", (event) => event.target.closest("form[data-auto]")?.requestSubmit());
+addEventListener("change", ({ target }) => target.closest("form[data-auto]")?.requestSubmit());
+
+// What was typed is not left unasked.
+let typed;
+addEventListener("input", ({ target }) => (typed ||= target.closest(".form[method=post]")));
+addEventListener("submit", () => (typed = null));
+addEventListener("beforeunload", (event) => typed?.isConnected && event.preventDefault());
 
 for (const box of document.querySelectorAll(".toast:not(.bad)")) setTimeout(() => box.remove(), 10000);
 
@@ -75,5 +87,5 @@ addEventListener("htmx:response:error", (event) => {
   const { ctx } = event.detail;
   if (ctx.sourceElement.closest("[data-live]")) return;
   const { status, headers } = ctx.response.raw;
-  toast(`The server rejected this (${status}, request ${headers.get("X-Request-ID")}). Reload the page and try again.`, "bad");
+  toast(`The server rejected this (${status}, request ${headers.get("X-Request-ID")}). Reload and try again.`, "bad");
 });

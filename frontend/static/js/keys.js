@@ -1,7 +1,8 @@
-/* SHOW: keyboard: j k Enter for rows, c creates, / filters, ? helps, Ctrl K opens the palette and drives it. */
-const palette = document.getElementById("palette");
-const input = document.getElementById("palette-query");
-const typing = (element) => element.matches("input, textarea, select, [contenteditable]");
+/* SHOW: the keyboard, and the palette that it drives. */
+const find = (selector) => document.querySelector(selector);
+const palette = find("#palette");
+const input = find("#palette-query");
+const body = document.body.classList;
 
 function move(step) {
   const links = [...document.querySelectorAll("main a.row-link")];
@@ -12,27 +13,31 @@ function move(step) {
 const KEYS = {
   j: () => move(1),
   k: () => move(-1),
-  c: () => document.querySelector("[data-create]")?.click(),
-  "/": () => document.querySelector("main [type=search], main [data-filter]")?.focus(),
-  "?": () => document.getElementById("shortcuts")?.showModal(),
+  x: () => document.activeElement.closest("tr")?.querySelector("[type=checkbox]")?.click(),
+  c: () => find("[data-create]")?.click(),
+  e: () => find("main .page-head [href$='/edit']")?.click(),
+  g: () => (body.add("going"), setTimeout(() => body.remove("going"), 2500)),
+  "/": () => find("main [type=search], main [data-filter]")?.focus(),
+  ".": openPalette,
+  "?": () => find("#shortcuts")?.showModal(),
 };
 
 function openPalette() {
   if (!palette || palette.open) return;
-  const pages = palette.querySelector("[data-pages]");
-  pages.innerHTML = document.querySelector("[data-palette]").innerHTML;
-  input.value = palette.querySelector("#palette-results").innerHTML = "";
+  const links = document.querySelectorAll("[data-palette] a");
+  find("[data-pages]").replaceChildren(...[...links].map((link) => link.cloneNode(true)));
+  input.value = find("#palette-results").innerHTML = "";
   filter();
   palette.showModal();
 }
 
 function filter() {
   const query = input.value.trim().toLowerCase();
-  for (const link of palette.querySelectorAll("[data-pages] a")) link.hidden = !link.textContent.toLowerCase().includes(query);
+  for (const link of find("[data-pages]").children) link.hidden = !link.textContent.toLowerCase().includes(query);
   choose(0);
 }
 
-const shown = () => [...palette.querySelectorAll(".palette-list a:not([hidden])")];
+const shown = () => [...palette.querySelectorAll(".palette-list :is(a, button):not([hidden])")];
 function choose(index) {
   const links = shown();
   links.forEach((link, at) => link.classList.toggle("chosen", at === index));
@@ -45,10 +50,10 @@ addEventListener("htmx:after:swap", ({ detail }) => detail.ctx?.sourceElement ==
 palette?.addEventListener("keydown", (event) => {
   const links = shown();
   const now = links.findIndex((link) => link.matches(".chosen"));
+  const to = { ArrowDown: Math.min(links.length - 1, now + 1), ArrowUp: Math.max(0, now - 1) }[event.key];
   if (event.key === "Enter" && event.target === input) links[now]?.click();
-  else if (event.key === "ArrowDown") choose(Math.min(links.length - 1, now + 1));
-  else if (event.key === "ArrowUp") choose(Math.max(0, now - 1));
-  else return;
+  else if (to === undefined) return;
+  else choose(to);
   event.preventDefault();
 });
 
@@ -57,12 +62,22 @@ addEventListener("click", (event) => {
   if (event.target.closest('[data-open="palette"]')) openPalette();
 }, true);
 addEventListener("keydown", (event) => {
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
-    event.preventDefault();
-    openPalette();
-  } else if (!event.ctrlKey && !event.metaKey && !event.altKey && !typing(event.target) && !document.querySelector("dialog[open]")) {
-    if (!KEYS[event.key]) return;
-    event.preventDefault();
-    KEYS[event.key]();
-  }
+  const { key } = event;
+  const control = event.ctrlKey || event.metaKey;
+  const typing = event.target.matches("input:not([type=checkbox]), textarea, select");
+  const plain = !control && !event.altKey && !typing && !find("dialog[open]");
+  if (control && key.toLowerCase() === "k") openPalette();
+  else if (plain && body.contains("going")) {
+    body.remove("going");
+    find(`nav [data-go="${CSS.escape(key)}"]`)?.click();
+  } else if (plain && KEYS[key]) KEYS[key]();
+  else return;
+  event.preventDefault();
 });
+
+// The next page has the same groups closed.
+addEventListener("toggle", ({ target }) => {
+  if (!target.dataset?.fold) return;
+  const closed = [...document.querySelectorAll("[data-fold]:not([open])")].map((each) => each.dataset.fold);
+  document.cookie = `folded=${closed.join(".")}; path=/; max-age=31536000; samesite=lax`;
+}, true);

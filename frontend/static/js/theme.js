@@ -1,24 +1,23 @@
-/* SHOW: the theme switch: auto, light, dark; in a cookie, so that the first paint is right. */
+/* SHOW: the theme: auto, light, dark; in a cookie, so that the first paint is right. */
 const button = document.querySelector("[data-theme-switch]");
-const ICONS = { auto: "monitor", light: "sun", dark: "moon" };
-const ORDER = Object.keys(ICONS);
+const THEMES = { auto: "monitor", light: "sun", dark: "moon" };
 const root = document.documentElement;
 
 function show(theme) {
   if (theme === "auto") root.removeAttribute("data-theme");
   else root.dataset.theme = theme;
   const { href } = button.querySelector("use");
-  href.baseVal = href.baseVal.replace(/#.*/, `#${ICONS[theme]}`);
+  href.baseVal = href.baseVal.replace(/#.*/, `#${THEMES[theme]}`);
   button.ariaLabel = button.title = `Theme: ${theme}`;
 }
 
 if (button) {
-  let theme = root.dataset.theme ?? "auto";
-  show(theme);
-  button.addEventListener("click", () => {
-    theme = ORDER[(ORDER.indexOf(theme) + 1) % ORDER.length];
+  show(root.dataset.theme ?? "auto");
+  button.onclick = () => {
+    const names = Object.keys(THEMES);
+    const theme = names[(names.indexOf(root.dataset.theme ?? "auto") + 1) % 3];
     document.cookie = `theme=${theme}; path=/; max-age=31536000; samesite=lax`;
     show(theme);
     dispatchEvent(new Event("theme"));
-  });
+  };
 }

@@ -1,4 +1,4 @@
-/* SHOW: <time datetime> becomes "3 min ago" or a local date, with UTC on hover; refreshed while the page is open. */
+/* SHOW: <time datetime> becomes "3 min ago" or a local date, with UTC on hover. */
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const UNITS = [[60, 1, "second"], [3600, 60, "minute"], [86400, 3600, "hour"], [604800, 86400, "day"]];
@@ -9,7 +9,7 @@ function words(date) {
   return unit ? relative.format(Math.trunc(seconds / unit[1]), unit[2]) : local.format(date);
 }
 
-export function refresh() {
+function refresh() {
   for (const element of document.querySelectorAll("time[datetime]")) {
     const date = new Date(element.dateTime);
     const text = element.hasAttribute("data-absolute") ? local.format(date) : words(date);

@@ -49,6 +49,10 @@ def paths() -> dict[str, str]:
     pool = Pool.objects.get(name="shop").pk
     return {
         "overview": "/",
+        "wall": "/wall",
+        "badges": "/badges",
+        "changes": "/changes",
+        "change": f"/changes/{Entry.objects.filter(object_kind='Pool').earliest('id').pk}",
         "routes": "/routes",
         "routes, live part": "/routes?partial=rows",
         "routes, search": "/routes?q=more",

@@ -10,10 +10,10 @@ from django.urls import reverse
 from apps.accounts.actors import Actor
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import describe
-from apps.definitions.services import apply_document, save_object
+from apps.definitions.services import apply_document, drain_region, save_object
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
-from apps.fleet.models import Fleet, Node
+from apps.fleet.models import Fleet, Node, Region
 from apps.web.kit.shape_forms import Checkboxes
 from tests.apps.test_definitions_services import pem_pair
 from tests.authorities import Authority
@@ -213,3 +213,20 @@ def test_fleets_and_nodes_come_and_go_by_hand(tutorial_env: Actor) -> None:
     client.post(reverse("web:node-delete", args=[made.pk]), {"confirm": "third-1"})
     client.post(reverse("web:fleet-delete", args=[fleet.pk]), {"confirm": "third"})
     assert not Fleet.objects.filter(name="third").exists()
+
+
+def test_a_region_is_made_changed_and_deleted_by_page_and_keeps_what_the_form_does_not_show(
+    tutorial_env: Actor,
+) -> None:
+    send(tutorial_env, "region-new", name="asia-east1", spec__title="Taiwan", spec__latitude="24.05")
+    region = Region.objects.get(name="asia-east1")
+    assert (region.title, region.latitude) == ("Taiwan", 24.05)
+    drain_region(actor=tutorial_env, region="asia-east1", drained=True, reason="not yet")
+    send(tutorial_env, "region-edit", region.pk, spec__title="Changhua")
+    region.refresh_from_db()
+    assert (region.title, region.latitude, region.drained) == ("Changhua", 24.05, True)
+    client = client_of(tutorial_env)
+    client.post(f"/regions/{region.pk}/delete", {"confirm": "something else"})
+    assert Region.objects.filter(name="asia-east1").exists()
+    client.post(f"/regions/{region.pk}/delete", {"confirm": "asia-east1"})
+    assert not Region.objects.filter(name="asia-east1").exists()

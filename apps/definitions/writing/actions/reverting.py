@@ -15,6 +15,7 @@ from apps.audit.selectors import entries_of_change
 from apps.core.errors import Conflict
 from apps.definitions.reading.describing import describe
 from apps.definitions.reading.documents import read_object
+from apps.definitions.writing.actions.reverting_parts import revert_parts
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.documents import Plan
 from apps.definitions.writing.dry_runs.dry_runs import PARTS
@@ -42,13 +43,17 @@ class Step:
         return f"{self.kind} {self.last.object_label}"
 
 
-def revert_change(*, actor: Actor, change: str, reason: str = "") -> Plan:
+def revert_change(*, actor: Actor, change: str, made_by: Entry | None = None, reason: str = "") -> Plan:
     """Take back what the actor did in the request with this id, all or nothing.
 
-    Raises NotFound for a change that is not the actor's own, Conflict where an object moved since or was changed in
-    part, and whatever saving and deleting by themselves raise.
+    With `made_by`, an entry that the actor sees, the change of whoever made that one, also of servers or limits
+    alone. Raises NotFound for another change, Conflict where an object moved since or was changed in part, and whatever
+    saving and deleting by themselves raise.
     """
-    steps = _steps(entries_of_change(actor, change))
+    entries = entries_of_change(actor, change, made_by)
+    if made_by and all(entry.object_kind in PARTS for entry in entries):
+        return revert_parts(actor, entries, reason or f"Reverts change {change}")
+    steps = _steps(entries)
     with change_set(actor, reason=reason or f"Reverts change {change}") as changes:
         done = [_take_back(changes, step, at) for at, step in enumerate(_in_order(steps))]
     made = tuple(each for each in done if each is not None)

@@ -1,0 +1,1 @@
+"""Pages of changes: what one write did, and taking it back."""

@@ -1,0 +1,77 @@
+"""Changes: the list, one with all that it did, and taking it back."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+
+from apps.audit.models import Entry
+from apps.audit.selectors import entries, entries_of_change
+from apps.core.errors import Conflict, NotFound
+from apps.definitions.services import revert_change
+from apps.web.accounts.audit import url_of_object
+from apps.web.changes.rows import WHOLE, latest_changes, row_of, title_of
+from apps.web.kit import differences
+from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.saving import telling
+
+PER_PAGE = 30
+OBJECTS_SHOWN = 100
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Newest first, a page at a time (`?before=`)."""
+    before = request.GET.get("before", "")
+    rows, next_before = latest_changes(request.actor, PER_PAGE, before)
+    return show(request, "pages/changes/list.html", {"rows": rows, "before": before, "next_before": next_before})
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One change: who made it, and what it did to each object."""
+    found = _entries(request, pk)
+    row = row_of(request.actor, found)
+    shown = [
+        {
+            "entry": entry,
+            "title": title_of(entry),
+            "lines": differences.of_json(entry.before, entry.after),
+            "url": url_of_object(request.actor, entry),
+        }
+        for entry in found[:OBJECTS_SHOWN]
+    ]
+    context = {"row": row, "objects": shown, "more": max(0, len(found) - OBJECTS_SHOWN)}
+    return show(request, "pages/changes/detail.html", context)
+
+
+@post_page
+def revert(request: PageRequest, pk: int) -> HttpResponse:
+    """Every object of the change as it was before; refused as a whole where one has changed since."""
+    request.actor.may_write()
+    entry = _entry(request, pk)
+    reason = request.POST.get("reason", "").strip()[:400]
+    with telling(request):
+        if not entry.request_id:
+            raise Conflict("The platform itself made this change. Change the object by hand.")
+        revert_change(actor=request.actor, change=entry.request_id, made_by=entry, reason=reason)
+        messages.success(request, f"Reverted: {title_of(entry)}. The nodes follow in a moment.")
+        return redirect("web:changes")
+    return redirect("web:change", pk)
+
+
+def _entry(request: PageRequest, pk: int) -> Entry:
+    row = entries(request.actor).filter(pk=pk, object_kind__in=WHOLE).first() if pk < 2**63 else None
+    if row is None:
+        raise NotFound("There is no such change, or you may not see it.")
+    return row
+
+
+def _entries(request: PageRequest, pk: int) -> list[Entry]:
+    """All entries of the change that the entry is of, the asked one first."""
+    entry = _entry(request, pk)
+    if not entry.request_id:
+        return [entry]
+    found = [each for each in entries_of_change(request.actor, entry.request_id, entry) if each.object_kind in WHOLE]
+    return sorted(found, key=lambda each: each.pk != pk)

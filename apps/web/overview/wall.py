@@ -1,0 +1,27 @@
+"""The page for a screen on a wall: the state, the numbers, the flow and an hour, large, and nothing else."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+
+from apps.rollouts import selectors as rollouts
+from apps.web.changes.rows import latest_changes
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.overview import home
+from apps.web.overview.incidents import standing_still
+from apps.web.overview.screen import now_of, trend_of
+from apps.web.overview.views import summary
+
+MARKED = 4
+
+
+@page
+def wall(request: PageRequest) -> HttpResponse:
+    """Its part is asked for with each sample."""
+    actor = request.actor
+    fleets = rollouts.sync_statuses(actor) if actor.is_operator else {}
+    standing = standing_still(fleets) if actor.is_operator else home.waiting_for(actor)
+    now = now_of(actor, fleets, standing, summary(actor))
+    changes, _ = latest_changes(actor, MARKED)
+    context = {**now.context, "trend": trend_of(actor, now.flow, changes), "last": changes[0] if changes else None}
+    return show(request, "pages/overview/wall.html", context)

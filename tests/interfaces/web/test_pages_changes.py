@@ -1,0 +1,91 @@
+"""Changes are listed with what differs, and taken back whole by whoever may write, unless something moved since."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.audit.models import Entry
+from apps.audit.selectors import entries_of_change
+from apps.core.errors import NotFound
+from apps.definitions.models import Backend, Pool, Server
+from tests.conftest import actor_of
+from tests.interfaces.people import client_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operator(tutorial_env: Actor) -> Client:
+    return client_of(tutorial_env)
+
+
+@pytest.fixture
+def pool(operator: Client) -> Pool:
+    return Pool.objects.get(name="shop")
+
+
+def limit(pool: Pool) -> int | None:
+    """Of the pool in us-central1."""
+    return Backend.objects.get(pool=pool, region__name="us-central1").limit_value
+
+
+def set_limit(client: Client, pool: Pool, value: int) -> Entry:
+    """By the small form of the page; the entry that says so."""
+    version = Pool.objects.get(pk=pool.pk).version
+    sent = {"region": "us-central1", "kind": "rate", "value": value, "scope": "backend", "accept": "1"}
+    client.post(f"/pools/{pool.pk}/limit", sent | {"version": version})
+    return Entry.objects.filter(object_kind="Backend").latest("id")
+
+
+def test_a_limit_is_reverted_from_the_list_of_changes_and_only_once(operator: Client, pool: Pool) -> None:
+    before = limit(pool)
+    entry = set_limit(operator, pool, 77)
+    page = operator.get("/changes").content.decode()
+    assert f"limit, value: {before} → 77" in page
+    assert f'href="/changes/{entry.pk}#revert"' in page
+    assert "Revert this change" in operator.get(f"/changes/{entry.pk}").content.decode()
+    said = operator.post(f"/changes/{entry.pk}/revert", follow=True).content.decode()
+    assert "Reverted: Limit of acme/shop in us-central1 changed." in said
+    assert limit(pool) == before
+    said = operator.post(f"/changes/{entry.pk}/revert", follow=True).content.decode()
+    assert "has changed since. Nothing was reverted" in said
+    assert limit(pool) == before
+
+
+def test_what_moved_since_is_not_reverted(operator: Client, pool: Pool) -> None:
+    entry = set_limit(operator, pool, 77)
+    set_limit(operator, pool, 78)
+    assert "has changed since" in operator.post(f"/changes/{entry.pk}/revert", follow=True).content.decode()
+    assert limit(pool) == 78
+
+
+def test_servers_that_were_drained_together_come_back_together(operator: Client, pool: Pool) -> None:
+    servers = list(Server.objects.filter(backend__pool=pool, backend__region__name="us-central1")[:2])
+    operator.post(f"/pools/{pool.pk}/servers", {"server": [each.pk for each in servers], "do": "drain"})
+    assert [Server.objects.get(pk=each.pk).state for each in servers] == ["drain", "drain"]
+    entry = Entry.objects.filter(object_kind="Server").latest("id")
+    operator.post(f"/changes/{entry.pk}/revert")
+    assert [Server.objects.get(pk=each.pk).state for each in servers] == ["ready", "ready"]
+
+
+def test_an_object_as_a_whole_is_reverted_by_somebody_else_than_who_changed_it(operator: Client, pool: Pool) -> None:
+    acme = actor_of("acme", Account.Kind.CUSTOMER)
+    client_of(acme).post("/network-lists/new", {"/name": "office", "/spec/entries": "192.0.2.0/24"})
+    entry = Entry.objects.filter(object_kind="NetworkList").latest("id")
+    assert entry.action == "create"
+    operator.post(f"/changes/{entry.pk}/revert")
+    assert Entry.objects.filter(object_kind="NetworkList").latest("id").action == "delete"
+
+
+def test_a_change_of_which_one_sees_only_a_part_is_no_change_of_ones_own(operator: Client, pool: Pool) -> None:
+    acme, house = actor_of("acme", Account.Kind.CUSTOMER), actor_of("operator", Account.Kind.OPERATOR)
+    common = {"actor": "somebody", "request_id": "both-of-them", "action": "update", "object_kind": "Pool"}
+    mine = Entry.objects.create(account=acme.account, object_id=pool.pk, object_label="acme/shop", **common)
+    assert entries_of_change(acme, "both-of-them", mine) == [mine]  # control
+    Entry.objects.create(account=house.account, object_id=99, object_label="operator/x", **common)
+    with pytest.raises(NotFound):
+        entries_of_change(acme, "both-of-them", mine)
+    assert client_of(acme).get(f"/changes/{mine.pk}").status_code == 404
