@@ -328,18 +328,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
-STATICFILES_FINDERS = [
-    "django.contrib.staticfiles.finders.FileSystemFinder",
-    "apps.web.bundles.JoinedFiles",
-]
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if DEVELOPMENT
-        else "apps.web.bundles.HashedFiles"
-    },
-}
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder", "apps.web.bundles.JoinedFiles"]
+STORAGES = {"staticfiles": {"BACKEND": "apps.web.bundles.HashedFiles"}}
 WHITENOISE_USE_FINDERS = DEVELOPMENT
 # The site of the documents, where `make docs` has built it, is served as it lies there.
 SITE = BASE_DIR / "var" / "documents"

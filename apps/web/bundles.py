@@ -88,11 +88,13 @@ def fresh(path: str) -> Path:
     return target
 
 
-class HashedFiles(CompressedManifestStaticFilesStorage):
+class HashedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc] # it brings no types
     """Collected files by the hash of what is in them, compressed, for ever; by their names until they are collected."""
 
     support_js_module_import_aggregation = True
 
     def stored_name(self, name: str) -> str:
-        """The name with the hash, where the manifest of what was collected has one."""
+        """The name with the hash, where the manifest of what was collected has one; sources have none."""
+        if settings.DEVELOPMENT:
+            return name
         return str(self.hashed_files.get(self.hash_key(self.clean_name(name)), name))

@@ -12,7 +12,8 @@ from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
 from apps.overflow.flows import Flow, Point, PoolUse, RegionUse
 from apps.web.changes.rows import ChangeRow
-from apps.web.drawing.trends import Drawing, Marker, draw_trend
+from apps.web.drawing.runs import Drawing
+from apps.web.drawing.trends import Marker, draw_trend
 from apps.web.kit.figures import figures_of
 from apps.web.overflow.parts import shown
 from apps.web.overview.figures import figures

@@ -31,6 +31,9 @@ OF_EVERYBODY = {
     "your account": "/account/security",
     "your sessions": "/account/sessions",
     "search": "/search?q=more",
+    "wall": "/wall",
+    "badges": "/badges",
+    "changes": "/changes",
 }
 OF_REQUESTS = {
     "requests": "/requests",
@@ -49,10 +52,6 @@ def paths() -> dict[str, str]:
     pool = Pool.objects.get(name="shop").pk
     return {
         "overview": "/",
-        "wall": "/wall",
-        "badges": "/badges",
-        "changes": "/changes",
-        "change": f"/changes/{Entry.objects.filter(object_kind='Pool').earliest('id').pk}",
         "routes": "/routes",
         "routes, live part": "/routes?partial=rows",
         "routes, search": "/routes?q=more",
@@ -99,6 +98,7 @@ def paths() -> dict[str, str]:
         **OF_REQUESTS,
         "audit": "/audit",
         "audit entry": f"/audit/{Entry.objects.earliest('id').pk}",
+        "change": f"/changes/{Entry.objects.filter(object_kind='Pool').earliest('id').pk}",
         "people": "/people",
         "tokens": "/tokens",
         "token, new": "/tokens/new",
