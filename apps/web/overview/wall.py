@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpResponse
 
+from apps.accounts.actors import Actor
+from apps.core.events import Topic
 from apps.rollouts import selectors as rollouts
 from apps.web.changes.rows import latest_changes
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, show_shared
 from apps.web.overview import home
 from apps.web.overview.incidents import standing_still
 from apps.web.overview.screen import now_of, trend_of
@@ -17,11 +21,15 @@ MARKED = 4
 
 @page
 def wall(request: PageRequest) -> HttpResponse:
-    """Its part is asked for with each sample."""
+    """Its part is asked for with each sample, and made once for all screens of an account."""
     actor = request.actor
+    topics: tuple[Topic, ...] = ("samples", "definitions", "rollouts")
+    return show_shared(request, "pages/overview/wall.html", topics, lambda: _context_of(actor))
+
+
+def _context_of(actor: Actor) -> dict[str, Any]:
     fleets = rollouts.sync_statuses(actor) if actor.is_operator else {}
     standing = standing_still(fleets) if actor.is_operator else home.waiting_for(actor)
     now = now_of(actor, fleets, standing, summary(actor))
     changes, _ = latest_changes(actor, MARKED)
-    context = {**now.context, "trend": trend_of(actor, now.flow, changes), "last": changes[0] if changes else None}
-    return show(request, "pages/overview/wall.html", context)
+    return {**now.context, "trend": trend_of(actor, now.flow, changes), "last": changes[0] if changes else None}
