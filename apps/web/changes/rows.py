@@ -66,7 +66,8 @@ def grouped(found: Iterable[Entry]) -> list[list[Entry]]:
 def row_of(actor: Actor, group: Sequence[Entry]) -> ChangeRow:
     """A change in words; `group` are its entries."""
     entry = group[0]
-    reverts = actor.role != "viewer" and bool(entry.request_id) and all(each.action in SAVED for each in group)
+    plain = all(each.action in SAVED and each.object_kind in WHOLE for each in group)
+    reverts = plain and actor.role != "viewer" and bool(entry.request_id)
     return ChangeRow(entry, title_of(entry), fields_of(entry), len(group) - 1, reverts)
 
 

@@ -53,8 +53,8 @@ def revert(request: PageRequest, pk: int) -> HttpResponse:
     entry = _entry(request, pk)
     reason = request.POST.get("reason", "").strip()[:400]
     with telling(request):
-        if not entry.request_id:
-            raise Conflict("The platform itself made this change. Change the object by hand.")
+        if not entry.request_id or entry.object_kind not in WHOLE:
+            raise Conflict("This cannot be reverted by itself. Change the object by hand.")
         revert_change(actor=request.actor, change=entry.request_id, made_by=entry, reason=reason)
         messages.success(request, f"Reverted: {title_of(entry)}. The nodes follow in a moment.")
         return redirect("web:changes")
@@ -62,7 +62,7 @@ def revert(request: PageRequest, pk: int) -> HttpResponse:
 
 
 def _entry(request: PageRequest, pk: int) -> Entry:
-    row = entries(request.actor).filter(pk=pk, object_kind__in=WHOLE).first() if pk < 2**63 else None
+    row = entries(request.actor).filter(pk=pk).first() if pk < 2**63 else None
     if row is None:
         raise NotFound("There is no such change, or you may not see it.")
     return row
@@ -73,5 +73,5 @@ def _entries(request: PageRequest, pk: int) -> list[Entry]:
     entry = _entry(request, pk)
     if not entry.request_id:
         return [entry]
-    found = [each for each in entries_of_change(request.actor, entry.request_id, entry) if each.object_kind in WHOLE]
-    return sorted(found, key=lambda each: each.pk != pk)
+    every = entries_of_change(request.actor, entry.request_id, entry)
+    return [entry, *(each for each in every if each.object_kind in WHOLE and each.pk != pk)]
