@@ -15,6 +15,7 @@ EXACT, PREFIX, REGEX = "exact", "prefix", "regex"
 _ORDER = {EXACT: 0, PREFIX: 1, REGEX: 2}
 REST = "/zz-other/path"
 MOST_TOGETHER = 12
+_BESIDE = "[^/].*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,13 @@ class Paths:
         return next(key for key in self.keys if key.covers(path))
 
 
-def paths_of(atoms: Iterable[Atom], *, by_pattern: bool = False, in_order: bool = False) -> Paths:
+def paths_of(
+    atoms: Iterable[Atom], *, by_pattern: bool = False, in_order: bool = False, crossed: bool = False
+) -> Paths:
     """Keys for all questions about paths.
 
     `by_pattern` says prefixes as patterns as well. Patterns come with the longer text first, or `in_order` of the
-    questions.
+    questions. `crossed` adds patterns for paths that begin as one rule asks and end as another one does.
     """
     atoms = list(atoms)
     keys: dict[Key, None] = {}
@@ -70,15 +73,27 @@ def paths_of(atoms: Iterable[Atom], *, by_pattern: bool = False, in_order: bool 
             for key in _keys(atom, value, odd):
                 keys[key] = None
             examples |= dict.fromkeys(_examples(atom, value))
-    found = [_as_pattern(key) if by_pattern else key for key in keys if key != ROOT]
-    length = (lambda _: 0) if in_order else _plain_length
-    ordered = sorted(dict.fromkeys(found), key=lambda key: (key.position(), -length(key)))
+    wanted = [key for key in keys if key != ROOT]
+    wanted = _inner_first(wanted) if in_order else sorted(wanted, key=lambda key: -_plain_length(key))
+    found = [_as_pattern(key) if by_pattern else key for key in wanted]
+    found = [*(_crossed(atoms, keys) if crossed else ()), *found]
+    ordered = sorted(dict.fromkeys(found), key=Key.position)
     for key in ordered:
         if key.kind == REGEX:
             examples[patterns.example_of(key.text)] = None
     examples |= dict.fromkeys(_together(atoms, ordered))
     examples["/"] = examples[REST] = None
     return Paths([*ordered, ROOT], [path for path in examples if path.startswith("/")], odd)
+
+
+def _crossed(atoms: list[Atom], keys: Iterable[Key]) -> list[Key]:
+    """Patterns of each prefix with each ending."""
+    shapes = {"end": "{}/.*{}", "sub": "{}/.*{}.*"}
+    endings = [(atom.match, literal(value, ignore_case=atom.ignore_case)) for atom in atoms for value in atom.values
+               if atom.match in shapes][:MOST_TOGETHER]  # fmt: skip
+    prefixes = [literal(key.text) for key in keys if key.kind == PREFIX][:MOST_TOGETHER]
+    patterns_of = (checked(shapes[match].format(prefix, end)) for prefix in prefixes for match, end in endings)
+    return [Key(REGEX, pattern) for pattern in patterns_of if pattern]
 
 
 def _together(atoms: list[Atom], keys: list[Key]) -> list[str]:
@@ -97,6 +112,17 @@ def _together(atoms: list[Atom], keys: list[Key]) -> list[str]:
         if key.kind == REGEX and key.text.startswith((".*", "[^/]"))
     ][:MOST_TOGETHER]  # fmt: skip
     return [f"/{begin.strip('/')}{end}" for begin in dict.fromkeys(beginnings) for end in dict.fromkeys(endings)]
+
+
+def _inner_first(keys: list[Key]) -> list[Key]:
+    """In their order, but a prefix inside of another one before it."""
+    found: list[Key] = []
+    for key in keys:
+        stem = key.text.removesuffix(_BESIDE).replace("\\", "") if key.text.endswith(_BESIDE) else key.text
+        inner = key.kind == PREFIX or stem != key.text
+        around = [inner and each.kind == PREFIX and each.text != stem and each.covers(stem) for each in found]
+        found.insert(around.index(True) if True in around else len(found), key)
+    return found
 
 
 def _plain_length(key: Key) -> int:
@@ -148,7 +174,7 @@ def _keys_of_text(match: str, value: str, odd: dict[str, str]) -> list[Key]:
         return [Key(PREFIX, bare)]
     if value.endswith("/"):
         return [Key(PREFIX, bare), Key(EXACT, bare)]
-    beside = checked(f"{literal(value)}[^/].*")
+    beside = checked(f"{literal(value)}{_BESIDE}")
     return [Key(PREFIX, value), *([Key(REGEX, beside)] if beside else [])]
 
 

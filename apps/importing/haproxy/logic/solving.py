@@ -66,10 +66,11 @@ class Solver:
         """The routes; where prefixes or longer patterns come too early, in other orders until one decides as before."""
         atoms = self._path_atoms()
         best = self._with(paths_of(atoms))
-        for by_pattern, in_order in ((False, True), (True, False), (True, True)):
+        ways = ((False, True, False), (True, False, False), (True, True, False), (True, True, True))
+        for by_pattern, in_order, crossed in ways:
             if not best.differing:
                 break
-            other = self._with(paths_of(atoms, by_pattern=by_pattern, in_order=in_order))
+            other = self._with(paths_of(atoms, by_pattern=by_pattern, in_order=in_order, crossed=crossed))
             if len(other.differing) < len(best.differing):
                 best = other
         return best

@@ -20,8 +20,8 @@ def read_response(action: str, words: tuple[str, ...]) -> Read | None:
         return _removed(words)
     if action == "allow":
         return [], ""
-    if action == "replace-header" and words and words[0].lower() in ("server", "x-powered-by"):
-        return [change("response_headers", "remove", words[0])], "different:The header is removed instead."
+    if action == "replace-header" and len(words) > 2 and words[1] in (".*", "^.*$", "(.*)", "^.*"):
+        return _replaced(words[0], f"{words[0]}: {' '.join(words[2:])}")
     return None
 
 
@@ -37,6 +37,15 @@ def response_header(name: str, value: str, operation: str) -> Read:
     if text is None:
         return [], f"The value of {name} is made of what header texts have no variable for."
     return [change("response_headers", operation, (name, text))], ""
+
+
+def _replaced(name: str, text: str) -> Read | None:
+    """A header whose whole value is replaced by a fixed one, wherever it is."""
+    new = re.fullmatch(rf"{re.escape(name)}:[\s\\]*(.*)", text, re.IGNORECASE | re.DOTALL)
+    if new is None or re.search(r"\\[0-9]", new[1]):
+        return None
+    effects, said = response_header(name, new[1], "set")
+    return effects, said or "different:The header is set in every response, whether the server sent it or not."
 
 
 def _removed(words: tuple[str, ...]) -> Read:
@@ -56,6 +65,8 @@ def read_old(keyword: str, words: tuple[str, ...]) -> Read | None:
         return None
     if keyword == "rspadd":
         return response_header(found[1], found[2], "add")
+    if keyword in ("rsprep", "rspirep") and len(words) > 1:
+        return _replaced(found[1], words[1])
     if keyword in ("rspdel", "rspidel"):
         return _removed((found[1],))
     return None

@@ -141,7 +141,9 @@ class Reader:
     def _path_of(self, effect: Effect) -> Formula:
         """What a rewritten prefix asks of the path."""
         if effect.kind == "change" and effect.data[0] == "path" and effect.data[1] != "/":
-            return self.context.questions.atoms.get("path", "segment", (str(effect.data[1]).strip("/"),))
+            old = str(effect.data[1])
+            match, value = ("beg", old) if old.endswith("/") else ("segment", old.strip("/"))
+            return self.context.questions.atoms.get("path", match, (value,))
         return True
 
     def _access(self, effect: Effect, condition: Formula) -> list[tuple[Effect, Formula]] | None:
@@ -167,7 +169,7 @@ class Reader:
                     words, formula = self.conditions.of(line.words[2:])
                     self._answer(line, formula, read_response(line.words[1], words), phase)
         for line in self.section.all_lines():
-            if line.keyword in ("rspadd", "rspdel", "rspidel"):
+            if line.keyword in ("rspadd", "rspdel", "rspidel", "rsprep", "rspirep"):
                 words, formula = self.conditions.of(line.words[1:])
                 self._answer(line, formula, read_old(line.keyword, words), 0)
             elif line.keyword == "http-response" and line.words[1:2] and line.words[1].startswith(("set-var", "track")):

@@ -31,7 +31,8 @@ def _stripped(expression: str, text: str) -> Effect | None:
         return None
     if rest.startswith("/") == ending[1].endswith("/"):
         return None
-    return strip(found[1].replace("\\", ""), ending[1])
+    below = "" if "?" in expression or "|" in expression else "/"
+    return strip(found[1].replace("\\", "") + below, ending[1])
 
 
 def _change(block: str, name: str, value: object) -> Effect:
@@ -65,7 +66,8 @@ def read_replace_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
     expression, text = words[0].replace("\\/", "/"), words[1].replace("\\/", "/")
     stripped = _stripped(expression, text)
     if stripped is not None:
-        return [stripped], ""
+        optional = not str(stripped.data[1]).endswith("/")
+        return [stripped], f"different:Only whole segments are replaced ({stripped.data[1]})." if optional else ""
     pattern = as_pattern(expression)
     if pattern is None:
         return [], NOT_SAID

@@ -1,0 +1,64 @@
+"""What a replay asks, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class NotReplayable(Exception):
+    """The old configuration cannot be run here; the reason says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to a port of the old configuration."""
+
+    port: int
+    host: str
+    path: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        said = "".join(f" {name}: {value}" for name, value in self.headers.items())
+        return f":{self.port} {self.method} {self.host}{self.path}{said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a client gets, and what the server saw: `pool` is the backend that answered, empty for none."""
+
+    status: int
+    pool: str = ""
+    location: str = ""
+    path: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    seen: Mapping[str, str] = field(default_factory=dict)
+
+    def differences(self, other: Answer) -> list[str]:
+        """What is not equal, the old one first."""
+        pairs: list[tuple[str, object, object]] = [
+            ("status", self.status, other.status),
+            ("pool", self.pool, other.pool),
+            ("location", self.location, other.location),
+            ("path of the server", self.path, other.path),
+            *((f"response header {name}", self.headers.get(name), other.headers.get(name))
+              for name in sorted(self.headers.keys() | other.headers.keys())),
+            *((f"request header {name}", self.seen.get(name), other.seen.get(name))
+              for name in sorted(self.seen.keys() | other.seen.keys())),
+        ]  # fmt: skip
+        return [f"{name}: {old!r}, now {new!r}" for name, old, new in pairs if old != new]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How many requests were answered equally, and each that was not."""
+
+    asked: int
+    different: tuple[tuple[Request, tuple[str, ...]], ...] = ()
+
+    @property
+    def equal(self) -> int:
+        """Those without a difference."""
+        return self.asked - len(self.different)

@@ -1,0 +1,249 @@
+"""Both configurations on real HAProxy, each request sent to both, and what was not answered equally."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+from apps.compiler.bundle import Bundle
+from apps.importing.contract import Import
+from apps.importing.haproxy.files import Files
+from apps.importing.haproxy.text.sections import Configuration
+from apps.importing.haproxy.traffic.context import context_of
+from apps.importing.options import ImportOptions
+from apps.importing.replay.asking import requests
+from apps.importing.replay.contract import Answer, NotReplayable, Replay, Request
+from apps.importing.replay.standing import Standing
+from apps.importing.replay.stubs import MARK, stub_servers
+from apps.importing.verdicts import Ledger
+
+PATIENCE_S = 30.0
+# Set by HAProxy, by our nodes for all requests, or by how a connection goes on.
+NOT_COMPARED = frozenset(
+    {
+        *(
+            "date",
+            "connection",
+            "keep-alive",
+            "content-length",
+            "content-type",
+            "set-cookie",
+            "cache-control",
+            "server",
+        ),
+        *("x-request-id", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-host", "x-real-ip"),
+        *("x-forwarded-protocol", "x-forwarded-ssl", "x-scheme", "accept-encoding", "transfer-encoding", "location"),
+        *(
+            "allow",
+            "retry-after",
+            "www-authenticate",
+            "vary",
+            "content-encoding",
+            "forwarded",
+            "cookie",
+            "proxy",
+            "date",
+        ),
+        *("traceparent", "tracestate", "cdn-loop", "x-forwarded-prefix", MARK.lower()),
+    }
+)
+# What is decided by time, by files of machines or by TLS of servers is taken out of both sides.
+OF_POOLS = ("health_check", "agent_check", "outlier_ejection", "server_tls", "proxy_protocol", "http_version",
+            "slow_start_ms", "persistence")  # fmt: skip
+Compile = Callable[[list[dict[str, Any]]], tuple[Bundle, Mapping[str, str]]]
+"""Documents as the bundle of a fleet, and the names of pools by their ids."""
+
+
+def documents_for_replay(found: Import, certificate: str) -> list[dict[str, Any]]:
+    """The documents without checks and limits, and with one certificate for all listeners."""
+    kept = []
+    for document in found.documents:
+        spec = json.loads(json.dumps(document["spec"]))
+        if document["kind"] == "Pool":
+            for name in OF_POOLS:
+                spec.pop(name, None)
+        if document["kind"] in ("Policy", "Route"):
+            spec.get("rules", {}).pop("client_limit", None)
+        if document["kind"] == "LoadBalancer":
+            for listener in spec["listeners"]:
+                if "certificates" in listener:
+                    listener |= {"certificates": [certificate], "default_certificate": certificate}
+                    listener.pop("client_certificates", None)
+        if document["kind"] != "Certificate":
+            kept.append({**document, "spec": spec})
+    return kept
+
+
+def replay(
+    text: str,
+    files: Mapping[str, str],
+    options: ImportOptions,
+    found: Import,
+    compiled: Compile,
+    folder: Path,
+    certificate: tuple[str, Path],
+) -> Replay:
+    """Run both and compare. `certificate` is one of ours by name, with its file. Raises NotReplayable."""
+    ledger = Ledger()
+    configuration = Configuration(text, options.environment, ledger)
+    context = context_of(configuration, Files(files), options)
+    pools = _pools(found)
+    spare = _spare_ports()
+    with stub_servers(sorted(pools)) as stubs:
+        standing = Standing(context, stubs, folder, spare)
+        old = folder / "old.cfg"
+        old.write_text(standing.text(certificate[1]))
+        bundle, names = compiled(documents_for_replay(found, certificate[0]))
+        ports = {port: new for port, new in _ports(found).items() if port in standing.ports}
+        new, now_at = _lay_out(bundle, names, pools, stubs, folder / "new", spare)
+        with running(old, folder), running(new, folder / "new"):
+            routes = [each["spec"] for each in found.documents if each["kind"] == "Route"]
+            asked = list(requests(configuration, ports, routes))
+            different = []
+            for request in asked:
+                encrypted = standing.encrypted[request.port]
+                before = ask(request, standing.ports[request.port], encrypted=encrypted)
+                after = ask(request, now_at[request.port], encrypted=encrypted)
+                if said := before.differences(after):
+                    different.append((request, tuple(said)))
+    return Replay(len(asked), tuple(different))
+
+
+def _pools(found: Import) -> dict[str, str]:
+    """Backend of the old file → pool."""
+    pairs: dict[str, str] = {}
+    for line in found.report:
+        words = line.text.split()
+        for each in line.objects:
+            if words[0] in ("backend", "listen") and each.startswith("Pool "):
+                pairs[words[1]] = each.removeprefix("Pool ")
+    return pairs
+
+
+def _ports(found: Import) -> dict[int, str]:
+    """Ports of http and https listeners with their load balancers."""
+    return {
+        listener["port"]: document["name"]
+        for document in found.documents if document["kind"] == "LoadBalancer"
+        for listener in document["spec"]["listeners"] if listener["protocol"] != "tcp"
+    }  # fmt: skip
+
+
+def _lay_out(
+    bundle: Bundle,
+    names: Mapping[str, str],
+    pools: Mapping[str, str],
+    stubs: Mapping[str, int],
+    folder: Path,
+    spare: Iterator[int],
+) -> tuple[Path, dict[int, int]]:
+    """The bundle with stub servers, on spare ports; its file, and the ports by those that were meant."""
+    backend_of = {pool: backend for backend, pool in pools.items()}
+    port_of = {pool_id: stubs[backend_of[name]] for pool_id, name in names.items() if name in backend_of}
+    folder.mkdir()
+    for path, content in bundle.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    now_at = {bind.port: next(spare) for bind in bundle.binds}
+    lines, section = [], ""
+    for line in bundle.files["haproxy.cfg"].decode().splitlines():
+        found = re.match(r"(?:backend|frontend) (\S+)", line)
+        section = found[1] if found else section
+        lines.append(re.sub(r"^(    server \S+) \S+", rf"\1 127.0.0.1:{port_of.get(section, 9)}", line))
+    (folder / "haproxy.cfg").write_text("\n".join(lines) + "\n")
+    settings = {"RUN": str(folder), "GENERATION": "1", "DIGEST": bundle.digest, "PROBE": "probe-of-the-replay"}
+    node = ["global", *(f"    setenv SPILLWAY_{name} {value}" for name, value in settings.items())]
+    node += [f"    setenv {bind.variable} 127.0.0.1:{now_at[bind.port]}" for bind in bundle.binds]
+    (folder / "node.cfg").write_text("\n".join([*node, f"    server-state-file {folder}/servers", ""]))
+    return folder / "haproxy.cfg", now_at
+
+
+@contextmanager
+def running(config: Path, folder: Path) -> Iterator[None]:
+    """HAProxy with this file. Raises NotReplayable where it does not take it."""
+    node = config.parent / "node.cfg"
+    command = ["haproxy", *(("-f", str(node)) if node.exists() else ()), "-f", str(config)]
+    checked = subprocess.run([*command, "-c"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    if checked.returncode != 0:
+        alerts = [line for line in checked.stderr.splitlines() if "ALERT" in line]
+        raise NotReplayable(f"HAProxy does not take {config.name}: {'; '.join(alerts[:3])}")
+    with (folder / "haproxy.log").open("wb") as log:
+        process = subprocess.Popen([*command, "-db"], stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def ask(request: Request, port: int, *, encrypted: bool) -> Answer:
+    """One request on a new connection; waits until somebody listens."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        with suppress(ConnectionRefusedError):
+            return _ask(request, port, encrypted=encrypted)
+        if time.monotonic() > until:
+            raise NotReplayable(f"Nobody listens on port {port}.")
+        time.sleep(0.05)
+
+
+def _ask(request: Request, port: int, *, encrypted: bool) -> Answer:
+    connection: http.client.HTTPConnection
+    if encrypted:
+        tls = ssl.create_default_context()
+        tls.check_hostname = False
+        tls.verify_mode = ssl.CERT_NONE
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE_S, context=tls)
+    else:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    try:
+        connection.request(request.method, request.path, headers={"Host": request.host, **request.headers})
+        response = connection.getresponse()
+        body = response.read()
+    except (http.client.HTTPException, ConnectionResetError):
+        return Answer(0)
+    finally:
+        connection.close()
+    return _answer(request, response, body, encrypted=encrypted)
+
+
+def _answer(request: Request, response: http.client.HTTPResponse, body: bytes, *, encrypted: bool) -> Answer:
+    headers = {name.lower(): value for name, value in response.getheaders()}
+    base = f"{'https' if encrypted else 'http'}://{request.host}{request.path}"
+    location = urljoin(base, headers["location"]) if "location" in headers else ""
+    pool = headers.get(MARK.lower(), "")
+    seen: dict[str, Any] = json.loads(body) if pool and body else {"path": "", "headers": {}}
+    return Answer(
+        response.status,
+        pool,
+        location,
+        seen["path"],
+        {name: value for name, value in headers.items() if name not in NOT_COMPARED} if pool else {},
+        {name: value for name, value in seen["headers"].items() if name not in NOT_COMPARED},
+    )
+
+
+def _spare_ports() -> Iterator[int]:
+    """Ports that nobody has in this moment, each once."""
+    given: set[int] = set()
+    while True:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        if port not in given:
+            given.add(port)
+            yield port
