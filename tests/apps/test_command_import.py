@@ -99,3 +99,18 @@ def test_programs_get_the_whole_of_it(tutorial_env: Actor, old: Path) -> None:
 def test_what_cannot_be_done_is_said(tutorial_env: Actor, old: Path, words: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(CommandError, match=sentence):
         said(old, *words)
+
+
+def test_what_came_in_can_leave_as_a_plain_file(tutorial_env: Actor, old: Path, tmp_path: Path) -> None:
+    said(old, "--apply")
+    to, out = tmp_path / "out", io.StringIO()
+    call_command("export", "moved-in", "--to", str(to), stdout=out)
+    text = (to / "haproxy.cfg").read_text()
+    assert "SPILLWAY" not in text
+    assert "bind *:8181" in text
+    assert "10.50.0.1:8080" in text
+    assert f"Check them in {to}" in out.getvalue()
+    with pytest.raises(CommandError, match="Name a new folder"):
+        call_command("export", "moved-in", "--to", str(to), stdout=out)
+    with pytest.raises(CommandError, match="Name the fleet of nothing"):
+        call_command("export", "nothing", "--to", str(tmp_path / "none"), stdout=out)
