@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.compiler.matching import patterns
 from apps.importing.haproxy.logic.decisions import Decision, Effect
 from apps.importing.haproxy.logic.paths import EXACT, PREFIX, Key
 from apps.importing.haproxy.rules.formats import HOST, Target
@@ -40,6 +41,10 @@ def outcome_of(decision: Decision, key: Key, hostname: str, pool_of: Callable[[s
             _rewrite(outcome, key, name, str(value))
         else:
             _change(outcome.rules, block, name, value)
+    rewrite = outcome.rules.get("rewrite", {})
+    if "path" in rewrite and "path_regex" in rewrite:
+        pattern, replacement = rewrite.pop("path_regex"), rewrite.pop("path_replacement")
+        rewrite["path"] = patterns.replaced(pattern, replacement, rewrite["path"])
     if "pools" not in outcome.action:
         outcome.prefix_rewrite = None
         for block in ("rewrite", "timeouts", "body"):

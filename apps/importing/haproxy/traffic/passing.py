@@ -78,6 +78,9 @@ def _mode(context: Context, line: Line) -> None:
 
 def _beside(context: Context, section: Section, line: Line) -> None:
     """Settings that HAProxy takes in each proxy and uses in the other kind alone."""
+    if line.keyword == "compression" and section.kind == "backend" and line in section.lines:
+        context.ledger.differs(line, "Listeners compress, for all of their pools; set compression there.")
+        return
     fact = fact_of(section.kind, line.words)
     if fact is not None and fact.kind is Kind.TRAFFIC:
         context.ledger.note(line, Verdict.DEAD, "Nothing that uses this setting inherits it.")
