@@ -13,14 +13,39 @@ import redis.asyncio.retry
 import redis.asyncio.sentinel
 import redis.backoff
 import redis.sentinel
+from redis.sentinel import MasterNotFoundError
 
 from apps.core.stores import redis_url
 
+NOBODY = "no Sentinel that answers names a master {}"
+
 # They have no types.
-_Sentinel: Any = redis.sentinel.Sentinel
+_Plain: Any = redis.sentinel.Sentinel
+_Async: Any = redis.asyncio.sentinel.Sentinel
 _SentinelPool: Any = redis.sentinel.SentinelConnectionPool
-_AsyncSentinel: Any = redis.asyncio.sentinel.Sentinel
 _AsyncSentinelPool: Any = redis.asyncio.sentinel.SentinelConnectionPool
+
+
+class _Sentinel(_Plain):  # type: ignore[misc]
+    """That of redis-py, whose error would be a page about its own objects for each line of a log."""
+
+    def discover_master(self, service_name: str) -> Any:
+        """Host and port. Raises MasterNotFoundError."""
+        try:
+            return super().discover_master(service_name)
+        except MasterNotFoundError:
+            raise MasterNotFoundError(NOBODY.format(service_name)) from None
+
+
+class _AsyncSentinel(_Async):  # type: ignore[misc]
+    """The same."""
+
+    async def discover_master(self, service_name: str) -> Any:
+        """Host and port. Raises MasterNotFoundError."""
+        try:
+            return await super().discover_master(service_name)
+        except redis.asyncio.sentinel.MasterNotFoundError:
+            raise MasterNotFoundError(NOBODY.format(service_name)) from None
 
 
 def pool(url: str, **options: Any) -> redis.ConnectionPool:
