@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import dj_database_url
 
 from apps.core.stores.hosts import user_and_hosts
+from controlplane import environment, shapes
 
 SQLITE, POSTGRESQL = "django.db.backends.sqlite3", "django.db.backends.postgresql"
 OURS = "controlplane.postgresql"
@@ -55,6 +57,28 @@ def be(process: str) -> None:
 def kind() -> str:
     """What kind of process this is."""
     return os.environ.get("SPILLWAY_PROCESS") or "command"
+
+
+def databases(file: Path) -> dict[str, dict[str, Any]]:
+    """The setting DATABASES; reads two variables. `file` is that of SQLite where nothing else is said."""
+    url = environment.text(
+        "SPILLWAY_DATABASE_URL",
+        f"sqlite:///{file}",
+        "`postgresql://user@host/name`, with [several hosts](topologies.md#a-primary-and-a-standby) where there are "
+        "standbys, or SQLite for one machine",
+        shape=shapes.DATABASE,
+        shown="sqlite:///var/spillway.sqlite3",
+        secret=True,
+    )
+    pooler = environment.text(
+        "SPILLWAY_POOLER_URL",
+        "",
+        "`postgresql://…` of [a PgBouncer](topologies.md#pgbouncer) before that database, in transaction mode: all "
+        "processes use it; commands of `manage.py` and `spillway-admin` go to the database itself",
+        shape=shapes.POSTGRESQL,
+        secret=True,
+    )
+    return {"default": database(url, pooler)}
 
 
 def database(url: str, pooler: str = "") -> dict[str, Any]:

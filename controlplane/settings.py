@@ -8,7 +8,7 @@ from csp.constants import SELF
 
 from apps.core.stores import redis_url
 from controlplane import environment, logs, shapes
-from controlplane.database import PATIENCE, database, kind
+from controlplane.database import PATIENCE, databases, kind
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -169,27 +169,7 @@ TEMPLATES = [
 ]
 
 environment.group("Database and Redis")
-DATABASES = {
-    "default": database(
-        environment.text(
-            "SPILLWAY_DATABASE_URL",
-            f"sqlite:///{VAR_DIR / 'spillway.sqlite3'}",
-            "`postgresql://user@host/name`, with [several hosts](topologies.md#a-primary-and-a-standby) where there "
-            "are standbys, or SQLite for one machine",
-            shape=shapes.DATABASE,
-            shown="sqlite:///var/spillway.sqlite3",
-            secret=True,
-        ),
-        environment.text(
-            "SPILLWAY_POOLER_URL",
-            "",
-            "`postgresql://…` of [a PgBouncer](topologies.md#pgbouncer) before that database, in transaction mode: all "
-            "processes use it; commands of `manage.py` and `spillway-admin` go to the database itself",
-            shape=shapes.POSTGRESQL,
-            secret=True,
-        ),
-    )
-}
+DATABASES = databases(VAR_DIR / "spillway.sqlite3")
 REDIS_URL = environment.text(
     "SPILLWAY_REDIS_URL",
     "redis://127.0.0.1:6379/0",
