@@ -176,6 +176,15 @@ bench-calendars: .venv/.stamp-tests ## the calendar against its rule, walked sec
 bench-reading: .venv/.stamp-tests ## processor time of a collector for one read of a node, part by part
 	$(PY) -m tests.bench.reading_cost
 
+bench-collecting: .venv/.stamp-tests ## processor time of a collector by nodes, with PostgreSQL and Redis; ARGS="--nodes 10 100 1000"
+	$(PY) -m tests.bench.collecting $(ARGS)
+
+bench-reading-routes: .venv/.stamp-tests ## what the counters of many routes on one node cost agent and collector; ARGS="--routes 1000000"
+	$(PY) -m tests.bench.reading_routes $(ARGS)
+
+bench-route-growth: .venv/.stamp-tests ## seconds and memory to compile many routes of which one in a hundred changes; ARGS="--routes 1000000"
+	$(PY) -m tests.bench.route_growth $(ARGS)
+
 openapi: .venv/.stamp ## write apps/api/openapi.json anew from the URLs and apps/api/v1/schemas
 	$(PY) manage.py openapi
 
@@ -196,4 +205,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-reading bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent
+.PHONY: help other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-reading bench-collecting bench-reading-routes bench-route-growth bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from operator import attrgetter, sub
 
 from apps.drivers.proxy.contract import CounterReading, CounterRow
 
@@ -150,7 +150,7 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
 
 
 def _note_waiting(memory: Memory, key: Key, row: CounterRow) -> None:
-    waiting = {"frontend": row.connections_now, "backend": row.queue_now}.get(row.kind, 0)
+    waiting = row.connections_now if row.kind == "frontend" else row.queue_now if row.kind == "backend" else 0
     if waiting:
         memory.waiting[key] = waiting
     else:
@@ -169,16 +169,13 @@ def _gauges(row: CounterRow) -> Counts:
 
 
 def _difference(old: CounterRow | None, row: CounterRow, seconds: float) -> Counts:
-    counts = _gauges(row)
-    counts.seconds = seconds
     after, before = counted(row), counted(old) if old is not None else _NOTHING
-    if after == before:
-        return counts
-    if any(now < then for now, then in zip(after, before, strict=True)):
-        before = _NOTHING
-    for name, now, then in zip(COUNTERS, after, before, strict=True):
-        setattr(counts, name, now - then)
-    return counts
+    grown = tuple(map(sub, after, before))
+    if min(grown) < 0:
+        grown = after
+    # In the order of the fields: names take twice as long, and it is done for each row that moves.
+    gauges = row.connections_now, row.queue_now, row.latency_ms
+    return Counts(row.parent_id, seconds, *grown, *gauges, {}, row.status, row.check)  # type: ignore[call-arg]  # just as many
 
 
 def _take_latency(memory: Memory, told: Mapping[str, Mapping[int, int]], step: Step | None) -> None:
