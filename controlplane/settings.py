@@ -110,6 +110,7 @@ INSTALLED_APPS = [
     "apps.stacks",
     "apps.enrolment",
     "apps.dns",
+    "apps.issuing",
     "apps.logs",
     "apps.capacity",
     "apps.schedules",
@@ -400,6 +401,7 @@ CELERY_TASK_ROUTES = {
     "apps.stacks.tasks.*": {"queue": "terraform"},
     "apps.dns.tasks.*": {"queue": "dns"},
     "apps.definitions.tasks.*": {"queue": "verifications"},
+    "apps.issuing.tasks.*": {"queue": "verifications"},
     "apps.webhooks.tasks.*": {"queue": "webhooks"},
     "apps.schedules.tasks.*": {"queue": "schedules"},
     "apps.capacity.tasks.*": {"queue": "capacity"},
@@ -474,7 +476,7 @@ environment.group("Webhooks, hostnames and zones")
 OUTBOUND_NETWORKS = environment.listed(
     "SPILLWAY_WEBHOOK_NETWORKS",
     "127.0.0.0/8,::1/128" if DEVELOPMENT else "",
-    "private networks that webhooks, verifications, key sets and target lists may call; in production none by default",
+    "private networks that webhooks, verifications, key sets, target lists and ACME may call; in production none",
     shape=shapes.NETWORKS,
 )
 RESOLVERS = environment.listed(

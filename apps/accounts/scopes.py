@@ -14,6 +14,7 @@ NOUNS = (
     "audit-entries",
     "backends",
     "capacity-tests",
+    "certificate-authorities",
     "certificates",
     "cloud-accounts",
     "events",

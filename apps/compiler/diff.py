@@ -87,6 +87,7 @@ def _objects(snapshot: Snapshot) -> Objects:
         found["pool", pool.id] = pool
         found |= {("server", server.id): server for server in pool.servers}
     found |= {("capacity test of", each.id): each for each in snapshot.bypass_tokens}
+    found |= {("challenge of", each.id): each for each in snapshot.challenges or ()}
     found |= {("static IP", each.id): each for each in snapshot.addresses}
     return found | {("certificate", certificate.id): certificate for certificate in snapshot.certificates}
 

@@ -20,6 +20,8 @@ from apps.definitions.alerting.models import AlertChannel as AlertChannel  # noq
 from apps.definitions.alerting.models import AlertRule as AlertRule  # noqa: PLC0414
 from apps.definitions.alerting.models import StatusPage as StatusPage  # noqa: PLC0414
 from apps.definitions.definition import Definition
+from apps.definitions.issuing.models import CertificateAuthority as CertificateAuthority  # noqa: PLC0414 - as above
+from apps.definitions.issuing.models import CertificateOrder as CertificateOrder  # noqa: PLC0414
 from apps.definitions.key_sets.models import KeySet as KeySet  # noqa: PLC0414 - Django looks for rows here
 from apps.definitions.server_sources.models import ServerSource as ServerSource  # noqa: PLC0414 - as above
 from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow
@@ -33,19 +35,24 @@ def _choices(enum: type[StrEnum]) -> list[tuple[str, str]]:
 
 
 class Certificate(Definition):
-    """A PEM chain with its private key; the key is encrypted at rest and never read back through any interface."""
+    """A PEM chain with its private key; the key is encrypted at rest and never read back through any interface.
 
-    chain_pem = models.TextField()
-    encrypted_key = models.BinaryField()
+    `automatic` is what documents call so (`{hostnames}`), null where somebody brought the chain. Until the first one
+    is issued there is no chain, and nobody presents the certificate: `hostnames`, those of the chain, are empty.
+    """
+
+    chain_pem = models.TextField(blank=True, default="")
+    encrypted_key = models.BinaryField(default=bytes)
     hostnames = models.JSONField(default=list)
-    not_before = models.DateTimeField()
-    not_after = models.DateTimeField()
-    fingerprint = models.CharField(max_length=64)
+    not_before = models.DateTimeField(null=True)
+    not_after = models.DateTimeField(null=True)
+    fingerprint = models.CharField(max_length=64, blank=True, default="")
+    automatic = models.JSONField(null=True)
 
     @property
-    def chain(self) -> str:
-        """The chain, as documents have it."""
-        return self.chain_pem
+    def chain(self) -> str | None:
+        """The chain, as documents have it: what was ordered is no part of them."""
+        return None if self.automatic else self.chain_pem
 
 
 class Pool(Definition):

@@ -29,6 +29,7 @@ from apps.definitions.models import (
     Backend,
     CapacityTest,
     Certificate,
+    CertificateAuthority,
     Listener,
     LoadBalancer,
     NetworkList,
@@ -203,9 +204,15 @@ def listeners(_actor: Actor) -> QuerySet[Listener]:
     return rows.order_by("load_balancer__name", "name")
 
 
+def certificate_authorities(actor: Actor) -> QuerySet[CertificateAuthority]:
+    """Who issues automatic certificates, as they are asked."""
+    rows = CertificateAuthority.objects.select_related("account").defer("sealed_hmac_key", "sealed_account_key")
+    return actor.visible(rows).order_by("position", "name")
+
+
 def certificates(actor: Actor) -> QuerySet[Certificate]:
     """Certificates without their keys."""
-    return actor.visible(Certificate.objects.select_related("account").defer("encrypted_key")).order_by("id")
+    return actor.visible(Certificate.objects.select_related("account", "order").defer("encrypted_key")).order_by("id")
 
 
 def hostnames(actor: Actor) -> QuerySet[Hostname]:

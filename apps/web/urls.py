@@ -288,6 +288,7 @@ urlpatterns = [
     path("policies/<int:pk>/fetch-key-set", policies.fetch_key_set, name="policy-fetch-key-set"),
     path("policies/<int:pk>/delete", policies.delete, name="policy-delete"),
     path("certificates", certificates.index, name="certificates"),
+    *certificates.AUTHORITIES.urls("certificate-authorities", "certificate-authority", deletes=True),
     path("certificates/new", certificates.new, name="certificate-new"),
     path("certificates/<int:pk>/renew", certificates.renew, name="certificate-renew"),
     path("certificates/<int:pk>/delete", certificates.delete, name="certificate-delete"),

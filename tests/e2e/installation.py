@@ -123,7 +123,7 @@ class Installation:
             return ["redis-server", *where, "--save", ""]
         if name == "worker":
             celery = [sys.executable, "-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "threads"]
-            return [*celery, "--concurrency", "4", "-Q", "default,push,webhooks", "--without-mingle"]
+            return [*celery, "--concurrency", "4", "-Q", "default,push,webhooks,verifications,dns", "--without-mingle"]
         if name == "schedule":
             return [sys.executable, "manage.py", "schedule", "--every", "1"]
         if name == "collect_logs":

@@ -125,6 +125,7 @@ PAGES = {
     "token-new": ("/tokens/new", ""),
     "certificates": ("/certificates", ""),
     "certificate-new": ("/certificates/new", ""),
+    "certificate-authority-new": ("/certificate-authorities/new", ""),
 }
 # URLs without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
 PARTS = {
@@ -138,7 +139,7 @@ PARTS = {
     *("change-revert", "region-delete", "badges"),
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; there is no certificate to renew.
-    *("certificate-renew", "certificate-delete"),
+    *("certificate-renew", "certificate-delete", "certificate-authority-edit", "certificate-authority-delete"),
     *("audit-export", "requests-export", "requests-archive", "requests-delete", "blackout-end", "quarantine-try-again"),
     # There is no run yet; what runs look like is looked at in test_capacity_looks.py.
     *("capacity-run", "capacity-runs-compare", "capacity-comparison", "capacity-run-limit"),

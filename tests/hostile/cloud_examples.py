@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.hostile.authority import AUTHORITY
+
 CLOUD_EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "cloud_account": (
         "CloudAccount",
@@ -21,6 +23,15 @@ CLOUD_EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
             },
         },
     ),
+    "certificate_authority": (
+        "CertificateAuthority",
+        {
+            "directory_url": "https://ca.example.org/directory", "contacts": ["ops@example.org"], "terms_agreed": True,
+            "external_key_id": "kid-1", "external_hmac_key": "A" * 40, "trusted_ca": AUTHORITY, "position": 3,
+            "profile": "shortlived", "for_customers": False,
+        },
+    ),
+    "automatic_certificate": ("Certificate", {"automatic": {"hostnames": ["shop.example.org"]}}),
     "address_pool": ("AddressPool", {"blocks": ["203.0.113.0/27"], "region": "us-central1"}),
     "static_ip": (
         "StaticIP",

@@ -29,7 +29,8 @@ from tests.hostile.pointers import with_value
 MISSING = object()
 PLATFORM = {
     "Account": "accounts", "Region": "regions", "Fleet": "fleets", "Node": "nodes", "StaticIP": "static-ips",
-    "Grant": "grants", "CloudAccount": "cloud-accounts", "Stack": "stacks", "AddressPool": "address-pools",
+    "Grant": "grants", "CertificateAuthority": "certificate-authorities",
+    "CloudAccount": "cloud-accounts", "Stack": "stacks", "AddressPool": "address-pools",
 }  # fmt: skip
 NOUNS = PLATFORM | {
     "Certificate": "certificates", "Pool": "pools", "LoadBalancer": "load-balancers", "Route": "routes",

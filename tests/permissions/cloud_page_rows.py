@@ -10,6 +10,7 @@ FAULTY = codes(404, 404, "403 422 422")
 GONE = codes(404, 404, 404)
 SENT_GONE = codes(404, 404, "403 404 404")
 OF_STACK, OF_ACCOUNT = {"pk": "$stack"}, {"pk": "$cloudaccount"}
+OF_AUTHORITY = {"pk": "$certificateauthority"}
 OF_POOL, OF_ADDRESS, OF_RUN = {"pk": "$addresspool"}, {"pk": "$staticip"}, {"pk": "987654321"}
 
 CLOUD_PAGES: tuple[Row, ...] = (
@@ -44,6 +45,11 @@ CLOUD_PAGES: tuple[Row, ...] = (
     sent("static-ip-move", OPERATED, path=OF_ADDRESS, load_balancer="none"),
     sent("static-ip-release", OPERATED, path=OF_ADDRESS),
     sent("static-ip-delete", OPERATED, path=OF_ADDRESS, confirm="something else"),
+    Row("web:certificate-authority-new", "GET", OPERATE),
+    sent("certificate-authority-new", FAULTY, form={"/name": ""}),
+    Row("web:certificate-authority-edit", "GET", OPERATE, OF_AUTHORITY),
+    sent("certificate-authority-edit", FAULTY, path=OF_AUTHORITY, form={"/spec/directory_url": ""}),
+    sent("certificate-authority-delete", OPERATED, path=OF_AUTHORITY, confirm="something else"),
     Row("web:address-pool-new", "GET", OPERATE),
     sent("address-pool-new", FAULTY, form={"/name": ""}),
     Row("web:address-pool-edit", "GET", OPERATE, OF_POOL),

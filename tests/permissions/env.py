@@ -27,6 +27,7 @@ from apps.definitions.models import (
     Backend,
     CapacityTest,
     Certificate,
+    CertificateAuthority,
     Listener,
     LoadBalancer,
     NetworkList,
@@ -63,6 +64,19 @@ from tests.permissions.search_rows import make_searches
 from tests.permissions.status_rows import make_status_rows
 
 NAMES = {"own": "acme", "other": "globex", "operators": "operator"}
+OPERATORS = (
+    Region,
+    Fleet,
+    Node,
+    CertificateAuthority,
+    CloudAccount,
+    Stack,
+    AddressPool,
+    StaticIP,
+    Zone,
+    LoadBalancer,
+    Listener,
+)
 REQUEST_ID = "permission-table"
 NETWORK, ELSEWHERE = "127.0.0.0/8", "192.0.2.0/24"
 
@@ -76,6 +90,8 @@ OWNERS = {
     "accounts.Hostname": "account",
     "audit.Entry": "account",
     "definitions.Certificate": "account",
+    "definitions.CertificateAuthority": "account",
+    "definitions.CertificateOrder": "certificate__account",
     "definitions.Pool": "account",
     "definitions.HealthCheck": "pool__account",
     "definitions.Backend": "account",
@@ -212,6 +228,7 @@ def _share_a_zone(operator: Actor, own: Actor) -> None:
     stack = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "us-central1", "network": network}
     zone = {"domain": "shared.example.net", "driver": "memory", "tags": {"customer": "acme"}}
     objects: list[dict[str, Any]] = [
+        {"kind": "CertificateAuthority", "name": "ca", "spec": {"directory_url": "https://192.0.2.10/directory"}},
         {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:AWS_PROD"}},
         {"kind": "Stack", "name": "aws-eu", "spec": stack},
         {"kind": "Stack", "name": "aws-us", "spec": stack | {"cloud_region": "us-east-1"}},
@@ -290,7 +307,7 @@ def _objects(env: Env) -> Iterator[tuple[str, Any]]:
     yield "grant", Grant.objects.get(name="of-acme")
     yield "stackrun", StackRun.objects.get()
     yield "record", Record.objects.get(account=own)
-    for platform in (Region, Fleet, Node, CloudAccount, Stack, AddressPool, StaticIP, Zone, LoadBalancer, Listener):
+    for platform in OPERATORS:
         yield platform.__name__.lower(), platform._default_manager.filter(account=operator).earliest("pk")
     fleet = Fleet.objects.earliest("pk")
     FleetSync.objects.get_or_create(fleet=fleet)

@@ -81,6 +81,7 @@ ALERT_CHANNEL = {"type": "webhook", "url": "https://hooks.example/in", "secret":
 POOL = {"protocol": "http", "backends": []}
 CAPACITY_TEST = {"target": {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}}
 ACCOUNT = {"cloud": "aws"}
+AUTHORITY = {"directory_url": "https://ca.example/directory"}
 STACK = {"cloud_account": "prod", "cloud_region": "eu-west-1", "region": "us-central1"}
 ZONE = {"domain": "new.example.net", "driver": "memory"}
 RECORD = {"zone": "operator/shared", "label": "new", "type": "A", "values": ["192.0.2.1"]}
@@ -103,6 +104,7 @@ KINDS = (
     Kind("schedules", "schedule", acme("nightly"), SCHEDULE, **OWNED),
     Kind("capacity-tests", "capacitytest", acme("measure"), CAPACITY_TEST, **OF_POOL),
     Kind("certificates", "certificate", acme("shop"), {}, **(OWNED | {"create": codes(422, 422, 422)})),
+    Kind("certificate-authorities", "certificateauthority", {"name": "ca"}, AUTHORITY, **HIDDEN),
     Kind("accounts", "account", {"name": "acme"}, {"title": "New", "kind": "customer"}, **(ABOUT | {"delete": KEPT})),
     Kind("grants", "grant", {"name": "of-acme"}, {"account": "acme", "hostname": "more.example"}, **ABOUT),
     Kind("regions", "region", {"name": "us-central1"}, {"title": "New"}, **SHARED),

@@ -11,8 +11,10 @@ from apps.accounts.models import Account, Hostname
 from apps.api.v1.schemas import writing
 from apps.api.v1.schemas.nouns import people, pools, traffic
 from apps.calendars import describe as when_in_words
+from apps.core.clock import now
 from apps.definitions.freezing.timing import timing_of
-from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Server, Zone
+from apps.definitions.issuing.orders import in_words
+from apps.definitions.models import Backend, Certificate, CertificateOrder, Listener, LoadBalancer, Pool, Server, Zone
 from apps.definitions.reading.describing import KIND_OF_MODEL, describe
 from apps.definitions.services import (
     KINDS,
@@ -74,6 +76,7 @@ def _facts(kind: str, row: Any) -> Shape:
             "fingerprint": row.fingerprint,
             "not_before": row.not_before,
             "not_after": row.not_after,
+            "order": _order(row),
         }
     if kind == "Route":
         # A route of a name that its account has not verified is kept and not served.
@@ -96,6 +99,22 @@ def _facts(kind: str, row: Any) -> Shape:
             ]
         }
     return {}
+
+
+def _order(row: Certificate) -> Shape | None:
+    """How an automatic certificate stands, in a word and a sentence; None where somebody brought it."""
+    if not row.automatic:
+        return None
+    state, message = in_words(row, now())
+    order: CertificateOrder | None = getattr(row, "order", None)
+    return {
+        "state": state,
+        "message": message,
+        "authority": order.issued_by or None if order else None,
+        "issued_at": order.issued_at if order else None,
+        "renew_at": order.renew_at if order else None,
+        "failures": order.failures if order else 0,
+    }
 
 
 def _for_customers(listener: Shape) -> Shape:

@@ -53,6 +53,7 @@ NOUNS: dict[str, Noun] = {
     "records": Noun(selectors.records, shapes.definition, NAME | ACCOUNT | {"zone": "zone__name"}),
     "network-lists": Noun(selectors.network_lists, shapes.definition, NAME | ACCOUNT),
     "policies": Noun(selectors.policies, shapes.definition, NAME | ACCOUNT),
+    "certificate-authorities": Noun(selectors.certificate_authorities, shapes.definition, NAME),
     "certificates": Noun(selectors.certificates, shapes.definition, NAME | ACCOUNT),
     "grants": Noun(selectors.grants, shapes.definition, NAME),
     "routes": Noun(selectors.routes, shapes.definition, {}),

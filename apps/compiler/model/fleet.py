@@ -133,6 +133,25 @@ class BypassToken:
 
 
 @dataclass(frozen=True, slots=True)
+class Challenge:
+    """What a node answers to an authority that asks for `token` on `host` (RFC 8555, 8.3)."""
+
+    host: str
+    token: str
+    answer: str
+
+    @property
+    def id(self) -> str:
+        """What a difference names it by."""
+        return f"{self.host}/{self.token}"
+
+    @property
+    def label(self) -> str:
+        """Whom it proves."""
+        return self.host
+
+
+@dataclass(frozen=True, slots=True)
 class AccountShare:
     """The most that the pools of an account (`id` is `acc-3`) together have of a node: percent of its connections, and
     requests (tcp: new connections) per second."""
@@ -158,7 +177,8 @@ class Snapshot:
     by which forwarded requests are known when they come back; `own_addresses` are addresses, networks and names at
     which the installation itself is reached, where no server may be. Of private networks servers may only be in
     `private_networks`. `shares` are those of the accounts that have a ceiling.
-    Without `node_settings` nodes are as they always were.
+    Without `node_settings` nodes are as they always were. `challenges` are those that authorities may ask for now; None
+    where nobody issues certificates, so that nodes ask no map.
     """
 
     fleet: str
@@ -181,3 +201,4 @@ class Snapshot:
     shares: tuple[AccountShare, ...] = ()
     node_settings: NodeSettings | None = None
     builds: tuple[NodeBuild, ...] = ()
+    challenges: tuple[Challenge, ...] | None = None

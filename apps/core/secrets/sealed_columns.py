@@ -17,6 +17,8 @@ from apps.core.secrets.sealing import Unsealable, is_newest, seal, unseal
 SEALED: dict[str, tuple[str, ...]] = {
     "definitions.AlertChannel": ("sealed_secret",),
     "definitions.Certificate": ("encrypted_key",),
+    "definitions.CertificateAuthority": ("sealed_hmac_key", "sealed_account_key"),
+    "definitions.CertificateOrder": ("sealed_key",),
     "definitions.StoredPlan": ("sealed_objects",),
     "fleet.Authority": ("sealed_key", "sealed_client"),
     "logs.LogForward": ("header_value",),

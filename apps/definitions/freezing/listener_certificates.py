@@ -134,14 +134,14 @@ def _candidates(
     balancers: Mapping[int, int], chosen: Mapping[int, set[int]], accounts: Iterable[int]
 ) -> dict[int, _Candidate]:
     named = {pk for each in chosen.values() for pk in each}
-    rows = Certificate.objects.filter(Q(pk__in=named) | Q(account__in=list(accounts)))
+    rows = Certificate.objects.filter(Q(pk__in=named) | Q(account__in=list(accounts))).exclude(chain_pem="")
     fields = ("pk", "account_id", "account__kind", "hostnames", "not_before")
     found = {
         pk: _Candidate(pk, account, kind == Account.Kind.OPERATOR, list(names), (began, pk))
         for pk, account, kind, names, began in rows.values_list(*fields)
     }
     for listener, keys in chosen.items():
-        for key in keys:
+        for key in keys & found.keys():
             found[key].chosen_by.add(balancers[listener])
     return found
 

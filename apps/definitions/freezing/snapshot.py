@@ -34,6 +34,7 @@ from apps.definitions.freezing.frozen_traffic import (
 from apps.definitions.freezing.listener_certificates import certificates_of, frozen_certificates
 from apps.definitions.freezing.listener_options import frozen_object
 from apps.definitions.freezing.node_builds import builds_by_fleet
+from apps.definitions.issuing.orders import challenges_of
 from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server, SniRoute
 from apps.definitions.ports import PORTS
 from apps.definitions.shapes.platform.node_settings import NodeSettingsSpec
@@ -85,6 +86,7 @@ def snapshot_of(fleet: Fleet) -> fleets.Snapshot:
         node_settings=_node_settings(fleet, unreadable),
         unreadable=tuple(unreadable),
         builds=builds,
+        challenges=challenges_of(fleet),
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
 from apps.compiler.model.stack import RecordType
+from apps.definitions.issuing.orders import TTL, txt_records
 from apps.definitions.models import Listener, Record, Zone
 from apps.definitions.ports import PORTS
 from apps.fleet.models import Node, StaticIP
@@ -59,7 +60,22 @@ def wanted_records(zone: Zone) -> Wanted:
             found.append(WantedRecord(row.pk, row.account_id, name, row.type, row.ttl, tuple(values[row.pk])))
         else:
             unresolved.append((row.pk, why_empty(row)))
+    found = _with_challenges(zone, found)
     return Wanted(zone.desired_generation, zone.domain, tuple(found), tuple(unresolved))
+
+
+def _with_challenges(zone: Zone, found: list[WantedRecord]) -> list[WantedRecord]:
+    """With what certificate authorities look for now; beside values that somebody keeps under the same name."""
+    challenges = txt_records(zone)
+    merged = []
+    for each in found:
+        more = challenges.pop(each.name, []) if each.type == RecordType.TXT else []
+        merged.append(replace(each, values=(*each.values, *more)) if more else each)
+    ours = (
+        WantedRecord(0, zone.account_id, name, RecordType.TXT, TTL, tuple(values))
+        for name, values in sorted(challenges.items())
+    )
+    return [*merged, *ours]
 
 
 def values_of(record: Record) -> list[str]:

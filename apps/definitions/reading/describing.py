@@ -19,6 +19,7 @@ from apps.definitions.models import (
     Backend,
     CapacityTest,
     Certificate,
+    CertificateAuthority,
     LoadBalancer,
     NetworkList,
     Policy,
@@ -60,7 +61,19 @@ Owned = (
     | AlertChannel
     | StatusPage
 )
-Row = Account | Region | Fleet | Node | CloudAccount | Stack | AddressPool | StaticIP | Grant | Owned
+Row = (
+    Account
+    | Region
+    | Fleet
+    | Node
+    | CloudAccount
+    | Stack
+    | AddressPool
+    | StaticIP
+    | Grant
+    | CertificateAuthority
+    | Owned
+)
 S = TypeVar("S")
 
 KIND_OF_MODEL: dict[type[Any], str] = {
@@ -73,6 +86,7 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     AddressPool: "AddressPool",
     StaticIP: "StaticIP",
     Grant: "Grant",
+    CertificateAuthority: "CertificateAuthority",
     Certificate: "Certificate",
     Pool: "Pool",
     LoadBalancer: "LoadBalancer",

@@ -15,6 +15,7 @@ from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.definitions.shapes.operations.schedule import ScheduleSpec
 from apps.definitions.shapes.operations.status_page import StatusPageSpec
 from apps.definitions.shapes.platform.account import AccountSpec
+from apps.definitions.shapes.platform.certificate_authority import CertificateAuthoritySpec
 from apps.definitions.shapes.platform.topology import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 from apps.definitions.shapes.traffic.access import NetworkListSpec
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
@@ -35,6 +36,7 @@ SHAPES: dict[str, type[Shape]] = {
     "AddressPool": AddressPoolSpec,
     "StaticIP": StaticIPSpec,
     "Grant": GrantSpec,
+    "CertificateAuthority": CertificateAuthoritySpec,
     "Certificate": CertificateSpec,
     "Pool": PoolSpec,
     "LoadBalancer": LoadBalancerSpec,

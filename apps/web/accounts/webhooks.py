@@ -23,7 +23,18 @@ PER_PAGE = 25
 ONCE = "pages/webhooks/secret.html"
 SHOWN = 500
 PLATFORM_NOUNS = (
-    *("account", "address_pool", "cloud_account", "fleet", "grant", "load_balancer", "node", "region", "rollout"),
+    *(
+        "account",
+        "address_pool",
+        "certificate_authority",
+        "cloud_account",
+        "fleet",
+        "grant",
+        "load_balancer",
+        "node",
+        "region",
+        "rollout",
+    ),
     *("stack", "static_ip", "zone"),
 )
 STATES = {

@@ -1,4 +1,4 @@
-"""Certificates and when they expire; a private key comes in here and never goes out again."""
+"""Certificates, brought or automatic, and who issues those; a private key comes in here and never goes out again."""
 
 from __future__ import annotations
 
@@ -7,28 +7,43 @@ from functools import partial
 from typing import Any
 
 from django import forms
-from django.db.models import Q
+from django.db.models import F, Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from apps.core.clock import now
 from apps.definitions import selectors
+from apps.definitions.issuing.orders import in_words
 from apps.definitions.models import Certificate
 from apps.definitions.shapes.base.fields import field_at
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.rollouts.selectors import conditions_of
 from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.object_forms import ObjectForm, OperatorPages
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_fields import form_field
 
 PER_PAGE = 100
+STATES = {"issued": "healthy", "waiting": "behind", "ordering": "busy", "failing": "degraded"}
 SOON = 21  # days: authorities that renew by themselves do so earlier
+NAMES = "/spec/automatic/hostnames"
 MAX_PEM_FILE = 200_000  # bytes; what is longer is cut and then refused by its grammar
 
 
+class AuthorityForm(ObjectForm):
+    """Who issues automatic certificates, and our account there."""
+
+    kind, noun = "CertificateAuthority", "certificate authority"
+
+
+AUTHORITIES = OperatorPages(
+    AuthorityForm, selectors.certificate_authorities, "certificate authorities", ("web:certificates", "Certificates")
+)
+
+
 class CertificateForm(forms.Form):
-    """Chain and key as text or as files; the services check both, and the key is not kept in the page."""
+    """Hostnames, or chain and key as text or as files; the services check all, and the key is not kept in the page."""
 
     use_required_attribute = False
     template = "pages/certificates/form.html"
@@ -40,18 +55,26 @@ class CertificateForm(forms.Form):
             if is_operator:
                 hint = "Default: the operator's account."
                 self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
+        names = forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"})
+        automatic = stored.automatic if stored else None
+        self.fields[NAMES] = forms.CharField(
+            label="Hostnames",
+            required=False,
+            widget=names,
+            initial="\n".join(automatic["hostnames"]) if automatic else "",
+            help_text="One per line. Spillway orders the certificate and renews it; leave chain and key empty.",
+        )
         pasted = forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono", "autocomplete": "off"})
         self.fields["/spec/chain"] = form_field(field_at(CertificateSpec, "chain"), pasted)
         self.fields["chain_file"] = forms.FileField(label="… or its file", required=False)
         self.fields["/spec/key"] = key = form_field(field_at(CertificateSpec, "key"), pasted)
-        key.required = stored is None
         key.help_text += " Leave empty to keep the stored key, if it matches the new chain." if stored else ""
         self.fields["key_file"] = forms.FileField(label="… or its file", required=False)
 
     @property
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
         """The fields by heading."""
-        names = {"Certificate": ("/name", "/account"), "Chain": ("/spec/chain", "chain_file")}
+        names = {"Certificate": ("/name", "/account"), "Automatic": (NAMES,), "Chain": ("/spec/chain", "chain_file")}
         names["Key"] = ("/spec/key", "key_file")
         found = {title: [self[name] for name in each if name in self.fields] for title, each in names.items()}
         return [(title, fields) for title, fields in found.items() if fields]
@@ -63,6 +86,16 @@ class CertificateForm(forms.Form):
             return bytes(file.read(MAX_PEM_FILE)).decode("utf-8", "replace")
         return str(self.cleaned_data.get(f"/spec/{name}", "")).strip() or None
 
+    def spec(self) -> dict[str, Any]:
+        """What was typed, as documents have it."""
+        names = str(self.cleaned_data.get(NAMES, "")).split()
+        given = {
+            "automatic": {"hostnames": names} if names else None,
+            "chain": self.pem("chain"),
+            "key": self.pem("key"),
+        }
+        return {field: value for field, value in given.items() if value is not None}
+
     def forget_key(self) -> None:
         """Take the key out of what is shown again, wherever it was pasted."""
         self.data = {
@@ -72,18 +105,25 @@ class CertificateForm(forms.Form):
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Certificates, soonest expiry first, a keyset page at a time (`?after=` is the last one's id)."""
-    rows = selectors.certificates(request.actor).order_by("not_after", "pk")
+    """Certificates, those without a chain first, then the soonest expiry; `?after=` is the last one's id of a page.
+
+    Of automatic ones it says how they stand; operators see who issues them.
+    """
+    rows = selectors.certificates(request.actor).order_by(F("not_after").asc(nulls_first=True), "pk")
     after = request.GET.get("after", "")
     last = rows.filter(pk=int(after)).first() if after.isascii() and after.isdecimal() and len(after) < 19 else None
-    if last is not None:
+    if last is not None and last.not_after is None:
+        rows = rows.filter(Q(not_after__isnull=False) | Q(not_after=None, pk__gt=last.pk))
+    elif last is not None:
         rows = rows.filter(Q(not_after__gt=last.not_after) | Q(not_after=last.not_after, pk__gt=last.pk))
     found = list(rows.defer("chain_pem", "encrypted_key").prefetch_related("listeners__load_balancer")[: PER_PAGE + 1])
     conditions = conditions_of("Certificate", [certificate.pk for certificate in found[:PER_PAGE]])
     context = {
         "rows": [
-            (certificate, *validity(certificate, now()), conditions[certificate.pk]) for certificate in found[:PER_PAGE]
+            (certificate, *validity(certificate, now()), conditions[certificate.pk], _order(certificate))
+            for certificate in found[:PER_PAGE]
         ],
+        "authorities": selectors.certificate_authorities(request.actor) if request.actor.is_operator else [],
         "after": after,
         "next_after": found[PER_PAGE - 1].pk if len(found) > PER_PAGE else None,
     }
@@ -92,6 +132,8 @@ def index(request: PageRequest) -> HttpResponse:
 
 def validity(certificate: Certificate, moment: datetime) -> tuple[str, str]:
     """A state for `components/status.html` and the expiry in words."""
+    if certificate.not_before is None or certificate.not_after is None:
+        return "unknown", "not issued yet"
     if moment < certificate.not_before:
         return "degraded", "not valid yet"
     left = certificate.not_after - moment
@@ -100,6 +142,14 @@ def validity(certificate: Certificate, moment: datetime) -> tuple[str, str]:
     if left.days < 1:
         return "down", f"expires in {left.seconds // 3600} h"
     return "degraded" if left.days <= SOON else "healthy", f"expires in {_days(left.days)}"
+
+
+def _order(certificate: Certificate) -> tuple[str, str] | None:
+    """How an automatic certificate stands: a state for `components/status.html`, and a sentence."""
+    if not certificate.automatic:
+        return None
+    state, sentence = in_words(certificate, now())
+    return STATES[state], sentence
 
 
 def _days(count: int) -> str:
@@ -126,18 +176,22 @@ def _upload(request: PageRequest, stored: Certificate | None) -> HttpResponse:
         if form.is_valid():
             typed = _typed(request, form, stored)
             if saved := save_or_attach_errors(request, typed, partial(attach_errors, form)):
-                tell(request, typed, saved, f"Certificate {saved.name} is saved. Listeners that use it present it now.")
+                tell(request, typed, saved, f"Certificate {saved.name} is saved. {_what_next(typed)}")
                 return redirect("web:certificates")
         form.forget_key()
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
     return show(request, form.template, context, status=422 if form.is_bound else 200)
 
 
+def _what_next(typed: Typed) -> str:
+    ordered = "Spillway orders it now; the list says how it stands."
+    return ordered if "automatic" in typed.spec else "Listeners that use it present it now."
+
+
 def _typed(request: PageRequest, form: CertificateForm, stored: Certificate | None) -> Typed:
     name, account = (form.cleaned_data.get(field, "") for field in ("/name", "/account"))
-    spec = {"chain": form.pem("chain"), "key": form.pem("key")}
     version = version_sent(request)
-    return Typed(kind="Certificate", row=stored, name=name, account=account, spec=spec, version=version)
+    return Typed(kind="Certificate", row=stored, name=name, account=account, spec=form.spec(), version=version)
 
 
 @post_page

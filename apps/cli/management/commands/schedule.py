@@ -32,6 +32,7 @@ from apps.definitions.writing.kinds import hostnames, policies
 from apps.dns import services as dns
 from apps.enrolment import renewing, rotating, tokens
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
+from apps.issuing import services as issuing
 from apps.observe import services as observe
 from apps.observe.collect import slots, tallies
 from apps.rollouts import services as rollouts
@@ -93,6 +94,7 @@ class Command(BaseCommand):
             (EXPIRY_SECONDS, expire_networks),
             (every, fetch_key_sets),
             (SOURCES_SECONDS, find_servers),
+            (every, issue_certificates),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
@@ -197,6 +199,11 @@ def fetch_key_sets() -> None:
 def find_servers() -> None:
     """Let a worker ask the sources of servers that are due."""
     finding.sweep(now())
+
+
+def issue_certificates() -> None:
+    """Let a worker bring orders of certificates forward that are due."""
+    issuing.sweep(now())
 
 
 def ask_resolvers() -> None:

@@ -18,6 +18,7 @@ from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.haproxy import request_log
 from apps.compiler.targets.haproxy.actions import IS_REDIRECT, MAX_POOLS, SPLIT, rewrite_length
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
+from apps.compiler.targets.haproxy.listeners.acme_challenges import add_challenges
 from apps.compiler.targets.haproxy.listeners.cache import add_cache
 from apps.compiler.targets.haproxy.listeners.client_address import (
     add_address_headers,
@@ -148,6 +149,7 @@ def _add_http_rules(
     add_source_rules(section, snapshot, listener)
     add_idle_rule(section, snapshot)
     add_probe(section, listener.id)
+    add_challenges(section, snapshot)
     add_forwarded(section, listener)
     add_loop_guard(section, snapshot.loop_mark)
     add_request_refusals(section)

@@ -16,6 +16,7 @@ from apps.compiler.targets.haproxy.frontends import (
     add_listener,
     add_probe,
 )
+from apps.compiler.targets.haproxy.listeners.acme_challenges import challenge_map
 from apps.compiler.targets.haproxy.listeners.cache import add_caches
 from apps.compiler.targets.haproxy.listeners.client_address import address_maps
 from apps.compiler.targets.haproxy.listeners.client_certificates import (
@@ -200,7 +201,7 @@ def _has_tcp(snapshot: Snapshot) -> bool:
 
 
 def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, Entries]:
-    maps = {settings.LATENCY_MAP: settings.latency_entries()} | refused_map(snapshot)
+    maps = {settings.LATENCY_MAP: settings.latency_entries()} | refused_map(snapshot) | challenge_map(snapshot)
     if own_region(snapshot) is not None:
         maps |= limit_maps(snapshot) | ceiling_map(snapshot) | bypass_map(snapshot) | cookie_map(snapshot)
         maps |= {KEY_MAP: {"key": snapshot.overflow_key}}

@@ -8,11 +8,13 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant
 from apps.definitions import selectors
 from apps.definitions.alerting import status_pages, storing
+from apps.definitions.issuing import storing as certificates
 from apps.definitions.models import (
     AlertChannel,
     AlertRule,
     CapacityTest,
     Certificate,
+    CertificateAuthority,
     LoadBalancer,
     NetworkList,
     Policy,
@@ -52,6 +54,10 @@ def _certificates(actor: Actor) -> QuerySet[Certificate]:
     return selectors.certificates(actor).defer(None)  # with the key, which a new chain must fit
 
 
+def _certificate_authorities(actor: Actor) -> QuerySet[CertificateAuthority]:
+    return selectors.certificate_authorities(actor).defer(None)  # with its keys, which stay
+
+
 def _alert_channels(actor: Actor) -> QuerySet[AlertChannel]:
     return selectors.alert_channels(actor).defer(None)  # with the secret, which a new one is compared with
 
@@ -85,7 +91,12 @@ KINDS: dict[str, Kind] = {
         before_delete=grants.defer_loss,
         audit_account=lambda row, _: row.account,
     ),
-    "Certificate": Kind(Certificate, _certificates, traffic.store_certificate, "certificates"),
+    "CertificateAuthority": Kind(
+        *(CertificateAuthority, _certificate_authorities, certificates.store_authority, "certificate-authorities"),
+        platform=True,
+        brings_secrets=certificates.brings_hmac_key,
+    ),
+    "Certificate": Kind(Certificate, _certificates, certificates.store_certificate, "certificates"),
     "Pool": Kind(
         *(Pool, selectors.pools, traffic.store_pool, "pools"),
         wanted=keep_measured,

@@ -1,4 +1,4 @@
-"""Writes of what carries traffic: certificates, pools and their servers."""
+"""Writes of what carries traffic: pools and their servers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,10 @@ from apps.compiler import grammar
 from apps.compiler.addresses import PRIVATE_NETWORKS, Network, OwnAddresses, is_literal, own_addresses
 from apps.compiler.model.shared import Limit
 from apps.core.clock import now
-from apps.core.errors import Invalid
-from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.models import Backend, Certificate, HealthCheck, Pool, Server
 from apps.definitions.server_sources.following import follow_source
 from apps.definitions.shapes.base.writing import copy_objects, copy_plain
-from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.definitions.shapes.traffic.pool import BackendSpec, PoolSpec, ServerSpec
-from apps.definitions.values.certificates import read_certificate
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
 from apps.definitions.writing.rules.quotas import expect_objective
@@ -30,22 +26,6 @@ from apps.fleet.selectors import addresses_of_installation
 
 # Objects of a pool that have a column each.
 OBJECTS = ("server_tls", "persistence", "agent_check", "outlier_ejection", "connections", "retries", "objective")
-
-
-def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec: CertificateSpec) -> None:
-    """The chain, and its key sealed; without a key in the document the stored one must fit the new chain."""
-    key = spec.key
-    if key is None and row.pk is not None:
-        key = unseal(row.encrypted_key).decode()
-    facts = read_certificate(spec.chain, key, now(), changes.add_error)
-    if facts is None or key is None:
-        raise Invalid(changes.field_errors.drain())
-    row.account, row.chain_pem, row.encrypted_key = owner, spec.chain, seal(key.encode())
-    row.hostnames, row.fingerprint = list(facts.hostnames), facts.fingerprint
-    row.not_before, row.not_after = facts.not_before, facts.not_after
-    row.save()
-    changes.lookups.remember(row, "Certificate", owner.name, row.name)
-    changes.mark_affected(row)
 
 
 def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) -> None:
@@ -91,6 +71,9 @@ def _client_certificate(changes: ChangeSet, owner: Account, spec: PoolSpec) -> C
     if found is None:
         message = f"There is no certificate {name} in account {owner.name}."
         changes.add_error("/spec/server_tls/client_certificate", "unknown", message)
+    elif not found.chain_pem:
+        message = f"Certificate {name} is automatic and not issued yet; name it once it is."
+        changes.add_error("/spec/server_tls/client_certificate", "not_issued", message)
     return found
 
 

@@ -62,13 +62,25 @@ class PolicyFacts(words.Shown):
     key_set = KeySet(allow_null=True, help_text="Null where it names no key set.")
 
 
+class OrderFacts(words.Shown):
+    """How an automatic certificate stands."""
+
+    state = words.word(("issued", "waiting", "ordering", "failing"))
+    message = serializers.CharField(help_text="In a sentence: what is done, or why it fails and what to do.")
+    authority = serializers.CharField(allow_null=True, help_text="Who issued the present one.")
+    issued_at = words.instant(allow_null=True)
+    renew_at = words.instant(allow_null=True)
+    failures = serializers.IntegerField(help_text="Orders that failed since the last success.")
+
+
 class CertificateFacts(words.Shown):
-    """What its chain says."""
+    """What its chain says; of an automatic certificate, nothing until it is issued."""
 
     hostnames = serializers.ListField(child=words.hostname())
     fingerprint = serializers.CharField()
-    not_before = words.instant()
-    not_after = words.instant()
+    not_before = words.instant(allow_null=True)
+    not_after = words.instant(allow_null=True)
+    order = OrderFacts(allow_null=True, help_text="Null where somebody brought the chain.")
 
 
 class Listener(words.Shown):

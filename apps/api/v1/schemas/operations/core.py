@@ -54,6 +54,7 @@ NETWORK_LIST = noun(
     "NetworkList", "a network list", "network lists", about="Networks that policies let in or keep out."
 )
 POLICY = noun("Policy", "a policy", "policies", about="Settings that many routes share.", facts=traffic.PolicyFacts)
+AUTHORITY = noun("CertificateAuthority", "a certificate authority", "certificate authorities")
 CERTIFICATE = noun(
     "Certificate",
     "a certificate",
@@ -109,6 +110,7 @@ OPERATIONS: Table = {
     **written("grants", noun("Grant", "a grant", "grants"), "name"),
     **written("network-lists", NETWORK_LIST, *BY_NAME),
     **written("policies", POLICY, *BY_NAME),
+    **written("certificate-authorities", AUTHORITY, "name"),
     **written("certificates", CERTIFICATE, *BY_NAME),
     **written("capacity-tests", CAPACITY_TEST, "name", "account", "pool", "region"),
     ("capacity-tests-run", "POST"): _run("Request a run of a capacity test", 202, capacity.CreateRun),

@@ -1,0 +1,1 @@
+"""Automatic certificates: ordered from certificate authorities by ACME (RFC 8555), proved, stored, renewed."""
