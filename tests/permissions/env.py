@@ -228,7 +228,7 @@ def _share_a_zone(operator: Actor, own: Actor) -> None:
     stack = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "us-central1", "network": network}
     zone = {"domain": "shared.example.net", "driver": "memory", "tags": {"customer": "acme"}}
     objects: list[dict[str, Any]] = [
-        {"kind": "CertificateAuthority", "name": "ca", "spec": {"directory_url": "https://192.0.2.10/directory"}},
+        {"kind": "CertificateAuthority", "name": "ca", "spec": {"directory_url": "https://ca.example/directory"}},
         {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:AWS_PROD"}},
         {"kind": "Stack", "name": "aws-eu", "spec": stack},
         {"kind": "Stack", "name": "aws-us", "spec": stack | {"cloud_region": "us-east-1"}},

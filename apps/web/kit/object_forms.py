@@ -109,7 +109,8 @@ class OperatorPages:
         row = only(self.rows(request.actor), pk)
         request.actor.may_write()
         kind = type(row).__name__
-        done = f"{capitalized(self.what.removesuffix('s'))} {row.name} is deleted."
+        one = f"{self.what[:-3]}y" if self.what.endswith("ies") else self.what.removesuffix("s")
+        done = f"{capitalized(one)} {row.name} is deleted."
         gone = deleted_by_name(request, kind, row, done)
         return redirect(self.to, pk) if self.to and not gone else redirect(self.back[0])
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from django import forms
 from django.db.models import F, Q
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
+from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions import selectors
 from apps.definitions.issuing.orders import in_words
@@ -35,6 +36,9 @@ class AuthorityForm(ObjectForm):
     """Who issues automatic certificates, and our account there."""
 
     kind, noun = "CertificateAuthority", "certificate authority"
+
+    def __init__(self, data: QueryDict | None, *, actor: Actor, stored: Any) -> None:  # noqa: ARG002 - as its pages call
+        super().__init__(data, stored=stored, names={})
 
 
 AUTHORITIES = OperatorPages(
