@@ -12,6 +12,7 @@ from apps.alerts.looking.contract import Look, Seen
 from apps.alerts.models import Alert, ChannelState, Finding, Told
 from apps.capacity.measure.results import result_of
 from apps.capacity.models import Run
+from apps.definitions.issuing.orders import in_words
 from apps.definitions.models import AlertChannel, Certificate, RoutePool
 from apps.definitions.shapes.operations.alert_watches import CRITICAL, WATCHES
 from apps.definitions.sharing import taken_back
@@ -29,21 +30,19 @@ _SOONEST = timedelta(days=WATCHES["certificate_expiring"].threshold.highest)  # 
 
 def look_at_certificates(instant: datetime) -> Look:
     """Certificates and how many days they are still valid."""
-    rows = Certificate.objects.filter(not_after__lte=instant + _SOONEST).values_list(
-        "pk", "account_id", "account__name", "name", "not_after", "hostnames"
-    )
-    return Look(tuple(_certificate(*row, instant) for row in rows))
+    rows = Certificate.objects.filter(not_after__lte=instant + _SOONEST).select_related("account", "order")
+    return Look(tuple(_certificate(row, row.not_after, instant) for row in rows if row.not_after))
 
 
-def _certificate(
-    pk: int, account_id: int, account: str, name: str, ends: datetime, hostnames: list[str], instant: datetime
-) -> Seen:
+def _certificate(row: Certificate, ends: datetime, instant: datetime) -> Seen:
     days = (ends - instant) / _DAY
     words = "has expired" if days <= 0 else f"expires on {ends:%d %b %Y}"
-    detail = f"It is for {', '.join(hostnames[:5])}."
-    causes, page = (f"certificate:{pk}",), "/certificates"
-    title = f"Certificate {{}} {words}"
-    return Seen("certificate", pk, account_id, account, name, title, detail, instant, page, causes, value=days)
+    detail = f"It is for {', '.join(row.hostnames[:5])}."
+    if row.automatic:  # why it is not renewed
+        detail += f" {in_words(row, instant)[1]}"
+    causes, page = (f"certificate:{row.pk}",), "/certificates"
+    title, whose = f"Certificate {{}} {words}", (row.account_id, row.account.name, row.name)
+    return Seen("certificate", row.pk, *whose, title, detail, instant, page, causes, value=days)
 
 
 def look_at_lost_pools(instant: datetime) -> Look:
