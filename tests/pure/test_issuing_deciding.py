@@ -12,7 +12,7 @@ from apps.issuing.deciding import LONGEST_PAUSE, LONGEST_WISH, chosen, pause, re
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Authority:
     """One to choose."""
 

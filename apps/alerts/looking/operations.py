@@ -12,7 +12,7 @@ from apps.alerts.looking.contract import Look, Seen
 from apps.alerts.models import Alert, ChannelState, Finding, Told
 from apps.capacity.measure.results import result_of
 from apps.capacity.models import Run
-from apps.definitions.issuing.orders import in_words
+from apps.definitions.issuing.orders import in_words, is_kept_fresh
 from apps.definitions.models import AlertChannel, Certificate, RoutePool
 from apps.definitions.shapes.operations.alert_watches import CRITICAL, WATCHES
 from apps.definitions.sharing import taken_back
@@ -29,9 +29,15 @@ _SOONEST = timedelta(days=WATCHES["certificate_expiring"].threshold.highest)  # 
 
 
 def look_at_certificates(instant: datetime) -> Look:
-    """Certificates and how many days they are still valid."""
+    """Certificates and how many days they are still valid; automatic ones that are not renewed in time."""
     rows = Certificate.objects.filter(not_after__lte=instant + _SOONEST).select_related("account", "order")
-    return Look(tuple(_certificate(row, row.not_after, instant) for row in rows if row.not_after))
+    return Look(
+        tuple(
+            _certificate(row, row.not_after, instant)
+            for row in rows
+            if row.not_after and not is_kept_fresh(row, instant)
+        )
+    )
 
 
 def _certificate(row: Certificate, ends: datetime, instant: datetime) -> Seen:

@@ -53,6 +53,12 @@ def txt_records(zone: Zone) -> dict[str, list[str]]:
     return {name: sorted(set(values)) for name, values in found.items()}
 
 
+def is_kept_fresh(certificate: Certificate, moment: datetime) -> bool:
+    """Whether its end is no news: an automatic one is renewed at a third of its lifetime, so a quarter is left."""
+    begins, ends = certificate.not_before, certificate.not_after
+    return bool(certificate.automatic and begins and ends and ends - moment > (ends - begins) / 4)
+
+
 def in_words(certificate: Certificate, moment: datetime) -> tuple[str, str]:
     """A state (issued, waiting, ordering, failing) and a sentence of an automatic certificate."""
     order: CertificateOrder | None = getattr(certificate, "order", None)

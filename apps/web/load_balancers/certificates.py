@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions import selectors
-from apps.definitions.issuing.orders import in_words
+from apps.definitions.issuing.orders import in_words, is_kept_fresh
 from apps.definitions.models import Certificate
 from apps.definitions.shapes.base.fields import field_at
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
@@ -145,7 +145,9 @@ def validity(certificate: Certificate, moment: datetime) -> tuple[str, str]:
         return "down", "expired today" if left.days == -1 else f"expired {_days(-left.days - 1)} ago"
     if left.days < 1:
         return "down", f"expires in {left.seconds // 3600} h"
-    return "degraded" if left.days <= SOON else "healthy", f"expires in {_days(left.days)}"
+    return "degraded" if left.days <= SOON and not is_kept_fresh(
+        certificate, moment
+    ) else "healthy", f"expires in {_days(left.days)}"
 
 
 def _order(certificate: Certificate) -> tuple[str, str] | None:

@@ -48,7 +48,8 @@ def expiring_soon(actor: Actor) -> list[tuple[Certificate, str, str]]:
 
 def expiring(actor: Actor, instant: datetime) -> QuerySet[Certificate]:
     """Certificates that have expired by three weeks after the instant."""
-    return definitions.certificates(actor).filter(not_after__lt=instant + timedelta(days=SOON))
+    rows = definitions.certificates(actor).filter(not_after__lt=instant + timedelta(days=SOON))
+    return rows.exclude(order__renew_at__gt=instant)  # what is renewed in time is no news
 
 
 @dataclass(frozen=True, slots=True)
