@@ -39,8 +39,8 @@ def test_sentinels_are_asked_for_the_master_with_a_password_of_their_own() -> No
     assert (found.master, found.of_server()) == ("main", {"db": 2, "username": "spillway", "password": "p@ss"})
     asked = found.of_sentinels(socket_timeout=1)
     assert (asked["password"], asked["socket_timeout"]) == ("s3cret", 1)
-    places = [f"sentinel://spillway:p%40ss@{host}/2" for host in ("a:1", "b:26379", "[2001:db8::1]:3")]
-    assert found.broker() == ";".join(places)
+    brokers = [f"sentinel://spillway:p%40ss@{host}/2" for host in ("a:1", "b:26379", "[2001:db8::1]:3")]
+    assert found.broker() == ";".join(brokers)
     assert found.broker_options(socket_timeout=1)["master_name"] == "main"
     made = redis_clients.pool(THREE, socket_timeout=0.5)
     assert isinstance(made, redis.sentinel.SentinelConnectionPool)

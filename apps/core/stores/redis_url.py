@@ -64,8 +64,8 @@ class RedisUrl:
         login = dict(self.login)
         user = "".join(f"{quote(login.get(name, ''), safe='')}{mark}" for name, mark in zip(LOGIN, ":@", strict=True))
         scheme = "sentinel" if self.master else "redis"
-        places = [f"{scheme}://{user if login else ''}{_bracketed(host)}:{port}" for host, port in self.hosts]
-        return ";".join(f"{each}/{self.database}" for each in places)
+        brokers = [f"{scheme}://{user if login else ''}{_bracketed(host)}:{port}" for host, port in self.hosts]
+        return ";".join(f"{each}/{self.database}" for each in brokers)
 
     def broker_options(self, **patience: float) -> dict[str, Any]:
         """Transport options of Celery beside its own."""
