@@ -77,6 +77,7 @@ def replayed(operator: Actor, text: str, folder: Path) -> Replay:
 SAID = {
     "12-rewrites": ("/oldzz", "/app1zz"),
     "13-cors-and-headers": ("x-ssl", "x-request-start"),
+    "36-old-urls": ("/germanzz", "/apizz", "location: 'http://www.example.com/"),
     "28-docker-names": ("x-forwarded-prefix",),
 }
 

@@ -11,7 +11,7 @@ from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.listening import add_options
 from apps.importing.haproxy.logic.answers import about_host
 from apps.importing.haproxy.logic.conditions import Conditions
-from apps.importing.haproxy.logic.decisions import Program
+from apps.importing.haproxy.logic.decisions import Effect, Program
 from apps.importing.haproxy.logic.formulas import Atom, atoms_of
 from apps.importing.haproxy.logic.hostnames import example_of
 from apps.importing.haproxy.logic.questions import number_holds
@@ -124,6 +124,11 @@ class Frontends:
         spec: dict[str, Any] = {"load_balancer": load_balancer, "hostname": hostname}
         if (draft.key.kind, draft.key.text) != ("prefix", "/"):
             spec |= {"path": draft.key.text, "path_kind": draft.key.kind}
+        if "redirect" in outcome.action and any(map(_rewrites_path, draft.decision.changes)):
+            for line in draft.decision.lines[-1:]:
+                ledger.differs(
+                    line, "Redirects are made of the path that the client asked for, before it is rewritten."
+                )
         conditions = conditions_of(draft.conditions)
         redirect = outcome.action.get("redirect", {})
         if both and redirect.get("scheme") == "https" and "scheme" not in conditions and "host" not in redirect:
@@ -185,6 +190,10 @@ class Frontends:
             )
         else:
             self.context.ledger.differs(line, f"No host of this file fits ({atom!r}); add routes for those that do.")
+
+
+def _rewrites_path(change: Effect) -> bool:
+    return change.data[0] == "path" or change.data[:2] in (("rewrite", "path"), ("rewrite", "path_regex"))
 
 
 def _hosts_of(data: tuple[object, ...]) -> list[str]:
