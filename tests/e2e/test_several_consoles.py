@@ -43,7 +43,7 @@ class Console(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """Where it listens."""
         return f"127.0.0.1:{self.server_port}"
 
@@ -57,9 +57,9 @@ class Console(ThreadingHTTPServer):
 def front(first: Console, second: Console) -> Iterator[str]:
     """Its URL."""
     port = spare_port()
-    places = {"SPILLWAY_CONSOLE_A": first.place, "SPILLWAY_CONSOLE_B": second.place}
+    addresses = {"SPILLWAY_CONSOLE_A": first.address, "SPILLWAY_CONSOLE_B": second.address}
     command = ["haproxy", "-db", "-f", str(ROOT / "deploy/console/several.cfg")]
-    told = os.environ | places | {"SPILLWAY_BIND": f"127.0.0.1:{port}"}
+    told = os.environ | addresses | {"SPILLWAY_BIND": f"127.0.0.1:{port}"}
     process = subprocess.Popen(command, env=told, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         wait_until(lambda: _answers(f"http://127.0.0.1:{port}/"), "the front answers")
