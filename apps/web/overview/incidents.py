@@ -20,6 +20,8 @@ PAGES = {"node": "web:node", "pool": "web:pool", "load_balancer": "web:load-bala
 LISTS = {"key_set": "web:policies", "server_source": "web:pools"}
 # A p95 is worth a word when it doubled against the median of the hour and is that much slower.
 DOUBLED, SLOWER_MS, POINTS = 2.0, 50.0, 10
+# Less often nobody can say after seconds that no request comes any more.
+SOME_RPS = 1.0
 NEWEST = 4  # points of the series that may already be part of what is new
 
 
@@ -188,6 +190,18 @@ def slower(numbers: Numbers, series: Series) -> Incident | None:
         return None
     title = f"The p95 latency is {_ms(numbers.p95_ms)}; in the last hour it was {_ms(usual)}."
     return Incident(SICK, title, reverse("web:request-patterns"), "Find slow requests")
+
+
+def vanished(numbers: Numbers, series: Series) -> list[Incident]:
+    """That no request comes any more, where they came all the hour."""
+    before = [value for value in series.requests[:-NEWEST] if value is not None]
+    if numbers.requests_rps or numbers.requests_rps is None or numbers.stale or len(before) < POINTS:
+        return []
+    usual = statistics.median(before)
+    if usual < SOME_RPS:
+        return []
+    title = f"No requests arrive; in the last hour it was {usual:.0f}/s."
+    return [Incident(SICK, title, reverse("web:requests"), "Show requests")]
 
 
 def _ms(value: float) -> str:

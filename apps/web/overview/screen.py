@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.actors import Actor
+from apps.alerts.selectors import own_alerts
 from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
 from apps.overflow.flows import Flow, Point, PoolUse, RegionUse
@@ -17,7 +18,7 @@ from apps.web.drawing.trends import Marker, draw_trend
 from apps.web.kit.figures import figures_of
 from apps.web.overflow.parts import shown
 from apps.web.overview.figures import figures
-from apps.web.overview.incidents import Incident, incidents, slower
+from apps.web.overview.incidents import Incident, incidents, slower, vanished
 from apps.web.overview.strip import states, tint
 
 MINUTES = 60
@@ -50,8 +51,8 @@ def now_of(actor: Actor, fleets: dict[int, str], standing: Sequence[Incident], s
     flow = overflow.flow_overall(actor)
     numbers = observe.live_numbers(actor)
     series = observe.overall_series(actor, minutes=MINUTES, points=MINUTES, latency=True)
-    every = incidents(observe.problems(actor), flow, standing, slower(numbers, series))
-    found = states(flow, every, fleets, summary)
+    every = incidents(observe.problems(actor), flow, [*standing, *vanished(numbers, series)], slower(numbers, series))
+    found = states(flow, every, fleets, summary, own_alerts(actor).filter(resolved_at=None).count())
     known = {each.id: each for each in figures(numbers, series, overflow.moved(actor, MINUTES), flow)}
     context = {
         "states": found,

@@ -11,7 +11,7 @@ from apps.observe.numbers import Numbers, Series
 from apps.overflow.flows import Flow, Lane, Point, RegionUse
 from apps.web.drawing.trends import Marker, draw_trend
 from apps.web.overview.figures import figures
-from apps.web.overview.incidents import DOWN, Incident
+from apps.web.overview.incidents import DOWN, Incident, vanished
 from apps.web.overview.screen import together
 from apps.web.overview.strip import states, tint
 
@@ -52,6 +52,21 @@ def test_each_state_has_its_word_and_colour(
 ) -> None:
     assert words(flow, every, fleets) == [word]
     assert tint(states(flow, every, fleets, "")) == colour
+
+
+def test_alerts_that_fire_are_not_all_good() -> None:
+    (found,) = states(QUIET, [], {}, "12 routes.", 2)
+    assert (found.word, found.text, found.kind) == ("Needs attention", "2 alerts firing.", "warn")
+
+
+@pytest.mark.parametrize(("now_rps", "before", "said"), [(0.0, 12.0, True), (0.0, 0.2, False), (3.0, 12.0, False)])
+def test_traffic_that_ended_is_an_incident(now_rps: float, before: float, said: bool) -> None:
+    series = Series(tuple(range(60)), (before,) * 60, *((None,) * 60 for _ in range(4)))
+    live = Numbers(requests_rps=now_rps, stale=False)
+    assert [each.title for each in vanished(live, series)] == [
+        "No requests arrive; in the last hour it was 12/s."
+    ] * said
+    assert vanished(replace(live, stale=True), series) == []
 
 
 def test_the_worst_state_stands_first() -> None:
