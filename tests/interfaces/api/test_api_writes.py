@@ -21,6 +21,7 @@ __all__ = ["api", "house"]
 
 # One of each kind that the tutorial and its clouds have none of.
 OTHERS: tuple[dict[str, Any], ...] = (
+    {"kind": "CertificateAuthority", "name": "ca", "spec": {"directory_url": "https://ca.example/directory"}},
     {"kind": "NetworkList", "name": "offices", "spec": {"entries": [{"network": "192.0.2.0/24"}]}},
     {"kind": "Policy", "name": "hsts", "spec": {"rules": {"security_headers": {"hsts_seconds": 600}}}},
     {"kind": "AlertChannel", "name": "on-call", "spec": {"type": "pagerduty", "secret": "0" * 32}},
