@@ -26,6 +26,8 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from josepy.jwa import ES256
+from josepy.jwk import JWKEC
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPResponse
 
@@ -161,8 +163,8 @@ class Conversation:
 
     def __init__(self, account: Account) -> None:
         self._account = account
-        self._key = josepy.JWKEC(key=load_pem_private_key(account.key, None))
-        self._net = _Network(self._key, alg=josepy.ES256, user_agent="Spillway")
+        self._key = JWKEC(key=load_pem_private_key(account.key, None))
+        self._net = _Network(self._key, alg=ES256, user_agent="Spillway")
         self._calls = _Calls(account.trusted_ca)
         self._net.session.trust_env = False
         self._net.session.headers["Accept-Encoding"] = "identity"

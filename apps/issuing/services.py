@@ -74,7 +74,10 @@ def issue_in_turns() -> int:
 
     def choose(accounts: Owners, done: frozenset[int]) -> tuple[Hashable, int] | None:
         due = _due(database_now()).exclude(certificate__account__in=accounts).exclude(pk__in=done)
-        return due.order_by("next_at", "pk").values_list("certificate__account", "pk").first()
+        found: tuple[Hashable, int] | None = (
+            due.order_by("next_at", "pk").values_list("certificate__account", "pk").first()
+        )
+        return found
 
     return in_turns(SEATS, choose, lambda pk: advance(order_id=pk))
 
