@@ -19,6 +19,8 @@ from apps.accounts.actors import Actor
 from apps.core.clock import database_now, now
 from apps.core.queue import SENT_AT, enqueue
 from apps.core.secrets.sealing import seal
+from apps.fleet.certificates.models import NodeCertificate
+from apps.fleet.models import Node
 from apps.observe.live import store as live
 from apps.observe.models import Condition
 from apps.system import heartbeat, http_times, recent_errors, selectors
@@ -29,6 +31,7 @@ from apps.system.queues import NAMES, queues
 from apps.system.support import bundle
 from apps.system.support.removing import clean
 from apps.webhooks.models import Webhook
+from tests.apps.observe_env import make_env
 from tests.e2e.installation import broker as broker_at
 
 pytestmark = pytest.mark.django_db
@@ -168,6 +171,20 @@ def test_certificates_that_end_are_said_before(settings: Settings, tmp_path: Pat
         )
         (tmp_path / "a.pem").write_bytes(made.certificate)
         assert machine.certificates().state == state
+
+
+def test_a_console_needs_certificates_of_its_own_only_for_nodes_that_were_never_enrolled(
+    settings: Settings, db: None
+) -> None:
+    settings.AGENT_CA_FILE = settings.AGENT_CERTIFICATE_FILE = ""
+    node = make_env().nodes[0]
+    assert machine.certificates().state == State.OK
+    Node.objects.filter(pk=node.pk).update(url="https://192.0.2.1:9440")
+    assert machine.certificates().message == "None is named; nodes that were never enrolled: 1."
+    NodeCertificate.objects.create(
+        node=node, node_name=node.name, sha256="a" * 64, issued_at=now(), ends_at=now() + timedelta(days=30)
+    )
+    assert machine.certificates().state == State.OK
 
 
 SECRETS = {

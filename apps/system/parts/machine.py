@@ -66,11 +66,13 @@ def certificates() -> Part:
     name, title = "certificates", "Certificates of the console"
     files = _files()
     if not any(files.values()):
-        remote = Node.objects.filter(url__startswith="https://").exists()
-        remedy = "Name them in SPILLWAY_AGENT_CA, SPILLWAY_AGENT_CERTIFICATE and SPILLWAY_AGENT_KEY."
-        if remote:
-            return Part(name, title, State.FAILED, "None is named, but nodes are reached over HTTPS.", remedy)
-        return Part(name, title, State.OK, "None is named, and no node is reached over HTTPS.")
+        remedy = (
+            "Name them in SPILLWAY_AGENT_CA, SPILLWAY_AGENT_CERTIFICATE and SPILLWAY_AGENT_KEY, or enrol the nodes."
+        )
+        lacking = Node.objects.filter(url__startswith="https://", certificates=None).count()
+        if lacking:
+            return Part(name, title, State.FAILED, f"None is named; nodes that were never enrolled: {lacking}.", remedy)
+        return Part(name, title, State.OK, "None is named, and every node was enrolled or is on this machine.")
     details = tuple(_certificate(each, path) for each, path in files.items())
     key_file = settings.AGENT_KEY_FILE
     if not os.access(key_file, os.R_OK):
