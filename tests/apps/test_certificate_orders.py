@@ -10,6 +10,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.compiler.model.fleet import Challenge
 from apps.core.clock import now
+from apps.core.concurrency import leases
 from apps.core.errors import FieldError, Invalid
 from apps.core.secrets.sealing import seal
 from apps.definitions.freezing.snapshot import freeze
@@ -58,7 +59,7 @@ def under_way(row: Certificate, *challenges: dict[str, Any], **pushes: Any) -> N
     """An order that waits for these answers."""
     CertificateOrder.objects.filter(certificate=row).update(
         state=CertificateOrder.State.ANSWERING,
-        hostnames=row.automatic["hostnames"],
+        hostnames=(row.automatic or {})["hostnames"],
         challenges=list(challenges),
         pushes={"fleets": {}, "zones": {}} | pushes,
         sealed_key=seal(b"key"),
@@ -130,7 +131,7 @@ def test_an_authority_that_is_not_reached_is_told_and_asked_again_later(
 def test_two_workers_never_work_on_one_order(tutorial_env: Actor, acme: Actor, operator: Actor) -> None:
     authority(operator)
     row = order(acme, HOST)
-    lease = services.leases.take(CertificateOrder, services.LEASE, pk=row.order.pk)
+    lease = leases.take(CertificateOrder, services.LEASE, pk=row.order.pk)
     assert lease is not None
     assert advanced(row).failures == 0  # somebody else has it
     lease.release()
@@ -139,11 +140,11 @@ def test_two_workers_never_work_on_one_order(tutorial_env: Actor, acme: Actor, o
 
 def test_what_a_worker_wanted_to_write_after_its_lease_is_not_written(tutorial_env: Actor, acme: Actor) -> None:
     row = order(acme, HOST)
-    late = services.leases.take(CertificateOrder, timedelta(0), pk=row.order.pk)
-    other = services.leases.take(CertificateOrder, services.LEASE, pk=row.order.pk)
+    late = leases.take(CertificateOrder, timedelta(0), pk=row.order.pk)
+    other = leases.take(CertificateOrder, services.LEASE, pk=row.order.pk)
     assert late is not None
     assert other is not None
-    with pytest.raises(services.LeaseLost):
+    with pytest.raises(leases.LeaseLost):
         services._move(late, CertificateOrder.State.FINALIZING)
     assert CertificateOrder.objects.get(pk=row.order.pk).state == CertificateOrder.State.WAITING
 

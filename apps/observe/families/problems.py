@@ -34,10 +34,9 @@ def families() -> Iterator[Metric]:
     ends = GaugeMetricFamily(
         "spillway_certificate_not_after_seconds", "When a certificate ends, in Unix time.", labels=["account", "name"]
     )
-    for name, account, at in (
-        Certificate.objects.exclude(not_after=None).order_by("pk").values_list("name", "account__name", "not_after")
-    ):
-        ends.add_metric([account, name], at.timestamp())
+    for name, account, at in Certificate.objects.order_by("pk").values_list("name", "account__name", "not_after"):
+        if at is not None:  # an automatic one that was not issued yet
+            ends.add_metric([account, name], at.timestamp())
     yield ends
     yield from _of_key_sets()
 

@@ -144,7 +144,8 @@ def test_metrics_tell_limits_overflow_and_what_was_refused(client: Client, env: 
 
 
 def test_metrics_tell_problems_and_when_certificates_end(client: Client, env: Env, live_redis: str) -> None:
-    certificate = Certificate(account=env.acme.account, name="shop", not_before=now(), not_after=now())
+    end = now()
+    certificate = Certificate(account=env.acme.account, name="shop", not_before=end, not_after=end)
     certificate.save()
     assert lease.share("a test").held
     Condition.objects.create(
@@ -159,7 +160,7 @@ def test_metrics_tell_problems_and_when_certificates_end(client: Client, env: En
     wrong = {"kind": "pool", "account": "acme", "name": "acme-web", "reason": "NoServerUp", "severity": "1"}
     assert value(found, "spillway_problem", **wrong) == 1
     ends = value(found, "spillway_certificate_not_after_seconds", account="acme", name="shop")
-    assert ends == certificate.not_after.timestamp()
+    assert ends == end.timestamp()
 
 
 def test_metrics_tell_the_states_of_rollouts(client: Client, env: Env, live_redis: str) -> None:

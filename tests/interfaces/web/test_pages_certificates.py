@@ -74,7 +74,7 @@ def test_a_certificate_is_renewed_under_its_name(acme: Actor, stored: Certificat
     sent = {"/spec/chain": chain, "version": str(stored.version)}
     assert client.post(url, sent).status_code == 422  # the stored key does not fit
     assert client.post(url, sent | {"/spec/key": key}).status_code == 302
-    assert Certificate.objects.get().not_after > stored.not_after
+    assert Certificate.objects.filter(not_after__gt=stored.not_after).exists()
 
 
 def test_expiry_is_said_in_words_with_a_state() -> None:
