@@ -125,8 +125,8 @@ SILENT = {
     | {"fixed_response.content_type", "redirect.path", "redirect.prefix", "redirect.code", "prefix_rewrite"},
     ("aws", "LoadBalancer"): BALANCERS | {"listeners.static_ip"},
     ("google", "LoadBalancer"): BALANCERS | {"listeners.port", "listeners.tls.http3", "listeners.tls.alpn"},
-    ("aws", "Certificate"): {"chain", "key"},
-    ("google", "Certificate"): {"chain"},
+    ("aws", "Certificate"): {"automatic.hostnames", "chain", "key"},
+    ("google", "Certificate"): {"automatic.hostnames", "chain"},
 }
 
 

@@ -71,7 +71,7 @@ class CertificateAuthoritySpec(Shape):
         at_most(5, "contacts"),
         Distinct(),
         SORTED,
-        About("Where the authority writes to.", "Contacts", "E-mail addresses.", ["ops@example.com"]),
+        About("Where the authority writes to.", "Contacts", "E-mail addresses.", "ops@example.com"),
     ] = ()
     external_key_id: Annotated[
         str,

@@ -44,7 +44,6 @@ class AutomaticSpec(Shape):
             "Hostnames that the account has verified; those of an operator need no claim. `*.` needs a zone.",
             "Hostnames",
             f"At most {MOST_NAMES}.",
-            ["shop.example.com"],
         ),
     ]
 

@@ -197,7 +197,6 @@ class BackendSpec(Shape):
             "`srv://_service._tcp.name`, or the https URL of a target list (Prometheus `http_sd`).",
             "Servers from",
             "dns://app.internal:8080, srv://_http._tcp.app.internal, or an https URL. Default: the servers below.",
-            "srv://_http._tcp.shop.internal",
             absent_when_empty=True,
         ),
     ] = ""
