@@ -337,6 +337,7 @@ def test_the_page_and_the_api_say_what_is_left_to_the_routes_account_alone(
 ) -> None:
     monkeypatch.setattr("apps.logs.objectives.standing.now", lambda: clock.at)
     monkeypatch.setattr("apps.observe.show.objectives.now", lambda: clock.at)
+    monkeypatch.setattr("apps.web.objectives.shown.now", lambda: clock.at)
     route = make(acme)
     begin = started(store, clock)
     store.store("one", list(lines(route, begin, 995, 5)))

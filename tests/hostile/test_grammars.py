@@ -28,7 +28,7 @@ Grammar = Callable[[object], Any]
 # Texts that the calendar, or a check beside other fields, judges after their grammar: asked through the whole reader.
 READ_FURTHER = {
     "/target/webhook/url", "/when/cron", "/when/at", "/zone", "/server", "/values/0",
-    "/path", "/headers/0/value", "/query/0/value", "/cookies/0/value",
+    "/path", "/headers/0/value", "/query/0/value", "/cookies/0/value", "/trusted_ca",
 }  # fmt: skip
 # Hundreds of times what a grammar spends on the whole corpus: only a pattern that turns back reaches it.
 LONG_S = 1.0
