@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.test import Client
 from playwright.sync_api import Browser, Page, Route
 
@@ -27,7 +28,6 @@ pytestmark = [pytest.mark.browser, needs_browser]
 ORIGIN = "https://console.example"
 GOING = "capacity-run-going"
 SHOTS = Path(settings.BASE_DIR) / "var" / "screenshots"
-STATIC = Path(settings.BASE_DIR) / "frontend" / "static"
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".woff2": "font/woff2"}
 LOOKS = {"light": ("light", WIDE), "dark": ("dark", WIDE), "narrow": ("light", NARROW)}
 Answers = dict[str, tuple[str, dict[str, str]]]
@@ -48,11 +48,12 @@ def a_page(browser: Browser, answers: Answers) -> tuple[Page, list[str]]:
 
     def fulfil(route: Route) -> None:
         path, query = urlsplit(route.request.url).path, urlsplit(route.request.url).query
-        file = STATIC / path.removeprefix("/static/")
+        found = finders.find(path.removeprefix("/static/")) if path.startswith("/static/") else None
         if path[1:] in answers and not query:  # a live part that asks again gets nothing new
             body, headers = answers[path[1:]]
             route.fulfill(body=body, headers=headers)
-        elif path.startswith("/static/") and file.is_file():
+        elif found:
+            file = Path(found)
             route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
         elif path == "/events":
             route.fulfill(body=": open\n\n", content_type="text/event-stream")

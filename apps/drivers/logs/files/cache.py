@@ -144,7 +144,8 @@ class Cache:
             with path.open("r+b") as target:
                 self._fetch(entry, target)
                 os.fsync(target.fileno())
-            path.rename(self._own / entry.name)
+            with self._locked():  # who adds up what is there meanwhile would miss it under either name
+                path.rename(self._own / entry.name)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
