@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import ConnectionHandler
 
 from apps.core import unavailable
+from apps.system.management.commands import migrate
 from controlplane import database
 from controlplane.database import Patience
 from tests.servers import postgresql
@@ -171,3 +173,40 @@ def test_of_several_hosts_the_one_that_takes_writes_is_wanted() -> None:
     assert "target_session_attrs" not in database.database("postgresql://u@a/s")["OPTIONS"]
     other = database.database("postgresql://u@a,b/s?target_session_attrs=primary")
     assert other["OPTIONS"]["target_session_attrs"] == "primary"
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "lets_go_first"), [(0.1, True), pytest.param(30.0, False, marks=pytest.mark.exhaustive)]
+)
+def test_a_migration_lets_writes_go_first_while_somebody_reads_its_table(
+    connect: Callable[[Patience], BaseDatabaseWrapper], wait_s: float, lets_go_first: bool
+) -> None:
+    reader, writer, changing = (connect(Patience(idle_s=60, lock_s=30, statement_s=0)) for _ in range(3))
+    with writer.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS changed; CREATE TABLE changed (written integer)")
+    for each in (reader, changing):
+        each.inc_thread_sharing()
+    reader.set_autocommit(False)
+    with reader.cursor() as cursor:
+        cursor.execute("SELECT * FROM changed")
+
+    def leave() -> None:
+        time.sleep(1)
+        reader.commit()
+
+    def change() -> None:
+        with changing.cursor() as cursor:
+            cursor.execute("ALTER TABLE changed ADD COLUMN more integer")
+
+    slowest = 0.0
+    with ThreadPoolExecutor(2) as others:
+        ended = others.submit(leave)
+        done = others.submit(migrate.in_turns, changing, change, lambda _: None, wait_s, 0.1)
+        while not done.done():
+            asked = time.monotonic()
+            with writer.cursor() as cursor:
+                cursor.execute("INSERT INTO changed (written) VALUES (1)")
+            slowest = max(slowest, time.monotonic() - asked)
+        done.result()
+        ended.result()
+    assert (slowest < 0.6) is lets_go_first

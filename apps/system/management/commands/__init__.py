@@ -1,0 +1,1 @@
+"""SHOW to operators: `python manage.py help` lists these commands."""
