@@ -62,6 +62,9 @@ def _of_restore(restore: argparse.ArgumentParser) -> None:
     restore.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="another value of a setting")
     restore.add_argument("--replace", action="store_true", help="delete what the database holds")
     restore.add_argument("--without-request-logs", action="store_true", help="leave out lines that the backup has")
+    restore.add_argument(
+        "--settings-only", action="store_true", help="bring back settings and keys, and leave the database as it is"
+    )
     restore.add_argument("--verify", action="store_true", help="read it to its end, and restore nothing")
     _passphrase(restore)
 

@@ -1,4 +1,4 @@
-"""`spillway-admin restore`: settings and keys first, then the database, then a check."""
+"""`spillway-admin restore`: settings and keys first, then the database where it was lost as well, then a check."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ def restore(options: Namespace, start: Start) -> int:
     wanted = _settings(found, options)
     os.environ.update(wanted)
     start(options)
-    _restore(options, found, passphrase, began)
+    if options.settings_only:
+        _write_files(options, found)
+        print("The database was left as it is. Restart every process.")
+    else:
+        _restore(options, found, passphrase, began)
     started_later = findings.OF_PROCESSES
     return shown.show([each for each in findings.all_of_them() if each.name not in started_later], as_json=False)
 

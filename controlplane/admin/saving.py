@@ -11,6 +11,7 @@ from django.conf import settings
 
 from apps.system.backups import contents
 from apps.system.backups.dumps import DumpFailed
+from apps.system.models import Backup
 from controlplane import environment
 from controlplane.admin import environment_file
 from controlplane.admin.environment_file import CannotRead
@@ -21,12 +22,15 @@ CLOUDS = "clouds"
 
 def backup(options: Namespace) -> int:
     """Exit code 0 with a file that is whole."""
-    make(options.to, options, with_request_logs=options.with_request_logs)
+    try:
+        make(options.to, options, with_request_logs=options.with_request_logs).save()
+    except db.Error as error:
+        raise Refused(f"The backup is whole, and could not be noted: {type(error).__name__}.") from None
     return 0
 
 
-def make(path: Path, options: Namespace, *, with_request_logs: bool) -> None:
-    """Raises Refused; then there is no file."""
+def make(path: Path, options: Namespace, *, with_request_logs: bool) -> Backup:
+    """The file, and the row to be saved once the tables are of this version. Raises Refused; then there is no file."""
     if with_request_logs and contents.lines_folder() is None:
         raise Refused("Request lines lie in a bucket: copy it by its own means. Leave --with-request-logs out.")
     passphrase = secret_line(options.passphrase_file, "Passphrase of the backup", new=True)
@@ -41,6 +45,7 @@ def make(path: Path, options: Namespace, *, with_request_logs: bool) -> None:
     except db.Error as error:
         raise Refused(f"The database does not answer: {type(error).__name__}.") from None
     print(f"{path}: {made.bytes / 1e6:.1f} MB in {made.seconds:.1f} s. Without its passphrase nobody opens it.")
+    return made
 
 
 def given(path: Path) -> dict[str, dict[str, str]]:

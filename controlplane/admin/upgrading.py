@@ -7,6 +7,7 @@ from argparse import Namespace
 from django.db import connection
 
 from apps.observe import schema
+from apps.system.models import Backup
 from controlplane.admin import saving, shown
 from controlplane.admin.commands import call, collect_pages
 from controlplane.admin.findings import OF_PROCESSES, Finding, all_of_them
@@ -21,8 +22,10 @@ def upgrade(options: Namespace) -> int:
     if verdict.newer:
         raise Refused(f"{verdict.newer} Nothing was changed: run the newer version, or restore an older backup.")
     _no_failures(all_of_them())
-    _save(options)
+    saved = _save(options)
     call("migrate", verbosity=1)
+    if saved:
+        saved.save()
     collect_pages()
     after = schema.verdict(connection)
     if after.problem:
@@ -42,8 +45,10 @@ def _no_failures(found: list[Finding]) -> None:
         raise Refused("Nothing was changed: mend this first.")
 
 
-def _save(options: Namespace) -> None:
+def _save(options: Namespace) -> Backup | None:
+    """The backup, to be noted once there is certainly a table for it."""
     if options.backup is not None:
-        saving.make(options.backup, options, with_request_logs=False)
-    elif not options.no_backup and not agrees("There is no way back but a backup. Go on without one?"):
+        return saving.make(options.backup, options, with_request_logs=False)
+    if not options.no_backup and not agrees("There is no way back but a backup. Go on without one?"):
         raise Refused("Nothing was changed. Name a file with --backup, or say --no-backup.")
+    return None

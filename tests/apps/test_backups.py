@@ -18,6 +18,9 @@ from apps.definitions.models import Pool
 from apps.system.backups import contents, dumps, reading, sealed_file
 from apps.system.backups.sealed_file import Unreadable
 from apps.system.models import Backup
+from controlplane.admin import environment_file, recovery
+from controlplane.admin.__main__ import parser
+from controlplane.admin.refusal import Refused
 
 WORDS = "correct horse battery staple"
 GIVEN = {"environment": {"SPILLWAY_SECRET_KEY": "k" * 40}, "clouds": {"SPILLWAY_CLOUD_MAIN_SECRET_ACCESS_KEY": "s"}}
@@ -69,6 +72,7 @@ def made(tutorial_env: Actor, tmp_path: Path, settings: Settings) -> Path:
     settings.LOGS_URL = f"logs+file://{tmp_path}/logs"
     file = tmp_path / "backup"
     row = contents.make(file, WORDS, GIVEN, pki, with_request_logs=True)
+    row.save()
     assert row.bytes == file.stat().st_size
     assert file.stat().st_mode & 0o777 == 0o600
     return file
@@ -90,6 +94,24 @@ def test_what_was_saved_is_back(made: Path, tmp_path: Path, settings: Settings) 
         assert (tmp_path / "new-logs/acme/2026/one.parquet").read_bytes() == b"PAR1" * 1000
         contents.note_restored(made, 1.0)
         assert Backup.objects.filter(restored=True).count() == 1, "sequences go on"
+
+
+def test_settings_and_keys_come_back_to_a_database_that_is_well(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings_file, words = tmp_path / "etc" / "environment", tmp_path / "words"
+    words.write_text(WORDS)
+    monkeypatch.setenv("SPILLWAY_SECRET_KEY", "lost")
+    monkeypatch.setenv("SPILLWAY_AGENT_CA", str(tmp_path / "etc" / "pki" / "ca.pem"))
+    asked = ["--environment", str(settings_file), "restore", str(made), "--passphrase-file", str(words)]
+    Pool.objects.update(version=77)  # later than the backup
+    with pytest.raises(Refused, match="not empty"):
+        recovery.restore(parser().parse_args(asked), lambda _: None)
+    assert not settings_file.exists()
+    recovery.restore(parser().parse_args([*asked, "--settings-only"]), lambda _: None)
+    assert environment_file.read(settings_file) == GIVEN["environment"]
+    assert (tmp_path / "etc" / "pki" / "ca.key").read_bytes() == b"of the authority"
+    assert set(Pool.objects.values_list("version", flat=True)) == {77}
 
 
 def test_replacing_leaves_nothing_of_what_was_there(made: Path, tmp_path: Path) -> None:

@@ -29,14 +29,16 @@ Settings = Mapping[str, Mapping[str, str]]
 
 
 def make(path: Path, passphrase: str, given: Settings, pki: Path | None, *, with_request_logs: bool) -> Backup:
-    """Write the file, for its owner alone, and note it. Raises FileExistsError, DumpFailed, OSError."""
+    """Write the file, for its owner alone; the row that notes it is not saved, which needs the tables of this version.
+
+    Raises FileExistsError, DumpFailed, OSError.
+    """
     began = time.monotonic()
     with _new(path) as stream:
         _write(Writer(stream, passphrase), given, pki, with_request_logs=with_request_logs)
         size = stream.tell()
     row = Backup(at=now(), host=HERE, path=str(path.absolute())[:400], bytes=size)
     row.seconds, row.with_request_logs = time.monotonic() - began, with_request_logs
-    row.save()
     return row
 
 
