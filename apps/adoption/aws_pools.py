@@ -120,10 +120,9 @@ class Pools:
             words |= {"path": group.get("HealthCheckPath") or "/", **self._expected(found, group)}
         elif spoken != "TCP":
             self._report.lossy(found, f"Its health check by {spoken} becomes a TCP connection check.")
-        if str(group.get("HealthCheckPort", "traffic-port")) not in ("traffic-port", str(group.get("Port"))):
-            self._report.lossy(
-                found, f"Its health check uses the port of the server, not to {group['HealthCheckPort']}."
-            )
+        port = str(group.get("HealthCheckPort", "traffic-port"))
+        if port.isdigit() and port != str(group.get("Port")):
+            words["port"] = int(port)
         return {"health_check": words}
 
     def _expected(self, found: str, group: Block) -> dict[str, Any]:

@@ -268,6 +268,7 @@ def _say_limit(limit: Limit) -> str:
 def _say_check(check: HealthCheck) -> str:
     asked = f"{check.method} {check.path}" if check.path else "connect"
     host = f" at {check.host}" if check.host else ""
+    host += f" on port {check.port}" if check.port else ""
     expects = f" expecting {check.expect_status}" if check.path else ""
     times = f"every {check.interval_ms} ms, at most {check.timeout_ms} ms"
     return f"{asked}{host}{expects} {times}, up after {check.rise}, down after {check.fall}"

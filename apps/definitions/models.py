@@ -120,6 +120,7 @@ class HealthCheck(models.Model):
     expect = models.CharField(max_length=512, blank=True, default="")
     service = models.CharField(max_length=255, blank=True, default="")
     user = models.CharField(max_length=32, blank=True, default="")
+    port = models.PositiveIntegerField(null=True)
 
     def __str__(self) -> str:
         return f"check of {self.pool}"

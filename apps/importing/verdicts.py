@@ -61,6 +61,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, int], _Entry] = {}
+        self._unset: dict[tuple[str, int], dict[str, None]] = {}
 
     def add(self, line: Line) -> None:
         """A line that must end with a verdict."""
@@ -69,6 +70,8 @@ class Ledger:
     def note(self, line: Line, verdict: Verdict, reason: str = "") -> None:
         """A verdict; the strongest of all stays, with the reasons of all that are as strong as `different`."""
         entry = self._entries[line.file, line.number]
+        if verdict is Verdict.NOT_POSSIBLE and self.has_unset(line):
+            verdict = Verdict.DIFFERENT
         if entry.verdict is None or WEIGHT[verdict] > WEIGHT[entry.verdict]:
             if entry.verdict is not None and WEIGHT[entry.verdict] < WEIGHT[Verdict.DIFFERENT]:
                 entry.reasons.clear()
@@ -77,6 +80,20 @@ class Ledger:
             return
         if reason and reason not in entry.reasons:
             entry.reasons.append(reason)
+
+    def unset(self, line: Line, name: str) -> None:
+        """A variable of the line that nobody gave: what the line is worth shows once it is there."""
+        self._unset.setdefault((line.file, line.number), {})[name] = None
+        self.differs(line, f"The variable {name} is not set; give it with --env {name}=….")
+
+    def has_unset(self, line: Line) -> bool:
+        """Whether the line has such a variable."""
+        return (line.file, line.number) in self._unset
+
+    def variables_asked_for(self) -> tuple[str, ...]:
+        """Variables that nobody gave, of lines that count."""
+        counts = [names for key, names in self._unset.items() if self._entries[key].verdict is not Verdict.DEAD]
+        return tuple(dict.fromkeys(name for names in counts for name in names))
 
     def mapped(self, line: Line, *objects: str) -> None:
         """It works as it did."""

@@ -89,7 +89,7 @@ POOL: Document = {
     "overflow": {"mode": "anywhere", "when_full": "spread", "order": ["us-central1"]},
     "health_check": {
         "kind": "http", "path": "/up", "method": "POST", "host": "a.example", "headers": {"X-A": "v"}, "body": "b",
-        "expect_status": 200, "expect_statuses": ["200-399"], "expect_body": "ok", "interval_ms": 100,
+        "expect_status": 200, "expect_statuses": ["200-399"], "expect_body": "ok", "port": 8008, "interval_ms": 100,
         "timeout_ms": 100, "rise": 1, "fall": 1,
     },
     **SERVERS, "objective": {"availability": 99.9, "latency_ms": 100, "latency_share": 99},

@@ -63,6 +63,7 @@ POOLS = {
     "health_check.host",
     "health_check.interval_ms",
     "health_check.path",
+    "health_check.port",
     "health_check.rise",
     "health_check.timeout_ms",
     "health_check.body",

@@ -199,7 +199,7 @@ class HealthCheck:
     """How the proxy asks a server whether it works; `path` is empty for a bare TCP connect.
 
     Times are milliseconds. `expect_statuses` (`200-399`) stand in for `expect_status`; `send` and `expect` are for tcp,
-    `service` for grpc, `user` for databases, `host` names who greets for smtp.
+    `service` for grpc, `user` for databases, `host` names who greets for smtp, `port` is None where servers serve.
     """
 
     path: str = ""
@@ -219,6 +219,7 @@ class HealthCheck:
     expect: str = ""
     service: str = ""
     user: str = ""
+    port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

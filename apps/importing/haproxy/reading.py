@@ -16,7 +16,8 @@ from apps.importing.haproxy.text.keywords import close
 from apps.importing.haproxy.text.sections import Configuration, Section, mark_unused_defaults
 from apps.importing.haproxy.traffic.context import Context, context_of, documents_of_lists
 from apps.importing.haproxy.traffic.frontends import Frontends, Made
-from apps.importing.haproxy.traffic.passing import mark_what_nodes_do
+from apps.importing.haproxy.traffic.ignored import becomes_http, mark_ignored, without_requests
+from apps.importing.haproxy.traffic.passing import mark_scripts, mark_what_nodes_do
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Ledger, Verdict
 
@@ -44,11 +45,18 @@ def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) ->
             _mark_stats(context, section)
         elif protocol_of(section) == "http":
             Frontends(context, certificates, made).read(section)
+        elif becomes_http(configuration, section):
+            Frontends(context, certificates, made).read(without_requests(section))
         else:
             Connections(context, certificates, made).read(section)
     pools = _pools(context, made)
     mark_what_nodes_do(context)
+    mark_scripts(context)
+    proxies = configuration.of_kind("frontend", "backend", "listen")
+    mark_ignored(context, frozenset(each.header.number for each in proxies if protocol_of(each) == "http"))
     close(configuration, ledger)
+    for name in ledger.variables_asked_for():
+        context.need(f"The variable {name} (--env {name}=…).")
     return Import(tuple(_documents(context, made, certificates, pools)), ledger.report(), tuple(context.needs))
 
 

@@ -118,6 +118,14 @@ class HealthCheckSpec(Shape):
         text(grammars.check_user, "a user of a database", 32, blank=True),
         About("The PostgreSQL or MySQL user of the check; it needs no password and no rights.", "User", ""),
     ] = ""
+    port: Annotated[
+        Port | None,
+        About(
+            "The port that is checked, without TLS and the PROXY protocol. Default: that of the server.",
+            "Port",
+            "Leave empty to check where the server serves.",
+        ),
+    ] = None
     interval_ms: Annotated[TimeMs, About("The time between two checks.", "Every", "ms")] = 2000
     timeout_ms: Annotated[TimeMs, About("The time a server has to respond.", "Response timeout", "ms")] = 2000
     rise: Annotated[

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.importing.haproxy.listeners.certificates import Certificates, client_certificates
-from apps.importing.haproxy.pools.addresses import divided
+from apps.importing.haproxy.listeners.listening import PRIVATE
+from apps.importing.haproxy.pools.addresses import divided, say_unset
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
 from apps.importing.haproxy.text.tables.proxies import BIND_OPTIONS
@@ -27,7 +28,6 @@ FLAGS = frozenset(
 )
 ANYWHERE = frozenset({"", "*", "0.0.0.0", "::", "::0"})  # noqa: S104 - what a line of the old file says
 MOST_PORTS = 16
-PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,19 @@ def binds_of(context: Context, section: Section) -> list[Bind]:
     for line in section.each("bind"):
         if len(line.words) > 1:
             found += _endpoints(context, line, line.words[1], tuple(_options(context, line)))
-    return list({(bind.address, bind.port): bind for bind in found}.values())
+    return _once(context, found)
+
+
+def _once(context: Context, binds: list[Bind]) -> list[Bind]:
+    """One of several that are one listener of ours: of a port, and of the static IP that stands for the address."""
+    found: dict[tuple[str, int], Bind] = {}
+    for bind in binds:
+        key = (context.options.addresses.get(bind.address, ""), bind.port)
+        first = found.setdefault(key, bind)
+        if first is not bind and bind.has("ssl") != first.has("ssl"):
+            why = f"Line {first.line.number} is the listener of port {bind.port}; name a static IP for one of the two."
+            context.ledger.differs(bind.line, why)
+    return list(found.values())
 
 
 def _options(context: Context, line: Line) -> Iterator[tuple[str, str]]:
@@ -88,11 +100,15 @@ WHY = {
 
 
 def _endpoints(context: Context, line: Line, text: str, options: tuple[tuple[str, str], ...]) -> Iterator[Bind]:
-    for each in expanded(text, context.configuration.environment).split(","):
+    text, unknown = expanded(text, context.configuration.environment)
+    say_unset(context, line, unknown)
+    if context.ledger.has_unset(line):
+        text = "*:443" if any(name == "ssl" for name, _ in options) else "*:80"
+    for each in text.split(","):
         address, _, ports = each.rpartition(":")
         low, _, high = ports.partition("-")
-        if low.isdigit() and high.isdigit() and ":" not in address:
-            yield from _range(context, line, address, range(int(low), int(high) + 1), options)
+        if low.isdigit() and high.isdigit():
+            yield from _range(context, line, address.strip("[]"), range(int(low), int(high) + 1), options)
             continue
         found = divided(each)
         if found is None or found.port == 0:

@@ -21,7 +21,7 @@ class Certificates:
 
     def of_bind(self, line: Line, paths: list[str], lists: list[str]) -> list[str]:
         """The names of a listener's certificates."""
-        every = [path for each in paths for path in self._files(each)]
+        every = [path for each in filter(None, paths) for path in self._files(each)]
         for each in lists:
             entries = self.context.files.lines(each)
             if entries is None:

@@ -29,6 +29,7 @@ class Connections:
         self.context = context
         self.certificates = certificates
         self.made = made
+        self._chosen: list[str] = []
 
     def read(self, section: Section) -> None:
         """One frontend or listen section of mode tcp."""
@@ -42,6 +43,7 @@ class Connections:
         ledger.mapped(section.header, f"LoadBalancer {name}")
         conditions = Conditions(section, self.context.questions, ledger)
         limit = self._rules(section, conditions)
+        self._chosen.clear()
         default, routes = self._choices(section, conditions)
         listeners = []
         for bind in binds:
@@ -55,11 +57,23 @@ class Connections:
             if routes or default:
                 listeners.append(listener)
         conditions.close(f"LoadBalancer {name}")
+        self._backends(section, [default, *self._chosen])
         self._headers(section)
         if listeners:
             self.made.load_balancers[name] = {"fleets": list(self.context.options.fleets), "listeners": listeners}
         else:
             ledger.differs(section.header, "No backend is named here, so connections would be closed.")
+
+    def _backends(self, section: Section, names: list[str]) -> None:
+        """Rules that stand in the backends."""
+        for name in dict.fromkeys(filter(None, names)):
+            backend = self.context.configuration.proxy(name)
+            if backend is None or backend is section:
+                continue
+            conditions = Conditions(backend, self.context.questions, self.context.ledger)
+            if self._rules(backend, conditions):
+                self.context.ledger.differs(backend.header, "Limits of connections are those of the listener.")
+            conditions.close(f"Pool {self.context.name('Pool', name)}")
 
     def _headers(self, section: Section) -> None:
         """Lines of http that a tcp proxy inherits or has without using them."""
@@ -83,7 +97,8 @@ class Connections:
             elif action in ("reject", "silent-drop"):
                 found |= self._refused(section, line, formula)
         for line in section.each("tcp-response"):
-            ledger.mapped(line) if line.words[1:2] == ("inspect-delay",) else None
+            if _action_of(line)[0] in ("inspect-delay", "accept", "set-var"):
+                ledger.mapped(line)
         return found
 
     def _refused(self, section: Section, line: Line, formula: Formula) -> dict[str, Any]:
@@ -128,6 +143,7 @@ class Connections:
             names = self._names(rule.line, condition)
             for name in names:
                 routes.setdefault(name, self._pool(backend, 443))
+                self._chosen.append(backend)
         return default, routes
 
     def _names(self, line: Line, condition: Formula) -> list[str]:

@@ -13,9 +13,12 @@ from apps.importing.haproxy.traffic.context import Context
 TIMES = (
     (("timeout", "client"), "client_timeout_ms"),
     (("clitimeout",), "client_timeout_ms"),
+    (("cliexp",), "client_timeout_ms"),
     (("timeout", "http-request"), "request_timeout_ms"),
     (("timeout", "http-keep-alive"), "keepalive_timeout_ms"),
 )
+PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+BELIEVED = "X-Forwarded-For is believed from private networks; name those of the proxy in front (client_address)."
 KEEP_ALIVE = {
     "httpclose": "none",
     "forceclose": "none",
@@ -47,6 +50,8 @@ def add_options(context: Context, section: Section, listener: dict[str, Any]) ->
         _keep_alive(context, section, connections)
         _compression(context, section, listener)
         _monitor(context, section, listener)
+        _cache(context, section, listener)
+        _forwarded(context, section, listener)
     if connections:
         listener["connections"] = connections
 
@@ -82,9 +87,51 @@ def _monitor(context: Context, section: Section, listener: dict[str, Any]) -> No
     if line is None or len(line.words) < 2:
         return
     try:
-        listener["monitor_path"] = grammar.path(line.words[1])
+        path, mark, _ = line.words[1].partition("?")
+        listener["monitor_path"] = grammar.path(path)
         context.ledger.mapped(line)
+        if mark:
+            context.ledger.differs(line, f"{path} is answered with any query.")
     except GrammarError as error:
         context.ledger.impossible(line, error.message)
     for fail in section.each("monitor", "fail"):
         context.ledger.differs(fail, "The path answers 200 while the node works, whatever the pools are like.")
+
+
+def _cache(context: Context, section: Section, listener: dict[str, Any]) -> None:
+    """`http-request cache-use` for every request, with the numbers of its section."""
+    stores = list(section.each("http-response", "cache-store"))
+    for line in section.each("http-request", "cache-use"):
+        cache = next((each for each in context.configuration.of_kind("cache") if each.name == line.words[2]), None)
+        if len(line.words) != 3 or cache is None:
+            continue
+        context.ledger.mapped(line)
+        context.ledger.mapped(cache.header)
+        listener["cache"] = {}
+        for word, field, least, most in CACHE:
+            said = cache.last(word)
+            if said is not None and len(said.words) > 1 and said.words[1].isdigit():
+                context.ledger.mapped(said)
+                listener["cache"][field] = min(max(least, int(said.words[1])), most)
+    for line in stores:
+        if len(line.words) == 3 and "cache" in listener:
+            context.ledger.mapped(line)
+        else:
+            context.ledger.differs(line, "Responses are stored by the cache of a listener, for all of its paths.")
+
+
+CACHE = (
+    ("total-max-size", "total_mb", 1, 4095),
+    ("max-object-size", "max_object_bytes", 1024, 16_777_216),
+    ("max-age", "max_age_s", 1, 3600),
+)
+
+
+def _forwarded(context: Context, section: Section, listener: dict[str, Any]) -> None:
+    """`set-src` from a header of the proxy in front."""
+    for line in section.each("http-request", "set-src"):
+        expression = " ".join(line.words[2:]).lower()
+        if not any(name in expression for name in ("x-forwarded-for", "x-real-ip", "cf-connecting-ip")):
+            continue
+        listener.setdefault("client_address", {})["forwarded_from"] = list(PRIVATE)
+        context.ledger.differs(line, BELIEVED)

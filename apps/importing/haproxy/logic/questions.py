@@ -53,6 +53,8 @@ PREDEFINED = {
     "REQ_CONTENT": "always_true",
     "HTTP_URL_SLASH": "path_beg /",
     "HTTP_1.1": "always_true",
+    "HTTP_URL_STAR": "always_false",
+    "HTTP_URL_ABS": "always_false",
     "LOCALHOST": "src 127.0.0.1/8",
     **{f"METH_{name}": f"method {name}" for name in ("DELETE", "OPTIONS", "PATCH", "POST", "PUT", "TRACE", "CONNECT")},
     "METH_GET": "method GET HEAD",

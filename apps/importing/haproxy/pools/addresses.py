@@ -36,9 +36,18 @@ def divided(text: str) -> Endpoint | None:
     return Endpoint(address.strip("[]"), int(port)) if port.isdigit() and int(port) <= 65535 else None
 
 
+def say_unset(context: Context, line: Line, names: list[str]) -> None:
+    """Variables in an address that nobody gave."""
+    for name in names:
+        context.ledger.unset(line, name)
+
+
 def endpoint_of(context: Context, line: Line, text: str, default_port: int = 0) -> Endpoint | None:
     """Where the server is; None where it can be none, which is said."""
-    text = expanded(text, context.configuration.environment)
+    text, unknown = expanded(text, context.configuration.environment)
+    say_unset(context, line, unknown)
+    if context.ledger.has_unset(line):
+        return None
     moved = context.options.servers.get(text, text)
     found = divided(moved)
     if found is None:

@@ -22,6 +22,7 @@ TIMES = (
     (("contimeout",), "connect_timeout_ms"),
     (("timeout", "server"), "server_timeout_ms"),
     (("srvtimeout",), "server_timeout_ms"),
+    (("srvexp",), "server_timeout_ms"),
     (("timeout", "queue"), "queue_timeout_ms"),
     (("timeout", "tunnel"), "tunnel_timeout_ms"),
 )
@@ -180,7 +181,7 @@ def _ways(context: Context, servers: list[ServerLine], protocol: str) -> dict[st
     if slow := number_of(servers, "slowstart"):
         found["slow_start_ms"] = slow
     found |= _watched(servers, protocol)
-    for option in ("send-proxy", "ssl", "sni", "slowstart", "maxconn", "inter", "rise", "fall", "check"):
+    for option in ("send-proxy", "ssl", "sni", "slowstart", "maxconn", "inter", "rise", "fall", "check", "port"):
         for line in differing_lines(servers, option):
             context.ledger.differs(line, f"All servers of a pool have the same {option}.")
     return found

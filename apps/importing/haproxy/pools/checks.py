@@ -67,6 +67,9 @@ def _times(context: Context, section: Section, servers: list[ServerLine]) -> dic
     time = milliseconds(timeout.words[2]) if timeout is not None and len(timeout.words) > 2 else None
     if time or interval:
         found["timeout_ms"] = min(time or interval or 2000, LONGEST_MS)
+    port = common(servers, "port")
+    if port and port.isdigit():
+        found["port"] = int(port)
     for name in ("rise", "fall"):
         text = common(servers, name)
         if text and text.isdigit():
@@ -78,15 +81,13 @@ def _of_option(context: Context, line: Line, check: dict[str, Any], protocol: st
     kind, words = line.words[1], line.words[2:]
     context.ledger.mapped(line)
     if kind == "external-check":
-        context.ledger.impossible(line, "Nodes start no programs; servers are checked by a connection.")
+        context.ledger.differs(line, "Nodes start no programs; servers are checked by a connection instead.")
         return
     if kind == "ssl-hello-chk":
         context.ledger.differs(line, "A connection is made, without the beginning of TLS.")
     ours = KINDS[kind]
     if ours == "http":
-        if protocol == "tcp":
-            context.ledger.differs(line, "A tcp pool is checked by a connection, not by a request.")
-            return
+        check["kind"] = "http"
         _request(context, line, words, check)
         return
     if protocol != "tcp":

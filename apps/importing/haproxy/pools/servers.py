@@ -101,7 +101,6 @@ WHY = {
     "crl-file": "Certificates of servers are not looked up in a revocation list.",
     "check-sni": "Checks ask for the name of the server (server_tls.server_name).",
     "maxqueue": "",
-    "port": "Servers are checked at the port where they serve.",
     "crt": "The certificate is one of the pool's account (server_tls.client_certificate).",
     "send-proxy-v2-ssl": "The PROXY protocol says the address, not what TLS was like.",
     "send-proxy-v2-ssl-cn": "The PROXY protocol says the address, not what TLS was like.",
@@ -143,8 +142,12 @@ def documents(context: Context, servers: list[ServerLine], default_port: int, ow
 
 
 def _free(name: str, names: set[str]) -> str:
-    names.add(name)
-    return name
+    """A second server of a name gets a number."""
+    found, number = name, 2
+    while found in names:
+        found, number = f"{name}-{number}", number + 1
+    names.add(found)
+    return found
 
 
 def _number(server: ServerLine, option: str) -> int | None:

@@ -22,6 +22,8 @@ def read_response(action: str, words: tuple[str, ...]) -> Read | None:
         return [], ""
     if action == "replace-header" and len(words) > 2 and words[1] in (".*", "^.*$", "(.*)", "^.*"):
         return _replaced(words[0], f"{words[0]}: {' '.join(words[2:])}")
+    if action in ("replace-header", "replace-value"):
+        return [], "Headers are set, added or removed as a whole; no part of one is replaced."
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from apps.importing.haproxy.logic.conditions import Conditions
 from apps.importing.haproxy.logic.decisions import Effect, Rule
-from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, any_of
+from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, any_of, simplified
 from apps.importing.haproxy.logic.samples import Sample, parse_sample
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.certainty import differing, surely
@@ -47,7 +47,7 @@ class Choices:
         ledger = self.context.ledger
         if self._stands_in(line, name, formula):
             return
-        condition, unknown = surely(formula, but=self.but)
+        condition, unknown = surely(self._while_up(line, name, formula), but=self.but)
         for why in unknown:
             say_unknown(self.context, line, why, gone=condition is False)
         for why in differing(condition):
@@ -67,6 +67,19 @@ class Choices:
         elif ledger.verdict_of(line) is None:
             ledger.impossible(line, "The name of the backend is put together from parts that are not known here.")
         yield from rules
+
+    def _while_up(self, line: Line, name: str, formula: Formula) -> Formula:
+        """The formula with yes for `nbsrv(name) ge 1`: whether the chosen backend itself has a server."""
+
+        def known(atom: Atom) -> bool | None:
+            of, *numbers = atom.values or ("",)
+            wanted = (atom.subject, atom.match, of) == ("state", "nbsrv", name)
+            return True if wanted and numbers in (["gt", "0"], ["ge", "1"]) else None
+
+        left = simplified(formula, known)
+        if left != formula:
+            self.context.ledger.differs(line, f"While no server of {name} is up, its requests get 503.")
+        return left
 
     def _stands_in(self, line: Line, name: str, formula: Formula) -> bool:
         """Whether the backend only gets requests while no server of another one is up."""

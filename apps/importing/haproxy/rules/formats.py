@@ -27,7 +27,7 @@ _LOCATION = re.compile(r"(?:(https?)://([^/\x03?:]*)(?::([0-9]+))?)?([^?\x04]*)(
 class Target:
     """Where a redirect leads. `host` holds HOST for that of the request (`www.` HOST, or HOST less `www.`).
 
-    `before` is put before the path of the request, `path` replaces it.
+    `before` is put before the path of the request, whose beginning `strip` is taken away; `path` replaces it.
     """
 
     scheme: str = ""
@@ -36,6 +36,7 @@ class Target:
     port: int = 0
     path: str = ""
     before: str = ""
+    strip: str = ""
     keeps_path: bool = False
     keep_query: bool = False
     query: str = ""
@@ -65,18 +66,22 @@ def _variable(found: re.Match[str]) -> str:
 def as_target(text: str, *, drop_query: bool = False) -> Target | None:
     """The target of `redirect location`; None where it is made of more than scheme, host, path and query."""
     drop: list[str] = []
+    moved: list[tuple[str, str]] = []
 
     def part(found: re.Match[str]) -> str:
         if found[3]:
             return "%"
         expression = found[1] if found[1] is not None else f"%{found[2]}"
-        return _part_of_location(expression.strip(), drop)
+        return _part_of_location(expression.strip(), drop, moved)
 
     plain = _PART.sub(part, text)
     found = _LOCATION.fullmatch(plain)
     if "\0" in plain or found is None:
         return None
     before, mark, after = found[4].partition(PATH)
+    if len(moved) > 1 or (moved and not moved[0][0]):
+        return None
+    strip, instead = moved[0] if moved else ("", "")
     if after or (found[6] and (QUERY in found[6] or PATH in found[6])) or (found[2] and PATH in found[2]):
         return None
     return Target(
@@ -85,14 +90,15 @@ def as_target(text: str, *, drop_query: bool = False) -> Target | None:
         drop_from_host=drop[0] if drop else "",
         port=int(found[3] or 0),
         path="" if mark else found[4],
-        before=before if mark else "",
+        before=before.rstrip("/") + instead if mark else "",
+        strip=strip,
         keeps_path=bool(mark),
         keep_query=bool(found[5]) and not drop_query,
         query=found[6] or "",
     )
 
 
-def _part_of_location(expression: str, drop: list[str]) -> str:
+def _part_of_location(expression: str, drop: list[str], moved: list[tuple[str, str]]) -> str:
     if expression in _URI or expression == "%HU":
         return PATH + QUERY
     if expression in ("path", "%HP", "%HPO"):
@@ -100,6 +106,9 @@ def _part_of_location(expression: str, drop: list[str]) -> str:
     if expression == "query":
         return "\0"
     sample = parse_sample(expression)
+    if sample and sample.fetch in (*_URI, "path") and sample.converter_names == ("regsub",):
+        moved.append(_moved(sample.converters[0][1]))
+        return PATH if sample.fetch == "path" else PATH + QUERY
     if sample and sample.fetch in ("hdr", "req.hdr", "req.fhdr") and [each.lower() for each in sample.args] == ["host"]:
         for name, args in sample.converters:
             cut = args[0].lstrip("^").replace("\\.", ".") if args else ""
@@ -114,3 +123,13 @@ def _part_of_location(expression: str, drop: list[str]) -> str:
                 return "\0"
         return HOST
     return "\0"
+
+
+def _moved(args: tuple[str, ...]) -> tuple[str, str]:
+    """What `regsub(^/old,/new)` takes away from paths, and what takes its place; empty for other patterns."""
+    expression, text = (*args, "", "")[:2]
+    old = expression.removeprefix("^").replace("\\.", ".").rstrip("/")
+    plain = re.fullmatch(r"(?:/[A-Za-z0-9._-]+)+", old) and re.fullmatch(r"(?:/[A-Za-z0-9._-]+)*/?", text)
+    if not expression.startswith("^") or not plain or expression.endswith("/") != text.endswith("/"):
+        return "", ""
+    return old, text.rstrip("/")

@@ -13,6 +13,7 @@ from apps.importing.haproxy.logic.decisions import Effect, Program, Rule
 from apps.importing.haproxy.logic.formulas import Formula, all_of, negated
 from apps.importing.haproxy.rules.answers import read_old, read_response
 from apps.importing.haproxy.rules.choosing import Choices
+from apps.importing.haproxy.rules.mapped import by_map
 from apps.importing.haproxy.rules.old_words import KEYWORDS, read_old_request
 from apps.importing.haproxy.rules.requests import Read, change, read_request
 from apps.importing.haproxy.rules.soft import Soft
@@ -49,8 +50,9 @@ class Reader:
                 self._old(line)
         for line in self.section.each("redirect"):
             words, formula = self.conditions.of(line.words[1:])
-            self._admit(line, formula, read_request("redirect", words), phase=1)
-        Choices(self.context, self.conditions, self.section).add(self.rules)
+            self._redirect(line, formula, words, phase=1)
+        if self.section.kind != "backend":
+            Choices(self.context, self.conditions, self.section).add(self.rules)
         self._responses()
         return Program(tuple(self.rules), tuple(self.answers))
 
@@ -90,8 +92,24 @@ class Reader:
             self.context.ledger.differs(line, "Clients are banned by a client limit (ban_after), not by counters.")
         elif action == "auth":
             self._rule(line, self.soft.authentication(line, words, formula))
+        elif action == "redirect":
+            self._redirect(line, formula, words)
+        elif action == "cache-use":
+            self._cache(line, words, formula)
         else:
             self._admit(line, formula, read_request(action, words))
+
+    def _redirect(self, line: Line, formula: Formula, words: tuple[str, ...], *, phase: int = 0) -> None:
+        entries = by_map(self.context, line, words)
+        if entries is None:
+            self._admit(line, formula, read_request("redirect", words), phase=phase)
+        for each, key in entries or ():
+            self._admit(line, all_of([formula, key]), read_request("redirect", each), phase=phase)
+
+    def _cache(self, line: Line, words: tuple[str, ...], formula: Formula) -> None:
+        """A cache for all requests is one of the listener (listening.py)."""
+        if formula is not True or not words:
+            self.context.ledger.differs(line, "Nothing is cached: the cache of a listener is for all of its paths.")
 
     def _old(self, line: Line) -> None:
         words, formula = self.conditions.of(line.words[1:])

@@ -99,6 +99,9 @@ def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
     if len(words) < 2:
         return [], "The line lacks the name or value of the header."
     name, value = words[0], " ".join(words[1:])
+    if name.endswith(":"):
+        effects, said = _set_header((name.rstrip(":"), value), operation)
+        return effects, said or "different:The name of a header has no colon; HAProxy sends two."
     if name.lower() == "host":
         return _set_host(value)
     if name.lower() in STANDARD:
@@ -171,6 +174,13 @@ def _wait_for_body(_: tuple[str, ...]) -> Read:
     return [change("body", "buffered", True)], ""
 
 
+def _replace_header(words: tuple[str, ...]) -> Read:
+    name = words[0] if words else ""
+    if name.lower() in OURS:
+        return [], f"different:Spillway sets {name} itself, from the connection of the client."
+    return [], "Headers are set, added or removed as a whole; no part of one is replaced."
+
+
 def _nothing(_: tuple[str, ...]) -> Read:
     return [], ""
 
@@ -193,6 +203,8 @@ _ACTIONS: dict[str, Callable[[tuple[str, ...]], Read]] = {
     "add-header": lambda words: _set_header(words, "add"),
     "del-header": _del_header,
     "set-timeout": _set_timeout,
+    "replace-header": _replace_header,
+    "replace-value": _replace_header,
     "set-path": read_set_path,
     "set-pathq": read_set_path,
     "replace-path": read_replace_path,

@@ -11,7 +11,7 @@ from apps.importing.haproxy.logic.decisions import Effect
 from apps.importing.haproxy.logic.regexes import as_pattern
 
 NOT_SAID = "Paths are rewritten by prefix, as a whole, or by a pattern with groups; this is another way."
-_BEHIND = re.compile(r"%\[path(?:q)?(?:,regsub\(\^?(/[A-Za-z0-9._/-]+),(/?)(?:,[a-z]*)?\))?\]")
+_BEHIND = re.compile(r"%\[(?:pathq?|url|capture\.req\.uri)(?:,regsub\(\^?(/[A-Za-z0-9._/-]+),(/?)(?:,[a-z]*)?\))?\]")
 
 
 # What stands behind the literal beginning of an expression: the group that holds the rest of the path.
@@ -52,7 +52,9 @@ def read_set_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
         before = text[: found.start()].rstrip("/")
         if found[1] is None:
             return [strip("/", before or "/")], ""
-        return [strip(found[1].rstrip("/"), before + found[2])], ""
+        doubled = found[2] and not found[1].endswith("/")
+        said = "different:Servers get one slash where HAProxy sent two." if doubled else ""
+        return [strip(found[1].rstrip("/"), before + found[2])], said
     try:
         return [_change("rewrite", "path", grammar.path(text))], ""
     except GrammarError:
@@ -74,5 +76,7 @@ def read_replace_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
     try:
         replacement = rewriting.replacement(text)
     except GrammarError:
+        return [], NOT_SAID
+    if max(map(int, re.findall(r"\\([1-9])", text)), default=0) > re.compile(pattern).groups:
         return [], NOT_SAID
     return [_change("rewrite", "path_regex", pattern), _change("rewrite", "path_replacement", replacement)], ""

@@ -98,7 +98,7 @@ class Configuration:
         if words.open_quote:
             self.ledger.impossible(line, "A quote does not end on this line; close it.")
         for name in words.unknown:
-            self.ledger.differs(line, f"The variable {name} is not set; give it with --env {name}=….")
+            self.ledger.unset(line, name)
 
     def _set_variable(self, line: Line) -> None:
         """`setenv` and `presetenv` hold for what follows."""

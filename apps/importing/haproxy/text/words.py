@@ -94,6 +94,8 @@ class Words:
         return self.environment.get(name, default or "")
 
 
-def expanded(text: str, environment: Mapping[str, str]) -> str:
-    """The text of an address, in which variables count without quotes as well."""
-    return _VARIABLE.sub(lambda found: environment.get(found[1] or found[3], found[2] or ""), text)
+def expanded(text: str, environment: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The text of an address, in which variables count without quotes as well, and the variables that nobody gave."""
+    unknown = [found[1] or found[3] for found in _VARIABLE.finditer(text) if found[2] is None]
+    unknown = [name for name in unknown if name not in environment]
+    return _VARIABLE.sub(lambda found: environment.get(found[1] or found[3], found[2] or ""), text), unknown

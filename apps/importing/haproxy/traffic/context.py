@@ -68,7 +68,10 @@ def context_of(configuration: Configuration, files: Files, options: ImportOption
 
 
 def _plain(text: str, kind: str) -> str:
-    name = re.sub(r"-+", "-", re.sub(r"[^a-z0-9-]+", "-", text.lower())).strip("-")[:55].strip("-") or kind.lower()
+    name = (
+        re.sub(r"-+", "-", re.sub(r"[^a-z0-9-]+", "-", text.lower())).strip("-")[:55].strip("-")
+        or kind.partition(" ")[0].lower()
+    )
     try:
         return grammar.name(name)
     except GrammarError:

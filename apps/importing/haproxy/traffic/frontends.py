@@ -80,7 +80,7 @@ class Frontends:
         for rule in program.rules:
             name = str(rule.effect.data[0]) if rule.effect.kind == "backend" else ""
             each = self.context.configuration.proxy(name) if name else None
-            if each is None or name == section.name or name in found:
+            if each is None or each is section or name in found:
                 continue
             if name not in self._programs:
                 is_backend = each.kind == "backend"

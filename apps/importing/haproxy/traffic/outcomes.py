@@ -143,10 +143,12 @@ def _host(target: Target, hostname: str) -> str:
 def _path(target: Target, key: Key) -> dict[str, str]:
     if not target.keeps_path:
         return {"path": target.path or "/"}
-    if not target.before or target.before == "/":
+    below = f"{key.text}/".startswith(f"{target.strip}/")
+    if target.strip and not below and key.text != "/":
         return {}
-    if key.kind == EXACT:
-        return {"path": target.before.rstrip("/") + key.text}
-    if key.kind != PREFIX:
-        raise Unsayable("The redirect puts a prefix before paths of a pattern; use a prefix.")
-    return {"prefix": target.before.rstrip("/") + key.text.rstrip("/")}
+    if (not target.before or target.before == "/") and not target.strip:
+        return {}
+    if key.kind not in (EXACT, PREFIX) or not below:
+        raise Unsayable("The redirect changes the beginning of paths of a pattern; use a prefix.")
+    path = target.before.rstrip("/") + key.text.removeprefix(target.strip)
+    return {"path": path or "/"} if key.kind == EXACT else {"prefix": path.rstrip("/") or "/"}

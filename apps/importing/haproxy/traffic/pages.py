@@ -20,6 +20,7 @@ def error_pages(context: Context, section: Section) -> dict[str, Any]:
     lines = [(line, line.words[1], line.words[2]) for line in section.each("errorfile") if len(line.words) > 2]
     for line in section.each("errorfiles"):
         lines += _of_section(context, line)
+    lines += [each for line in section.each("http-error") for each in _of_error(context, line)]
     for line, status, path in lines:
         page = _page(context, line, path)
         if page is not None and status.isdigit() and 400 <= int(status) <= 599:
@@ -33,6 +34,17 @@ def error_pages(context: Context, section: Section) -> dict[str, Any]:
         for line, _, _ in lines:
             context.ledger.differs(line, "Routes have one error page for all of their statuses, with {status} in it.")
     return {"error_pages": {"statuses": sorted(found), **page}}
+
+
+def _of_error(context: Context, line: Line) -> list[tuple[Line, str, str]]:
+    """`http-error status 503 content-type text/html file PATH`; of texts it is said that they have no place."""
+    words = line.words
+    status = words[words.index("status") + 1] if "status" in words[:-1] else ""
+    for word in ("errorfile", "file", "lf-file"):
+        if word in words[:-1]:
+            return [(line, status, words[words.index(word) + 1])]
+    context.ledger.differs(line, "Write the page into error_pages of a policy; clients get HAProxy's own page.")
+    return []
 
 
 def _of_section(context: Context, line: Line) -> list[tuple[Line, str, str]]:

@@ -29,12 +29,20 @@ OTHERWISE: dict[str | tuple[str, ...], str] = {
     ("filter", "cache"): "",
     "rate-limit": "A limit of the pool or of the account holds for all clients together; set one.",
     "enabled": "",
+    "redisp": "",
+    "redispatch": "",
+    "dynamic-cookie-key": "The values of the cookie are made by Spillway.",
+    "usesrc": ADDRESS,
     "http-send-name-header": "Servers are not told their names.",
     "declare": "",
 }
-IN_BACKENDS = ("timeout", "balance", "retries", "option", "cookie", "http-check", "tcp-check", "fullconn", "http-reuse",
-               "retry-on", "default-server", "hash-type", "contimeout", "srvtimeout", "clitimeout", "compression",
-               "maxconn", "errorfile", "stick-table", "mode", "monitor-uri", "http-send-name-header")  # fmt: skip
+IN_BACKENDS = frozenset(
+    {
+        *("timeout", "balance", "retries", "option", "cookie", "http-check", "tcp-check", "fullconn", "http-reuse"),
+        *("retry-on", "default-server", "hash-type", "contimeout", "srvtimeout", "clitimeout", "cliexp", "srvexp"),
+        *("compression", "maxconn", "errorfile", "stick-table", "mode", "monitor-uri", "http-send-name-header"),
+    }
+)
 
 
 def mark_what_nodes_do(context: Context) -> None:
@@ -84,3 +92,19 @@ def _beside(context: Context, section: Section, line: Line) -> None:
     fact = fact_of(section.kind, line.words)
     if fact is not None and fact.kind is Kind.TRAFFIC:
         context.ledger.note(line, Verdict.DEAD, "Nothing that uses this setting inherits it.")
+
+
+SCRIPTS = ("lua-load", "lua-load-per-thread", "lua-prepend-path")
+
+
+def mark_scripts(context: Context) -> None:
+    """Lua that no line of the file calls."""
+    sections = context.configuration.sections
+    calls = any("lua." in word for section in sections for line in section.lines
+                if line.keyword not in SCRIPTS for word in line.words)  # fmt: skip
+    loads = any(line.keyword in SCRIPTS[:2] for section in sections for line in section.lines)
+    for section in sections:
+        for line in section.lines if not calls else ():
+            if line.keyword in SCRIPTS:
+                why = "Nothing of this file calls the script; what it does by itself is left out."
+                context.ledger.note(line, Verdict.DIFFERENT if loads else Verdict.DEAD, why)

@@ -78,6 +78,7 @@ def _add_times(section: Section, pool: Pool, check: HealthCheck) -> None:
     quick = milliseconds(min(check.interval_ms, QUICK_CHECK_MS))
     times: list[Argument] = ["inter", milliseconds(check.interval_ms), "fastinter", quick]
     times += ["rise", Value(str(check.rise)), "fall", Value(str(check.fall))]
+    times += ["port", Value(str(check.port))] if check.port else []
     section.add("default-server", "check", *times)
     ejection = pool.outlier_ejection
     if ejection is None:

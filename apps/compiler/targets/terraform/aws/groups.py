@@ -116,7 +116,7 @@ def _health_check(pool: CloudPool) -> dict[str, Any]:
     check = pool.health_check or _WITHOUT_CHECK
     interval, timeout, rise, fall = check_times(check)
     times = {"interval": interval, "timeout": timeout, "healthy_threshold": rise, "unhealthy_threshold": fall}
-    common = {"enabled": True, "port": "traffic-port", **times}
+    common = {"enabled": True, "port": str(check.port or "traffic-port"), **times}
     if pool.protocol is Protocol.TCP and not check.path:
         return {**common, "protocol": "TCP"}
     protocol, _ = protocol_of(pool)

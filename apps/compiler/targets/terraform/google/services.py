@@ -162,7 +162,9 @@ def _check(check: HealthCheck | None, protocol: str = "HTTP") -> Block:
     asked = check or HealthCheck()
     words = ("check_interval_sec", "timeout_sec", "healthy_threshold", "unhealthy_threshold")
     body: Block = dict(zip(words, check_times(asked), strict=True))
-    port = {"port_specification": "USE_SERVING_PORT"}
+    port: Block = {"port_specification": "USE_SERVING_PORT"}
+    if asked.port:
+        port = {"port_specification": "USE_FIXED_PORT", "port": asked.port}
     if asked.kind is CheckKind.GRPC:
         service = {"grpc_service_name": asked.service} if asked.service else {}
         kind = "grpc_health_check" if protocol == "HTTP" else "grpc_tls_health_check"

@@ -20,7 +20,7 @@ GLOBAL = facts(
         Kind.NODE,
         MACHINE,
         """
-        user group uid gid chroot daemon pidfile node description localpeer nosplice noepoll nopoll nokqueue
+        user group uid gid chroot daemon quick-exit pidfile node description localpeer nosplice noepoll nopoll nokqueue
         noevports nogetaddrinfo noreuseport nothreads set-dumpable ulimit-n fd-hard-limit strict-limits
         master-worker mworker-max-reloads mworker-prealloc-max grace close-spread-time hard-stop-after unix-bind
         presetenv setenv unsetenv resetenv insecure-fork-wanted insecure-setuid-wanted cluster-secret default-path

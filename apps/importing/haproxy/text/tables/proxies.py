@@ -20,7 +20,8 @@ PROXY_WORDS = facts(
         retries retry-on http-reuse http-check tcp-check http-send-name-header hash-type hash-balance-factor stick
         stick-table use-server filter enabled disabled rate-limit dispatch source use-fcgi-app contimeout clitimeout
         srvtimeout timeout http-request http-response http-after-response tcp-request tcp-response option stats
-        declare monitor-net transparent load-server-state-from-file quic-initial
+        declare monitor-net transparent load-server-state-from-file quic-initial dynamic-cookie-key redisp redispatch
+        cliexp srvexp usesrc
         """,
     ),
     (
@@ -212,6 +213,5 @@ WHY_NOT = {
     "add-acl": "Requests change no lists here; a client limit bans by itself (ban_after).",
     "del-acl": "Requests change no lists here; a client limit bans by itself (ban_after).",
     "dispatch": "Name the servers of the pool.",
-    "external-check": "Nodes start no programs. Check by HTTP, TCP, gRPC or the protocol of the database.",
     "spop-check": ENGINE,
 }

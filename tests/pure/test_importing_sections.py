@@ -1,0 +1,149 @@
+"""Reading haproxy.cfg: what HAProxy ignores where it stands, and what sections say of each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.definitions.reading.documents import read_object
+from apps.importing.contract import Import
+from apps.importing.verdicts import Verdict
+from tests.pure.test_importing import DEFAULTS, frontend, read, routes, verdict_of
+
+TCP = "defaults\n mode tcp\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n"
+
+
+def spec_of(found: Import, kind: str) -> dict[str, Any]:
+    (spec,) = [each["spec"] for each in found.documents if each["kind"] == kind]
+    return dict(spec)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "option http-server-close",
+        "redirect scheme https",
+        "http-request deny if { path /x }",
+        "reqadd X-A:\\ b",
+        "errorfile 503 /etc/503.http",
+    ],
+)
+def test_a_line_of_http_is_dead_in_a_tcp_section(line: str) -> None:
+    found = read(f"{TCP}listen db\n bind :5432\n {line}\n server s 10.0.0.1:5432\n")
+    assert verdict_of(found, line)[0] is Verdict.DEAD
+
+
+def test_the_same_line_counts_where_an_http_section_inherits_it_too() -> None:
+    text = f"{TCP} http-response replace-header Location a b\nlisten db\n bind :5432\n server s 10.0.0.1:5432\n"
+    line = "http-response replace-header Location a b"
+    assert verdict_of(read(text), line)[0] is Verdict.DEAD
+    assert verdict_of(read(text + "listen web\n mode http\n bind :80\n server s 10.0.0.2:80\n"), line)[0] is (
+        Verdict.NOT_POSSIBLE
+    )
+
+
+def test_lines_of_the_other_kind_of_section_are_dead() -> None:
+    text = (
+        f"{DEFAULTS}frontend fe\n bind :80\n balance leastconn\n default_backend b\n"
+        "backend b\n default_backend c\n server s 10.0.0.1:80\n"
+    )
+    found = read(text)
+    assert verdict_of(found, "balance leastconn")[0] is Verdict.DEAD
+    assert verdict_of(found, "default_backend c")[0] is Verdict.DEAD
+    assert verdict_of(found, "default_backend b")[0] is Verdict.MAPPED
+
+
+def test_a_default_that_every_section_says_otherwise_is_dead() -> None:
+    found = read(f"{TCP}listen db\n bind :5432\n timeout client 3h\n server s 10.0.0.1:5432\n")
+    assert verdict_of(found, "timeout client 30s")[0] is Verdict.DEAD
+    assert verdict_of(found, "timeout client 3h")[0] is not Verdict.DEAD
+
+
+def test_a_frontend_without_a_mode_reads_requests_where_its_backends_do() -> None:
+    text = (
+        "defaults\n timeout client 9s\nfrontend fe\n bind :80\n redirect scheme https\n default_backend b\n"
+        "backend b\n mode http\n http-request set-header X-A b\n server s 10.0.0.1:80\n"
+    )
+    found = read(text)
+    assert [each[-1] for each in routes(found)] == ["b"]
+    assert spec_of(found, "Route")["rules"]["request_headers"] == {"set": {"X-A": "b"}}
+    assert verdict_of(found, "redirect scheme https")[0] is Verdict.DEAD
+
+
+def test_a_tcp_pool_is_checked_by_http_at_the_port_of_its_check() -> None:
+    found = read(
+        f"{TCP}listen db\n bind :5432\n option httpchk GET /primary\n http-check expect status 200\n"
+        " server a 10.0.0.1:5432 check port 8008\n server b 10.0.0.2:5432 check port 8008\n"
+    )
+    check = spec_of(found, "Pool")["health_check"]
+    assert (check["kind"], check["path"], check["port"]) == ("http", "/primary", 8008)
+    for each in found.documents:
+        read_object(each)
+
+
+def test_a_port_on_ipv4_and_ipv6_is_one_listener() -> None:
+    found = read(f"{TCP}listen mail\n bind :25\n bind :::25\n server s 10.0.0.1:25\n")
+    assert [each["port"] for each in spec_of(found, "LoadBalancer")["listeners"]] == [25]
+
+
+def test_a_variable_that_nobody_gave_is_asked_for_and_nothing_is_called_impossible() -> None:
+    text = (
+        f'{DEFAULTS}frontend fe\n bind *:$PORT\n http-request replace-path "$BASE"(/)?(.*) /\\2\n default_backend b\n'
+    )
+    found = read(f'{text}backend b\n server s "$HOST:80"\n')
+    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
+    assert {"PORT", "BASE", "HOST"} == {
+        name for name in ("PORT", "BASE", "HOST") for need in found.needs if name in need
+    }
+    given = read(
+        f'{text}backend b\n server s "$HOST:80"\n', environment={"PORT": "80", "BASE": "/b", "HOST": "10.0.0.1"}
+    )
+    assert not given.needs
+    assert spec_of(given, "LoadBalancer")["listeners"][0]["port"] == 80
+
+
+def test_a_redirect_moves_the_beginning_of_the_path() -> None:
+    found = frontend(
+        'http-request redirect location "https://new.example.com%[url,regsub(^/old,/new)]" if { path_beg /old }',
+        "default_backend a",
+    )
+    moved = [each for each in routes(found) if each[2] == "/old" and each[1] == "prefix"]
+    assert moved[0][-1]["prefix"] == "/new"
+    assert moved[0][-1]["host"] == "new.example.com"
+
+
+def test_a_redirect_by_a_map_is_one_route_for_each_entry() -> None:
+    files = {"/etc/moved.map": "/a https://one.example.com/x\n/b https://two.example.com/y\n"}
+    line = "http-request redirect location %[path,map(/etc/moved.map)] if { path,map(/etc/moved.map) -m found }"
+    text = f"{DEFAULTS}frontend fe\n bind :80\n {line}\n default_backend b\nbackend b\n server s 10.0.0.1:80\n"
+    found = read(text, files)
+    targets = {each[2]: each[-1] for each in routes(found)}
+    assert (targets["/a"]["host"], targets["/a"]["path"]) == ("one.example.com", "/x")
+    assert (targets["/b"]["host"], targets["/b"]["path"]) == ("two.example.com", "/y")
+    assert targets["/"] == "b"
+    assert any("/etc/moved.map" in need for need in read(text).needs)
+
+
+def test_a_script_that_nothing_calls_is_left_out_and_one_that_is_called_is_not_possible() -> None:
+    quiet = read(f"global\n lua-load /etc/x.lua\n{DEFAULTS}listen a\n bind :80\n server s 10.0.0.1:80\n")
+    assert verdict_of(quiet, "lua-load /etc/x.lua")[0] is Verdict.DIFFERENT
+    called = read(
+        f"global\n lua-load /etc/x.lua\n{DEFAULTS}listen a\n bind :80\n http-request lua.x\n server s 10.0.0.1:80\n"
+    )
+    assert verdict_of(called, "lua-load /etc/x.lua")[0] is Verdict.NOT_POSSIBLE
+    assert verdict_of(called, "http-request lua.x")[0] is Verdict.NOT_POSSIBLE
+
+
+def test_a_cache_for_all_requests_is_one_of_the_listener() -> None:
+    found = read(
+        f"cache c\n total-max-size 16\n max-age 30\n{DEFAULTS}listen a\n bind :80\n http-request cache-use c\n"
+        " http-response cache-store c\n server s 10.0.0.1:80\n"
+    )
+    assert spec_of(found, "LoadBalancer")["listeners"][0]["cache"] == {"total_mb": 16, "max_age_s": 30}
+    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
+
+
+def test_two_servers_of_one_name_have_two_names() -> None:
+    found = read(f"{TCP}listen db\n bind :5432\n server s 10.0.0.1:1\n server s 10.0.0.2:1\n")
+    assert [each["name"] for each in spec_of(found, "Pool")["backends"][0]["servers"]] == ["s", "s-2"]
