@@ -64,9 +64,9 @@ image: .venv/.stamp frontend/static/vendor/.stamp docs ## build the container im
 	@deploy/packages.sh binutils
 	@$(PY) -m deploy.container $(ARGS)
 
-ways-in: .venv/.stamp-tests frontend/static/vendor/.stamp ## install, upgrade and purge on booted machines of Debian; print the table of docs/operate/ways-in.md
+ways-in: .venv/.stamp-tests var/deploy-venv/.stamp frontend/static/vendor/.stamp ## go every way in from nothing to a route; print the table of docs/operate/ways-in.md; ARGS=13 for one
 	@deploy/packages.sh haproxy iproute2 debhelper mmdebstrap systemd-container
-	@$(PY) -m tests.e2e.ways_in
+	@$(PY) -m tests.e2e.ways_matrix $(ARGS)
 
 packages: ## install haproxy, redis and python3-venv where they are missing (apt, sudo unless root)
 	@deploy/packages.sh haproxy redis-server python3-venv

@@ -31,7 +31,7 @@ FLEETS = {"us": ("us-1", "us-2"), "eu": ("eu-1", "eu-2")}
 NODES = tuple(node for nodes in FLEETS.values() for node in nodes)
 OFFSETS = {node: 100 * number for number, node in enumerate(NODES)}
 HOST = "www.example.org"
-PATIENCE = 120.0  # of a busy machine; what is promised in a time says its own
+PATIENCE = 240.0  # of a busy machine; what is promised in a time says its own
 
 
 def wait_until(true: Callable[[], bool], what: str, patience: float = PATIENCE) -> float:

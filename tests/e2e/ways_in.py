@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread
 from uuid import uuid4
 
-from tests.e2e.booted import SUITES, Machine, machines
+from tests.e2e.booted import Machine, machines
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "operate"
@@ -38,6 +38,7 @@ class Tried:
     """What was done, with the seconds that it took, and what else is told of it."""
 
     release: str
+    way: str = "packages"
     steps: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
@@ -46,7 +47,12 @@ class Tried:
         begun = time.monotonic()
         yield
         self.steps[name] = f"{time.monotonic() - begun:.0f} s"
-        print(f"Debian {self.release}: {name}: {self.steps[name]}", file=sys.stderr, flush=True)
+        print(f"Debian {self.release}, {self.way}: {name}: {self.steps[name]}", file=sys.stderr, flush=True)
+
+    def rows(self) -> Iterator[str]:
+        """Those of the table."""
+        for step, result in self.steps.items():
+            yield f"| Debian {self.release} | {self.way} | {step} | {result} |"
 
 
 def build(folder: Path, release: str) -> None:
@@ -210,15 +216,3 @@ def debian(release: str) -> Tried:
         visit.purge()
         assert (files_on(visit.console) | files_on(visit.node)) - before == set()
     return tried
-
-
-def main() -> None:
-    """Print the table of docs/operate/ways-in.md."""
-    print("| platform | way | step | result |\n|---|---|---|---|")
-    for release in SUITES:
-        for step, result in debian(release).steps.items():
-            print(f"| Debian {release} | packages | {step} | {result} |")
-
-
-if __name__ == "__main__":
-    main()
