@@ -114,6 +114,7 @@ INSTALLED_APPS = [
     "apps.logs",
     "apps.capacity",
     "apps.schedules",
+    "apps.replacements",
     "apps.alerts",
     "apps.status",
     "apps.system",

@@ -6,7 +6,7 @@ from apps.definitions.writing.actions.limits import set_limit
 from apps.definitions.writing.actions.moving import move_static_ip, release_static_ip
 from apps.definitions.writing.actions.regions import drain_region, set_latency
 from apps.definitions.writing.actions.reverting import revert_change
-from apps.definitions.writing.actions.servers import set_server
+from apps.definitions.writing.actions.servers import hold_pool, set_server
 from apps.definitions.writing.batches import Batch, ItemResult, write_batch
 from apps.definitions.writing.documents import Plan, apply_document, plan_document
 from apps.definitions.writing.dry_runs.dry_runs import DryRun, dry_run
@@ -46,6 +46,7 @@ __all__ = [
     "dry_run",
     "fetch_key_set_of_policy",
     "fetch_key_set_of_route",
+    "hold_pool",
     "lift_ban",
     "managing",
     "move_static_ip",

@@ -32,6 +32,7 @@ from apps.web.overview import views as overview
 from apps.web.policies import lists as network_lists
 from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
+from apps.web.pools import replacements
 from apps.web.pools import views as pools
 from apps.web.requests import forwards, log_settings, sql
 from apps.web.requests import patterns as request_patterns
@@ -110,6 +111,13 @@ urlpatterns = [
     path("pools/<int:pk>/delete", pools.delete, name="pool-delete"),
     path("pools/<int:pk>/limit", pool_limits.change, name="pool-limit"),
     path("pools/<int:pk>/servers", pools.set_servers, name="pool-servers"),
+    path("pools/<int:pk>/replacements", replacements.of_pool, name="pool-replacements"),
+    path("replacements/<int:pk>", replacements.detail, name="replacement"),
+    path("replacements/<int:pk>/continue", replacements.carry_on, name="replacement-continue"),
+    *(
+        path(f"replacements/<int:pk>/{act}", replacements.decide, {"act": act}, name=f"replacement-{act}")
+        for act in replacements.ACTS
+    ),
     path("grants", grants.index, name="grants"),
     path("grants/<slug:name>", grants.detail, name="grant"),
     path("new-grant", grants.new, name="grant-new"),

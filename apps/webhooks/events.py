@@ -50,6 +50,9 @@ DONE = {
     "compare": "requested",
     "approve": "approved",
     "stop": "stopped",
+    "hand_over": "handed_over",
+    "continue": "continued",
+    "reverse": "reversed",
     "impersonate": "impersonated",
     "stop_impersonating": "impersonation_stopped",
     "sign_in": "signed_in",
@@ -108,6 +111,7 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     "capacity_test": _USUAL,
     "run": ("requested", "approved", "stopped", "finished"),
     "comparison": ("requested",),
+    "replacement": ("requested", "handed_over", "continued", "stopped", "resumed", "reversed", "finished"),
     "blackout": ("created", "deleted"),
 }
 

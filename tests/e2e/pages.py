@@ -24,6 +24,7 @@ PAGES = {
     "pool": ("/pools/{}", "pools"),
     "pool-new": ("/pools/new", ""),
     "pool-edit": ("/pools/{}/edit", "pools"),
+    "pool-replacements": ("/pools/{}/replacements", "pools"),
     "policies": ("/policies", ""),
     "policy": ("/policies/{}", "policies"),
     "policy-new": ("/policies/new", ""),
@@ -138,6 +139,9 @@ PARTS = {
     *("hostname-check", "hostname-verify", "hostname-release", "policy-fetch-key-set", "route-fetch-key-set"),
     *("change-revert", "region-delete", "badges"),
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
+    # There is no replacement; tests/e2e/test_replacements.py looks at one.
+    *("replacement", "replacement-continue", "replacement-stop", "replacement-resume"),
+    *("replacement-reverse", "replacement-end"),
     # The form of certificate-new under another heading; there is no certificate to renew.
     *("certificate-renew", "certificate-delete", "certificate-authority-edit", "certificate-authority-delete"),
     *("audit-export", "requests-export", "requests-archive", "requests-delete", "blackout-end", "quarantine-try-again"),

@@ -46,6 +46,7 @@ from apps.definitions.services import apply_document
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 from apps.logs.forward.services import make_forward
 from apps.logs.models import LogForward, SavedSearch
+from apps.replacements.models import Replacement
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.stacks.models import StackRun
@@ -59,6 +60,7 @@ from tests.permissions.alert_rows import make_alert_rows
 from tests.permissions.callers import ROLES
 from tests.permissions.capacity_rows import make_capacity_rows
 from tests.permissions.cloud_rows import make_stack_rows
+from tests.permissions.replacement_rows import make_replacement_rows
 from tests.permissions.schedule_api_rows import make_schedule_rows
 from tests.permissions.search_rows import make_searches
 from tests.permissions.status_rows import make_status_rows
@@ -115,6 +117,8 @@ OWNERS = {
     "capacity.Step": "run__account",
     "capacity.Second": "run__account",
     "capacity.Comparison": "account",
+    "replacements.Replacement": "account",
+    "replacements.ReplacedServer": "replacement__account",
     "definitions.AlertRule": "account",
     "definitions.AlertChannel": "account",
     "alerts.Alert": "account",
@@ -189,6 +193,7 @@ def make_env() -> Env:
     make_adopting_rows()
     make_capacity_rows(env.accounts["own"])
     make_schedule_rows(env.accounts["own"])
+    make_replacement_rows(env.accounts["own"])
     make_alert_rows(env.accounts["own"])
     make_searches(env.accounts["own"])
     for model in (Pool, Route):
@@ -283,6 +288,7 @@ def _objects(env: Env) -> Iterator[tuple[str, Any]]:
     yield "webhook", Webhook.objects.get(account=own)
     yield "blackout", Blackout.objects.get()
     yield "comparison", Comparison.objects.get()
+    yield "replacement", Replacement.objects.get()
     yield "delivery", Delivery.objects.get(webhook__account=own)
     yield "schedule", Schedule.objects.get(account=own, name="nightly")
     yield "trigger", Trigger.objects.get(account=own, name="ci")

@@ -15,6 +15,7 @@ from tests.permissions.fleet_page_rows import FLEET_PAGES
 from tests.permissions.foreign_ids import FOREIGN_IDS
 from tests.permissions.kind_rows import OF_KINDS
 from tests.permissions.page_rows import PAGES
+from tests.permissions.replacement_rows import REPLACEMENTS
 from tests.permissions.rows import Row
 from tests.permissions.schedule_api_rows import SCHEDULES_API
 from tests.permissions.schedule_page_rows import SCHEDULE_PAGES
@@ -31,6 +32,7 @@ TABLE = (
     *OF_STATUS,
     *API,
     *CAPACITY,
+    *REPLACEMENTS,
     *CLOUDS,
     *SCHEDULES_API,
     *OF_KINDS,

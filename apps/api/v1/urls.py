@@ -18,11 +18,12 @@ from apps.api.v1.rollouts.progress import RevisionDetail, RevisionList, RolloutD
 from apps.api.v1.schedules import triggers
 from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
-from apps.api.v1.traffic import bans, flows, health, key_sets, limits, log_forwards, objectives, trace
+from apps.api.v1.traffic import bans, flows, health, key_sets, limits, log_forwards, objectives, replacements, trace
 from apps.api.v1.traffic import request_logs as logs
 from apps.api.v1.traffic import saved_searches as saved
 from apps.api.v1.views import NOUNS, DetailView, ListView
 from apps.definitions.services import PLATFORM
+from apps.replacements import services as replacing
 
 OWN_VIEWS = {"hostnames", "invitations", "memberships", "pools", "servers", "tokens"}
 PK = r"(?P<pk>[0-9]{1,20})"
@@ -44,6 +45,20 @@ def _reads() -> list[URLPattern]:
             found.append(path(noun, ListView.as_view(noun=noun), name=f"{noun}-list"))
             found.append(re_path(rf"^{noun}/{PK}$", DetailView.as_view(noun=noun), name=f"{noun}-detail"))
     return found
+
+
+def _acts() -> list[URLPattern]:
+    """What is done to a replacement without a body."""
+    acts = {
+        "stop": replacing.stop_replacement,
+        "resume": replacing.resume_replacement,
+        "reverse": replacing.reverse_replacement,
+        "end": replacing.end_replacement,
+    }
+    return [
+        re_path(rf"^replacements/{PK}/{name}$", replacements.Act.as_view(service=service), name=f"replacements-{name}")
+        for name, service in acts.items()
+    ]
 
 
 def _kinds() -> list[URLPattern]:
@@ -128,6 +143,11 @@ urlpatterns = [
     path("overflow", flows.Overall.as_view(), name="overflow"),
     path("overflow/what-if", flows.WhatIfAnswer.as_view(), name="overflow-what-if"),
     re_path(rf"^pools/{NAMED}/overflow$", flows.OfNamedPool.as_view(), name="pools-named-overflow"),
+    re_path(rf"^pools/{NAMED}/replacements$", replacements.OfPool.as_view(), name="pools-replacements"),
+    path("replacements", replacements.Collection.as_view(), name="replacements-list"),
+    re_path(rf"^replacements/{PK}$", replacements.Detail.as_view(), name="replacements-detail"),
+    re_path(rf"^replacements/{PK}/continue$", replacements.Continue.as_view(), name="replacements-continue"),
+    *_acts(),
     path("servers", ListView.as_view(noun="servers"), name="servers-list"),
     re_path(rf"^servers/{PK}$", writes.ServerDetail.as_view(), name="servers-detail"),
     path("revisions", RevisionList.as_view(), name="revisions-list"),

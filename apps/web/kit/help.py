@@ -40,6 +40,8 @@ PAGES = {
     "network-list": "use/policies#access-by-network",
     "polic": "use/policies",
     "pool": "use/traffic#pools-and-health-checks",
+    "pool-replacements": "use/servers#replace-servers",
+    "replacement": "use/servers#replace-servers",
     "portability": "use/clouds",
     "authority": "operate/nodes#rotate-the-authority",
     "enrolment": "operate/nodes",

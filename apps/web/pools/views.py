@@ -20,6 +20,7 @@ from apps.fleet.models import Region
 from apps.fleet.selectors import regions
 from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
+from apps.replacements.selectors import open_in
 from apps.rollouts.selectors import conditions_of
 from apps.stacks.cloud import health
 from apps.web.capacity.measured import measured
@@ -73,6 +74,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "conditions": conditions_of("Pool", [pk])[pk] if _is_own(request, pool) else [],
         "check": getattr(pool, "health_check", None),
         "servers_say": said_of_servers(pool),
+        "replacement": open_in(request.actor, pk),
         "now": now,
         **number_cells(now.numbers),
         "backends": backends_table(pool, observe.server_rows(request.actor, pk), measured(request.actor, pools=[pk])),

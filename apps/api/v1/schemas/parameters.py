@@ -7,6 +7,7 @@ from typing import Any
 from apps.alerts.models import Notification
 from apps.definitions.models import Route, Schedule
 from apps.definitions.shapes.base.words import NAME
+from apps.replacements.models import Replacement
 from apps.schedules.models import ScheduleRun
 from apps.webhooks.models import Delivery
 
@@ -61,6 +62,10 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "state-word-message": (
         {"type": "string", "enum": Notification.State.values},
         "Only messages in this state.",
+    ),
+    "state-word-replacement": (
+        {"type": "string", "enum": Replacement.State.values},
+        "Only replacements in this state.",
     ),
     "state-word-schedule-run": (
         {"type": "string", "enum": ScheduleRun.State.values},

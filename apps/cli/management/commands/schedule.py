@@ -35,6 +35,7 @@ from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.issuing import services as issuing
 from apps.observe import services as observe
 from apps.observe.collect import slots, tallies
+from apps.replacements import advancing
 from apps.rollouts import services as rollouts
 from apps.rollouts import tickets
 from apps.schedules.pruning import prune as prune_schedule_runs
@@ -64,6 +65,7 @@ DAYS_SECONDS = 300.0
 STATUS_SECONDS = 5.0
 PARTS_SECONDS = 15.0
 SOURCES_SECONDS = 1.0
+REPLACEMENTS_SECONDS = 1.0
 Work = Callable[[], float | None]
 
 
@@ -94,6 +96,7 @@ class Command(BaseCommand):
             (EXPIRY_SECONDS, expire_networks),
             (every, fetch_key_sets),
             (SOURCES_SECONDS, find_servers),
+            (REPLACEMENTS_SECONDS, advancing.sweep),
             (every, issue_certificates),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
@@ -220,6 +223,7 @@ def tidy() -> None:
     clouds.prune(now())
     delivering.prune(now())
     prune_schedule_runs(now())
+    advancing.prune(now())
     dns.prune(now())
     evaluate_measurements(now())
     evaluating.prune(now())

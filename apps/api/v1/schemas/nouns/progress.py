@@ -1,4 +1,4 @@
-"""Revisions, rollouts, and the flow of overflow."""
+"""Revisions, rollouts, replacements of servers, and the flow of overflow."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from rest_framework import serializers
 from apps.api.v1.schemas import words
 from apps.api.v1.schemas.writing import WaitsFor
 from apps.definitions.shapes.kinds import SHAPES
+from apps.replacements.models import ReplacedServer as ReplacedServerRow
+from apps.replacements.models import Replacement as ReplacementRow
 from apps.rollouts.models import Rollout as RolloutRow
 from apps.rollouts.push.states import RolloutState, StepState
 
@@ -208,3 +210,50 @@ class Simulation(words.Shown):
     current = Flow()
     predicted = Flow()
     differences = words.Anything()
+
+
+class ReplacedServer(words.Shown):
+    """One server of a replacement; `handed_over` says that its owner was asked to replace it."""
+
+    region = words.name()
+    name = words.name()
+    address = serializers.CharField(allow_null=True, source="server.address")
+    port = words.port(allow_null=True, source="server.port")
+    state = words.word(ReplacedServerRow.State.values)
+    batch = words.count(allow_null=True)
+    handed_over = serializers.BooleanField()
+    message = words.text(400)
+
+
+class Replacement(words.Shown):
+    """Servers of a pool that are replaced batch by batch; `plan` is what was asked for.
+
+    While `waits_for_owner`, the servers that are `out` get no request: replace them, then continue with this `batch`.
+    """
+
+    id = words.ident()
+    url = words.Url("replacements")
+    account = words.name(source="account.name")
+    pool = words.name(allow_null=True, source="pool.name")
+    pool_id = serializers.IntegerField(allow_null=True)
+    state = words.word(ReplacementRow.State.values)
+    terminal = serializers.BooleanField()
+    direction = words.word(ReplacementRow.Direction.values)
+    step = words.word(ReplacementRow.Step.values)
+    step_since = words.instant()
+    waits_for_owner = serializers.BooleanField()
+    batch = words.count()
+    plan = words.Anything()
+    actor = words.text(150)
+    reason = words.text(400)
+    message = words.text(400)
+    created_at = words.instant()
+    ended_at = words.instant(allow_null=True)
+    servers = ReplacedServer(many=True)
+
+
+class ContinueReplacement(words.Sent):
+    """Which batch is replaced, and which of its servers could not be."""
+
+    batch = words.whole(1, 2**31)
+    failed = serializers.ListField(child=words.name(), required=False)

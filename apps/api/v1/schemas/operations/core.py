@@ -45,6 +45,7 @@ from apps.api.v1.schemas.operations.building import (
 from apps.api.v1.schemas.operations.clouds import OPERATIONS as OF_CLOUDS
 from apps.api.v1.schemas.operations.enrolment import OPERATIONS as OF_ENROLMENT
 from apps.api.v1.schemas.operations.logs import OPERATIONS as OF_LOGS
+from apps.api.v1.schemas.operations.replacements import OPERATIONS as OF_REPLACEMENTS
 from apps.api.v1.schemas.operations.schedules import OPERATIONS as OF_SCHEDULES
 
 ROUTE = noun("Route", "a route", "routes", base=Conditioned, facts=traffic.RouteFacts)
@@ -156,6 +157,7 @@ OPERATIONS: Table = {
     **read("servers", pools.Server, "a server", "servers", *BY_NAME, "pool", "region"),
     **written("load-balancers", BALANCER, "name"),
     **OF_LOGS,
+    **OF_REPLACEMENTS,
     **OF_SCHEDULES,
     **read("listeners", traffic.Listener, "a listener", "listeners", "name", "load_balancer", version=False),
     **read("revisions", progress.Revision, "a revision", "revisions", version=False),
