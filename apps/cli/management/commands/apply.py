@@ -9,10 +9,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import platform_actor
-from apps.core.errors import Invalid, Malformed, SpillwayError
+from apps.cli.plans import errors_told, lines
+from apps.core.errors import Malformed
 from apps.core.secrets import keys
 from apps.definitions.reading.texts import read_json, read_yaml
-from apps.definitions.services import Plan, apply_document, confirming, managing, plan_document
+from apps.definitions.services import apply_document, confirming, managing, plan_document
 
 
 class Command(BaseCommand):
@@ -41,31 +42,15 @@ class Command(BaseCommand):
             raise CommandError(error.detail) from error
         objects = document.get("objects") if isinstance(document, dict) else None
         shared = {"prune": options["prune"], "manager": options["manager"]}
-        try:
+        with (
+            errors_told(),
+            confirming(options["confirm"]),
+            managing(break_glass=options["break_glass"], take_over=options["take_over"]),
+        ):
             keys.must_fit()
-            with (
-                confirming(options["confirm"]),
-                managing(break_glass=options["break_glass"], take_over=options["take_over"]),
-            ):
-                if options["dry_run"]:
-                    plan = plan_document(actor=platform_actor(), objects=objects, **shared)
-                else:
-                    plan = apply_document(actor=platform_actor(), objects=objects, reason=options["reason"], **shared)
-        except Invalid as invalid:
-            field_errors = "\n".join(
-                f"  {field_error.pointer}: {field_error.detail}" for field_error in invalid.field_errors
-            )
-            raise CommandError(f"Nothing was stored.\n{field_errors}") from invalid
-        except SpillwayError as error:
-            raise CommandError(error.detail) from error
-        self._show(plan)
-
-    def _show(self, plan: Plan) -> None:
-        for change in plan.changes:
-            if change.action != "unchanged":
-                owner = f"{change.account}/" if change.account else ""
-                self.stdout.write(f"{change.action:<7} {change.kind} {owner}{change.name}")
-        for line in plan.kept:
+            if options["dry_run"]:
+                plan = plan_document(actor=platform_actor(), objects=objects, **shared)
+            else:
+                plan = apply_document(actor=platform_actor(), objects=objects, reason=options["reason"], **shared)
+        for line in lines(plan):
             self.stdout.write(line)
-        counts = ", ".join(f"{count} {action}" for action, count in plan.counts.items())
-        self.stdout.write(f"{'Applied' if plan.stored else 'Would do'}: {counts}.")

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import platform_actor
-from apps.core.errors import Invalid, SpillwayError
+from apps.cli.plans import errors_told, lines
 from apps.core.secrets import keys
-from apps.definitions.services import Plan, apply_document, plan_document
+from apps.definitions.services import apply_document, plan_document
 from apps.fleet.models import Fleet
 from apps.importing.contract import Import
 from apps.importing.folders import TooMuch, texts_below
@@ -84,26 +85,14 @@ class Command(BaseCommand):
     def _store(self, found: Import, *, apply: bool, reason: str) -> None:
         """The way of every document: checked, written in one transaction, audited."""
         objects = list(found.documents)
-        try:
+        with errors_told(partial(_named, objects)):
             keys.must_fit()
             if apply:
                 plan = apply_document(actor=platform_actor(), objects=objects, reason=reason)
             else:
                 plan = plan_document(actor=platform_actor(), objects=objects)
-        except Invalid as invalid:
-            errors = "\n".join(f"  {_named(objects, each.pointer)}: {each.detail}" for each in invalid.field_errors)
-            raise CommandError(f"Nothing was stored.\n{errors}") from invalid
-        except SpillwayError as error:
-            raise CommandError(error.detail) from error
-        self._show(plan)
-
-    def _show(self, plan: Plan) -> None:
-        for change in plan.changes:
-            if change.action != "unchanged":
-                owner = f"{change.account}/" if change.account else ""
-                self.stdout.write(f"{change.action:<7} {change.kind} {owner}{change.name}")
-        counts = ", ".join(f"{count} {action}" for action, count in plan.counts.items())
-        self.stdout.write(f"{'Applied' if plan.stored else 'Would do'}: {counts}.")
+        for line in lines(plan):
+            self.stdout.write(line)
 
 
 def _named(objects: list[dict[str, Any]], pointer: str) -> str:
