@@ -10,12 +10,12 @@ from functools import partial
 from apps.core.clock import database_now
 from apps.system.models import PartState, Process
 from apps.system.parts import backups, broker, console_settings, database, machine, processes, web
-from apps.system.parts.part import Part, asked
+from apps.system.parts.part import Answer, Part, asked
 
 MOST_ERRORS = 20
-EVENTS = partial(processes.kind, "events", "Event streams", "spillway-events.service")
-WEB = partial(processes.kind, "web", "Web", "spillway-web.service")
-ASKED: tuple[tuple[str, str, Callable[[], Part]], ...] = (
+EVENTS = partial(processes.kind, "events", "spillway-events.service")
+WEB = partial(processes.kind, "web", "spillway-web.service")
+ASKED: tuple[tuple[str, str, Callable[[], Answer]], ...] = (
     ("database", "Database", database.server),
     ("schema", "Tables", database.tables),
     ("locks", "Locks", database.locks),

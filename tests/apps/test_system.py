@@ -48,12 +48,12 @@ def process(kind: str, ago_s: float = 0.0, **fields: object) -> Process:
 
 
 def test_a_process_beats_and_is_missed_when_it_is_silent() -> None:
-    kind = processes.kind("web", "Web", "spillway-web.service")
+    kind = processes.kind("web", "spillway-web.service")
     assert (kind.state, kind.message) == (State.UNKNOWN, "None was ever heard of.")
     heartbeat.beat("web", first=True)
-    assert processes.kind("web", "Web", "x").state == State.OK
+    assert processes.kind("web", "x").state == State.OK
     Process.objects.update(heard_at=database_now() - timedelta(seconds=50))
-    missed = processes.kind("web", "Web", "spillway-web.service")
+    missed = processes.kind("web", "spillway-web.service")
     assert (missed.state, missed.remedy) == (State.FAILED, "Start spillway-web.service on a console.")
     heartbeat.beat("web")
     assert Process.objects.get().pid == os.getpid()

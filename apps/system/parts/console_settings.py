@@ -6,17 +6,16 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from apps.system.parts.part import Detail, Part, State, worst
+from apps.system.parts.part import Answer, Detail, State, worst
 
 
-def settings_fit() -> Part:
+def settings_fit() -> Answer:
     """Names, origins, addresses, mail and second factors."""
-    name, title = "settings", "Settings"
     details = (*_names(), *_people())
     state = worst(each.state for each in details) if details else State.OK
     said = "They fit together." if not details else "; ".join(f"{each.name} {each.text}" for each in details) + "."
     remedy = "" if state == State.OK else "Change them in the environment file, and restart every process."
-    return Part(name, title, state, said, remedy, details)
+    return Answer(state, said, remedy, details)
 
 
 def _names() -> list[Detail]:

@@ -7,19 +7,18 @@ from typing import Any
 from django.db import connection
 
 from apps.observe import schema
-from apps.system.parts.part import Part, State
+from apps.system.parts.part import Answer, State
 
 OLDEST_POSTGRESQL = 14
 LONG_WAIT_S = 5.0
 CROWDED = 0.8
 
 
-def server() -> Part:
+def server() -> Answer:
     """Whether it is one that Spillway can use, and lets this user do what migrations do."""
-    name, title = "database", "Database"
     if connection.vendor == "sqlite":
         row = _row("SELECT sqlite_version(), (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)")
-        return Part(name, title, State.OK, f"SQLite {row[0]}, {_size(row[1])}, for one machine.")
+        return Answer(State.OK, f"SQLite {row[0]}, {_size(row[1])}, for one machine.")
     row = _row(
         "SELECT current_setting('server_version_num')::int, current_setting('server_version'), "
         "has_schema_privilege(current_user, current_schema(), 'CREATE'), pg_database_size(current_database()), "
@@ -28,31 +27,29 @@ def server() -> Part:
     number, version, may_create, size, is_standby = row
     said = f"PostgreSQL {version}, {_size(size)}."
     if number < OLDEST_POSTGRESQL * 10_000:
-        return Part(name, title, State.FAILED, said, f"Install PostgreSQL {OLDEST_POSTGRESQL} or later.")
+        return Answer(State.FAILED, said, f"Install PostgreSQL {OLDEST_POSTGRESQL} or later.")
     if is_standby:
-        return Part(name, title, State.FAILED, f"{said} It is a standby.", "Name the primary in SPILLWAY_DATABASE_URL.")
+        return Answer(State.FAILED, f"{said} It is a standby.", "Name the primary in SPILLWAY_DATABASE_URL.")
     if not may_create:
         remedy = "As its owner: GRANT CREATE ON SCHEMA public TO <the user of SPILLWAY_DATABASE_URL>."
-        return Part(name, title, State.FAILED, f"{said} This user may not create tables.", remedy)
-    return Part(name, title, State.OK, said)
+        return Answer(State.FAILED, f"{said} This user may not create tables.", remedy)
+    return Answer(State.OK, said)
 
 
-def tables() -> Part:
+def tables() -> Answer:
     """Whether its tables are those of this code."""
-    name, title = "schema", "Tables"
     verdict = schema.verdict(connection)
     if verdict.newer:
-        return Part(name, title, State.FAILED, verdict.newer, "Run the newer version, or restore an older backup.")
+        return Answer(State.FAILED, verdict.newer, "Run the newer version, or restore an older backup.")
     if verdict.problem:
-        return Part(name, title, State.FAILED, verdict.problem, verdict.remedy)
-    return Part(name, title, State.OK, "They are those of this version.")
+        return Answer(State.FAILED, verdict.problem, verdict.remedy)
+    return Answer(State.OK, "They are those of this version.")
 
 
-def locks() -> Part:
+def locks() -> Answer:
     """Who waits for whom."""
-    name, title = "locks", "Locks"
     if connection.vendor == "sqlite":
-        return Part(name, title, State.UNKNOWN, "SQLite does not say who waits.")
+        return Answer(State.UNKNOWN, "SQLite does not say who waits.")
     waiting, longest, idle = _row(
         "SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'), "
         "max(extract(epoch FROM clock_timestamp() - state_change)) FILTER (WHERE wait_event_type = 'Lock'), "
@@ -62,15 +59,14 @@ def locks() -> Part:
     if waiting and longest >= LONG_WAIT_S:
         said = f"{waiting} wait for a lock, the longest for {longest:.0f} s; {idle} transactions are idle."
         remedy = "Find the holder: SELECT pg_blocking_pids(pid), query FROM pg_stat_activity WHERE "
-        return Part(name, title, State.WARNING, said, f"{remedy}wait_event_type = 'Lock'.")
-    return Part(name, title, State.OK, f"{waiting} wait for a lock." if waiting else "Nobody waits for a lock.")
+        return Answer(State.WARNING, said, f"{remedy}wait_event_type = 'Lock'.")
+    return Answer(State.OK, f"{waiting} wait for a lock." if waiting else "Nobody waits for a lock.")
 
 
-def connections() -> Part:
+def connections() -> Answer:
     """How many of those that the server gives are in use."""
-    name, title = "connections", "Database connections"
     if connection.vendor == "sqlite":
-        return Part(name, title, State.OK, "SQLite has no limit.")
+        return Answer(State.OK, "SQLite has no limit.")
     used, most, ours = _row(
         "SELECT count(*), current_setting('max_connections')::int, "
         "count(*) FILTER (WHERE datname = current_database()) FROM pg_stat_activity "
@@ -78,8 +74,8 @@ def connections() -> Part:
     )
     said = f"{used} of {most} are in use, {ours} by this database."
     if used > CROWDED * most:
-        return Part(name, title, State.WARNING, said, "Raise max_connections of PostgreSQL, or run fewer processes.")
-    return Part(name, title, State.OK, said)
+        return Answer(State.WARNING, said, "Raise max_connections of PostgreSQL, or run fewer processes.")
+    return Answer(State.OK, said)
 
 
 def _row(query: str) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from apps.fleet.models import Node
 from apps.observe.collect.consoles import FORGOTTEN
 from apps.observe.collect.fitness import CLOCK_TOLERANCE_S
 from apps.observe.models import Console
-from apps.system.parts.part import Detail, Part, State, worst
+from apps.system.parts.part import Answer, Detail, State, worst
 
 ENDS_SOON_DAYS, ENDS_DAYS = 30, 7
 LITTLE_SHARE, LITTLE_BYTES = 0.1, 2_000_000_000
@@ -25,22 +25,18 @@ NO_ROOM_BYTES = 200_000_000
 TIME_SERVICE = "Let a time service set it: timedatectl set-ntp true."
 
 
-def key() -> Part:
+def key() -> Answer:
     """Whether this process has the key of the database."""
-    name, title = "key", "Secret key"
     said = keys.said()
     if said == keys.OPENS_NOTHING:
-        return Part(name, title, State.FAILED, said, "Give this console the SPILLWAY_SECRET_KEY of the others.")
+        return Answer(State.FAILED, said, "Give this console the SPILLWAY_SECRET_KEY of the others.")
     if said == keys.FALLBACK:
-        return Part(
-            name, title, State.WARNING, "Some secrets are still sealed with a fallback.", "Run manage.py rotate_keys."
-        )
-    return Part(name, title, State.OK, "It opens what the database holds.")
+        return Answer(State.WARNING, "Some secrets are still sealed with a fallback.", "Run manage.py rotate_keys.")
+    return Answer(State.OK, "It opens what the database holds.")
 
 
-def clocks() -> Part:
+def clocks() -> Answer:
     """Of this machine, and of those whose collectors tell theirs, against the database's."""
-    name, title = "clocks", "Clocks"
     found = {row.name: row.clock_ahead_ms / 1000 for row in Console.objects.filter(heard_at__gte=now() - FORGOTTEN)}
     mine = ahead_of_database_s()
     if mine is not None:
@@ -48,11 +44,11 @@ def clocks() -> Part:
     details = tuple(_clock(each, ahead) for each, ahead in sorted(found.items()))
     state = worst(each.state for each in details)
     if state == State.UNKNOWN:
-        return Part(name, title, state, "No clock was compared with the database's lately.")
+        return Answer(state, "No clock was compared with the database's lately.")
     if state == State.OK:
-        return Part(name, title, state, "They agree with the database's.", details=details)
+        return Answer(state, "They agree with the database's.", details=details)
     off = ", ".join(each.name for each in details if each.state != State.OK)
-    return Part(name, title, state, f"The clock of {off} differs from the database's.", TIME_SERVICE, details)
+    return Answer(state, f"The clock of {off} differs from the database's.", TIME_SERVICE, details)
 
 
 def _clock(name: str, ahead_s: float) -> Detail:
@@ -61,9 +57,8 @@ def _clock(name: str, ahead_s: float) -> Detail:
     return Detail(name, State.WARNING if off else State.OK, f"{abs(ahead_s):.3f} s {side}")
 
 
-def certificates() -> Part:
+def certificates() -> Answer:
     """The console's own, by which agents know it, and the authority."""
-    name, title = "certificates", "Certificates of the console"
     files = _files()
     if not any(files.values()):
         remedy = (
@@ -71,8 +66,8 @@ def certificates() -> Part:
         )
         lacking = Node.objects.filter(url__startswith="https://", certificates=None).count()
         if lacking:
-            return Part(name, title, State.FAILED, f"None is named; nodes that were never enrolled: {lacking}.", remedy)
-        return Part(name, title, State.OK, "None is named, and every node was enrolled or is on this machine.")
+            return Answer(State.FAILED, f"None is named; nodes that were never enrolled: {lacking}.", remedy)
+        return Answer(State.OK, "None is named, and every node was enrolled or is on this machine.")
     details = tuple(_certificate(each, path) for each, path in files.items())
     key_file = settings.AGENT_KEY_FILE
     if not os.access(key_file, os.R_OK):
@@ -80,7 +75,7 @@ def certificates() -> Part:
     state = worst(each.state for each in details)
     remedy = "" if state == State.OK else "Issue new ones: manage.py issue_certificates; see operate/recovery.md."
     said = "; ".join(f"{each.name} {each.text}" for each in details)
-    return Part(name, title, state, f"{said}.".capitalize(), remedy, details)
+    return Answer(state, f"{said}.".capitalize(), remedy, details)
 
 
 def ends() -> dict[str, datetime]:
@@ -111,9 +106,8 @@ def _end(path: str) -> datetime | str:
         return f"{path or 'its file'} cannot be read"
 
 
-def folders() -> Part:
+def folders() -> Answer:
     """Whether this machine may write to the folders of the settings, and how much room they have."""
-    name, title = "folders", "Folders of this console"
     wanted = {"SPILLWAY_VAR": settings.VAR_DIR}
     logs = urlsplit(settings.LOGS_URL)
     if logs.scheme == "logs+file":
@@ -122,7 +116,7 @@ def folders() -> Part:
     state = worst(each.state for each in details)
     said = "; ".join(f"{each.name} {each.text}" for each in details)
     remedy = "" if state == State.OK else "Give its owner to the user spillway, and make room."
-    return Part(name, title, state, f"{said}.", remedy, details)
+    return Answer(state, f"{said}.", remedy, details)
 
 
 def _folder(name: str, path: Path) -> Detail:

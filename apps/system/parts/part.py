@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -36,25 +36,32 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """`remedy` says what to do, where something is not ok; `since` when it came into this state, None for not known."""
+class Answer:
+    """What asking about a part found; `remedy` says what to do, where something is not ok."""
 
-    name: str
-    title: str
     state: State
     message: str
     remedy: str = ""
-    details: tuple[Detail, ...] = field(default=())
+    details: tuple[Detail, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Answer):
+    """An answer with what it is about; `since` when the part came into this state, None for not known."""
+
+    name: str
+    title: str
     since: datetime | None = None
 
 
-def asked(name: str, title: str, ask: Callable[[], Part]) -> Part:
+def asked(name: str, title: str, ask: Callable[[], Answer]) -> Part:
     """What asking finds; unknown where the database, Redis or the machine gives no answer."""
     try:
-        return ask()
+        found = ask()
     except (db.Error, redis.RedisError, OSError) as error:
         logger.warning("%s could not be asked: %s", title, type(error).__name__)
-        return Part(name, title, State.UNKNOWN, f"It could not be asked: {type(error).__name__}.", _LOOK)
+        found = Answer(State.UNKNOWN, f"It could not be asked: {type(error).__name__}.", _LOOK)
+    return Part(found.state, found.message, found.remedy, found.details, name=name, title=title)
 
 
 def worst(states: Iterable[State]) -> State:

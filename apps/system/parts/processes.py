@@ -15,7 +15,7 @@ from apps.observe.models import NodeReport
 from apps.schedules.selectors import behind_s
 from apps.system.heartbeat import MISSED
 from apps.system.models import Process
-from apps.system.parts.part import Detail, Part, State, worst
+from apps.system.parts.part import Answer, Detail, State, worst
 from apps.system.queues import NAMES
 
 # Without these nothing goes to nodes; the other queues are of one feature each.
@@ -24,80 +24,75 @@ LATE_S, LAG_S, WAITS_S = 60.0, 10.0, 120.0
 Rows = list[Process]
 
 
-def kind(name: str, title: str, unit: str) -> Part:
+def kind(name: str, unit: str) -> Answer:
     """Processes of one kind."""
     rows, instant = _rows(name)
     alive = _alive(rows, instant)
     remedy = f"Start {unit} on a console."
     if alive:
-        return Part(name, title, State.OK, _where(alive), details=_details(alive))
+        return Answer(State.OK, _where(alive), details=_details(alive))
     if not rows:
-        return Part(name, title, State.UNKNOWN, "None was ever heard of.", remedy)
+        return Answer(State.UNKNOWN, "None was ever heard of.", remedy)
     last = max(each.heard_at for each in rows)
-    return Part(name, title, State.FAILED, f"None was heard of for {_ago(instant, last)}.", remedy)
+    return Answer(State.FAILED, f"None was heard of for {_ago(instant, last)}.", remedy)
 
 
-def workers() -> Part:
+def workers() -> Answer:
     """Whether somebody takes from each queue."""
-    name, title = "workers", "Workers"
     rows, instant = _rows("worker")
     details = tuple(_taken(queue, rows, instant) for queue in NAMES)
     state = worst(each.state for each in details)
     if state == State.OK:
-        return Part(name, title, state, "Every queue has a worker.", details=details)
+        return Answer(state, "Every queue has a worker.", details=details)
     lacking = ", ".join(each.name for each in details if each.state != State.OK)
     remedy = (
         "Start the workers of deploy/systemd that take from these queues; a queue of an unused feature may stay so."
     )
-    return Part(name, title, state, f"Nobody takes from {lacking}.", remedy, details)
+    return Answer(state, f"Nobody takes from {lacking}.", remedy, details)
 
 
-def schedule() -> Part:
+def schedule() -> Answer:
     """The scheduler, and how late it is."""
-    part = kind("schedule", "Scheduler", "spillway-schedule.service")
+    found = kind("schedule", "spillway-schedule.service")
     late = behind_s()
-    if part.state == State.OK and late > LATE_S:
+    if found.state == State.OK and late > LATE_S:
         remedy = "Look at the log of spillway-schedule.service."
-        return Part(part.name, part.title, State.WARNING, f"Schedules are {late:.0f} s late.", remedy, part.details)
-    return part
+        return Answer(State.WARNING, f"Schedules are {late:.0f} s late.", remedy, found.details)
+    return found
 
 
-def collector() -> Part:
+def collector() -> Answer:
     """Whether somebody reads the nodes, and how old the newest reading is."""
-    name, title = "collector", "Collectors"
-    rows, instant = _rows(name)
+    rows, instant = _rows("collector")
     details = _details(_alive(rows, instant))
     start = "Start spillway-collector.service on a console."
     if not lease.watched():
-        return Part(
-            name, title, State.FAILED, "Nobody reads the nodes: health and numbers are unknown.", start, details
-        )
+        return Answer(State.FAILED, "Nobody reads the nodes: health and numbers are unknown.", start, details)
     if alone := lease.unwatched(Node.objects.values_list("pk", flat=True)):
         said = f"Nobody reads {len(alone)} of the nodes: what they do is unknown."
-        return Part(name, title, State.WARNING, said, "Look at the logs of the collectors.", details)
+        return Answer(State.WARNING, said, "Look at the logs of the collectors.", details)
     newest = NodeReport.objects.aggregate(at=Max("seen_at"))["at"]
     if newest is None:
-        return Part(name, title, State.OK, "Nodes are read; none has answered yet.", details=details)
+        return Answer(State.OK, "Nodes are read; none has answered yet.", details=details)
     lag = (instant - newest).total_seconds()
     if lag > LAG_S:
         remedy = "Look at the log of the collector, and whether any node answers."
-        return Part(name, title, State.WARNING, f"The newest reading is {lag:.0f} s old.", remedy, details)
-    return Part(name, title, State.OK, f"The newest reading is {max(0.0, lag):.0f} s old.", details=details)
+        return Answer(State.WARNING, f"The newest reading is {lag:.0f} s old.", remedy, details)
+    return Answer(State.OK, f"The newest reading is {max(0.0, lag):.0f} s old.", details=details)
 
 
-def log_collector() -> Part:
+def log_collector() -> Answer:
     """Whether request lines are fetched, and how long the oldest one waits on a node."""
-    part = kind("log-collector", "Log collectors", "spillway-log-collector.service")
+    found = kind("log-collector", "spillway-log-collector.service")
     waits = NodeLog.objects.aggregate(most=Max("waiting_s"))["most"]
-    if part.state == State.OK and waits and waits > WAITS_S:
+    if found.state == State.OK and waits and waits > WAITS_S:
         said = f"Request lines wait on a node for {waits:.0f} s."
-        return Part(part.name, part.title, State.WARNING, said, "Start more log collectors.", part.details)
-    return part
+        return Answer(State.WARNING, said, "Start more log collectors.", found.details)
+    return found
 
 
-def versions() -> Part:
+def versions() -> Answer:
     """Whether all that runs is of the same code."""
-    name, title = "versions", "Versions"
     rows = Process.objects.filter(heard_at__gte=database_now() - MISSED)
     by_version: dict[str, set[str]] = {}
     for row in rows:
@@ -107,11 +102,11 @@ def versions() -> Part:
         for version, hosts in sorted(by_version.items())
     )
     if not details:
-        return Part(name, title, State.UNKNOWN, "No process was heard of.")
+        return Answer(State.UNKNOWN, "No process was heard of.")
     if len(details) > 1:
         remedy = "Finish the upgrade, and restart what runs the older code."
-        return Part(name, title, State.WARNING, f"{len(details)} versions run.", remedy, details)
-    return Part(name, title, State.OK, f"Every process runs {details[0].name}.", details=details)
+        return Answer(State.WARNING, f"{len(details)} versions run.", remedy, details)
+    return Answer(State.OK, f"Every process runs {details[0].name}.", details=details)
 
 
 def _rows(name: str) -> tuple[Rows, datetime]:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from apps.system import http_times
 from apps.system.http_times import Counts
-from apps.system.parts.part import Detail, Part, State, worst
+from apps.system.parts.part import Answer, Detail, State, worst
 
 FEW = 20  # requests, below which a share says nothing
 MANY_ERRORS = 0.05
 SLOW_S = 2.5
 
 
-def answers() -> Part:
+def answers() -> Answer:
     """Errors and times of the last five minutes."""
-    name, title = "http", "Pages and API"
     details = tuple(_kind(kind, counts) for kind, counts in http_times.lately().items())
     state = worst(each.state for each in details if each.state != State.UNKNOWN)
     if state == State.UNKNOWN:
-        return Part(name, title, state, "Nothing was asked in the last five minutes.", details=details)
+        return Answer(state, "Nothing was asked in the last five minutes.", details=details)
     said = "; ".join(f"{each.name}: {each.text}" for each in details if each.state != State.UNKNOWN)
     remedy = "" if state == State.OK else "Look at the newest errors below, and at the database."
-    return Part(name, title, state, f"{said}.", remedy, details)
+    return Answer(state, f"{said}.", remedy, details)
 
 
 def _kind(kind: str, counts: Counts) -> Detail:
