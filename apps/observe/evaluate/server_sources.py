@@ -20,7 +20,11 @@ def existing() -> dict[str, Collection[int]]:
 
 
 def evaluate_all() -> Iterator[Verdict]:
-    """One for each source; one that holds servers back for what it said is given the same time."""
+    """One for each source.
+
+    Not found: it failed several times in a row, or what it answers cannot be used at all. An answer that names too few
+    servers is waited for.
+    """
     for row in ServerSource.objects.only("pk", "failures", "short", "error", "answered_at"):
         bad = row.failures >= FAILURES or (bool(row.error) and row.failures == 0 and row.short == 0)
         message = f"{row.error} {STAY if row.answered_at else NEVER}" if bad else ANSWERS

@@ -138,11 +138,12 @@ def _store_backend(changes: ChangeSet, pool: Pool, region: Region, spec: Backend
     row = Backend.objects.filter(pool=pool, region=region).first() or Backend(pool=pool, region=region)
     note_limit(row, spec.limit.plain, spec.limit.measured_by, changes.actor)
     row.account, row.capacity_scaler = pool.account, spec.capacity_scaler
-    row.servers_from = spec.servers_from
+    followed, row.servers_from = row.servers_from, spec.servers_from
     row.save()
     if not spec.servers_from:
         _store_servers(row, spec.servers)
-    follow_source(row)
+    if followed or spec.servers_from:
+        follow_source(row)
 
 
 def note_limit(row: Backend, limit: Limit, measured_by: str, actor: Actor) -> None:
