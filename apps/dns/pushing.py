@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.core.clock import database_now
+from apps.core.concurrency.backoff import pause_after
 from apps.core.concurrency.leases import Lease
 from apps.core.events import publish_after_commit
 from apps.definitions.freezing.zone_records import Wanted, freeze_zone
@@ -183,7 +184,7 @@ def _note_written(zone: Zone, done: Comparison, written: list[Edit], repair: dic
 
 
 def _pause(failures: int) -> timedelta:
-    return min(FIRST_PAUSE * (1 << min(failures - 1, 16)), LONGEST_PAUSE)
+    return pause_after(failures, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
 
 
 def _pushed(made: ZonePlan, refused: dict[Key, str]) -> dict[Key, RecordSet]:

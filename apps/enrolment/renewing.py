@@ -17,6 +17,7 @@ from typing import TypeVar
 from django.db.models import F, Q, QuerySet
 
 from apps.core.clock import now
+from apps.core.concurrency.backoff import pause_after
 from apps.core.secrets.sealing import Unsealable
 from apps.drivers.proxy.contract import NodeTarget, ProxyError
 from apps.drivers.proxy.registry import open_driver
@@ -74,7 +75,7 @@ def renew() -> int:
 
 
 def _claim(row: NodeCertificate, instant: datetime) -> bool:
-    pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(row.renewals, 10))
+    pause = pause_after(row.renewals + 1, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
     mine = NodeCertificate.objects.filter(pk=row.pk, renewals=row.renewals)
     return bool(mine.update(renewals=min(row.renewals + 1, 1000), next_renewal_at=instant + pause))
 

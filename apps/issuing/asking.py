@@ -33,8 +33,8 @@ from urllib3 import HTTPResponse
 
 from apps.core.called_urls import Refused
 from apps.core.clock import now
+from apps.core.concurrency.backoff import retry_after
 from apps.core.outbound import Unreachable, fetch
-from apps.webhooks.backoff import retry_after
 
 SECONDS, MOST_BYTES = 20.0, 512 * 1024
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,256}")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
+from apps.core.concurrency.backoff import pause_after
+
 # Renewed when a third of its lifetime is left, up to a twentieth of the lifetime earlier, each at its own moment.
 LEFT, JITTER = 1 / 3, 1 / 20
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=5), timedelta(hours=12)
@@ -35,7 +37,7 @@ def pause(failures: int, wish: timedelta | None = None) -> timedelta:
 
     A tenth more or less, so that what failed together does not come back together.
     """
-    usual: timedelta = min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LONGEST_PAUSE)
+    usual = pause_after(failures, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
     spread = usual * random.uniform(0.9, 1.1)  # noqa: S311 - spreads load, keeps no secret
     return max(spread, min(wish or timedelta(), LONGEST_WISH))
 

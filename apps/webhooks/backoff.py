@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from apps.core.concurrency.backoff import pause_after
 
 # What Standard Webhooks proposes: after the first attempt, which is made at once.
 DELAYS = tuple(timedelta(seconds=seconds) for seconds in (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600))
 JITTER = 0.1
-LONGEST_WISH = timedelta(hours=24)
 # A failing endpoint is left alone for a while, so that what waits for it does not keep workers from others.
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
 GIVE_UP_AFTER = timedelta(days=5)
@@ -28,18 +28,5 @@ def next_attempt(
 
 def pause(failures: int, wish: timedelta | None = None) -> timedelta:
     """How long to leave an endpoint alone after so many failures in a row."""
-    usual = min(FIRST_PAUSE * (1 << min(failures - 1, 16)), LONGEST_PAUSE)
+    usual = pause_after(failures, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
     return max(usual, min(wish or timedelta(), timedelta(hours=1)))
-
-
-def retry_after(headers: Mapping[str, str], moment: datetime) -> timedelta | None:
-    """What `Retry-After` asks for, in seconds or as a date, at most a day; None without a sensible one."""
-    text = headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdecimal() and len(text) < 9:
-        return min(timedelta(seconds=int(text)), LONGEST_WISH)
-    try:
-        wished = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    wished = wished if wished.tzinfo else wished.replace(tzinfo=UTC)
-    return min(max(wished - moment, timedelta()), LONGEST_WISH)

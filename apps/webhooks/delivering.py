@@ -24,6 +24,7 @@ from apps.audit.exporting import visible
 from apps.core import outbound
 from apps.core.called_urls import Refused
 from apps.core.clock import database_now, now
+from apps.core.concurrency.backoff import retry_after
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.queue import enqueue
 from apps.webhooks import backoff, events, services
@@ -152,7 +153,7 @@ def attempt(delivery: Delivery) -> Outcome:
     except (Refused, outbound.Unreachable) as error:
         return Outcome(None, round((time.monotonic() - began) * 1000), error=str(error)[:400])
     text = visible(answer.body.decode(errors="replace"))
-    return Outcome(answer.status, answer.milliseconds, "", text, backoff.retry_after(answer.headers, now()))
+    return Outcome(answer.status, answer.milliseconds, "", text, retry_after(answer.headers, now()))
 
 
 def _body(delivery: Delivery) -> bytes:

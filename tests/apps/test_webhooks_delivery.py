@@ -17,6 +17,7 @@ from apps.audit import chain
 from apps.audit.models import Entry
 from apps.audit.services import record
 from apps.core.clock import now
+from apps.core.concurrency.backoff import retry_after
 from apps.core.errors import Conflict
 from apps.webhooks import backoff, delivering, events, following, services
 from apps.webhooks.models import Attempt, Delivery, Follower, Webhook
@@ -422,7 +423,7 @@ def test_the_delays_are_those_of_the_standard_with_a_little_chance() -> None:
     ],
 )
 def test_retry_after_is_read_in_both_forms_and_never_for_more_than_a_day(text: str, seconds: int | None) -> None:
-    found = backoff.retry_after({"retry-after": text}, now())
+    found = retry_after({"retry-after": text}, now())
     assert (None if found is None else found.total_seconds()) == seconds
 
 

@@ -10,7 +10,7 @@ import pytest
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Snapshot
 from apps.rollouts.push.guards import NOT_BY_HAND, SAFETY, is_empty, violations
-from apps.rollouts.push.repairs import pause_after
+from apps.rollouts.push.repairs import pause_of
 from apps.rollouts.push.states import MOVES, TERMINAL, IllegalMove, RolloutState, check_move
 from tests.pure.compiler_fixtures import front, route, snapshot
 
@@ -54,8 +54,8 @@ def test_a_missing_safety_value_is_refused_by_name(value: str) -> None:
 
 
 def test_pauses_between_repairs_grow_to_ten_minutes() -> None:
-    assert [pause_after(count) for count in (1, 2, 3)] == [timedelta(seconds=seconds) for seconds in (10, 20, 40)]
-    assert pause_after(1000) == timedelta(minutes=10)
+    assert [pause_of(count) for count in (1, 2, 3)] == [timedelta(seconds=seconds) for seconds in (10, 20, 40)]
+    assert pause_of(1000) == timedelta(minutes=10)
 
 
 def test_a_finished_rollout_never_moves_again() -> None:

@@ -11,7 +11,7 @@ from apps.audit.exporting import visible
 from apps.core import outbound
 from apps.core.called_urls import Refused
 from apps.core.clock import now
-from apps.webhooks import backoff
+from apps.core.concurrency.backoff import retry_after
 from apps.webhooks.delivering import Outcome
 from apps.webhooks.services import schemes
 
@@ -36,7 +36,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str] | None = None) -> Out
     except (Refused, outbound.Unreachable) as error:
         return Outcome(None, round((time.monotonic() - began) * 1000), error=str(error)[:400])
     text = visible(answer.body.decode(errors="replace"))
-    return Outcome(answer.status, answer.milliseconds, "", text, backoff.retry_after(answer.headers, now()))
+    return Outcome(answer.status, answer.milliseconds, "", text, retry_after(answer.headers, now()))
 
 
 def as_json(document: Mapping[str, Any]) -> bytes:

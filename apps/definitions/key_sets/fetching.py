@@ -19,6 +19,7 @@ from apps.accounts.actors import platform_actor
 from apps.audit import services as audit
 from apps.core.called_urls import Refused
 from apps.core.clock import now
+from apps.core.concurrency.backoff import pause_after
 from apps.core.concurrency.fairness import Owners, in_turns
 from apps.core.events import publish_after_commit
 from apps.core.outbound import Unreachable, fetch
@@ -124,7 +125,7 @@ def _bare(key: dict[str, str]) -> dict[str, str]:
 
 def _pause(failures: int) -> timedelta:
     """Until the next try; a tenth more or less, so that many sets do not fall due together."""
-    pause = min(SOONEST * 2 ** min(failures - 1, 10), LATEST) if failures else EVERY
+    pause = pause_after(failures, first=SOONEST, longest=LATEST) if failures else EVERY
     return pause * random.uniform(0.9, 1.1)  # noqa: S311 - nothing secret
 
 

@@ -17,6 +17,7 @@ from apps.audit import services as audit
 from apps.compiler import grammar
 from apps.core.called_urls import Refused
 from apps.core.clock import now
+from apps.core.concurrency.backoff import pause_after
 from apps.core.concurrency.fairness import Owners, in_turns
 from apps.core.errors import SpillwayError
 from apps.core.outbound import Unreachable
@@ -73,7 +74,7 @@ def find(*, source_id: int) -> None:
 def _failed(row: ServerSource, error: str) -> None:
     """The servers stay as they are."""
     failures, moment = row.failures + 1, now()
-    pause = min(EVERY * 2 ** min(failures - 1, 10), LATEST)
+    pause = pause_after(failures, first=EVERY, longest=LATEST)
     ServerSource.objects.filter(pk=row.pk).update(
         failures=failures, error=error[:400], tried_at=moment, next_at=moment + pause
     )

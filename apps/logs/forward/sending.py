@@ -18,12 +18,12 @@ from django.conf import settings
 from apps.core import outbound
 from apps.core.called_urls import Refused
 from apps.core.clock import now
+from apps.core.concurrency.backoff import retry_after
 from apps.core.secrets.sealing import unseal
 from apps.drivers.logs.contract import Record
 from apps.logs.forward import formats
 from apps.logs.forward.spans import is_span, spans
 from apps.logs.models import LogForward
-from apps.webhooks.backoff import retry_after
 
 TIMEOUT_S = 10.0
 SYSLOG = "syslog+tls"

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from apps.core.clock import now
+from apps.core.concurrency.backoff import pause_after
 from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.push.states import StepState
 
@@ -41,13 +42,13 @@ def may_try_again(step: Step) -> bool:
     """
     if step.state != StepState.UNREACHABLE or step.tries < 2 or step.finished_at is None:
         return True
-    return now() > step.finished_at + pause_after(step.tries - 1)
+    return now() > step.finished_at + pause_of(step.tries - 1)
 
 
 def _rested(refusals: list[datetime]) -> bool:
-    return now() > refusals[-1] + pause_after(len(refusals))
+    return now() > refusals[-1] + pause_of(len(refusals))
 
 
-def pause_after(refusals: int) -> timedelta:
+def pause_of(refusals: int) -> timedelta:
     """How long to leave a node alone that refused so many times in the last hour."""
-    return min(FIRST_PAUSE * (1 << min(refusals - 1, 10)), LONGEST_PAUSE)
+    return pause_after(refusals, first=FIRST_PAUSE, longest=LONGEST_PAUSE)

@@ -26,6 +26,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit import services as audit
 from apps.core.clock import database_now, now
+from apps.core.concurrency.backoff import pause_after
 from apps.core.concurrency.fairness import Owners, Seats
 from apps.schedules.models import ScheduleRun
 from apps.schedules.run import claims
@@ -72,7 +73,7 @@ def recover() -> int:
 
 def pause_before(attempt: int, backoff_s: int) -> timedelta:
     """How long a run waits after its `attempt`-th failure: the back-off, doubled each time, at most an hour."""
-    return min(timedelta(seconds=backoff_s * 2 ** min(attempt - 1, 20)), LONGEST_PAUSE)
+    return pause_after(attempt, first=timedelta(seconds=backoff_s), longest=LONGEST_PAUSE)
 
 
 def _sources() -> list[Callable[[], AbstractContextManager[list[ScheduleRun] | None]]]:

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps.core.clock import database_now, now
+from apps.core.concurrency.backoff import pause_after
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.concurrency.leases import Lease, LeaseLost, take
 from apps.core.events import publish_after_commit
@@ -163,7 +164,7 @@ def _note_failure(lease: Lease[StackReading], message: str) -> None:
     with transaction.atomic():
         reading = lease.lock()
         reading.failures += 1
-        pause = min(EVERY * (1 << min(reading.failures - 1, 8)), LONGEST_PAUSE)
+        pause = pause_after(reading.failures, first=EVERY, longest=LONGEST_PAUSE)
         reading.error, reading.next_at = message[:1000], database_now() + pause
         reading.save(update_fields=("failures", "error", "next_at"))
         publish_after_commit("stacks", stack=reading.stack_id)
