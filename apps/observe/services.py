@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
 from operator import itemgetter
+from typing import Any
 
 from django.db.models import Max, Min
 
@@ -13,6 +14,7 @@ from apps.core.clock import now
 from apps.core.events import publish_after_commit
 from apps.definitions.previewing.node_words import in_words
 from apps.drivers.proxy.contract import CounterReading, NodeState
+from apps.observe.bulk import instant_value, replace_rows
 from apps.observe.collect.buckets import LONG, SHORT, into_minutes, start_of
 from apps.observe.collect.deltas import COUNTERS, Counts, Key
 from apps.observe.collect.percentiles import from_json
@@ -29,6 +31,7 @@ COUNTED_FIELDS = ("admitted", "peers", "counted_at")
 # Of so many keys the largest are kept: nobody compares thousands of small ones.
 MOST_ADMITTED = 2000
 
+ONE_SAMPLE = ("resolution", "at", "node_id", "kind", "object_id")
 SAMPLE_COUNTS = (*COUNTERS, "seconds", "connections_now", "queue_now", "latency_ms")
 LIFETIMES = {SHORT: timedelta(days=1), LONG: timedelta(weeks=2)}
 
@@ -106,31 +109,23 @@ def _largest(admitted: Mapping[str, int]) -> dict[str, int]:
 
 
 def store_buckets(resolution: int, rows: Iterable[tuple[int, int, Key, Counts]]) -> None:
-    """Store rows `(at in Unix seconds, node id, key, counts)`; a row that is there already is replaced.
-
-    One statement on PostgreSQL, one for each 40 rows on SQLite, which allows few parameters in one.
-    """
-    Sample.objects.bulk_create(
-        [_sample(resolution, *row) for row in rows],
-        update_conflicts=True,
-        unique_fields=["resolution", "at", "node", "kind", "object_id"],
-        update_fields=[*SAMPLE_COUNTS, "parent_id", "latency_buckets", "status", "check_text"],
-    )
+    """Store rows `(at in Unix seconds, node id, key, counts)`; a row that is there already is replaced."""
+    replace_rows(Sample, ONE_SAMPLE, (_sample(resolution, *row) for row in rows))
 
 
-def _sample(resolution: int, at: int, node_id: int, key: Key, counts: Counts) -> Sample:
-    return Sample(
-        at=datetime.fromtimestamp(at, UTC),
-        resolution=resolution,
-        node_id=node_id,
-        kind=key[0],
-        object_id=key[1],
-        parent_id=counts.parent_id,
-        latency_buckets={str(bound): count for bound, count in counts.latency.items()},
-        status=counts.status[:20],
-        check_text=counts.check[:200],
+def _sample(resolution: int, at: int, node_id: int, key: Key, counts: Counts) -> dict[str, Any]:
+    return {
+        "at": instant_value(at),
+        "resolution": resolution,
+        "node_id": node_id,
+        "kind": key[0],
+        "object_id": key[1],
+        "parent_id": counts.parent_id,
+        "latency_buckets": counts.latency,
+        "status": counts.status[:20],
+        "check_text": counts.check[:200],
         **{name: getattr(counts, name) for name in SAMPLE_COUNTS},
-    )
+    }
 
 
 def counts_of(sample: Sample) -> Counts:
@@ -179,10 +174,9 @@ def prune(instant: datetime, batch: int = 2000) -> int:
 
 def store_verdicts(verdicts: Iterable[Verdict], instant: datetime) -> list[Verdict]:
     """Store the verdicts that differ from what is stored, and return them; `since` moves with status or reason only."""
-    stored = {
-        (row.object_kind, row.object_id, row.type): row
-        for row in Condition.objects.filter(type__in=[each.value for each in Type])
-    }
+    verdicts = list(verdicts)
+    rows_of_kinds = Condition.objects.filter(object_kind__in={each.kind for each in verdicts}, type__in=list(Type))
+    stored = {(row.object_kind, row.object_id, row.type): row for row in rows_of_kinds}
     moved, rows = [], []
     for verdict in verdicts:
         old = stored.get((verdict.kind, verdict.object_id, verdict.type))

@@ -58,7 +58,8 @@ def processor_s(name: str, word: str) -> float:
             continue
         if (name in words and word in words) or int(fields[1]) in parents:
             parents.add(int(each.name))
-            found += sum(map(int, fields[11:13])) / ticks
+            # Also what ended children used: a connection of a thread ends with it.
+            found += sum(map(int, fields[11:15])) / ticks
     return found
 
 
