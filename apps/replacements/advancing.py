@@ -240,7 +240,7 @@ def record(row: Replacement, actor: Actor, action: str, reason: str = "") -> Non
 
 
 def check_batch(row: Replacement) -> None:
-    """The batch is replaced: drained servers are checked and get no request."""
+    """The batch is replaced: nodes are to check it; a drained server gets no request."""
     keys = row.servers.filter(state=OUT).exclude(server=None).values_list("server", flat=True)
     set_states(row, dict.fromkeys(keys, DRAIN))
-    row.step, row.step_since, row.message = Replacement.Step.CHECK, database_now(), ""
+    row.step, row.step_since, row.message = Replacement.Step.ADMIT, database_now(), ""

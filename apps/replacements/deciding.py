@@ -6,10 +6,11 @@ A batch goes through these steps, all its servers together:
 2. drain (weight 0), until no connection is left or the time for that is over: clients with a cookie may end here.
 3. take_out (maintenance), until every node says so: from then on no request and no check reaches them.
 4. replace: their owner has been told, and says when it is done.
-5. check: drained again, so that checks run and no request comes; each node must have found them well since.
-6. rest, only with slow start: HAProxy starts slowly after maintenance and not after a drain.
-7. return: ready, and up at every node.
-8. watch: they stay up and answer.
+5. admit: drained again, until every node says that it checks them; no request comes.
+6. check: each node must find them well; the time for that begins now, however long a push took.
+7. rest, only with slow start: HAProxy starts slowly after maintenance and not after a drain.
+8. return: ready, and up at every node.
+9. watch: they stay up and answer.
 
 What is not seen is not believed: a node that says nothing stops the replacement after `CONFIRM_S`.
 """
@@ -28,6 +29,7 @@ LEAST_RESPONSES = 20
 READY, DRAIN, MAINTENANCE = "ready", "drain", "maintenance"
 WAITING, OUT, DONE, FAILED, LEFT, GONE = "waiting", "out", "done", "failed", "left", "gone"
 UP = frozenset({"up", "unchecked"})
+CHECKED = UP | {"down"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +219,13 @@ def _replace(facts: Facts) -> Decision:
     return Decision(outcomes={each.key: (FAILED, text) for each in facts.out})
 
 
+def _admit(facts: Facts) -> Decision:
+    late = [each for each in facts.out if not each.says(CHECKED)]
+    return _unconfirmed(facts, late, "begun to check") if late else Decision("check")
+
+
 def _check(facts: Facts) -> Decision:
-    """Well is what every node finds up after its checks have had time for an answer; in maintenance nothing is up."""
+    """Well is what every node finds up after its checks have had time for an answer."""
     ill = [each for each in facts.out if not each.says(UP) or not _looked_at(facts, each, facts.settle_s)]
     if ill and facts.in_step_s < facts.plan.health_s + facts.settle_s:
         return Decision(message=f"Waiting until {_names(ill)} {'are' if len(ill) > 1 else 'is'} healthy.")
@@ -298,6 +305,7 @@ _STEPS: Mapping[str, Callable[[Facts], Decision]] = {
     "drain": _drain,
     "take_out": _take_out,
     "replace": _replace,
+    "admit": _admit,
     "check": _check,
     "rest": _rest,
     "return": _return,

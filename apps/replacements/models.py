@@ -32,6 +32,7 @@ class Replacement(models.Model):
         DRAIN = "drain", "Draining"
         TAKE_OUT = "take_out", "Taking out"
         REPLACE = "replace", "Replacing"
+        ADMIT = "admit", "Starting health checks"
         CHECK = "check", "Checking health"
         REST = "rest", "Preparing slow start"
         RETURN = "return", "Bringing back"

@@ -85,7 +85,7 @@ def continue_replacement(
     return _changed(actor, replacement_id, carry_on)
 
 
-_AFTER = (Step.CHECK, Step.REST, Step.RETURN, Step.WATCH, Step.CHOOSE)
+_AFTER = (Step.ADMIT, Step.CHECK, Step.REST, Step.RETURN, Step.WATCH, Step.CHOOSE)
 
 
 def stop_replacement(*, actor: Actor, replacement_id: int, reason: str = "") -> Replacement:

@@ -96,6 +96,8 @@ def test_webhooks_are_told_which_servers_may_be_replaced(env: Env) -> None:
 def test_a_bad_build_stops_at_the_first_batch_goes_back_and_is_over(env: Env) -> None:
     row = until(env, ask(env, health_s=1), "replace")
     services.continue_replacement(actor=env.acme, replacement_id=row.pk, batch=1)
+    row.refresh_from_db()
+    until(env, row, "check", "eu-1")
     Replacement.objects.update(step_since=now() - timedelta(seconds=60))
     look(env, "eu-1")
     advancing.advance(row.pk)
@@ -113,6 +115,8 @@ def test_a_bad_build_stops_at_the_first_batch_goes_back_and_is_over(env: Env) ->
 def test_without_the_budget_a_bad_build_would_go_on(env: Env) -> None:
     row = until(env, ask(env, health_s=1, max_failures=4), "replace")
     services.continue_replacement(actor=env.acme, replacement_id=row.pk, batch=1)
+    row.refresh_from_db()
+    until(env, row, "check", "eu-1")
     Replacement.objects.update(step_since=now() - timedelta(seconds=60))
     look(env, "eu-1")
     advancing.advance(row.pk)

@@ -111,7 +111,7 @@ class Installation:
             return ""
 
     def start(self, name: str) -> None:
-        """Start a process by name: redis, worker, schedule, collect_logs or a node's agent."""
+        """Start a process by name: redis, worker, schedule, collect, collect_logs or a node's agent."""
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 self._command(name), cwd=ROOT, env=self.environment, stdout=log, stderr=log
@@ -126,8 +126,8 @@ class Installation:
             return [*celery, "--concurrency", "4", "-Q", "default,push,webhooks,verifications,dns", "--without-mingle"]
         if name == "schedule":
             return [sys.executable, "manage.py", "schedule", "--every", "1"]
-        if name == "collect_logs":
-            return [sys.executable, "manage.py", "collect_logs"]
+        if name in ("collect", "collect_logs"):
+            return [sys.executable, "manage.py", name]
         return [*self._agent(name), "--unix", f"{self.folder}/{name}.sock", "--reload-gap", str(self.reload_gap)]
 
     def _agent(self, node: str) -> list[str]:

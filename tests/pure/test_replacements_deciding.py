@@ -108,6 +108,12 @@ def test_an_owner_who_says_nothing_fails_the_batch_and_stops() -> None:
     assert (found.outcomes[1][0], found.stops, found.step) == ("failed", True, None)
 
 
+def test_the_time_to_be_healthy_begins_when_every_node_checks() -> None:
+    assert decide(facts("admit", out(1, UP, OUT_OF_USE), in_step_s=CONFIRM_S - 1)).step is None
+    assert decide(facts("admit", out(1, UP, OUT_OF_USE), in_step_s=CONFIRM_S)).stops
+    assert decide(facts("admit", out(1, UP, DOWN))).step == "check"
+
+
 def test_a_server_is_well_only_by_a_look_after_its_check_had_time() -> None:
     before, after = (out(1, DRAINED, Seen("up", age_s=age)) for age in (4.0, 0.5))
     assert decide(facts("check", before, in_step_s=5.0, settle_s=3.0)).step is None

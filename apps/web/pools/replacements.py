@@ -135,11 +135,13 @@ def carry_on(request: PageRequest, pk: int) -> HttpResponse:
 
 def _stages(row: Replacement) -> list[tuple[str, str]]:
     """The steps of the batch at hand, as `components/steps.html` shows them; none where no batch is under way."""
-    left_out = (Replacement.Step.CHOOSE, Replacement.Step.REST)
+    left_out = (Replacement.Step.CHOOSE, Replacement.Step.ADMIT, Replacement.Step.REST)
     steps: list[Replacement.Step] = [each for each in Replacement.Step if each not in left_out]
     if row.state not in Replacement.OPEN or row.step == Replacement.Step.CHOOSE:
         return []
-    at = steps.index(Replacement.Step.RETURN if row.step == Replacement.Step.REST else Replacement.Step(row.step))
+    shown_as = {Replacement.Step.ADMIT: Replacement.Step.CHECK, Replacement.Step.REST: Replacement.Step.RETURN}
+    step = Replacement.Step(row.step)
+    at = steps.index(shown_as.get(step, step))
     current = "now" if row.state == Replacement.State.RUNNING else "failed"
     words = ["done"] * at + [current] + [""] * len(steps)
     return [(word, str(each.label)) for word, each in zip(words, steps, strict=False)]
