@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import datetime as dt
+import hashlib
 import http.client
 import json
 import os
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from apps.fleet import pki
+from deploy.release import migrations
 from tests.e2e.address_env import missing_here, run
 from tests.e2e.installation import ROOT, wait_until
 from tests.servers import as_user, postgresql_bin
@@ -155,8 +157,11 @@ class Machines:
 
     def stop(self, machine: str, name: str, number: int = signal.SIGTERM) -> None:
         """End it."""
+        self.processes[machine, name].send_signal(number)
+        self._wait_for_end(machine, name)
+
+    def _wait_for_end(self, machine: str, name: str) -> None:
         process = self.processes.pop((machine, name))
-        process.send_signal(number)
         try:
             process.wait(30)
         except subprocess.TimeoutExpired:
@@ -197,15 +202,18 @@ class Machines:
             self.start(machine, name, PROGRAMS[name](address(machine), self.trees.get(machine, ROOT)), **environment)
 
     def stop_console(self, machine: str, *names: str) -> None:
-        """The same programs."""
+        """The same programs, all at once."""
         for name in names or PROGRAMS:
-            self.stop(machine, name)
+            self.processes[machine, name].terminate()
+        for name in names or PROGRAMS:
+            self._wait_for_end(machine, name)
 
     def restart_consoles(self, **told: str) -> None:
         """Both with other settings."""
         self.told.update(told)
         for name in CONSOLES:
             self.stop_console(name)
+        for name in CONSOLES:
             self.start_console(name)
         for name in CONSOLES:
             wait_until(lambda: self.ready(name), f"console {name} is ready")  # noqa: B023 - called at once
@@ -252,17 +260,52 @@ class Machines:
             settings.write(f"listen_addresses='{address('c')}'\nunix_socket_directories=''\nfsync=off\n")
         self.postgresql("start")
         self.sql("CREATE DATABASE spillway", database="postgres")
-        self.manage("a", "migrate", "--verbosity", "0")
+        self._make_tables()
         self.token = json.loads(self.manage("a", "bootstrap", "--tokens", told="a-long-pass-phrase-9\n"))[
             "operator_token"
         ]
 
+    def _make_tables(self) -> None:
+        """As `migrate` makes them; what came of it is kept for the next time."""
+        tree = self.trees.get("a", ROOT)
+        said = (tree / "requirements.txt").read_text() + json.dumps(migrations(tree))
+        kept = ROOT / "var" / "tables" / f"{hashlib.sha256(said.encode()).hexdigest()}.sql"
+
+        def at_the_database(program: str, file: Path) -> None:
+            words = [program, "-h", address("c"), "-U", "spillway", "-f", str(file), "spillway"]
+            line = ["ip", "netns", "exec", self.space("x"), *words]
+            subprocess.run(line, check=True, stdout=subprocess.DEVNULL, timeout=300)
+
+        if kept.exists():
+            at_the_database("psql", kept)
+            return
+        self.manage("a", "migrate", "--verbosity", "0")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        new = kept.with_suffix(f".{os.getpid()}")
+        at_the_database("pg_dump", new)
+        new.rename(kept)
+
     def manage(self, machine: str, *words: str, told: str = "") -> str:
         """`manage.py` on a console."""
-        line = ["ip", "netns", "exec", self.space(machine), sys.executable, "manage.py", *words]
+        return self._run(machine, [sys.executable, "manage.py", *words], told)
+
+    def admin(self, machine: str, *words: str, codes: Sequence[int] = (0,)) -> str:
+        """`spillway-admin` on a console, with the file of settings that `settings_file` names."""
+        return self._run(machine, self.admin_command(machine, *words), codes=codes)
+
+    def admin_command(self, machine: str, *words: str) -> list[str]:
+        """The same, to be started."""
+        environment = ["--environment", str(self.settings_file(machine))]
+        return [sys.executable, "-m", "controlplane.admin", *environment, *words]
+
+    def settings_file(self, machine: str) -> Path:
+        """Of a console; nobody makes it but a restore, and processes have their settings in their environment."""
+        return self.folder / f"etc-{machine}" / "environment"
+
+    def _run(self, machine: str, command: list[str], told: str = "", codes: Sequence[int] = (0,)) -> str:
         (self.folder / f"var-{machine}").mkdir(exist_ok=True)
         done = subprocess.run(
-            line,
+            ["ip", "netns", "exec", self.space(machine), *command],
             cwd=self.trees.get(machine, ROOT),
             env=self.environment(machine),
             input=told,
@@ -270,7 +313,7 @@ class Machines:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode in codes, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done.stdout
 
     # Questions

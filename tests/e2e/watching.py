@@ -40,7 +40,8 @@ def fill(machines: Machines, routes: int) -> None:
 class Watched:
     """What callers met, by the step that was on: answers of nodes, writes that failed, and the longest pause.
 
-    Each write is a route of its own; `stored` has the numbers of those that were answered as stored.
+    Each write is a route of its own; `stored` has the numbers of those that were answered as stored, and `nowhere`
+    how many no console took.
     """
 
     machines: Machines
@@ -49,6 +50,7 @@ class Watched:
     step: str = "before"
     answers: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     failed: list[tuple[str, str, int, str]] = field(default_factory=list)
+    nowhere: Counter[str] = field(default_factory=Counter)
     stored: list[int] = field(default_factory=list)
     written_at: float = field(default_factory=time.monotonic)
     pause_s: float = 0.0
@@ -68,9 +70,9 @@ class Watched:
         number = 0
         while not self.over.wait(WRITE_EVERY_S):
             number += 1
-            for turn in range(len(self.doors)):
-                if self._written(number, self.doors[(number + turn) % len(self.doors)]):
-                    break
+            doors = [self.doors[(number + turn) % len(self.doors)] for turn in range(len(self.doors))]
+            if not any(self._written(number, door) for door in doors):
+                self.nowhere[self.step] += 1
 
     def _written(self, number: int, door: str) -> bool:
         document = {"objects": [route(f"write-{number}", f"/write/{number}", f"text {number}")]}
@@ -121,6 +123,9 @@ def watched(machines: Machines, doors: tuple[str, ...] = CONSOLES, nodes: tuple[
         each.start()
     try:
         yield found
+    except BaseException:
+        print(Counter(found.failed).most_common(20))
+        raise
     finally:
         found.over.set()
         for each in callers:
