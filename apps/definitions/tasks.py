@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from apps.definitions.key_sets import fetching, following
+from apps.definitions.previewing import portability_report
 from apps.definitions.server_sources import finding
 from apps.definitions.server_sources.following import FIND_TASK
 from apps.definitions.writing.kinds import hostnames
@@ -26,3 +27,9 @@ def fetch_key_sets() -> None:
 def find_servers() -> None:
     """Ask the sources of servers that are due, account by account."""
     finding.find_in_turns()
+
+
+@shared_task(name=portability_report.TASK)
+def examine_portability(load_balancer_id: int) -> None:
+    """Examine every route of a load balancer, for the page that waits for the report."""
+    portability_report.examine(load_balancer_id)

@@ -9,6 +9,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Route
+from apps.definitions.previewing import portability_report as reports
 from apps.definitions.previewing.portability import portability_of
 from apps.definitions.services import apply_document, save_object
 from tests.apps.clouds_env import give_real_addresses, operator_of, remembered, spec_of
@@ -91,3 +92,40 @@ def test_a_report_says_it_before_anything_moves_and_customers_read_their_own(
     assert {each.label.partition("/")[0] for each in portability_of(acme, front)} == {"acme"}
     assert ("acme/beta", "header_absent") not in {(each.label, each.code) for each in portability_of(globex, front)}
     assert {each.target for each in portability_of(cloud, front, "google")} <= {"google"}
+
+
+def said(report: reports.Report) -> set[tuple[str, int, str]]:
+    """Of each group: the target, how many objects, the first of them."""
+    return {(each.target, each.count, each.objects[0][1]) for each in report.groups}
+
+
+def test_a_report_says_once_what_holds_for_many(cloud: Actor, acme: Actor) -> None:
+    for name in ("one", "two", "three"):
+        spec = route(acme, load_balancer="front", **ABSENT | {"path": f"/{name}"})
+        save_object(actor=acme, kind="Route", name=name, spec=spec)
+    front = LoadBalancer.objects.get(name="front").pk
+    groups = [each for each in reports.portability_report(cloud, front, "aws").groups if "X-Beta" in each.message]
+    assert [(each.refused, each.count, {label for _, label in each.objects}) for each in groups] == [
+        (True, 3, {"acme/one", "acme/two", "acme/three"})
+    ]
+    assert sum(each.count for each in reports.portability_report(cloud, front).groups) == len(
+        portability_of(cloud, front)
+    )
+
+
+def test_of_many_routes_a_worker_leaves_the_report_and_each_account_reads_its_own(
+    cloud: Actor, acme: Actor, globex: Actor, monkeypatch: pytest.MonkeyPatch, live_redis: str
+) -> None:
+    save_object(actor=acme, kind="Route", name="beta", spec=route(acme, load_balancer="front", **ABSENT))
+    front = LoadBalancer.objects.get(name="front").pk
+    actors = (cloud, acme, globex)
+    at_once = [said(reports.portability_report(actor, front)) for actor in actors]
+    monkeypatch.setattr(reports, "AT_ONCE", 1)
+    assert reports.portability_report(cloud, front).at is None
+    reports.examine(front)
+    made = [reports.portability_report(actor, front) for actor in actors]
+    assert [said(each) for each in made] == at_once
+    assert all(each.in_background and each.at for each in made)
+    named = {label for each in made[2].groups for _, label in each.objects}
+    assert named
+    assert not [label for label in named if not label.startswith("globex/")]
