@@ -173,6 +173,10 @@ bench-schedules: .venv/.stamp-tests ## how many schedules, how late, and 200 x k
 bench-calendars: .venv/.stamp-tests ## the calendar against its rule, walked second by second, in every zone
 	$(PY) -m tests.bench.calendars $(ARGS)
 
+bench-pages: .venv/.stamp-tests frontend/static/vendor/.stamp ## server time of every page; ARGS="--routes 100000 --accounts 1000"
+	@deploy/packages.sh redis-server
+	$(PY) -m tests.bench.pages $(ARGS)
+
 bench-reading: .venv/.stamp-tests ## processor time of a collector for one read of a node, part by part
 	$(PY) -m tests.bench.reading_cost
 
@@ -205,4 +209,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-reading bench-collecting bench-reading-routes bench-route-growth bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent
+.PHONY: help other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-pages bench-reading bench-collecting bench-reading-routes bench-route-growth bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent
