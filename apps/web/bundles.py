@@ -26,7 +26,7 @@ SHEETS = (
     "css/status.css",
 )  # fmt: skip
 # Each without imports of its own; app.js, which fetches what only some pages need, is the last.
-SCRIPTS = ("js/live.js", "js/theme.js", "js/times.js", "js/clicks.js", "js/keys.js", "js/app.js")
+SCRIPTS = ("js/live.js", "js/theme.js", "js/times.js", "js/clicks.js", "js/forms.js", "js/keys.js", "js/app.js")
 _COMMENTS = re.compile(r"/\*.*?\*/", re.DOTALL)
 _COMMENT_LINES = re.compile(r"^\s*//.*\n", re.MULTILINE)
 

@@ -27,7 +27,7 @@ from apps.web.load_balancers import certificates, portability
 from apps.web.load_balancers import forms as load_balancer_forms
 from apps.web.load_balancers import views as load_balancers
 from apps.web.overflow import views as overflow
-from apps.web.overview import badges, search, wall
+from apps.web.overview import badges, options, search, wall
 from apps.web.overview import views as overview
 from apps.web.policies import lists as network_lists
 from apps.web.policies import views as policies
@@ -79,6 +79,7 @@ urlpatterns = [
     path("tokens/new", tokens.new, name="token-new"),
     path("tokens/<int:pk>/revoke", tokens.revoke, name="token-revoke"),
     path("search", search.search, name="search"),
+    path("options/<slug:kind>", options.options, name="options"),
     path("badges", badges.badges, name="badges"),
     path("load-balancers", load_balancers.index, name="load-balancers"),
     *load_balancer_forms.LOAD_BALANCERS.urls("load-balancers", "load-balancer", deletes=True),
@@ -223,6 +224,7 @@ urlpatterns = [
     path("alerts", alerts.index, name="alerts"),
     path("alerts/<int:pk>", alerts.detail, name="alert"),
     path("alerts/<int:pk>/acknowledge", alerts.acknowledge, name="alert-acknowledge"),
+    path("alerts/acknowledge", alerts.acknowledge_several, name="alerts-acknowledge"),
     path("alerts/silence", alerts.silence, name="alert-silence"),
     path("alerts/silences/<int:pk>/end", alerts.end_silence, name="alert-silence-end"),
     path("alerts/rules", alert_rules.index, name="alert-rules"),

@@ -138,7 +138,8 @@ PARTS = {
     *("grant", "grant-edit", "grant-delete"),
     *("hostname-check", "hostname-verify", "hostname-release", "policy-fetch-key-set", "route-fetch-key-set"),
     *("change-revert", "region-delete", "badges"),
-    *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
+    *("sign-in", "sign-out", "search", "options"),
+    *("route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # There is no replacement; tests/e2e/test_replacements.py looks at one.
     *("replacement", "replacement-continue", "replacement-stop", "replacement-resume"),
     *("replacement-reverse", "replacement-end"),
@@ -149,7 +150,7 @@ PARTS = {
     *("capacity-run", "capacity-runs-compare", "capacity-comparison", "capacity-run-limit"),
     *("capacity-run-stop", "capacity-run-approve", "capacity-run-export"),
     *("capacity-test-check", "capacity-test-run", "capacity-test-delete", "capacity-test-compare"),
-    *("alert-acknowledge", "alert-silence", "alert-silence-end"),
+    *("alerts-acknowledge", "alert-acknowledge", "alert-silence", "alert-silence-end"),
     *("alert-rule-switch", "alert-rule-delete", "alert-channel-test", "alert-channel-delete"),
     # There is no forward; its form is that of log-forward-new.
     *("log-forward-edit", "log-forward-delete", "log-forward-test"),

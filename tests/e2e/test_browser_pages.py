@@ -7,16 +7,17 @@ pictures, are looked at in test_browser_demo.py.
 from __future__ import annotations
 
 import re
+import time
 from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Download, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.definitions.models import Route
+from apps.definitions.models import Route, Server
 from apps.web.urls import urlpatterns
 from tests.browser import context_with_axe, lasting, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
@@ -29,6 +30,13 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     needs_browser,
 ]
+
+
+# The server sends the live parts of the page anew.
+ASK_AGAIN = """() => new Promise(done => {
+    addEventListener("htmx:after:swap", () => setTimeout(done), {once: true});
+    document.body.dispatchEvent(new CustomEvent("spillway:definitions"));
+})"""
 
 
 @pytest.fixture
@@ -168,3 +176,95 @@ def _mirror_follows_the_load_balancer(page: Page) -> None:
     front.select_option("front")
     expect(mirror).to_be_disabled()
     expect(page.get_by_text("HAProxy copies requests only with an agent")).to_be_visible()
+
+
+def test_a_complete_table_is_sorted_loses_a_column_and_is_taken_away_as_csv(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints, downloads = listen(page), list[Download]()
+
+    def keep(download: Download) -> None:
+        downloads.append(download)
+
+    page.on("download", keep)
+    page.goto("/pools")
+    table = page.get_by_role("region", name="Pools", exact=True)
+    names = table.locator("tbody th a")
+    expect(table.get_by_role("button", name="Servers up")).to_be_visible()
+    table.get_by_role("button", name="Pool", exact=True).click()
+    expect(page).to_have_url(re.compile(r"\?sort=Pool$"))
+    ascending = names.all_inner_texts()
+    assert ascending == sorted(ascending)
+    table.get_by_role("button", name="Pool", exact=True).click()
+    assert names.all_inner_texts() == ascending[::-1]
+    page.reload()
+    expect(table.locator("thead th[aria-sort=descending]")).to_contain_text("Pool")
+    assert names.all_inner_texts() == ascending[::-1]
+    # A part that the server sends anew is sorted again, and who is at a button stays there.
+    table.get_by_role("button", name="Balance").focus()
+    page.evaluate(ASK_AGAIN)
+    expect(table.get_by_role("button", name="Balance")).to_be_focused()
+    assert names.all_inner_texts() == ascending[::-1]
+    table.hover()
+    table.get_by_role("button", name="Columns and CSV: Pools").click()
+    page.get_by_label("Balance", exact=True).uncheck()
+    expect(table.get_by_role("columnheader", name="Balance")).to_have_count(0)
+    assert wrong_in(page, 0) == []
+    page.get_by_role("button", name="Download CSV").click()
+    until = time.monotonic() + 30
+    while not downloads and time.monotonic() < until:
+        page.wait_for_timeout(50)
+    lines = downloads[0].path().read_text().splitlines()
+    assert lines[0].startswith('"Pool","Health","Protocol","Servers up"')
+    assert [line.split(" ")[0].strip('"') for line in lines[1:]] == ascending[::-1]
+    page.reload()
+    expect(table.get_by_role("columnheader", name="Health")).to_be_visible()
+    expect(table.get_by_role("columnheader", name="Balance")).to_have_count(0)
+    assert complaints == []
+
+
+def test_what_was_typed_is_there_after_a_reload_and_errors_lead_to_their_fields(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto("/pools/new", wait_until="networkidle")
+    page.get_by_label("Name", exact=True).first.fill("half-typed")
+    page.get_by_role("button", name="Add a server in us-central1").click()
+    page.locator("[name$='servers/0/address']").last.fill("192.0.2.77")
+    page.reload()
+    expect(page.get_by_text("What you typed before is here again.")).to_be_visible()
+    expect(page.locator("[name='/name']")).to_have_value("half-typed")
+    expect(page.locator("[name$='servers/0/address']").last).to_have_value("192.0.2.77")
+    assert wrong_in(page, 0) == []
+    page.get_by_role("button", name="Save and roll out").click()
+    problem = page.get_by_role("alert").get_by_role("link").first
+    expect(problem).to_be_visible()
+    problem.click()
+    expect(page.locator("[aria-invalid=true]").first).to_be_focused()
+    page.goto("/pools/new", wait_until="networkidle")
+    expect(page.get_by_text("What you typed before is here again.")).to_have_count(0)
+
+
+def test_a_drained_server_is_ready_again_by_the_button_of_the_message(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.goto(f"/pools/{first_id('pools')}")
+    bar = page.get_by_role("form", name="Selected servers")
+    expect(bar).to_be_hidden()
+    page.locator("input[name=server]").first.check()
+    expect(bar).to_contain_text("1 selected")
+    bar.get_by_role("button", name="Select all rows").click()
+    expect(bar).not_to_contain_text("1 selected")
+    bar.get_by_role("button", name="Clear selection").click()
+    expect(bar).to_be_hidden()
+    chosen = page.locator("input[name=server]").first
+    chosen.check()
+    bar.get_by_role("button", name="Drain servers").click()
+    server = Server.objects.get(state="drain")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Reverted:")).to_be_visible()
+    server.refresh_from_db()
+    assert server.state == "ready"

@@ -48,6 +48,7 @@ OF_ALERTS: tuple[Row, ...] = (
     *shown("alerts", LIST, "all"),
     *shown("alert", READ_OWN, "alert", OF_ALERT),
     sent("alert-acknowledge", SENT_BY_ROLE, "alert", OF_ALERT),
+    sent("alerts-acknowledge", EVERYBODY_SENDS, "all", alert="$alert"),
     sent("alert-silence", EVERYBODY_SENDS, lasting="3600", reason="planned work"),
     sent("alert-silence-end", SENT_BY_ROLE, "silence", OF_SILENCE),
     *shown("alert-rules", LIST, "all"),

@@ -54,6 +54,7 @@ PAGES: tuple[Row, ...] = (
     Row("/metrics", "GET", Open(200, 200), at="/metrics"),
     *shown("overview", LIST, "all"),
     *shown("search", LIST, "all"),
+    *shown("options", LIST, "all", {"kind": "pools"}),
     *shown("badges", LIST, "all"),
     *shown("wall", LIST, "all"),
     *shown("changes", LIST, "all"),

@@ -9,7 +9,6 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
-from apps.accounts.selectors import accounts
 from apps.audit.exporting import csv_lines, json_lines
 from apps.audit.filters import NAMES, filter_entries
 from apps.audit.models import Entry
@@ -58,7 +57,6 @@ def index(request: PageRequest) -> HttpResponse:
         "chosen": chosen,
         "filtered": any(chosen.get(name) for name in NAMES),
         "words": words_of(actor),
-        "accounts": accounts(actor) if actor.is_operator else (),
     }
     try:
         rows = filter_entries(entries(actor), chosen)

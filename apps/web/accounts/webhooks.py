@@ -14,6 +14,7 @@ from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.saving import confirmed, telling, version_sent, version_shown
+from apps.web.kit.shape_fields import account_field
 from apps.web.kit.worst_first import first_of, newest_page
 from apps.webhooks import selectors, services
 from apps.webhooks.events import ALL, CATALOGUE
@@ -60,9 +61,8 @@ class WebhookForm(forms.Form):
             )
             if is_operator:
                 hint = "Default: the operator's account, which receives events of every account."
-                self.fields["/account"] = forms.CharField(
-                    label="Account", required=False, help_text=hint, widget=forms.TextInput(plain)
-                )
+                self.fields["/account"] = account_field(hint)
+                self.order_fields(["/account"])
         self.fields["/spec/url"] = forms.CharField(
             label="URL",
             widget=forms.TextInput(plain | {"class": "mono", "placeholder": "https://hooks.example.com/spillway"}),

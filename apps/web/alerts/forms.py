@@ -12,6 +12,7 @@ from apps.accounts.actors import Actor
 from apps.definitions.models import AlertChannel, AlertRule
 from apps.definitions.shapes.operations.alert_watches import BUILT_IN, SEVERITIES, WATCHES
 from apps.web.kit.object_forms import ObjectForm
+from apps.web.kit.shape_fields import account_field
 from apps.web.kit.shape_forms import Group
 
 _SEVERITIES = [SimpleNamespace(name=word) for word in SEVERITIES]
@@ -32,7 +33,7 @@ class RuleForm(ObjectForm):
             self.fields["/name"].initial, self.fields["/spec/watches"].initial = built_in, BUILT_IN[built_in]
         if stored is None and actor.is_operator:
             self.fields["/account"] = _account("rule")
-            self.order_fields(["/name", "/account"])
+            self.order_fields(["/account", "/name"])
 
     @property
     def lead(self) -> str:
@@ -56,7 +57,7 @@ class ChannelForm(ObjectForm):
             self.fields[f"{_QUIET}{name}"].widget = forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
         if stored is None and actor.is_operator:
             self.fields["/account"] = _account("channel")
-            self.order_fields(["/name", "/account"])
+            self.order_fields(["/account", "/name"])
 
     def spec(self) -> dict[str, Any]:
         """The document of what was typed, without quiet hours where none are."""
@@ -72,5 +73,4 @@ class ChannelForm(ObjectForm):
 
 
 def _account(noun: str) -> forms.CharField:
-    hint = f"The account that owns the {noun}. Default: the operator's account."
-    return forms.CharField(label="Account", required=False, help_text=hint)
+    return account_field(f"The account that owns the {noun}. Default: the operator's account.")

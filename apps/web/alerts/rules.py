@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
@@ -21,6 +20,7 @@ from apps.web.alerts.now import SEVERITY_MARKS
 from apps.web.kit.object_forms import Way, edit_object
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
+from apps.web.kit.undoing import say_done
 
 
 @page
@@ -84,7 +84,7 @@ def switch(request: PageRequest, name: str) -> HttpResponse:
         delete_object(actor=actor, kind="AlertRule", name=name)
     else:
         save_object(actor=actor, kind="AlertRule", name=name, spec=spec)
-    messages.success(request, f"Rule {name} is {'on' if spec['enabled'] else 'off'}.")
+    say_done(request, f"Rule {name} is {'on' if spec['enabled'] else 'off'}.")
     return redirect("web:alert-rules")
 
 

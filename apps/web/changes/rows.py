@@ -11,11 +11,10 @@ from django.urls import reverse
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.audit.selectors import entries
-from apps.definitions.services import KINDS, differences
+from apps.definitions.services import differences
 from apps.web.accounts.audit_words import kind_of, word_of
+from apps.web.kit.undoing import WHOLE, reverts
 
-WHOLE = frozenset({*KINDS, "Server", "Backend"})
-SAVED = ("create", "update", "delete")
 SAID = 3
 LONGEST = 40
 READ = 6  # entries that are read for each change that is shown
@@ -66,9 +65,7 @@ def grouped(found: Iterable[Entry]) -> list[list[Entry]]:
 def row_of(actor: Actor, group: Sequence[Entry]) -> ChangeRow:
     """A change in words; `group` are its entries."""
     entry = group[0]
-    plain = all(each.action in SAVED and each.object_kind in WHOLE for each in group)
-    reverts = plain and actor.role != "viewer" and bool(entry.request_id)
-    return ChangeRow(entry, title_of(entry), fields_of(entry), len(group) - 1, reverts)
+    return ChangeRow(entry, title_of(entry), fields_of(entry), len(group) - 1, reverts(actor, group))
 
 
 def title_of(entry: Entry) -> str:

@@ -19,6 +19,7 @@ from apps.fleet import selectors as topology
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import deleted
+from apps.web.kit.shape_fields import account_field
 
 VERDICTS = {
     Verdict.LEFT_OUT: ("refused", "Left out"),
@@ -44,9 +45,7 @@ class AdoptForm(forms.Form):
         hint = "Search first, then choose one."
         self.fields["found"] = forms.CharField(label="Load balancer", required=False, help_text=hint)
         self.fields["/name"] = forms.CharField(label="Name in Spillway", required=False, max_length=63)
-        self.fields["/account"] = forms.CharField(
-            label="Account", required=False, help_text="The account that owns the routes and pools."
-        )
+        self.fields["/account"] = account_field("The account that owns the routes and pools.")
         regions = [("", "none"), *((row.name, row.name) for row in topology.regions(actor))]
         self.fields["ours"] = forms.ChoiceField(label="Spillway region", choices=regions, required=False)
         stacks = [("", "none"), *((row.name, row.name) for row in topology.stacks(actor))]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -30,6 +29,7 @@ from apps.overflow.reasons import misfits, overloads
 from apps.web.capacity.measured import BackendKey, Measured, measured
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import telling
+from apps.web.kit.undoing import say_done, url_with
 from apps.web.kit.worst_first import by_word
 from apps.web.overflow.parts import lanes_in, lanes_out, shown
 from apps.web.overflow.words import rate, use_kind, use_words, why
@@ -258,7 +258,8 @@ def drain(request: PageRequest, name: str) -> HttpResponse:
         with telling(request):
             drain_region(actor=request.actor, region=name, drained=drained, reason=reason)
             words = "is drained. Other regions serve its traffic" if drained else "serves traffic again"
-            messages.success(request, f"Region {name} {words}.")
+            opposite = {"do": "undrain" if drained else "drain", "reason": f"Undo: {reason}"[:400]}
+            say_done(request, f"Region {name} {words}.", url_with("web:region-drain", name, **opposite))
             return redirect(reverse("web:region", args=[name]))
     reason_error = "Enter a reason. It is recorded in the audit log." if request.method == "POST" and not reason else ""
     context = {"region": region, "reason": reason, "error": reason_error}

@@ -13,6 +13,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 
 from apps.accounts.actors import Actor
+from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import only
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, save_form, version_shown
@@ -57,13 +58,13 @@ class Way:
         return cls(((reverse(back), words),), to)
 
 
-def edit_object(request: PageRequest, form: ObjectForm, way: Way) -> HttpResponse:
-    """Show the form, or store what was typed and go on."""
+def edit_object(request: PageRequest, form: ObjectForm, way: Way, copy: str = "") -> HttpResponse:
+    """Show the form, or store what was typed and go on; `copy` is the page on which another like it is made."""
     noun = capitalized(form.noun)
     saved = save_form(request, form, form.kind, form.stored, form.spec, lambda row: f"{noun} {row.name} is saved.")
     if saved:
         return redirect(way.to, saved.pk) if way.to else redirect(way.crumbs[-1][0])
-    return show_form(request, form, way, stored=form.stored, name=form.stored.name if form.stored else "")
+    return show_form(request, form, way, stored=form.stored, name=form.stored.name if form.stored else "", copy=copy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,9 @@ class OperatorPages:
     to: str = ""
 
     def new(self, request: PageRequest) -> HttpResponse:
-        """An empty form, and making one."""
+        """An empty form, or one with what another says (`?copy=7`), and making one."""
         operators_only(request.actor, self.what)
-        return self._edit(request, None)
+        return self._edit(request, None, copied(request, self.rows(request.actor)))
 
     def edit(self, request: PageRequest, pk: int) -> HttpResponse:
         """The filled form, and changing it."""
@@ -98,10 +99,13 @@ class OperatorPages:
             *([delete] if deletes else []),
         ]
 
-    def _edit(self, request: PageRequest, stored: Any) -> HttpResponse:
+    def _edit(self, request: PageRequest, stored: Any, source: Any = None) -> HttpResponse:
         request.actor.may_write()
         form = self.form(request.POST or None, actor=request.actor, stored=stored)
-        return edit_object(request, form, Way.of(*self.back, self.to))
+        if source is not None:
+            form.begin_with(describe(source))
+        new = reverse(f"web:{form.noun.lower().replace(' ', '-')}-new")
+        return edit_object(request, form, Way.of(*self.back, self.to), f"{new}?copy={stored.pk}" if stored else "")
 
     def delete(self, request: PageRequest, pk: int) -> HttpResponse:
         """Delete one that nothing needs any more, once its name was typed."""
@@ -115,19 +119,20 @@ class OperatorPages:
         return redirect(self.to, pk) if self.to and not gone else redirect(self.back[0])
 
 
-def show_form(
-    request: PageRequest, form: Any, way: Way, *, stored: Any, name: str, choices: dict[str, list[str]] | None = None
-) -> HttpResponse:
-    """The form with what stands in it: `name` is what it edits, empty for something new.
+def copied(request: PageRequest, rows: QuerySet[Any]) -> Any | None:
+    """What a new object begins as, of `?copy=7`; None for an empty one. Raises NotFound."""
+    text = request.GET.get("copy", "")
+    return only(rows, int(text)) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
-    `choices` are what browsers offer for its text fields, by the name of the list.
-    """
+
+def show_form(request: PageRequest, form: Any, way: Way, *, stored: Any, name: str, copy: str = "") -> HttpResponse:
+    """The form with what stands in it: `name` is what it edits, empty for something new; `copy` where it is copied."""
     context = {
         "form": form,
         "stored": stored,
         "name": name,
         "crumbs": way.crumbs,
-        "choices": choices or {},
+        "copy": copy,
         "version": version_shown(request, stored),
     }
     return show(request, "pages/object_form.html", context, status=422 if form.is_bound else 200)

@@ -16,6 +16,7 @@ from apps.definitions.services import PLATFORM, confirming, delete_object, save_
 from apps.web.kit.edit_conflicts import edit_conflict
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, show
+from apps.web.kit.undoing import say_done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,15 +139,15 @@ def deleted_by_name(
 
 
 @contextmanager
-def telling(request: PageRequest, done: str = "") -> Iterator[None]:
-    """Do something, and say on the next page that it is `done`, or why it was refused."""
+def telling(request: PageRequest, done: str = "", undo: str = "") -> Iterator[None]:
+    """Do something, and say on the next page that it is `done`, or why it was refused; `undo` as in `say_done`."""
     try:
         yield
     except (Conflict, Invalid) as error:
         messages.error(request, error.detail)
     else:
         if done:
-            messages.success(request, done)
+            say_done(request, done, undo)
 
 
 def tell(request: PageRequest, typed: Typed, saved: Any, done: str) -> None:
@@ -154,7 +155,7 @@ def tell(request: PageRequest, typed: Typed, saved: Any, done: str) -> None:
     if typed.row is not None and saved.version == typed.row.version:
         messages.info(request, "Nothing to save. There are no changes.")
     else:
-        messages.success(request, done)
+        say_done(request, done)
 
 
 def version_sent(request: PageRequest) -> int:

@@ -14,6 +14,8 @@ from apps.definitions.shapes.base.words import as_texts
 NAME_HINT = "Lowercase letters, digits and hyphens. Used in the API."
 LISTS = {"array": "One per line.", "object": "key=value, one per line."}
 YES_NO = {"true": "yes", "false": "no"}
+# The last word of a number's name → what stands behind the number.
+UNITS = {"ms": "ms", "s": "s", "seconds": "s", "minutes": "min", "bytes": "bytes", "mb": "MB", "percent": "%"}
 LINES = {"rows": 3, "spellcheck": "false", "class": "mono"}
 
 
@@ -24,6 +26,7 @@ class Text(forms.CharField):
     """
 
     type = "string"
+    unit = ""
     has_numbers = False
 
     def validate(self, value: object) -> None:
@@ -34,6 +37,25 @@ def plain_fields(shape: type[Shape], pointer: str) -> dict[str, forms.Field]:
     """A field for each plain value of the shape that people set, under its JSON pointer."""
     shown = [field for field in fields_of(shape) if field.plain and field.about.label]
     return {f"{pointer}/{field.name}": form_field(field) for field in shown}
+
+
+def offers(kind: str) -> dict[str, str]:
+    """Attributes of a text field that names an object of this kind: the page's list of that id is filled from it."""
+    return {
+        "list": kind,
+        "hx-get": f"/options/{kind}",
+        "hx-trigger": "focus once, input changed delay:150ms",
+        "hx-target": f"#{kind}",
+        "hx-swap": "innerHTML",
+        "hx-sync": "this:replace",
+    }
+
+
+def account_field(hint: str) -> forms.CharField:
+    """Whose a new object is: the first field of each form in which operators choose it."""
+    return forms.CharField(
+        label="Account", required=False, help_text=hint, widget=forms.TextInput(attrs=offers("accounts"))
+    )
 
 
 def words(shape: type[Shape], name: str) -> dict[str, Any]:
@@ -66,8 +88,19 @@ def form_field(field: Field, widget: forms.Widget | None = None) -> forms.Field:
         widget=widget,
     )
     made.type = type_of
+    if type_of in ("integer", "number") and not field.many:
+        made.unit = UNITS.get(field.name.rpartition("_")[2], "")
+        made.label, made.help_text = _without_unit(str(made.label), hint, made.unit)
     made.has_numbers = field.many and schema.get("type") == "integer"
     return made
+
+
+def _without_unit(label: str, hint: str, unit: str) -> tuple[str, str]:
+    """Label and hint as they are beside a field that says the unit itself."""
+    if not unit:
+        return label, hint
+    label = re.sub(rf"(?:, (?:{re.escape(unit)}|seconds)| \({re.escape(unit)}\))$", "", label)
+    return label, re.sub(rf"^(?:{re.escape(unit)}|Seconds|Bytes)(?:\. ?|$)", "", hint)
 
 
 def typed(field: forms.Field, text: Any) -> Any:

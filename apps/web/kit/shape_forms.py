@@ -48,14 +48,20 @@ class DocumentForm(forms.Form):
         pointer: str = "/spec",
     ) -> None:
         self.shape, self.pointer = shape, pointer
-        self.kept = {each.name: document[each.name] for each in _lists(shape) if document and each.name in document}
-        self.shown = dict(_shown(shape, document, pointer))
-        initial = {name: _initial(*each) for name, each in self.shown.items() if each[1] is not NOTHING}
-        super().__init__(data, initial=initial)
+        super().__init__(data)
+        self.begin_with(document)
         for name, (field, _) in self.shown.items():
             options = [("", "none"), *((row.name, row.name) for row in names.get(field.name, ()))]
             widget = (Checkboxes if field.many else forms.Select)(choices=options[field.many :])
             self.fields[name] = form_field(field, widget if field.name in names else None)
+
+    def begin_with(self, document: dict[str, Any] | None) -> None:
+        """Show what a document says; its lists of objects are sent along with what is typed."""
+        self.kept = {
+            each.name: document[each.name] for each in _lists(self.shape) if document and each.name in document
+        }
+        self.shown = dict(_shown(self.shape, document, self.pointer))
+        self.initial.update({name: _initial(*each) for name, each in self.shown.items() if each[1] is not NOTHING})
 
     def document(self) -> dict[str, Any]:
         """What was typed, and what has no field."""

@@ -23,7 +23,7 @@ from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.object_forms import ObjectForm, OperatorPages
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell, version_sent, version_shown
-from apps.web.kit.shape_fields import form_field
+from apps.web.kit.shape_fields import account_field, form_field
 
 PER_PAGE = 100
 STATES = {"issued": "healthy", "waiting": "behind", "ordering": "busy", "failing": "degraded"}
@@ -58,7 +58,7 @@ class CertificateForm(forms.Form):
             self.fields["/name"] = forms.CharField(label="Name", help_text="Lowercase letters, digits and hyphens.")
             if is_operator:
                 hint = "Default: the operator's account."
-                self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
+                self.fields["/account"] = account_field(hint)
         names = forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"})
         automatic = stored.automatic if stored else None
         self.fields[NAMES] = forms.CharField(
@@ -78,7 +78,7 @@ class CertificateForm(forms.Form):
     @property
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
         """The fields by heading."""
-        names = {"Certificate": ("/name", "/account"), "Automatic": (NAMES,), "Chain": ("/spec/chain", "chain_file")}
+        names = {"Certificate": ("/account", "/name"), "Automatic": (NAMES,), "Chain": ("/spec/chain", "chain_file")}
         names["Key"] = ("/spec/key", "key_file")
         found = {title: [self[name] for name in each if name in self.fields] for title, each in names.items()}
         return [(title, fields) for title, fields in found.items() if fields]

@@ -15,18 +15,16 @@ from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import describe
-from apps.definitions.selectors import certificates, load_balancers, only, pools
+from apps.definitions.selectors import load_balancers, only
 from apps.definitions.shapes.base.fields import fields_of
-from apps.definitions.shapes.base.writing import reference
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet import selectors as topology
 from apps.web.kit.object_forms import ObjectForm, OperatorPages, Way, show_form
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page
 from apps.web.kit.saving import Typed, confirmed, save_form, save_or_attach_errors, tell
-from apps.web.kit.shape_fields import LINES, words
+from apps.web.kit.shape_fields import LINES, offers, words
 from apps.web.kit.shape_forms import DocumentForm, Group
 
-OFFERED = 500
 NOUN = "load balancers"
 # Blocks that do something even where all in them is as by default; the others are left out then.
 SWITCHES = {
@@ -65,7 +63,7 @@ class ListenerForm(DocumentForm):
         names = {"static_ip": topology.static_ips(actor)}
         super().__init__(data, shape=ListenerSpec, document=document, names=names, pointer=pointer)
         for name, choices in (("default_pool", "pools"), ("default_certificate", "certificates")):
-            self.fields[f"{pointer}/{name}"].widget.attrs["list"] = choices
+            self.fields[f"{pointer}/{name}"].widget.attrs |= offers(choices)
         self._sni_routes = f"{pointer}/sni_routes"
         self.fields[self._sni_routes] = forms.CharField(
             **words(ListenerSpec, "sni_routes") | {"help_text": SNI_ROUTES},
@@ -152,23 +150,14 @@ def _listener(request: PageRequest, balancer: LoadBalancer, stored: Listener | N
         (reverse("web:load-balancers"), "Load balancers"),
         (reverse("web:load-balancer", args=[balancer.pk]), balancer.name),
     )
-    name, choices = stored.name if stored else "", _choices(actor)
-    return show_form(request, form, Way(crumbs, ""), stored=balancer, name=name, choices=choices)
+    name = stored.name if stored else ""
+    return show_form(request, form, Way(crumbs, ""), stored=balancer, name=name)
 
 
 def _pointer_sent(request: PageRequest) -> str:
     """Where the listener stood when its form was shown: what was typed is shown again, whoever saved meanwhile."""
     found = (_NAME_SENT.fullmatch(key) for key in request.POST)
     return next((each[1] for each in found if each), "")
-
-
-def _choices(actor: Actor) -> dict[str, list[str]]:
-    """Names of pools and certificates to choose from, those of others with their account."""
-    own = actor.account.pk
-    return {
-        noun: [reference(row, own) for row in rows.select_related("account").prefetch_related(None)[:OFFERED]]
-        for noun, rows in (("pools", pools(actor)), ("certificates", certificates(actor)))
-    }
 
 
 @post_page

@@ -13,6 +13,7 @@ from apps.definitions.models import Policy
 from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
+from apps.web.kit.shape_fields import account_field
 from apps.web.kit.shape_forms import Group, ShapeForm
 from apps.web.policies.keys import key_field, keys_of
 
@@ -47,7 +48,7 @@ class PolicyForm(ShapeForm):
             del self.fields[f"{DEFAULTS}load_balancers"]
         elif stored is None:
             hint = "The account that owns the policy. Default: the operator's account."
-            self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
+            self.fields["/account"] = account_field(hint)
 
     def spec(self) -> dict[str, Any]:
         """The document of what was typed, without the blocks of which nothing is said."""
@@ -63,7 +64,7 @@ class PolicyForm(ShapeForm):
     @property
     def head(self) -> list[forms.BoundField]:
         """Name and owner of a new policy."""
-        return [self[name] for name in ("/name", "/account") if name in self.fields]
+        return [self[name] for name in ("/account", "/name") if name in self.fields]
 
     @property
     def defaults(self) -> list[forms.BoundField]:

@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import NetworkList
-from apps.web.kit.shape_fields import NAME_HINT
+from apps.web.kit.shape_fields import NAME_HINT, account_field
 
 ENTRIES = "/spec/entries"
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z")
@@ -27,7 +27,8 @@ class NetworkListForm(forms.Form):
             self.fields["/name"] = forms.CharField(label="Name", max_length=63, help_text=NAME_HINT)
             if actor.is_operator:
                 hint = "The account that owns the list. Default: the operator's account."
-                self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
+                self.fields["/account"] = account_field(hint)
+                self.order_fields(["/account"])
         self.fields[ENTRIES] = forms.CharField(
             label="Networks",
             required=False,

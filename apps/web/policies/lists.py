@@ -19,6 +19,7 @@ from apps.definitions.services import ban_network, lift_ban
 from apps.definitions.shapes.base.words import instant_text, read_instant
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, save_form, telling, version_shown
+from apps.web.kit.undoing import url_with
 from apps.web.kit.worst_first import first_of
 from apps.web.policies.list_form import ENTRIES, NetworkListForm
 
@@ -96,7 +97,8 @@ def ban(request: PageRequest, pk: int) -> HttpResponse:
     lasting = request.POST.get("lasting", "")
     until = now() + timedelta(seconds=int(lasting)) if lasting in LASTING else None
     network = request.POST.get("network", "").strip()
-    with telling(request, f"{network} is in {row.name}. Nodes follow moments later, without a reload."):
+    said = f"{network} is in {row.name}. Nodes follow moments later, without a reload."
+    with telling(request, said, url_with("web:network-list-lift", pk, network=network)):
         ban_network(
             actor=request.actor,
             list_id=row.pk,

@@ -18,7 +18,7 @@ from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.shapes.traffic.pool import BackendSpec, LimitSpec, Overflow, PoolSpec, ServerSpec
 from apps.fleet.models import Region
 from apps.web.kit.edit_conflicts import remember
-from apps.web.kit.shape_fields import Text, form_field, pairs, plain_fields, typed, written
+from apps.web.kit.shape_fields import Text, account_field, form_field, pairs, plain_fields, typed, written
 from apps.web.pools.servers import CHECK, OBJECTS, WAY, Part, object_fields, object_of, parts, text_of, texts_of_object
 
 Texts = dict[str, str]
@@ -50,9 +50,16 @@ class PoolForm(forms.Form):
     use_required_attribute = False
 
     def __init__(
-        self, data: QueryDict | None = None, *, actor: Actor, regions: list[Region], texts: Texts | None = None
+        self,
+        data: QueryDict | None = None,
+        *,
+        actor: Actor,
+        regions: list[Region],
+        texts: Texts | None = None,
+        begin: Texts | None = None,
     ) -> None:
-        super().__init__(data, initial=dict(texts or {}))
+        """`texts` are those of a pool that is changed, `begin` those with which a new one begins."""
+        super().__init__(data, initial=dict(texts or begin or {}))
         self.regions = regions
         self.notes: dict[str, str] = {}  # region → where its limit came from
         for name in ("version", "began"):
@@ -60,13 +67,11 @@ class PoolForm(forms.Form):
         if texts is None:
             self.fields["/name"] = Text(label="Name", help_text="Lowercase letters, digits and hyphens.")
             if actor.is_operator:
-                self.fields["/account"] = Text(
-                    label="Account", required=False, help_text="Default: the operator's account."
-                )
+                self.fields["/account"] = account_field("Default: the operator's account.")
         self.fields.update(_pool_fields() | {TAGS: _tags_field()} | _overflow_fields())
         for name in OBJECTS:
             self.fields.update(object_fields(name))
-        self.rows = {index: self._row_numbers(data, texts or {}, index) for index in range(len(regions))}
+        self.rows = {index: self._row_numbers(data, texts or begin or {}, index) for index in range(len(regions))}
         for index, numbers in self.rows.items():
             self.fields.update(_backend_fields(f"/spec/backends/{index}"))
             for number in (*numbers, SPARE):
@@ -144,7 +149,7 @@ class PoolForm(forms.Form):
     @property
     def head(self) -> list[forms.BoundField]:
         """Name and account, where they can still be chosen."""
-        return [self[name] for name in ("/name", "/account") if name in self.fields]
+        return [self[name] for name in ("/account", "/name") if name in self.fields]
 
     @property
     def basics(self) -> list[forms.BoundField]:

@@ -6,7 +6,6 @@ import re
 from functools import partial
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
@@ -17,6 +16,7 @@ from apps.definitions.shapes.traffic.pool import LIMITS, SCOPES
 from apps.overflow.preview import overloads
 from apps.web.kit.pages import PageRequest, post_page
 from apps.web.kit.saving import telling, version_sent
+from apps.web.kit.undoing import say_done
 
 
 def limit_words(backend: Backend) -> str:
@@ -73,9 +73,7 @@ def change(request: PageRequest, pk: int) -> HttpResponse:
                 f"limit even if the current traffic does not fit”."
             )
         backend = set_it()
-        messages.success(
-            request, f"The limit in {backend.region.name} is changed and is being rolled out to every fleet."
-        )
+        say_done(request, f"The limit in {backend.region.name} is changed and is being rolled out to every fleet.")
     return redirect("web:pool", pk=pk)
 
 

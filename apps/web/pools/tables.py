@@ -13,7 +13,7 @@ from apps.definitions.previewing.effective_rules import own_overflow
 from apps.definitions.shapes.traffic.pool import Overflow
 from apps.observe.numbers import Numbers, Series, ServerRow
 from apps.web.capacity.measured import BackendKey, Measured
-from apps.web.kit.charts import latency_chart, traffic_chart
+from apps.web.drawing.charts import latency_chart, traffic_chart
 from apps.web.kit.figures import amount, figures_of
 from apps.web.pools.limits import limit_choices, limit_words
 

@@ -24,8 +24,10 @@ from apps.replacements.selectors import open_in
 from apps.rollouts.selectors import conditions_of
 from apps.stacks.cloud import health
 from apps.web.capacity.measured import measured
+from apps.web.kit.object_forms import copied
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save, tell, telling, two_edits, version_sent
+from apps.web.kit.undoing import say_done
 from apps.web.kit.worst_first import keyset_page, severity
 from apps.web.objectives.shown import objective_of
 from apps.web.overflow.parts import shown
@@ -134,9 +136,10 @@ def _share(route: Any, pool_id: int) -> str:
 
 @page
 def new(request: PageRequest) -> HttpResponse:
-    """The empty form, and creating."""
+    """The empty form, or one with what another pool says (`?copy=7`), and creating."""
     request.actor.may_write()
-    form = PoolForm(request.POST or None, actor=request.actor, regions=_regions(request))
+    regions = _regions(request)
+    form = PoolForm(request.POST or None, actor=request.actor, regions=regions, begin=_begin(request, regions))
     if request.method == "POST" and form.is_valid():
         try:
             return _saved(
@@ -145,6 +148,17 @@ def new(request: PageRequest) -> HttpResponse:
         except Invalid as error:
             form.attach_errors(error)
     return _form_page(request, form, None)
+
+
+def _begin(request: PageRequest, regions: list[Region]) -> dict[str, str]:
+    """What a copy begins with: all but the name, for the owner of the other."""
+    source = copied(request, selectors.pools(request.actor))
+    if source is None or not _is_own(request, source):
+        return {}
+    texts = texts_of_pool(source, regions)
+    return {name: text for name, text in texts.items() if name not in ("version", "began")} | {
+        "/account": source.account.name
+    }
 
 
 @page
@@ -238,7 +252,7 @@ def set_servers(request: PageRequest, pk: int) -> HttpResponse:
                 reason=request.POST.get("reason", "")[:400],
             )
         what = ACTIONS[state] if state else f"at weight {weight}"
-        messages.success(request, f"{', '.join(list(chosen.values())[:5])}: {what}.")
+        say_done(request, f"{', '.join(list(chosen.values())[:5])}: {what}.")
     return redirect("web:pool", pk=pk)
 
 

@@ -15,6 +15,7 @@ from apps.logs.models import LogForward
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, version_sent, version_shown
+from apps.web.kit.shape_fields import account_field
 
 SHOWN = 100
 
@@ -34,9 +35,8 @@ class ForwardForm(forms.Form):
             )
             if is_operator:
                 hint = "Default: the operator's account, which forwards lines of every account."
-                self.fields["/account"] = forms.CharField(
-                    label="Account", required=False, help_text=hint, widget=forms.TextInput(plain)
-                )
+                self.fields["/account"] = account_field(hint)
+                self.order_fields(["/account"])
         self.fields["/spec/url"] = forms.CharField(
             label="URL",
             widget=forms.TextInput(mono | {"placeholder": "syslog+tls://logs.example.com:6514"}),

@@ -11,23 +11,21 @@ from apps.accounts.models import Account
 from apps.accounts.selectors import accounts
 from apps.core.errors import FieldError, Invalid, Stale
 from apps.definitions.models import Route
-from apps.definitions.selectors import only, pools, route_conflicts
+from apps.definitions.selectors import only, route_conflicts
 from apps.definitions.selectors import routes as visible_routes
-from apps.definitions.shapes.base.writing import reference
+from apps.web.kit.object_forms import copied
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, save, tell, two_edits
 from apps.web.routes.form import RouteEntry
 from apps.web.routes.rendering import rendered_route
 
 FORM = "pages/routes/form.html"
-# Names offered while typing; any other name can be typed as well.
-OFFERED_POOLS = 500
 UNNAMED = "unnamed"
 
 
 @page
 def new(request: PageRequest) -> HttpResponse:
-    """A new route; query parameters may fill in hostname, path, pool, load balancer and account."""
+    """A new route; query parameters may fill in hostname, path, pool, load balancer and account, or `copy` a route."""
     return _form(request, None)
 
 
@@ -39,10 +37,11 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 
 def _form(request: PageRequest, row: Route | None) -> HttpResponse:
     request.actor.may_write()
+    source = copied(request, visible_routes(request.actor)) if row is None else None
     if request.method != "POST":
-        entry = RouteEntry(request.actor, row, None, request.GET.dict())
-        return show(request, FORM, _page(request, entry) | _blank_check(entry))
-    entry = RouteEntry(request.actor, row, request.POST, {})
+        entry = RouteEntry(request.actor, row, None, request.GET.dict(), source=source)
+        return show(request, FORM, _page(entry) | _blank_check(entry))
+    entry = RouteEntry(request.actor, row, request.POST, {}, source=source)
     if entry.is_valid():
         typed = _typed(entry)
         try:
@@ -56,7 +55,7 @@ def _form(request: PageRequest, row: Route | None) -> HttpResponse:
     else:
         context = _checked(request, entry)
         entry.add_errors(context.get("field_errors", ()))
-    return show(request, FORM, context | _page(request, entry), status=422)
+    return show(request, FORM, context | _page(entry), status=422)
 
 
 def _typed(entry: RouteEntry) -> Typed:
@@ -84,16 +83,13 @@ def _two_edits(request: PageRequest, entry: RouteEntry, typed: Typed) -> HttpRes
     def again(spec: dict[str, Any]) -> dict[str, Any]:
         both = RouteEntry(request.actor, live, None, {}, spec=spec)
         both.head.initial["reason"] = typed.reason
-        return _page(request, both) | _blank_check(both)
+        return _page(both) | _blank_check(both)
 
     return two_edits(request, FORM, typed, live=live, began=entry.head.cleaned_data.get("began", ""), again=again)
 
 
-def _page(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
-    own = request.actor.account.pk
-    offered = pools(request.actor).prefetch_related(None).filter(protocol="http")[:OFFERED_POOLS]
-    names = [reference(pool, own) for pool in offered]
-    return {"entry": entry, "form": entry.head, "row": entry.row, "pool_names": names}
+def _page(entry: RouteEntry) -> dict[str, Any]:
+    return {"entry": entry, "form": entry.head, "row": entry.row}
 
 
 @post_page

@@ -33,7 +33,7 @@ from apps.definitions.shapes.traffic.route import (
     Share,
 )
 from apps.web.kit.edit_conflicts import remember
-from apps.web.kit.shape_fields import LINES, words
+from apps.web.kit.shape_fields import LINES, offers, words
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ACTIONS = [(field.name, field.about.label) for field in fields_of(Action)]
@@ -104,7 +104,7 @@ class RouteForm(forms.Form):
         **words(RouteSpec, "load_balancer") | {"required": True},
         error_messages={"required": "Choose a load balancer."},
     )
-    hostname = _needed(words(RouteSpec, "hostname"), placeholder="shop.example.com")
+    hostname = _needed(words(RouteSpec, "hostname"), placeholder="shop.example.com", **offers("hostnames"))
     path = _needed(words(RouteSpec, "path"), placeholder="/")
     path_kind = forms.ChoiceField(**words(RouteSpec, "path_kind") | {"required": True}, choices=list(KINDS.items()))
     methods = forms.MultipleChoiceField(
@@ -119,7 +119,7 @@ class RouteForm(forms.Form):
     client_networks = forms.CharField(**words(RouteSpec, "client_networks"), widget=forms.Textarea(attrs=LINES))
     action = forms.ChoiceField(label="Action", choices=ACTIONS, widget=forms.RadioSelect)
     prefix_rewrite = _text(words(RouteSpec, "prefix_rewrite"), placeholder="/")
-    mirror = _text(words(RouteSpec, "mirror"), list="pool-names")
+    mirror = _text(words(RouteSpec, "mirror"), **offers("pools"))
     policies = forms.CharField(
         **words(RouteSpec, "policies") | {"required": False}, widget=forms.Textarea(attrs={"class": "mono", "rows": 3})
     )
@@ -184,7 +184,7 @@ CONDITIONS: dict[str, dict[str, Any]] = {
 class PoolForm(forms.Form):
     """One weighted pool."""
 
-    pool = _needed(words(Share, "pool"), list="pool-names", placeholder="shop")
+    pool = _needed(words(Share, "pool"), placeholder="shop", **offers("pools"))
     weight = forms.IntegerField(**words(Share, "weight") | {"required": True}, initial=100)
 
 
@@ -225,11 +225,15 @@ class RouteEntry:
         data: QueryDict | None,
         start: Mapping[str, str],
         spec: Mapping[str, Any] | None = None,
+        source: Route | None = None,
     ) -> None:
-        """`data` is what was sent, None for a form that is opened; `spec` is shown instead of what is stored."""
+        """`data` is what was sent, None for a form that is opened; `spec` is shown instead of what is stored.
+
+        A new route begins as the route `source` is, with another name.
+        """
         self.row = row
-        self.stored = describe(row) if row else {}
-        first = initial_of(spec or self.stored, row) if row else blank(actor, start)
+        self.stored = describe(row) if row else describe(source) | {"assertions": []} if source else {}
+        first = initial_of(spec or self.stored, row) if row else copy_of(source) if source else blank(actor, start)
         self.head = RouteForm(actor, row, data=data, initial=first["head"])
         # Rows that were sent stand for themselves: one that equals what is stored must not count as left blank.
         rows = first if data is None else {}
@@ -334,6 +338,13 @@ def blank(actor: Actor, start: Mapping[str, str]) -> dict[str, Any]:
     head |= {"fixed_content_type": "text/plain; charset=utf-8"}
     head |= {name: start[name][:255] for name in plain if start.get(name)}
     return {"head": head, "pools": [{"pool": start.get("pool", "")[:127], "weight": 100}]}
+
+
+def copy_of(source: Route) -> dict[str, Any]:
+    """What the form of a copy begins with."""
+    first = initial_of(describe(source), source)
+    head = {name: value for name, value in first["head"].items() if name not in ("version", "began")}
+    return first | {"head": head | {"account": source.account.name}}
 
 
 def initial_of(spec: Mapping[str, Any], row: Route) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.core.errors import Conflict, Invalid, Stale
 from apps.definitions.key_sets.following import key_set_of
@@ -23,10 +22,11 @@ from apps.definitions.sharing import taken_back
 from apps.observe.evaluate.lost_pools import sentence
 from apps.observe.selectors import series, sick_pools
 from apps.rollouts.selectors import conditions_of
+from apps.web.drawing.charts import traffic_chart
 from apps.web.fleets.deployment_status import deployment_status
-from apps.web.kit.charts import traffic_chart
 from apps.web.kit.figures import spark
 from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.undoing import say_done
 from apps.web.load_balancers.curl_examples import ways_to_try
 from apps.web.objectives.shown import objective_of
 from apps.web.policies.views import say_fetched
@@ -34,6 +34,8 @@ from apps.web.routes.rendering import rendered_route
 from apps.web.routes.rows import rows_of
 
 PER_PAGE = 50
+# Counting all of them would cost more than showing some.
+MOST_COUNTED = 1000
 FILTERS = ("q", "account", "pool", "load_balancer", "action", "hostname")
 ACTIONS = (("pools", "Pools"), ("redirect", "Redirect"), ("fixed_response", "Fixed response"))
 
@@ -55,10 +57,11 @@ def index(request: PageRequest) -> HttpResponse:
     except Invalid as error:
         context |= {"field_errors": error.field_errors, "filtered": True}
         return show(request, "pages/routes/list.html", context | _choices(request), status=422)
-    total = narrowed.prefetch_related(None).count()
+    total = narrowed.prefetch_related(None).order_by()[: MOST_COUNTED + 1].count()
     shown = found.rows if chosen.get("cursor") else [*sick, *found.rows]
     context |= {"rows": rows_of(actor, shown), "next_cursor": found.next_cursor}
-    context["count"] = f"{len(shown)} of {total:,} route{'' if total == 1 else 's'}"
+    of = f"{total:,}" if total <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
+    context["count"] = f"{len(shown)} of {of} route{'' if total == 1 else 's'}"
     return show(request, "pages/routes/list.html", context | _choices(request))
 
 
@@ -77,8 +80,7 @@ def _choices(request: PageRequest) -> dict[str, Any]:
     """What the filters offer; a refreshed part of the page has no filters."""
     if request.GET.get("partial"):
         return {}
-    balancers = load_balancers(request.actor).prefetch_related(None)
-    return {"balancers": balancers, "accounts": accounts(request.actor) if request.actor.is_operator else ()}
+    return {"balancers": load_balancers(request.actor).prefetch_related(None)}
 
 
 @page
@@ -137,9 +139,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     except (Conflict, Invalid) as error:
         context["error"] = error.detail
         return show(request, "pages/routes/delete.html", context, status=409)
-    messages.success(
-        request, f"Route {route.name} is deleted. Its requests go to other routes as soon as the change is live."
-    )
+    say_done(request, f"Route {route.name} is deleted. Its requests go to other routes as soon as the change is live.")
     return redirect("web:routes")
 
 

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 from django.db.models import F, Q
 from django.http import HttpResponse
 
-from apps.accounts.selectors import accounts
 from apps.capacity.models import Blackout, Run
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
@@ -38,7 +37,6 @@ def index(request: PageRequest) -> HttpResponse:
         "filtered": any(chosen.get(name) for name in FILTERS),
         "states": [(value, word) for value, (word, _) in STATES.items()],
         "targets": TARGETS.items(),
-        "accounts": accounts(actor) if actor.is_operator else (),
         "zones": zones(),
     }
     try:

@@ -9,8 +9,8 @@ import yaml
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 
-from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.calendars import CalendarError
 from apps.core.clock import now
@@ -25,6 +25,8 @@ from apps.schedules.models import ScheduleRun, Trigger
 from apps.schedules.triggers.services import GRACE_S
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, telling
+from apps.web.kit.undoing import say_done, url_with
+from apps.web.kit.worst_first import chosen_rows
 from apps.web.schedules.rows import FILTERS, STATES, last_runs, listed, narrowed, page_of, page_of_runs
 from apps.web.schedules.triggers import GRACES
 from apps.web.schedules.words import (
@@ -40,7 +42,6 @@ from apps.web.schedules.words import (
 
 PER_PAGE = 50
 RUNS_SHOWN = 25
-MOST_AT_ONCE = 200
 MOST_REASON = 400
 # What `result` of a run may name, and the page that shows it.
 RESULTS = {"run": "web:capacity-run", "rollout": "web:rollout"}
@@ -61,7 +62,6 @@ def index(request: PageRequest) -> HttpResponse:
         "filtered": any(chosen.get(name) for name in FILTERS),
         "states": [(value, word) for value, (word, _) in STATES.items()],
         "targets": TARGETS.items(),
-        "accounts": accounts(actor) if actor.is_operator and not chosen.get("partial") else (),
     }
     try:
         rows = narrowed(visible_schedules(actor), chosen.dict())
@@ -79,27 +79,27 @@ def bulk(request: PageRequest) -> HttpResponse:
     """Pause or resume the chosen schedules; each that is refused is named with its reason."""
     request.actor.may_write()
     do = {"pause": services.pause, "resume": services.resume}.get(request.POST.get("do", ""))
-    chosen = [int(text) for text in request.POST.getlist("schedule")[:MOST_AT_ONCE] if _is_id(text)]
+    chosen = chosen_rows(request.POST, "schedule")
     if do is None or not chosen:
         messages.error(request, "Choose at least one schedule first, then pause or resume.")
         return redirect("web:schedules")
-    done, refused = 0, []
+    before = dict(visible_schedules(request.actor).filter(pk__in=chosen).values_list("pk", "paused"))
+    done, changed, refused = 0, list[int](), list[str]()
     for pk in chosen:
         try:
-            do(actor=request.actor, schedule_id=pk, reason=_reason(request))
+            row = do(actor=request.actor, schedule_id=pk, reason=_reason(request))
             done += 1
+            changed += [pk] if row.paused != before.get(pk) else []
         except (Conflict, Invalid, NotFound) as error:
             refused.append(error.detail)
     word = "paused" if do is services.pause else "resumed"
     if done:
-        messages.success(request, f"{done} schedule{'' if done == 1 else 's'} {word}.")
+        back = "resume" if do is services.pause else "pause"
+        undo = url_with("web:schedules-bulk", do=back, schedule=changed) if changed else ""
+        say_done(request, f"{done} schedule{'' if done == 1 else 's'} {word}.", undo)
     for detail in refused[:3]:
         messages.error(request, detail)
     return redirect("web:schedules")
-
-
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 19
 
 
 def _reason(request: PageRequest) -> str:
@@ -201,9 +201,9 @@ def _around(request: PageRequest, row: Schedule) -> dict[str, Any]:
     }
 
 
-def _done(request: PageRequest, pk: int, do: Any, said: str, **more: Any) -> HttpResponse:
+def _done(request: PageRequest, pk: int, do: Any, said: str, undo: str = "", **more: Any) -> HttpResponse:
     """Call a service for one schedule and go back to its page with what came of it."""
-    with telling(request, said):
+    with telling(request, said, undo):
         do(actor=request.actor, **more)
     return redirect("web:schedule", pk=pk)
 
@@ -218,13 +218,16 @@ def run(request: PageRequest, pk: int) -> HttpResponse:
 @post_page
 def pause(request: PageRequest, pk: int) -> HttpResponse:
     """Nothing happens any more until somebody resumes it."""
-    return _done(request, pk, services.pause, "The schedule is paused.", schedule_id=pk, reason=_reason(request))
+    undo = reverse("web:schedule-resume", args=[pk])
+    return _done(request, pk, services.pause, "The schedule is paused.", undo, schedule_id=pk, reason=_reason(request))
 
 
 @post_page
 def resume(request: PageRequest, pk: int) -> HttpResponse:
     """On again from the next instant; what fell into the pause is not made up for."""
-    return _done(request, pk, services.resume, "The schedule is active again.", schedule_id=pk, reason=_reason(request))
+    undo = reverse("web:schedule-pause", args=[pk])
+    said = "The schedule is active again."
+    return _done(request, pk, services.resume, said, undo, schedule_id=pk, reason=_reason(request))
 
 
 @post_page

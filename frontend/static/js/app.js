@@ -1,5 +1,7 @@
 /* SHOW: what only some pages need is fetched there; the last part of console.js (apps/web/bundles.py). */
 if (document.querySelector("[data-brush]")) import("./brush.js");
+if (document.querySelector(".shell .table-box, .shell [data-live]")) import("./tables.js");
+if (document.querySelector(".shell .form[method=post]")) import("./drafts.js");
 const charts = () => document.querySelector("[data-chart]") && import("./chart.js").then((chart) => chart.draw());
 charts();
 addEventListener("htmx:after:swap", charts);

@@ -1,0 +1,70 @@
+"""What a field that names an object offers while somebody types: names, with owner and health beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db.models import Q
+from django.http import HttpResponse
+
+from apps.accounts.actors import Actor
+from apps.accounts.selectors import accounts
+from apps.core.errors import NotFound
+from apps.definitions import selectors as definitions
+from apps.definitions.shapes.base.writing import reference
+from apps.observe.selectors import pool_numbers
+from apps.web.kit.pages import PageRequest, page, show
+
+OFFERED = 20
+Options = list[tuple[str, str]]
+
+
+@page
+def options(request: PageRequest, kind: str) -> HttpResponse:
+    """The first of a kind in whose name the text occurs, which is the one value that a field sends of itself."""
+    if kind not in KINDS:
+        raise NotFound("There is no such list of names.")
+    text = str(next(iter(request.GET.values()), "")).replace("\0", "").strip()[:127]
+    return show(request, "pages/search/options.html", {"options": KINDS[kind](request.actor, text)})
+
+
+def _pools(actor: Actor, text: str) -> Options:
+    owner, slash, name = text.rpartition("/")
+    rows = definitions.pools(actor).select_related("account").prefetch_related(None)
+    wanted = Q(name__icontains=name) & Q(account__name=owner) if slash else Q(name__icontains=text)
+    found = list(rows.filter(wanted | Q(account__name__icontains=text)).order_by("name", "pk")[:OFFERED])
+    seen = pool_numbers(actor, [row.pk for row in found])
+    return [(reference(row, actor.account.pk), f"{row.account.title}, {_health(seen.get(row.pk))}") for row in found]
+
+
+def _health(seen: Any) -> str:
+    return f"{seen.health}, {seen.servers_up} of {seen.servers_total} servers up" if seen else "unknown"
+
+
+def _certificates(actor: Actor, text: str) -> Options:
+    rows = definitions.certificates(actor).select_related("account").prefetch_related(None)
+    found = rows.filter(Q(name__icontains=text) | Q(account__name__icontains=text)).order_by("name", "pk")[:OFFERED]
+    return [(reference(row, actor.account.pk), row.account.title) for row in found]
+
+
+def _hostnames(actor: Actor, text: str) -> Options:
+    rows = definitions.hostnames(actor).select_related("account").filter(name__icontains=text).order_by("name")
+    return [
+        (row.name, f"{row.account.title}, {'verified' if row.verification else 'not verified'}")
+        for row in rows[:OFFERED]
+    ]
+
+
+def _accounts(actor: Actor, text: str) -> Options:
+    rows = accounts(actor) if actor.is_operator else accounts(actor).filter(pk=actor.account.pk)
+    found = rows.filter(Q(name__icontains=text) | Q(title__icontains=text)).order_by("name")[:OFFERED]
+    return [(row.name, row.title) for row in found]
+
+
+KINDS: Mapping[str, Callable[[Actor, str], Options]] = {
+    "pools": _pools,
+    "certificates": _certificates,
+    "hostnames": _hostnames,
+    "accounts": _accounts,
+}

@@ -1,0 +1,73 @@
+/* SHOW: forms: rows, typing to confirm, filters, leaving one unsaved, the bar of selected rows. */
+
+// Rows of a Django formset; its <template> has __prefix__ for the number.
+function addRow(button) {
+  const box = document.getElementById(button.dataset.addRow);
+  const total = document.querySelector(`[name="${box.dataset.rows}-TOTAL_FORMS"]`);
+  const index = total ? total.value++ : box.children.length;
+  const holder = document.createElement("div");
+  holder.innerHTML = box.querySelector("template").innerHTML.replaceAll("__prefix__", index);
+  const row = holder.firstElementChild;
+  box.append(row);
+  window.htmx?.process(row);
+  row.querySelector("input, select")?.focus();
+}
+
+// A row that the server knows is only marked; a new one goes away.
+function removeRow(button) {
+  const row = button.closest("[data-row]");
+  const mark = row.querySelector('[name$="-DELETE"]');
+  const next = row.parentElement.parentElement.querySelector("[data-add-row]");
+  if (mark) {
+    mark.checked = true;
+    mark.value = "on";
+    row.hidden = true;
+    for (const input of row.querySelectorAll("[required]")) input.required = false;
+  } else row.remove();
+  next?.focus();
+}
+
+addEventListener("click", ({ target }) => {
+  const [add, remove] = [target.closest("[data-add-row]"), target.closest("[data-remove-row]")];
+  if (add) addRow(add);
+  if (remove) removeRow(remove);
+});
+
+// [data-must-be] keeps the form's [data-when-confirmed] button disabled until the name is typed.
+addEventListener("input", ({ target }) => {
+  const wanted = target.dataset.mustBe;
+  if (wanted) target.form.querySelector("[data-when-confirmed]").disabled = target.value !== wanted;
+});
+// A filter applies itself, and says nothing of what is empty.
+addEventListener("change", ({ target }) => target.closest("form[data-auto]")?.requestSubmit());
+addEventListener("formdata", ({ target, formData }) => {
+  if (target.method !== "get") return;
+  for (const [name, value] of [...formData]) if (value === "") formData.delete(name);
+});
+
+// What was typed is not left unasked.
+let typed;
+addEventListener("input", ({ target }) => (typed ||= target.closest(".form[method=post]")));
+addEventListener("submit", () => (typed = null));
+addEventListener("beforeunload", (event) => typed?.isConnected && event.preventDefault());
+
+// The bar of the selected rows; with Shift, all from the one that was ticked before.
+const bar = document.getElementById("bulk");
+const ticks = () => [...document.querySelectorAll("input[type=checkbox][form=bulk]")];
+let last;
+function count() {
+  const chosen = ticks().filter((tick) => tick.checked).length;
+  bar.querySelector("[data-chosen]").textContent = `${chosen} selected`;
+}
+if (bar?.querySelector("[data-chosen]")) {
+  addEventListener("click", ({ target, shiftKey }) => {
+    if (target.closest("[data-choose]")) for (const tick of ticks()) tick.checked = target.closest("[data-choose]").dataset.choose === "all";
+    else if (!target.matches?.("[form=bulk]")) return;
+    const [from, to] = [ticks().indexOf(last), ticks().indexOf(target)].sort((one, other) => one - other);
+    if (shiftKey && from >= 0) for (const tick of ticks().slice(from, to + 1)) tick.checked = target.checked;
+    last = target;
+    count();
+  });
+  addEventListener("htmx:after:swap", count);
+  count();
+}
