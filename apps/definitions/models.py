@@ -23,6 +23,7 @@ from apps.definitions.definition import Definition
 from apps.definitions.issuing.models import CertificateAuthority as CertificateAuthority  # noqa: PLC0414 - as above
 from apps.definitions.issuing.models import CertificateOrder as CertificateOrder  # noqa: PLC0414
 from apps.definitions.key_sets.models import KeySet as KeySet  # noqa: PLC0414 - Django looks for rows here
+from apps.definitions.server_sources.models import Heartbeat as Heartbeat  # noqa: PLC0414 - as above
 from apps.definitions.server_sources.models import ServerSource as ServerSource  # noqa: PLC0414 - as above
 from apps.definitions.shapes.traffic.pool import LimitSpec, Overflow
 from apps.definitions.shapes.traffic.zone import ZoneDriver

@@ -102,6 +102,7 @@ OWNERS = {
     "definitions.RoutePool": "route__account",
     "definitions.KeySet": "account",
     "definitions.ServerSource": "backend__account",
+    "definitions.Heartbeat": "backend__account",
     "definitions.NetworkList": "account",
     "definitions.Policy": "account",
     "definitions.RoutePolicy": "route__account",

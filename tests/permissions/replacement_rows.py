@@ -1,4 +1,4 @@
-"""The table, replacements of servers; and the row of the environment that these are asked about."""
+"""The table, servers that register themselves and replacements of servers; and the row that these are asked about."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ ONE, POOL = {"pk": "$replacement"}, {"account": "acme", "name": "shop"}
 
 REPLACEMENTS: tuple[Row, ...] = (
     Row("api:pools-replacements", "POST", codes(404, "403 202 202", "403 202 202"), POOL, "pool", body={}),
+    *(
+        Row(
+            "api:pools-own-server",
+            method,
+            codes("403 404 404", "403 409 409", "403 409 409"),
+            POOL | {"region": "us-central1", "server": "shop-9"},
+            "pool",
+            body={"address": "192.0.2.9", "port": 80},
+        )
+        for method in ("PUT", "DELETE")
+    ),
     Row("api:replacements-list", "GET", codes(200, 200, 200), holds="all"),
     Row("api:replacements-detail", "GET", READ, ONE, "replacement"),
     Row(

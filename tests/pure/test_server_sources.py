@@ -64,6 +64,7 @@ def test_sources_are_written_as_urls() -> None:
     assert read_source("dns://app.internal:8080") == Source(Kind.DNS, "app.internal", 8080)
     assert read_source("srv://_http._tcp.app.internal") == Source(Kind.SRV, "_http._tcp.app.internal")
     assert read_source("https://cmdb.example/targets?pool=shop").kind == Kind.HTTP
+    assert read_source("heartbeat://30") == Source(Kind.HEARTBEAT, "", lease_s=30)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,9 @@ def test_sources_are_written_as_urls() -> None:
         ("srv://a..b", "Write the DNS name"),
         ("http://cmdb.example/", "Write dns://name:port"),
         ("https://user:word@cmdb.example/", "Leave user names"),
+        ("heartbeat://", "Say for how many seconds"),
+        ("heartbeat://9", "Say for how many seconds"),
+        ("heartbeat://3601", "Say for how many seconds"),
         ("file:///etc/passwd", "Write dns://name:port"),
         ("https://" + "x" * 400 + ".example", "Write dns://name:port"),
     ],

@@ -18,7 +18,18 @@ from apps.api.v1.rollouts.progress import RevisionDetail, RevisionList, RolloutD
 from apps.api.v1.schedules import triggers
 from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
-from apps.api.v1.traffic import bans, flows, health, key_sets, limits, log_forwards, objectives, replacements, trace
+from apps.api.v1.traffic import (
+    bans,
+    flows,
+    health,
+    heartbeats,
+    key_sets,
+    limits,
+    log_forwards,
+    objectives,
+    replacements,
+    trace,
+)
 from apps.api.v1.traffic import request_logs as logs
 from apps.api.v1.traffic import saved_searches as saved
 from apps.api.v1.views import NOUNS, DetailView, ListView
@@ -143,6 +154,11 @@ urlpatterns = [
     path("overflow", flows.Overall.as_view(), name="overflow"),
     path("overflow/what-if", flows.WhatIfAnswer.as_view(), name="overflow-what-if"),
     re_path(rf"^pools/{NAMED}/overflow$", flows.OfNamedPool.as_view(), name="pools-named-overflow"),
+    re_path(
+        rf"^pools/{NAMED}/servers/(?P<region>{NAME})/(?P<server>{NAME})$",
+        heartbeats.OwnServer.as_view(),
+        name="pools-own-server",
+    ),
     re_path(rf"^pools/{NAMED}/replacements$", replacements.OfPool.as_view(), name="pools-replacements"),
     path("replacements", replacements.Collection.as_view(), name="replacements-list"),
     re_path(rf"^replacements/{PK}$", replacements.Detail.as_view(), name="replacements-detail"),

@@ -26,7 +26,8 @@ from apps.definitions.models import Backend, Server, ServerSource
 from apps.definitions.server_sources.asking import BadAnswer, ask
 from apps.definitions.server_sources.deciding import DEFAULT_WEIGHT, FoundServer, decide
 from apps.definitions.server_sources.following import FIND_TASK, WAKE_EXPIRES_S, due
-from apps.definitions.shapes.servers.source import read_source
+from apps.definitions.server_sources.heartbeats import living
+from apps.definitions.shapes.servers.source import Kind, read_source
 from apps.definitions.writing.kinds.hostnames import SEATS
 from apps.definitions.writing.kinds.traffic import refused_addresses
 from apps.definitions.writing.transactions import change_set
@@ -61,7 +62,8 @@ def find(*, source_id: int) -> None:
         return
     row = ServerSource.objects.select_related("backend").get(pk=source_id)
     try:
-        found = ask(read_source(row.backend.servers_from))
+        source = read_source(row.backend.servers_from)
+        found = living(row, source) if source.kind is Kind.HEARTBEAT else ask(source)
     except (BadAnswer, Refused, Unreachable) as refusal:
         _failed(row, str(refusal))
         return

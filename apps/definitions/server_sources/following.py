@@ -6,7 +6,8 @@ from datetime import datetime
 
 from apps.core.clock import now
 from apps.core.queue import enqueue_on_commit
-from apps.definitions.models import Backend, ServerSource
+from apps.definitions.models import Backend, Heartbeat, ServerSource
+from apps.definitions.shapes.servers.source import Kind
 
 FIND_TASK = "apps.definitions.tasks.find_servers"
 WAKE_EXPIRES_S = 10.0
@@ -14,6 +15,8 @@ WAKE_EXPIRES_S = 10.0
 
 def follow_source(backend: Backend) -> None:
     """Ask its source from now on, at once where it is new or another one; none is asked where it has none."""
+    if not backend.servers_from.startswith(f"{Kind.HEARTBEAT}://"):
+        Heartbeat.objects.filter(backend=backend).delete()
     if not backend.servers_from:
         ServerSource.objects.filter(backend=backend).delete()
         return

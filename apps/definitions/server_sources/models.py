@@ -23,3 +23,23 @@ class ServerSource(models.Model):
 
     def __str__(self) -> str:
         return f"source of {self.backend}"
+
+
+class Heartbeat(models.Model):
+    """A server that has registered itself with a backend, until its lease ends."""
+
+    backend = models.ForeignKey("definitions.Backend", on_delete=models.CASCADE, related_name="heartbeats")
+    name = models.CharField(max_length=63)
+    address = models.CharField(max_length=253)
+    port = models.PositiveIntegerField()
+    weight = models.PositiveIntegerField()
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("backend", "name"), name="heartbeat_name_in_backend"),
+            models.UniqueConstraint(fields=("backend", "address", "port"), name="heartbeat_address_in_backend"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.backend}"

@@ -130,6 +130,7 @@ def url_of(name: str) -> str:
         "account": "acme",
         "name": "shop",
         "region": "us-central1",
+        "server": "shop-9",
         "to": "us-central1",
     }
     pattern = next(each for each in urlpatterns if each.name == name)

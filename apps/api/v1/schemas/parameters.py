@@ -171,6 +171,7 @@ PATH: dict[str, tuple[Schema, str]] = {
     "account": ({"type": "string", "pattern": NAME}, "The account's name."),
     "name": ({"type": "string", "pattern": NAME}, "The object's name."),
     "region": ({"type": "string", "pattern": NAME}, "The region's name."),
+    "server": ({"type": "string", "pattern": NAME}, "The server's name."),
     "number": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The number of the version."),
     "delivery": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The delivery's ID."),
     "kind": ({"type": "string", "enum": ["parquet", "jsonl.gz"]}, "The form of the file."),

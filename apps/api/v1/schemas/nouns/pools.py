@@ -100,3 +100,14 @@ class LatencyChange(words.Sent):
     """The round trip to another region; null goes back to what nodes measure."""
 
     ms = words.number(0, 60_000, allow_null=True)
+
+
+class Heartbeat(words.Shown):
+    """A server that has registered itself; it leaves at `until` unless it says so again."""
+
+    name = words.name()
+    region = words.name(source="backend.region.name")
+    address = serializers.CharField()
+    port = words.port()
+    weight = words.whole(0, 256)
+    until = words.instant()

@@ -5,9 +5,11 @@ A query parameter that does not stand here is refused by the middleware, so what
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from apps.api.v1.schemas import incidents, writing
+from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Conditioned, Generation
 from apps.api.v1.schemas.nouns import (
     capacity,
@@ -47,6 +49,7 @@ from apps.api.v1.schemas.operations.enrolment import OPERATIONS as OF_ENROLMENT
 from apps.api.v1.schemas.operations.logs import OPERATIONS as OF_LOGS
 from apps.api.v1.schemas.operations.replacements import OPERATIONS as OF_REPLACEMENTS
 from apps.api.v1.schemas.operations.schedules import OPERATIONS as OF_SCHEDULES
+from apps.definitions.server_sources.heartbeats import HeartbeatSpec
 
 ROUTE = noun("Route", "a route", "routes", base=Conditioned, facts=traffic.RouteFacts)
 POOL = noun("Pool", "a pool", "pools", base=Conditioned)
@@ -93,6 +96,12 @@ def _run(summary: str, status: int, sent: Schema | None = None) -> Operation:
     """Something that is done to a run or begins one."""
     found = of_one(summary, {status: capacity.CapacityRun}, sent)
     return replace(found, tells=("Location", *REPLAYED))
+
+
+def _beat(summary: str, shown: Mapping[int, Schema | None]) -> Operation:
+    """What a server says of itself: it has no reason to give."""
+    found = of_one(summary, shown, serializer_of(HeartbeatSpec))
+    return replace(found, tells=REPLAYED)
 
 
 OPERATIONS: Table = {
@@ -157,6 +166,8 @@ OPERATIONS: Table = {
     **read("servers", pools.Server, "a server", "servers", *BY_NAME, "pool", "region"),
     **written("load-balancers", BALANCER, "name"),
     **OF_LOGS,
+    ("pools-own-server", "PUT"): _beat("Register a server, or renew its lease", {200: pools.Heartbeat}),
+    ("pools-own-server", "DELETE"): replace(_beat("End the lease of a server", {204: None}), sent=None),
     **OF_REPLACEMENTS,
     **OF_SCHEDULES,
     **read("listeners", traffic.Listener, "a listener", "listeners", "name", "load_balancer", version=False),
