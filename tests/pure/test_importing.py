@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -134,6 +135,40 @@ def test_every_line_of_the_corpus_has_one_verdict_and_every_object_is_valid(path
     for document in found.documents:
         read_object(document)
     assert len({(each["kind"], each["name"]) for each in found.documents}) == len(found.documents)
+
+
+# What real files have most often (and what they have seldom, but always matters), as it looks in their lines.
+FEATURES = {
+    "check": r"server .* check", "option httpchk": r"option httpchk", "expected answers": r"http-check expect",
+    "X-Forwarded-For": r"option forwardfor", "tcp": r"mode +tcp", "TLS": r"bind .* ssl", "HTTP/2": r"alpn h2",
+    "choice by condition": r"use_backend .* if", "to https": r"redirect scheme https",
+    "other redirects": r"redirect (prefix|location|code)",
+    "headers of requests": r"http-request (set|add)-header", "headers of responses": r"http-response (set|add)-header",
+    "HSTS": r"Strict-Transport", "host of the server": r"set-header Host", "error pages": r"errorfile|http-error",
+    "stick-tables": r"stick-table", "ACME": r"well-known/acme", "variables": r"set-var", "networks": r"\bsrc\b [0-9]",
+    "cookies": r"^ *cookie ", "backup": r"server .* backup", "compression": r"compression algo", "SNI": r"ssl_sni",
+    "checks by protocol": r"(mysql|pgsql|redis|ldap|smtp)-?ch", "send-proxy": r"send-proxy", "minconn": r"minconn",
+    "fullconn": r"fullconn", "maxconn of listeners": r"^ *maxconn", "ranges of statuses": r"rstatus|status [0-9]+[-,]",
+    "Lua": r"lua", "tarpit": r"tarpit|silent-drop", "headers by part": r"hdr_(sub|reg)|-m (sub|reg)",
+    "queries": r"urlp|url_param", "condition by cookie": r"cook\(", "passwords": r"http_auth", "maps": r"map\(|map_",
+    "another port of checks": r"check port", "servers that are up": r"nbsrv", "agents": r"agent-check",
+    "fixed answers": r"http-request return", "IPv6": r"bind (:::|\[::)", "port ranges": r"bind .*:[0-9]+-[0-9]+",
+    "methods": r"\bmethod [A-Z]", "patterns": r"path_reg|url_reg|-m reg", "endings": r"path_end",
+    "folders": r"path_dir|path_sub",
+    "retries": r"retry-on|retries", "words of 1.x": r"^ *(req|rsp)[a-z]+ ", "environment": r'\$\{?[A-Z]',
+    "variables of names": r"use_backend %\[", "statistics": r"stats (uri|enable)", "weights": r"weight [0-9]",
+    "hashes": r"hash-type|balance (uri|hdr)", "source": r"balance +source|stick on src", "tunnels": r"timeout tunnel",
+    "moved paths": r"replace-path|set-path", "named defaults": r"^(defaults|frontend|backend) \S+ from",
+    "resolvers": r"^resolvers", "slow start": r"slowstart", "keep-alive": r"http-(keep-alive|server-close)",
+}  # fmt: skip
+
+
+def test_each_feature_of_real_files_is_in_three_files_of_the_corpus() -> None:
+    texts = [path.read_text() for path in FILES]
+    counts = {name: sum(re.search(each, text, re.MULTILINE) is not None for text in texts)
+              for name, each in FEATURES.items()}  # fmt: skip
+    assert len(FILES) >= 60
+    assert {name: count for name, count in counts.items() if count < 3} == {}
 
 
 def test_most_lines_of_the_corpus_are_possible() -> None:

@@ -147,3 +147,14 @@ def test_a_cache_for_all_requests_is_one_of_the_listener() -> None:
 def test_two_servers_of_one_name_have_two_names() -> None:
     found = read(f"{TCP}listen db\n bind :5432\n server s 10.0.0.1:1\n server s 10.0.0.2:1\n")
     assert [each["name"] for each in spec_of(found, "Pool")["backends"][0]["servers"]] == ["s", "s-2"]
+
+
+def test_a_condition_about_the_request_never_holds_for_its_response() -> None:
+    line = "http-response set-header X-A b if { path /x }"
+    kept = "http-response set-header X-B c if { var(txn.path) -m str /x }"
+    found = frontend("http-request set-var(txn.path) path", line, kept, "default_backend a")
+    assert verdict_of(found, line)[0] is Verdict.DEAD
+    assert verdict_of(found, kept)[0] is Verdict.MAPPED
+    headers = {each["spec"].get("path", "/"): each["spec"].get("rules", {}).get("response_headers")
+               for each in found.documents if each["kind"] == "Route"}  # fmt: skip
+    assert headers["/x"] == {"set": {"X-B": "c"}}

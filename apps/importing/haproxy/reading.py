@@ -12,7 +12,7 @@ from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.connections import Connections
 from apps.importing.haproxy.pools.backends import pool_of, protocol_of
 from apps.importing.haproxy.rules.variables import read_variables
-from apps.importing.haproxy.text.keywords import close
+from apps.importing.haproxy.text.keywords import close, fact_of
 from apps.importing.haproxy.text.sections import Configuration, Section, mark_unused_defaults
 from apps.importing.haproxy.traffic.context import Context, context_of, documents_of_lists
 from apps.importing.haproxy.traffic.frontends import Frontends, Made
@@ -72,7 +72,8 @@ def _is_stats(section: Section) -> bool:
 
 def _mark_stats(context: Context, section: Section) -> None:
     for line in section.lines:
-        context.ledger.note(line, Verdict.NODE_SETTING, "Statistics are pages and metrics of Spillway.")
+        if fact_of(section.kind, line.words) is not None:
+            context.ledger.note(line, Verdict.NODE_SETTING, "Statistics are pages and metrics of Spillway.")
 
 
 def _pools(context: Context, made: Made) -> dict[str, dict[str, Any]]:

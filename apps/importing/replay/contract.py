@@ -52,13 +52,27 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """A request that was not answered equally; `lines` of the old file are those that the report says it of."""
+
+    request: Request
+    said: tuple[str, ...]
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
-    """How many requests were answered equally, and each that was not."""
+    """How many requests were asked, and each that was not answered equally."""
 
     asked: int
-    different: tuple[tuple[Request, tuple[str, ...]], ...] = ()
+    different: tuple[Difference, ...] = ()
 
     @property
     def equal(self) -> int:
         """Those without a difference."""
         return self.asked - len(self.different)
+
+    @property
+    def unexplained(self) -> tuple[Difference, ...]:
+        """Those of which no line of the report says so."""
+        return tuple(each for each in self.different if not each.lines)

@@ -18,11 +18,13 @@ from urllib.parse import urljoin
 from apps.compiler.bundle import Bundle
 from apps.importing.contract import Import
 from apps.importing.haproxy.files import Files
+from apps.importing.haproxy.rules.variables import read_variables
 from apps.importing.haproxy.text.sections import Configuration
 from apps.importing.haproxy.traffic.context import context_of
 from apps.importing.options import ImportOptions
 from apps.importing.replay.asking import requests
-from apps.importing.replay.contract import Answer, NotReplayable, Replay, Request
+from apps.importing.replay.contract import Answer, Difference, NotReplayable, Replay, Request
+from apps.importing.replay.explaining import Explaining
 from apps.importing.replay.standing import Standing
 from apps.importing.replay.stubs import MARK, stub_servers
 from apps.importing.verdicts import Ledger
@@ -81,7 +83,18 @@ def documents_for_replay(found: Import, certificate: str) -> list[dict[str, Any]
                     listener.pop("client_certificates", None)
         if document["kind"] != "Certificate":
             kept.append({**document, "spec": spec})
-    return kept
+    return _without_empty_rules(kept)
+
+
+def _without_empty_rules(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    empty = {each["name"] for each in documents if each["kind"] == "Policy" and not each["spec"]["rules"]}
+    for document in documents:
+        spec = document["spec"]
+        if document["kind"] == "Route":
+            spec["policies"] = [name for name in spec.get("policies", ()) if name not in empty]
+            if not spec.get("rules", True):
+                del spec["rules"]
+    return [each for each in documents if each["kind"] != "Policy" or each["name"] not in empty]
 
 
 def replay(
@@ -97,6 +110,7 @@ def replay(
     ledger = Ledger()
     configuration = Configuration(text, options.environment, ledger)
     context = context_of(configuration, Files(files), options)
+    read_variables(context)
     pools = _pools(found)
     spare = _spare_ports()
     with stub_servers(sorted(pools)) as stubs:
@@ -109,13 +123,15 @@ def replay(
         with running(old, folder), running(new, folder / "new"):
             routes = [each["spec"] for each in found.documents if each["kind"] == "Route"]
             asked = list(requests(configuration, ports, routes))
+            explaining = Explaining(context, found.report, standing.sections)
             different = []
             for request in asked:
                 encrypted = standing.encrypted[request.port]
                 before = ask(request, standing.ports[request.port], encrypted=encrypted)
                 after = ask(request, now_at[request.port], encrypted=encrypted)
                 if said := before.differences(after):
-                    different.append((request, tuple(said)))
+                    lines = explaining.lines(request, before, after, encrypted=encrypted) or ()
+                    different.append(Difference(request, tuple(said), lines))
     return Replay(len(asked), tuple(different))
 
 
@@ -173,7 +189,10 @@ def running(config: Path, folder: Path) -> Iterator[None]:
     """HAProxy with this file. Raises NotReplayable where it does not take it."""
     node = config.parent / "node.cfg"
     command = ["haproxy", *(("-f", str(node)) if node.exists() else ()), "-f", str(config)]
-    checked = subprocess.run([*command, "-c"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    try:
+        checked = subprocess.run([*command, "-c"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    except FileNotFoundError as error:
+        raise NotReplayable("HAProxy is not installed here.") from error
     if checked.returncode != 0:
         alerts = [line for line in checked.stderr.splitlines() if "ALERT" in line]
         raise NotReplayable(f"HAProxy does not take {config.name}: {'; '.join(alerts[:3])}")

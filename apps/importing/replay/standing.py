@@ -61,6 +61,7 @@ class Standing:
         self.spare = spare
         self.ports: dict[int, int] = {}
         self.encrypted: dict[int, bool] = {}
+        self.sections: dict[int, Section] = {}
         self._paths: dict[str, str] = {}
         self._counted: set[str] = set()
 
@@ -95,6 +96,7 @@ class Standing:
                 raise NotReplayable("Clients would have to speak the PROXY protocol or show certificates.")
             self.ports[bind.port] = next(self.spare)
             self.encrypted[bind.port] = bind.has("ssl")
+            self.sections[bind.port] = section
             tls = f" ssl crt {certificate}" if bind.has("ssl") else ""
             yield f"    bind 127.0.0.1:{self.ports[bind.port]}{tls}"
 

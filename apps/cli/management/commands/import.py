@@ -13,6 +13,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import platform_actor
 from apps.cli.plans import errors_told, lines
+from apps.cli.replaying import replayed, told
+from apps.core.errors import SpillwayError
 from apps.core.secrets import keys
 from apps.definitions.services import apply_document, plan_document
 from apps.fleet.models import Fleet
@@ -20,6 +22,7 @@ from apps.importing.contract import Import
 from apps.importing.folders import TooMuch, texts_below
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.options import ImportOptions
+from apps.importing.replay.contract import NotReplayable
 from apps.importing.telling import as_data, report
 
 PAIRS = (
@@ -55,18 +58,26 @@ class Command(BaseCommand):
             )
         parser.add_argument("--every-line", action="store_true", help="also report lines that were simply mapped")
         parser.add_argument("--json", action="store_true", help="print objects and report as JSON, and store nothing")
+        parser.add_argument(
+            "--replay",
+            action="store_true",
+            help="run the old configuration and the result side by side on HAProxy with stub servers, and compare",
+        )
         parser.add_argument("--apply", action="store_true", help="store the result as one change")
         parser.add_argument("--reason", default="")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Read, report, and apply or say what applying would do."""
         path = Path(options["file"])
-        found = self._read(path, options)
+        text, files = self._given(path, options)
+        found = read_haproxy(text, files, _options(options))
         if options["json"]:
             self.stdout.write(json.dumps(as_data(found), indent=2))
             return
         for line in report(found, every_line=options["every_line"]):
             self.stdout.write(line)
+        if options["replay"]:
+            self._replay(text, files, _options(options))
         if found.needs and options["apply"]:
             raise CommandError("Nothing was stored: answer the questions above first.")
         if not found.documents:
@@ -74,13 +85,28 @@ class Command(BaseCommand):
         if not found.needs:
             self._store(found, apply=options["apply"], reason=options["reason"] or f"Import of {path.name}")
 
-    def _read(self, path: Path, options: Mapping[str, Any]) -> Import:
+    def _given(self, path: Path, options: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+        """The text, and the files beside it."""
         try:
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
             files = texts_below([Path(each) for each in options["files"]] or [path.parent])
         except (OSError, TooMuch) as error:
             raise CommandError(f"{error}") from error
-        return read_haproxy(text, files, _options(options))
+        return text, files
+
+    def _replay(self, text: str, files: Mapping[str, str], options: ImportOptions) -> None:
+        """Raises CommandError for a request that is answered otherwise than the report says."""
+        try:
+            keys.must_fit()
+            result = replayed(platform_actor(), text, files, options)
+        except NotReplayable as error:
+            raise CommandError(f"This file cannot be replayed. {error}") from error
+        except SpillwayError as error:
+            raise CommandError(f"This file cannot be replayed before it can be stored. {error.detail}") from error
+        for line in told(result):
+            self.stdout.write(line)
+        if result.unexplained:
+            raise CommandError("Nothing was stored: some requests are answered otherwise than the report says.")
 
     def _store(self, found: Import, *, apply: bool, reason: str) -> None:
         """The way of every document: checked, written in one transaction, audited."""

@@ -11,8 +11,9 @@ from apps.importing.verdicts import Ledger, Line, Verdict
 class Conditions:
     """The ACLs of one proxy; which of them are used is kept, so that the others can be called dead."""
 
-    def __init__(self, section: Section, questions: Questions, ledger: Ledger) -> None:
+    def __init__(self, section: Section, questions: Questions, ledger: Ledger, *, of_responses: bool = False) -> None:
         self.questions = questions
+        self.of_responses = of_responses
         self.ledger = ledger
         self._lines: dict[str, list[Line]] = {}
         for line in section.each("acl"):
@@ -28,6 +29,7 @@ class Conditions:
 
     def of(self, words: tuple[str, ...]) -> tuple[tuple[str, ...], Formula]:
         """The words before `if` or `unless`, and the formula behind it."""
+        self.questions.of_responses = self.of_responses
         for at, word in enumerate(words):
             if word in ("if", "unless"):
                 formula = self._read(list(words[at + 1 :]))

@@ -45,6 +45,14 @@ _STATE = {
         "stopping",
     ),
 }
+_OF_REQUESTS = frozenset(
+    {
+        *("path", "pathq", "url", "uri", "base", "method", "query", "urlp", "url_param", "req.urlp", "req.hdr"),
+        *("req.fhdr", "req_hdr", "req.cook", "req.hdr_cnt", "req.fhdr_cnt", "req.body_size", "req.body_len"),
+        *("http_auth", "http_auth_group", "hdr_ip"),
+    }
+)
+_OF_EITHER = frozenset({"hdr", "hdr_cnt", "hdr_val", "cook"})
 PREDEFINED = {
     "TRUE": "always_true",
     "FALSE": "always_false",
@@ -89,6 +97,8 @@ class Questions:
         self.environment = environment
         # Where requests are read, the name of TLS is that of the host; tcp chooses by it alone.
         self.reads_requests = True
+        # HAProxy no longer has the request when it answers: what asks it there never holds.
+        self.of_responses = False
 
     def unknown(self, why: str) -> Atom:
         """A question that no route can ask."""
@@ -141,6 +151,10 @@ class Questions:
         if asked.sample.converter_names and asked.sample.converter_names[-1] == "not":
             rest = Sample(asked.sample.fetch, asked.sample.args, asked.sample.converters[:-1])
             return negated(self._formula(_Asked(rest, asked.match, asked.values, asked.ignore_case)))
+        if self.of_responses and asked.sample.fetch in _OF_REQUESTS:
+            return False
+        if self.of_responses and asked.sample.fetch in _OF_EITHER:
+            return self.unknown(f"{_said(asked)} is of the response")
         return self._of_fetch(asked)
 
     def _of_variable(self, asked: _Asked) -> Formula:
@@ -149,7 +163,9 @@ class Questions:
             return self.unknown(f"the variable {asked.sample.args[0]} is set by nothing that is understood")
         if asked.match == "found":
             return any_of([condition for _, condition in given])
+        answering, self.of_responses = self.of_responses, False
         parts = [all_of([condition, self._compared(text, asked)]) for text, condition in given]
+        self.of_responses = answering
         return any_of(parts)
 
     def _compared(self, text: str, asked: _Asked) -> Formula:
@@ -283,7 +299,9 @@ class Questions:
     def _of_count(self, asked: _Asked) -> Formula:
         """`hdr_cnt(X) gt 0` is whether it is there."""
         name = _argument(asked).lower()
-        present: Formula = True if name == "host" else self.atoms.get("header", "found", name=name)
+        if name == "host":
+            return _number_holds(asked.values, 1)
+        present = self.atoms.get("header", "found", name=name)
         answers = [_number_holds(asked.values, number) for number in (0, 1)]
         if answers == [False, True]:
             return present

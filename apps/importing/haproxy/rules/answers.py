@@ -7,7 +7,7 @@ import re
 from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError
 from apps.importing.haproxy.rules.formats import as_header_text
-from apps.importing.haproxy.rules.requests import Read, change
+from apps.importing.haproxy.rules.requests import COLON, Read, change
 
 _HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?[\s\\]*(.*)", re.DOTALL)
 
@@ -29,6 +29,9 @@ def read_response(action: str, words: tuple[str, ...]) -> Read | None:
 
 def response_header(name: str, value: str, operation: str) -> Read:
     """A header of responses."""
+    if name.endswith(":"):
+        effects, said = response_header(name.rstrip(":"), value, operation)
+        return effects, said or COLON
     try:
         header_text.response_header(name)
     except GrammarError as error:

@@ -24,6 +24,7 @@ from apps.importing.haproxy.traffic.certainty import asks, differing, source_and
 from apps.importing.haproxy.traffic.context import Context, say_unknown
 from apps.importing.verdicts import Line, Verdict
 
+NEVER = "HAProxy no longer has the request when it answers, so this never holds; it keeps what it needs by set-var."
 COUNTERS = ("sc-inc-gpc", "sc-set-gpt", "sc-add-gpc")
 
 
@@ -181,20 +182,25 @@ class Reader:
         return effects
 
     def _responses(self) -> None:
+        answering = Conditions(self.section, self.context.questions, self.context.ledger, of_responses=True)
         for keyword, phase in (("http-response", 0), ("http-after-response", 1)):
             for line in self.section.each(keyword):
                 if len(line.words) > 1:
-                    words, formula = self.conditions.of(line.words[2:])
+                    words, formula = answering.of(line.words[2:])
                     self._answer(line, formula, read_response(line.words[1], words), phase)
         for line in self.section.all_lines():
             if line.keyword in ("rspadd", "rspdel", "rspidel", "rsprep", "rspirep"):
-                words, formula = self.conditions.of(line.words[1:])
+                words, formula = answering.of(line.words[1:])
                 self._answer(line, formula, read_old(line.keyword, words), 0)
             elif line.keyword == "http-response" and line.words[1:2] and line.words[1].startswith(("set-var", "track")):
                 self.context.ledger.mapped(line)
+        self.conditions.used |= answering.used
 
     def _answer(self, line: Line, formula: Formula, read: Read | None, phase: int) -> None:
         if read is None:
+            return
+        if formula is False:
+            self.context.ledger.note(line, Verdict.DEAD, NEVER)
             return
         before = len(self.rules)
         self._admit(line, formula, read, phase=phase)

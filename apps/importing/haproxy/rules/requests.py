@@ -11,7 +11,7 @@ from apps.importing.haproxy.logic.decisions import Effect
 from apps.importing.haproxy.rules.formats import as_header_text
 from apps.importing.haproxy.rules.redirects import redirect_effect
 from apps.importing.haproxy.rules.rewriting import read_replace_path, read_set_path
-from apps.importing.haproxy.text.durations import milliseconds
+from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
 
 Read = tuple[list[Effect], str]
 """Effects, and what of them differs; no effects and a reason where it is not possible, neither where all is well."""
@@ -21,6 +21,7 @@ OURS = {
 }
 STANDARD = {"x-forwarded-for", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-host", "x-real-ip", "x-request-id"}
 MOST_BODY = 8192
+COLON = "different:The name of a header has no colon; HAProxy sends two."
 
 
 def change(block: str, name: str, value: object) -> Effect:
@@ -101,7 +102,7 @@ def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
     name, value = words[0], " ".join(words[1:])
     if name.endswith(":"):
         effects, said = _set_header((name.rstrip(":"), value), operation)
-        return effects, said or "different:The name of a header has no colon; HAProxy sends two."
+        return effects, said or COLON
     if name.lower() == "host":
         return _set_host(value)
     if name.lower() in STANDARD:
@@ -161,7 +162,8 @@ def _set_timeout(words: tuple[str, ...]) -> Read:
     time = milliseconds(words[1]) if len(words) > 1 else None
     if field is None or time is None:
         return [], "Timeouts of routes are fixed numbers for server and tunnel."
-    return [change("timeouts", field, time)], ""
+    said = "different:An hour is the longest time." if time > LONGEST_MS else ""
+    return [change("timeouts", field, min(time, LONGEST_MS))], said
 
 
 def _set_query(words: tuple[str, ...]) -> Read:
