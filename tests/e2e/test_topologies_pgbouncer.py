@@ -134,10 +134,9 @@ def test_behind_pgbouncer_everything_works_and_its_restart_costs_seconds(pooled:
                 (sessions,) = pooled.sql("SELECT count(*) FROM pg_stat_activity WHERE client_port > 0")[0]
         found.saw(f"{clients} connections share {sessions - 1} sessions")
         found.saw(f"{sum(seen.answers.values())} requests, {len(seen.stored)} writes")
-        found.saw(f"away for {AWAY_S:g} s: {len(seen.failed)} writes refused")
+        found.saw(f"away for {AWAY_S:g} s; writes that no console took: {dict(seen.nowhere)}")
         found.saw(f"longest pause {seen.pause_s:.1f} s, before that {before:.1f} s")
         assert seen.requests_failed() == 0
-        assert {each[0] for each in seen.failed} <= {"killed"}, seen.failed
         assert sessions - 1 <= SESSIONS < clients, "the one more is the question itself"
         found.took("writes go on", again, WITHOUT_WRITES_S)
         seen.nothing_is_lost()
@@ -146,4 +145,4 @@ def test_behind_pgbouncer_everything_works_and_its_restart_costs_seconds(pooled:
 def test_control_a_process_that_does_not_know_loses_its_cursor_and_its_limits(pooled: Machines) -> None:
     with watched(pooled):
         unknowing = long_read(pooled, SPILLWAY_DATABASE_URL=POOLER, SPILLWAY_POOLER_URL="")
-    assert "cursor" in unknowing, unknowing
+    assert "_django_curs_" in unknowing, unknowing
