@@ -140,7 +140,7 @@ PARTS = {
     *("change-revert", "region-delete", "badges"),
     *("sign-in", "sign-out", "search", "options"),
     *("route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
-    # There is no replacement; tests/e2e/test_replacements.py looks at one.
+    # There is no replacement; tests/e2e/test_replacement_looks.py looks at one.
     *("replacement", "replacement-continue", "replacement-stop", "replacement-resume"),
     *("replacement-reverse", "replacement-end"),
     # The form of certificate-new under another heading; there is no certificate to renew.

@@ -108,6 +108,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "percent": round(100 * len(over) / len(servers)) if servers else 100,
         "over": len(over),
         "stages": _stages(row),
+        "out": [each.name for each in servers if each.state == ReplacedServer.State.OUT],
         "waits_for_owner": row.state == Replacement.State.RUNNING and row.step == Replacement.Step.REPLACE,
         "may_decide": own and request.actor.role != "viewer" and row.state in Replacement.OPEN,
     }
