@@ -158,3 +158,16 @@ def test_a_condition_about_the_request_never_holds_for_its_response() -> None:
     headers = {each["spec"].get("path", "/"): each["spec"].get("rules", {}).get("response_headers")
                for each in found.documents if each["kind"] == "Route"}  # fmt: skip
     assert headers["/x"] == {"set": {"X-B": "c"}}
+
+
+def test_a_rewritten_request_line_of_1_x_is_a_rewritten_prefix() -> None:
+    text = (
+        f"{DEFAULTS}frontend fe\n bind :80\n use_backend b if {{ path_beg /old }}\n"
+        "backend b\n reqrep ^([^\\ ]*\\ /)old[/]?(.*)     \\1\\2\n server s 10.0.0.1:80\n"
+    )
+    found = read(text)
+    (route,) = [each["spec"] for each in found.documents
+                if each["kind"] == "Route" and each["spec"].get("path") == "/old"
+                and each["spec"].get("path_kind", "prefix") == "prefix"]  # fmt: skip
+    assert route["prefix_rewrite"] == "/"
+    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]

@@ -11,6 +11,8 @@ from apps.importing.haproxy.rules.rewriting import read_replace_path
 _HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?[\s\\]*(.*)", re.DOTALL)
 # `^([^\ :]*)\ /api/(.*)`: the method, a space, and the path.
 _REQUEST_LINE = re.compile(r"\^\((?:\[\^[\s\\:]*\]\*|\[A-Z\]\+|\\w\+|GET|POST|\.\*)\)[\s\\]+(/.*)", re.DOTALL)
+# `^([^\ ]*\ /)old[/]?(.*)`: the first group holds the beginning of the path as well.
+_WITH_SLASH = re.compile(r"\^\((?:\[\^[\s\\:]*\]\*|\[A-Z\]\+|\\w\+|\.\*)[\s\\]+/\)(.*)", re.DOTALL)
 KEYWORDS = frozenset(
     {"reqadd", "reqrep", "reqirep", "reqdel", "reqidel", "reqdeny", "reqideny", "reqtarpit", "reqitarpit", "block"}
 )
@@ -37,6 +39,11 @@ def _replaced(expression: str, text: str) -> Read | None:
     new = re.fullmatch(r"Host:[\s\\]*([^\\\s]+)", text, re.IGNORECASE)
     if host and new:
         return read_request("set-header", ("Host", new[1]))
+    expression = expression.replace("[/]?", "/?")
+    within = _WITH_SLASH.fullmatch(expression)
+    if within and text.startswith("\\1"):
+        shifted = re.sub(r"\\([2-9])", lambda group: f"\\{int(group[1]) - 1}", text.removeprefix("\\1"))
+        return read_replace_path((f"^/{within[1]}", f"/{shifted}"))
     line = _REQUEST_LINE.fullmatch(expression)
     target = re.fullmatch(r"\\1[\s\\]+(.*)", text, re.DOTALL)
     if line and target:
