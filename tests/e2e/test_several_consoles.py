@@ -26,7 +26,8 @@ class Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         console = self.server
         assert isinstance(console, Console)
-        self.send_response(503 if self.path == "/readyz" and not console.ready else 200)
+        ready = 200 if console.ready or self.path != "/readyz" else 503
+        self.send_response(ready if self.headers.get("Host") else 400)  # as Django does
         self.end_headers()
         told = [self.headers.get(name) for name in ("X-Forwarded-For", "X-Forwarded-Proto")]
         self.wfile.write(f"{console.name} {told}".encode())
