@@ -69,7 +69,13 @@ def test_help_leads_to_documents_and_headings_that_exist() -> None:
 
 def test_every_page_has_help() -> None:
     names = {str(pattern.name) for pattern in urls.urlpatterns if isinstance(pattern, URLPattern)}
-    assert {name for name in names if not page_of(name)} <= {"search", "badges", "switch-account", "stop-impersonating"}
+    assert {name for name in names if not page_of(name)} <= {
+        "search",
+        "options",
+        "badges",
+        "switch-account",
+        "stop-impersonating",
+    }
 
 
 def test_the_map_names_modules_and_functions_that_exist() -> None:
