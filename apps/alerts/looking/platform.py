@@ -20,8 +20,9 @@ LOST_LATELY = timedelta(minutes=5)
 
 
 def look_at_rollouts() -> Look:
-    """Fleets whose last change failed or was rolled back."""
+    """Fleets whose last change failed or was rolled back; one that a later change took the place of says nothing."""
     changes = Rollout.objects.exclude(kind=Rollout.Kind.REPAIR).exclude(finished_at=None)
+    changes = changes.exclude(state=RolloutState.SUPERSEDED)
     last = changes.values("fleet").annotate(last=Max("pk")).values("last")
     bad = (RolloutState.FAILED, RolloutState.ROLLED_BACK)
     rows = Rollout.objects.filter(pk__in=last, state__in=bad).select_related("fleet")
