@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from django.db import transaction
 
 from apps.accounts.actors import Actor
-from apps.core.errors import Invalid, Stale
-from apps.definitions.models import Pool
+from apps.core.errors import Conflict, Invalid, Stale
+from apps.definitions.models import Pool, Route
 from apps.definitions.services import save_object
 from tests.apps.at_once import PATIENCE_S, at_once, wait_for
 
@@ -64,3 +65,20 @@ def test_of_two_who_make_something_one_gets_the_last_place_of_the_quota(acme: Ac
 
     one_before_the_other(lambda: save(acme, "first", "source"), second)
     assert list(Pool.objects.values_list("name", flat=True)) == ["first"]
+
+
+def test_the_same_new_route_sent_twice_is_made_once_and_is_no_fault_of_its_path(
+    tutorial_env: Actor, acme: Actor
+) -> None:
+    spec = {"load_balancer": "front", "hostname": "shop.acme.example", "path": "/new"}
+    spec |= {"action": {"pools": [{"pool": "shop"}]}}
+
+    def send() -> None:
+        save_object(actor=acme, kind="Route", name="new", spec=spec)
+
+    def again() -> None:
+        with suppress(Conflict):  # with SQLite it waits from the beginning, and finds it as wanted
+            send()
+
+    one_before_the_other(send, again)
+    assert Route.objects.filter(name="new").count() == 1

@@ -49,8 +49,8 @@ def behind_one_address(machines: Machines) -> Iterator[None]:
     for name in CONSOLES:
         machines.stop_console(name)
         start_console(machines, name)
-    places = {f"SPILLWAY_CONSOLE_{name.upper()}": f"{address(name)}:{CONSOLE_PORT}" for name in CONSOLES}
-    told = {"SPILLWAY_BIND": f"{address(FRONT)}:{CONSOLE_PORT}", **places}
+    listed = {f"SPILLWAY_CONSOLE_{name.upper()}": f"{address(name)}:{CONSOLE_PORT}" for name in CONSOLES}
+    told = {"SPILLWAY_BIND": f"{address(FRONT)}:{CONSOLE_PORT}", **listed}
     machines.start(FRONT, "front", ["haproxy", "-db", "-f", str(ROOT / "deploy/console/several.cfg")], **told)
     for name in (*CONSOLES, FRONT):
         wait_until(lambda: machines.ready(name), f"{name} is ready")  # noqa: B023 - called at once

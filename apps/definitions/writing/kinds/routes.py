@@ -10,7 +10,7 @@ from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname
 from apps.accounts.models import Account, Hostname
 from apps.compiler.matching.hosts import ANY
 from apps.compiler.model.shared import Protocol
-from apps.core.errors import Invalid
+from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import LoadBalancer, Policy, Pool, Route, RoutePolicy, RoutePool
 from apps.definitions.previewing.effective_rules import partly_logged
 from apps.definitions.shapes.base.writing import copy_objects, write
@@ -153,8 +153,11 @@ def _reject_identical(
         load_balancer=balancer, hostname=hostname, path=spec.path, path_kind=spec.path_kind
     ).exclude(pk=row.pk)
     wanted = match_of(write(RouteSpec, spec))
-    for other in same.only("name", *MATCH):
+    for other in same.only("account", "name", *MATCH):
         if match_of({field: getattr(other, field) for field in MATCH}) == wanted:
+            if (other.account_id, other.name) == (hostname.account_id, row.name):
+                # It was not there when this write began: the same request went to another console meanwhile.
+                raise Conflict(f"Someone created route {row.name} in the same moment; read it before you change it.")
             # The hostname is the owner's, so the other route is one that the actor may see.
             detail = f"Route {other.name} already matches the same requests; change its action or this path."
             changes.add_error("/spec/path", "identical_route", detail)
