@@ -70,8 +70,8 @@ def test_of_two_who_make_something_one_gets_the_last_place_of_the_quota(acme: Ac
 def test_the_same_new_route_sent_twice_is_made_once_and_is_no_fault_of_its_path(
     tutorial_env: Actor, acme: Actor
 ) -> None:
-    spec = {"load_balancer": "front", "hostname": "shop.acme.example", "path": "/new"}
-    spec |= {"action": {"pools": [{"pool": "shop"}]}}
+    target = {"pools": [{"pool": "shop"}]}
+    spec = {"load_balancer": "front", "hostname": "shop.acme.example", "path": "/new", "action": target}
 
     def send() -> None:
         save_object(actor=acme, kind="Route", name="new", spec=spec)
