@@ -273,7 +273,7 @@ def scenes(tutorial_env: Actor, acme: Actor) -> list[tuple[Scene, Case]]:
 
 
 def _looks(scenes: Sequence[tuple[Scene, Case]], which: str, after: float) -> list[str]:
-    """The cases that fire when time has passed and their states were told; each look takes the last minute or so."""
+    """The cases that fire when more time has passed than any look takes, and their states were told."""
     installation = scenes[0][0].installation
     installation.at += timedelta(seconds=after)
     for scene, case in scenes:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import re
 import socket
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from apps.agent.events import Events
+from apps.agent.log.pipe import SET_SIZE, Pipe
+from apps.agent.log.reading import Reader
+from apps.agent.log.segments import Segments
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.access import Access, NetworkList
 from apps.compiler.model.authentication import BasicAuth
@@ -24,7 +31,7 @@ from apps.compiler.policies import rule_set
 from apps.drivers.logs.contract import Query
 from apps.drivers.logs.memory import MemoryStore
 from apps.logs.filters import parse
-from apps.logs.lines import LONGEST_TEXT, Line
+from apps.logs.lines import LONGEST_TEXT, Line, read_segment
 from apps.logs.meaning import Names, names_of, record_of
 from apps.logs.patterns import PATTERNS, Around, found
 from tests.e2e.rendered_proxy import PROBE, RenderedProxy, echo_servers, running
@@ -329,3 +336,35 @@ def test_a_reload_loses_no_line_of_the_old_worker(env: tuple[RenderedProxy, Name
     proxy.ask("lst-1", "a.example", "/of-the-new-worker")
     paths = [each.path for each in new_lines(proxy, before, 3)]
     assert sorted(paths) == ["/first", "/of-the-new-worker", "/of-the-old-worker"]
+
+
+def test_a_full_pipe_holds_no_request_up_and_each_line_that_is_lost_is_counted(tmp_path: Path) -> None:
+    pipe, between = Pipe(tmp_path / "requests").open(), Pipe(tmp_path / "requests.taken").open()
+    fcntl.fcntl(pipe, SET_SIZE, 4096)  # room for some twenty lines, and nobody reads
+    segments = Segments(tmp_path / "segments", 10_000_000)
+    given = snapshot(front(route(1, fixed_response=FixedResponse(200))), local_development=True)
+
+    def stored() -> list[str]:
+        reader.look(last=True)
+        reader.count_lost()
+        raw = [zlib.decompress(segments.read(each["id"]) or b"") for each in segments.waiting(0)["segments"]]
+        return [each.id for part in raw for each in read_segment(part)]
+
+    with running(compile_snapshot(given).output, tmp_path) as proxy:
+        reader = Reader((pipe, between), segments, Events(), proxy.command)
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.ports["lst-1"], timeout=30)
+        answered = set()
+        for number in range(500):
+            connection.request("GET", f"/{number}", headers={"Host": "a.example"})
+            response = connection.getresponse()
+            response.read()
+            assert response.status == 200
+            answered.add(response.headers["X-Request-Id"])
+        connection.close()
+        assert len(answered) == 500
+        # A line is written when its answer is sent, so the last one may still come.
+        proxy.until(lambda: len(stored()) + segments.waiting(0)["dropped"] >= 500, "each line is there or counted")
+        ids = stored()
+    assert segments.waiting(0)["dropped"] == 500 - len(ids)
+    assert 0 < len(set(ids)) == len(ids) < 100
+    assert set(ids) < answered

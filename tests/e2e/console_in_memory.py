@@ -110,18 +110,22 @@ def first_id(listed: str) -> str:
 
 def put_request_and_alert() -> None:
     """What a collector of lines and a scheduler would find: a request that no server took, and a pool that is down."""
-    at = now().astimezone(UTC) - timedelta(seconds=30)
-    account, pool = Account.objects.get(name="acme"), Pool.objects.get(name="shop")
+    put_request(1)
+    pool, message = Pool.objects.get(name="shop"), "No server is up: eu-vm-1 (L4CON)."
+    store_verdicts([Verdict("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP, message)], now())
+    store(Watcher().look(now()), now())
+
+
+def put_request(number: int) -> None:
+    """The line of a request that no server took half a minute ago."""
+    at, account = now().astimezone(UTC) - timedelta(seconds=30), Account.objects.get(name="acme")
     lost = Record(
-        time=at, id=f"{int(at.timestamp() * 1000):012x}7{1:019x}", node="eu-1", fleet="eu", account=account.pk,
+        time=at, id=f"{int(at.timestamp() * 1000):012x}7{number:019x}", node="eu-1", fleet="eu", account=account.pk,
         load_balancer="main", listener="http", route="shop", pool="shop", home_region="europe-west1", why="no_server",
         status=503, termination="SC", queue_ms=0, total_ms=3, request_ms=0, bytes_in=80, bytes_out=107,
         client="192.0.2.7", method="GET", host="shop.acme.example", path="/cart",
     )  # fmt: skip
-    open_logs(settings.LOGS_URL).store("one", [lost])
-    message = "No server is up: eu-vm-1 (L4CON)."
-    store_verdicts([Verdict("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP, message)], now())
-    store(Watcher().look(now()), now())
+    open_logs(settings.LOGS_URL).store(f"batch-{number}", [lost])
 
 
 def signed_in(browser: Browser, url: str, actor: Actor) -> BrowserContext:

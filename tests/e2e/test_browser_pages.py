@@ -21,7 +21,7 @@ from apps.definitions.models import Route, Server
 from apps.web.urls import urlpatterns
 from tests.browser import context_with_axe, lasting, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
-from tests.e2e.console_in_memory import first_id, put_env, put_request_and_alert, signed_in
+from tests.e2e.console_in_memory import first_id, put_env, put_request, put_request_and_alert, signed_in
 from tests.e2e.pages import PAGES, PARTS, paths
 
 pytestmark = [
@@ -97,7 +97,7 @@ def test_the_palette_finds_a_pool_and_a_route_is_made_changed_and_deleted_by_han
     route_by_hand(page)
 
 
-def test_a_stretch_of_the_histogram_is_chosen_by_keyboard_and_said(
+def test_new_lines_come_by_themselves_and_a_stretch_of_the_histogram_is_chosen_by_keyboard_and_said(
     operator: Actor, chromium: Browser, live_server: LiveServer
 ) -> None:
     put_request_and_alert()
@@ -134,6 +134,19 @@ def test_a_stretch_of_the_histogram_is_chosen_by_keyboard_and_said(
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("from="))
     assert parse_qs(urlsplit(page.url).query)["from"] == [start]
+    lines_come_by_themselves(page)
+
+
+def lines_come_by_themselves(page: Page) -> None:
+    """A page that ends now shows what is stored as soon as the stream of events says so; else each ten seconds."""
+    page.goto("/requests?account=acme&last=15m")
+    page.wait_for_selector("#live.good")
+    count = page.locator("#over-time")
+    expect(count).to_have_text("1 request")
+    put_request(2)
+    expect(count).to_have_text("1 request")
+    page.evaluate("document.body.dispatchEvent(new CustomEvent('spillway:lines'))")
+    expect(count).to_have_text("2 requests", timeout=5000)
 
 
 def route_by_hand(page: Page) -> None:

@@ -51,7 +51,7 @@ MOST_EXPORTED = 100_000
 COLUMNS = (
     *("time", "id", "status", "method", "host", "path", "route", "pool", "server", "region", "why", "decided_by"),
     *("total_ms", "queue_ms", "connect_ms", "response_ms", "bytes_in", "bytes_out", "client", "node", "termination"),
-    *("trace_id", "span_id"),
+    *("ended", "trace_id", "span_id"),
 )
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -112,7 +112,13 @@ def _found(question: Question, asked: Asked, every: bool) -> dict[str, Any]:
         "count_clients": asked.address(partial="clients", before=""),
         "rows": list(_rows(lines.records, asked, every)),
         "older": asked.address(before=lines.cursor) if lines.cursor else "",
+        "newest_of": _newest_of(len(lines.records), drawn.total) if lines.cursor and not asked.before else "",
     }
+
+
+def _newest_of(shown: int, count: int) -> str:
+    """What the list says while more lines come than it has room for."""
+    return f"Newest {shown:,} of {count:,} requests" if count > shown else f"Newest {shown:,} requests"
 
 
 def _clients(question: Question, asked: Asked) -> dict[str, Any]:
@@ -217,11 +223,15 @@ def _csv(records: Iterable[Record]) -> Iterator[str]:
     writer = csv.writer(line)
     writer.writerow(COLUMNS)
     for record in records:
-        writer.writerow([_cell(getattr(record, name)) for name in COLUMNS])
+        writer.writerow([_cell(_value(record, name)) for name in COLUMNS])
         yield line.getvalue()
         line.seek(0)
         line.truncate()
     yield line.getvalue()
+
+
+def _value(record: Record, name: str) -> Any:
+    return ending_of(record.termination) if name == "ended" else getattr(record, name)
 
 
 def _cell(value: object) -> object:
@@ -233,5 +243,5 @@ def _cell(value: object) -> object:
 
 def _json(records: Iterable[Record]) -> Iterator[str]:
     for record in records:
-        said = {name: getattr(record, name) for name in COLUMNS} | {"headers": dict(record.headers)}
+        said = {name: _value(record, name) for name in COLUMNS} | {"headers": dict(record.headers)}
         yield json.dumps(said | {"time": record.time.isoformat()}, ensure_ascii=False) + "\n"

@@ -19,8 +19,10 @@ from apps.core.clock import now
 from apps.definitions.models import Route
 from apps.drivers.logs.contract import LogStore, Record, TooLarge, Unavailable
 from apps.drivers.logs.registry import open_logs
+from apps.fleet.models import Fleet
 from apps.logs import searching
 from apps.observe.models import Sample
+from apps.rollouts.models import Revision, Rollout
 from tests.apps.observe_env import make_env
 from tests.interfaces.people import client_of
 
@@ -49,6 +51,9 @@ def acme_lines(store: LogStore, acme: Actor, globex: Actor) -> list[Record]:
     lines = [line(acme.account.pk, 1), line(acme.account.pk, 2), line(acme.account.pk, 3, response_ms=None, **lost)]
     store.store("one", [*lines, line(globex.account.pk, 4, path="/secret-of-globex")])
     return lines
+
+
+SILENT = "The server was silent for too long before the response began."
 
 
 def shown(client: Client, address: str, status: int = 200) -> str:
@@ -135,8 +140,17 @@ def test_older_lines_follow_on_the_next_page(store: LogStore, acme: Actor) -> No
     older = first.context["older"]
     assert "/59-th" not in first.content.decode()
     text = shown(client, f"/requests{older}")
+    assert "Newest" not in text
     assert "/59-th" in text
     assert "/1-th" not in text
+
+
+def test_who_follows_is_told_that_only_the_newest_lines_are_shown(store: LogStore, acme: Actor) -> None:
+    client = client_of(acme)
+    store.store("some", [line(acme.account.pk, number) for number in range(50)])
+    assert "Newest" not in shown(client, "/requests?partial=found")
+    store.store("more", [line(acme.account.pk, 50 + number) for number in range(1200)])
+    assert "Newest 50 of 1,250 requests" in shown(client, "/requests?partial=found")
 
 
 def test_a_bar_leads_to_its_stretch(acme_lines: list[Record], acme: Actor) -> None:
@@ -185,15 +199,35 @@ def taken(client: Client, address: str) -> list[str]:
 
 
 def test_the_lines_can_be_taken_away_and_no_text_of_a_client_is_a_formula(store: LogStore, acme: Actor) -> None:
-    store.store("one", [line(acme.account.pk, 1, path="/a"), line(acme.account.pk, 2, method="=cmd")])
+    silent = line(acme.account.pk, 3, path="/a", termination="sH")
+    store.store("one", [line(acme.account.pk, 1, path="/a"), line(acme.account.pk, 2, method="=cmd"), silent])
     client = client_of(acme)
     rows = list(csv.DictReader(taken(client, "/requests/export.csv")))
-    assert [row["path"] for row in rows] == ["/a", "/cart"]
+    assert [row["path"] for row in rows] == ["/a", "/cart", "/a"]
     assert rows[1]["method"] == "'=cmd"
+    assert [row["ended"] for row in rows] == ["", "", SILENT]
     lines = taken(client, "/requests/export.jsonl?q=path:/a")
-    assert [json.loads(each)["path"] for each in lines] == ["/a"]
+    assert [(json.loads(each)["path"], json.loads(each)["ended"]) for each in lines] == [("/a", ""), ("/a", SILENT)]
     assert datetime.fromisoformat(json.loads(lines[0])["time"]).tzinfo is not None
     assert client.get("/requests/export.csv?q=nothing:1").status_code == 422
+
+
+def test_files_and_the_live_tail_have_nothing_of_another_account(
+    acme_lines: list[Record], acme: Actor, globex: Actor, tutorial_env: Actor
+) -> None:
+    def everything(actor: Actor, more: str = "") -> str:
+        client = client_of(actor)
+        files = ["\n".join(taken(client, f"/requests/export.{kind}?{more}")) for kind in ("csv", "jsonl")]
+        return "\n".join([*files, shown(client, f"/requests?partial=found&{more}")])
+
+    assert everything(acme).count("/lost") == 3
+    assert "secret-of-globex" not in everything(acme)
+    for address in ("export.csv?account=globex", "export.jsonl?account=globex", "?account=globex&partial=found"):
+        refused = shown(client_of(acme), f"/requests/{address}".replace("/?", "?"), 422)
+        assert "secret-of-globex" not in refused
+    # The control: it is there for its own account, and for operators who ask for it.
+    assert everything(globex).count("/secret-of-globex") == 3
+    assert everything(tutorial_env, "account=globex").count("/secret-of-globex") == 3
 
 
 def test_a_store_that_does_not_answer_is_said(acme: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +235,10 @@ def test_a_store_that_does_not_answer_is_said(acme: Actor, monkeypatch: pytest.M
         raise Unavailable("The folder of request lines cannot be read.")
 
     monkeypatch.setattr(searching, "open_logs", away)
-    assert "The folder of request lines cannot be read." in shown(client_of(acme), "/requests")
+    for address in ("/requests", "/requests?partial=found"):
+        text = shown(client_of(acme), address)
+        assert "The folder of request lines cannot be read." in text
+        assert 'id="found" data-live' in text  # it asks again
     assert "The folder of request lines cannot be read." in shown(client_of(acme), "/requests/0192f3a1", 503)
 
 
@@ -264,3 +301,30 @@ def test_the_page_of_a_request_says_how_the_servers_were_then(store: LogStore, d
         client, f"/requests/{lost.id}"
     )
     assert "Unknown: no node has numbers of that moment." in shown(client, f"/requests/{before.id}")
+
+
+def test_the_page_of_a_request_tells_operators_which_rollout_was_live_then(store: LogStore, db: None) -> None:
+    env = make_env()
+    fleet, others = (node.fleet for node in (env.nodes[0], env.nodes[2]))
+    request = line(env.acme.account.pk, 0, fleet=fleet.name)
+    store.store("one", [request])
+
+    def ended(number: int, minutes: float, state: str = "done", at: Fleet = fleet) -> Rollout:
+        about = {"number": number, "digest": f"{number:064}", "snapshot": b"", "bundle": b"", "actor": "ada"}
+        revision = Revision.objects.create(fleet=at, **about)
+        finished = request.time + timedelta(minutes=minutes)
+        same = {"fleet": at, "revision": revision, "generation": number, "actor": "ada", "state": state}
+        return Rollout.objects.create(**same, finished_at=finished)
+
+    page = f"/requests/{request.id}?account=acme"
+    assert "was live since" not in shown(client_of(env.operator), page)
+    ended(1, -60)
+    live = ended(2, -5)
+    ended(3, -3, "rolled_back")
+    ended(4, 1)  # it ended after the request
+    ended(5, -1, at=others)
+    said = shown(client_of(env.operator), page)
+    assert f"Rollout {live.pk} by ada of fleet {fleet.name} was live since" in said
+    assert said.count("was live since") == 1
+    assert f'href="/rollouts/{live.pk}"' in said
+    assert "was live since" not in shown(client_of(env.acme), f"/requests/{request.id}")  # fleets are the operators'

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
+from datetime import datetime, timedelta
 from typing import Any
 
 from .. import texts
@@ -12,8 +14,11 @@ from ..numbers import number
 
 Done = tuple[Any, str, int]
 HEADS = ("TIME", "CLIENT", "REQUEST", "STATUS", "MS", "ROUTE", "SERVER", "WHY")
-FOLLOWED = 200
 PAUSE_S = 1.0
+# What is shown before anything is new, how much one question gets, and how many questions are asked in a turn.
+BEFORE, PAGE, PAGES = 200, 500, 10
+# Nodes are a moment behind each other: what comes late is among the last seconds, which are asked for again.
+LATE = timedelta(seconds=3)
 
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
@@ -38,18 +43,56 @@ def show_requests(api: Api, asked: argparse.Namespace) -> Done:
 
 
 def follow(api: Api, query: dict[str, str]) -> None:
-    """Print each new request once, until interrupted; those of the same instant are asked for again and left out."""
-    seen: set[str] = set()
-    since = query.get("since", "")
+    """Print each new request once, until interrupted; how many were too many for a turn is said as an error is."""
+    query = {name: value for name, value in query.items() if name != "until"}
+    seen: dict[str, datetime] = {}
     while True:
-        given = {name: value for name, value in query.items() if name != "until"} | ({"since": since} if since else {})
-        items = api("GET", "request-logs", query=given | {"limit": str(FOLLOWED)})["items"]
+        items, more = _newest(api, query)
         for each in reversed([each for each in items if each["id"] not in seen]):
             print("  ".join(texts.plain(cell) for cell in _cells(each)), flush=True)
         if items:
-            # Nodes are a moment behind each other: what comes late is within the last lines that are asked for again.
-            since, seen = items[-1]["time"], {each["id"] for each in items}
+            if more and "since" in query and (left_out := _left_out(api, query, items, seen)):
+                print(_too_many(left_out), file=sys.stderr, flush=True)
+            seen |= {each["id"]: _time(each) for each in items}
+            late = max(seen.values()) - LATE
+            since = max(late, _time(items[-1])) if more else late
+            seen = {name: at for name, at in seen.items() if at >= since}
+            query["since"] = since.isoformat()
         time.sleep(PAUSE_S)
+
+
+def _newest(api: Api, query: dict[str, str]) -> tuple[list[Any], bool]:
+    """The newest requests since then, or a few where no time is given yet; and whether there are more."""
+    limit, pages = (PAGE, PAGES) if "since" in query else (BEFORE, 1)
+    found: list[Any] = []
+    asked = query | {"limit": str(limit)}
+    for _ in range(pages):
+        page = api("GET", "request-logs", query=asked)
+        found += page["items"]
+        if not page["next_cursor"]:
+            return found, False
+        asked["cursor"] = page["next_cursor"]
+    return found, True
+
+
+def _time(line: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(line["time"])
+
+
+def _left_out(api: Api, query: dict[str, str], items: list[Any], seen: dict[str, datetime]) -> int:
+    """How many requests before the oldest of these are neither among them nor were printed before."""
+    oldest = _time(items[-1])
+    since = datetime.fromisoformat(query["since"])
+    if oldest <= since:
+        return 0
+    window = query | {"until": items[-1]["time"], "bins": "1"}
+    bins = api("GET", "request-logs/histogram", query=window)["bins"]
+    return sum(sum(each["counts"].values()) for each in bins) - sum(since <= at < oldest for at in seen.values())
+
+
+def _too_many(count: int) -> str:
+    noun = "request is" if count == 1 else "requests are"
+    return f"{count:,} {noun} left out: more came than can be shown. Use a narrower filter, or take an archive."
 
 
 def _cells(line: dict[str, Any]) -> list[object]:
