@@ -6,17 +6,25 @@ from django.db import models
 
 from apps.accounts.models import Account
 from apps.fleet.models import Node
+from apps.logs.collect.masking import SECRETS
+
+
+def usual_secrets() -> list[str]:
+    """Names of parameters and headers whose values nobody should find in a log."""
+    return list(SECRETS)
 
 
 class LogSettings(models.Model):
     """How long the lines of an account are kept and what of its clients' addresses; without a row, as a new one says.
 
-    How much may be kept is the quota `log_megabytes`.
+    How much may be kept is the quota `log_megabytes`. `mask_values_of` are names (`token`) of parameters in queries,
+    paths and headers, and of headers, whose values are not kept (collect/masking.py).
     """
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, related_name="log_settings")
     retention_days = models.PositiveSmallIntegerField(default=14)
     mask_addresses = models.BooleanField(default=False)
+    mask_values_of = models.JSONField(default=usual_secrets, db_default=usual_secrets())
     version = models.PositiveIntegerField(default=1)
 
     class Meta:

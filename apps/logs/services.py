@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,7 +26,9 @@ NOUN = "request-logs"
 RETENTION_DAYS = (1, 400)
 MEGABYTE = 10**6
 HOUR = timedelta(hours=1)
-FIELDS = ("retention_days", "mask_addresses")
+FIELDS = ("retention_days", "mask_addresses", "mask_values_of")
+MOST_NAMES = 50
+_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ logger = logging.getLogger(__name__)
 def change_settings(
     *, actor: Actor, account: object = None, spec: object, expected_version: int | None = None, reason: str = ""
 ) -> LogSettings:
-    """Set `{retention_days?, mask_addresses?}`; what is left out stays. Raises Forbidden, Invalid, Stale."""
+    """Set some of `FIELDS`; what is left out stays. Raises Forbidden, Invalid, Stale."""
     actor.may_write(NOUN)
     owner = account_named(actor, account)
     LogSettings.objects.bulk_create([LogSettings(account=owner)], ignore_conflicts=True)
@@ -99,7 +102,7 @@ def must_delete(actor: Actor, owner: Account) -> None:
 
 def document(row: LogSettings) -> dict[str, Any]:
     """What people and the audit log read of it."""
-    return {"retention_days": row.retention_days, "mask_addresses": row.mask_addresses}
+    return {name: getattr(row, name) for name in FIELDS}
 
 
 def sweep(store: LogStore, moment: datetime) -> int:
@@ -159,6 +162,26 @@ def _read(spec: object, present: dict[str, Any]) -> dict[str, Any]:
         field_errors.append(FieldError("/spec/retention_days", "range", detail))
     if not isinstance(wanted["mask_addresses"], bool):
         field_errors.append(FieldError("/spec/mask_addresses", "not_boolean", "Use true or false."))
-    if field_errors:
+    names, wrong = _names(wanted["mask_values_of"])
+    if field_errors := field_errors + wrong:
         raise Invalid(field_errors)
-    return wanted
+    return wanted | {"mask_values_of": names}
+
+
+def _names(given: object) -> tuple[list[str], list[FieldError]]:
+    """The names as they are stored, and what is wrong with them."""
+    pointer, example = "/spec/mask_values_of", "such as token or api-key"
+    if not isinstance(given, list):
+        return [], [FieldError(pointer, "not_list", f"Send a list of names, {example}.")]
+    if len(given) > MOST_NAMES:
+        return [], [FieldError(pointer, "too_many", f"Use at most {MOST_NAMES} names.")]
+    names = [each.lower() if isinstance(each, str) else "" for each in given]
+    rule = f"a name is letters, digits, dots, underscores and hyphens, at most 63 of them, {example}."
+    wrong = [(index, _printable(given[index])) for index, name in enumerate(names) if not _NAME.fullmatch(name)]
+    return sorted(set(names)), [
+        FieldError(f"{pointer}/{index}", "not_name", f"Change “{said}”: {rule}") for index, said in wrong
+    ]
+
+
+def _printable(given: object) -> str:
+    return "".join(each if each.isprintable() else "?" for each in str(given)[:63])

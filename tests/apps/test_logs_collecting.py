@@ -25,15 +25,16 @@ from apps.definitions.selectors import describe
 from apps.definitions.services import save_object
 from apps.drivers.logs.contract import Query, Record, Unavailable
 from apps.drivers.logs.memory import MemoryStore
+from apps.drivers.logs.queues import Queues
 from apps.drivers.logs.registry import open_queues
 from apps.fleet.models import Node, Region
 from apps.logs import services
 from apps.logs.collect import leases
 from apps.logs.collect.collector import LogCollector
-from apps.logs.collect.reading import masked_address
+from apps.logs.collect.masking import masked_address
 from apps.logs.filters import parse
 from apps.logs.metrics import families
-from apps.logs.models import LogSettings, NodeLog
+from apps.logs.models import LogForward, LogSettings, NodeLog
 from tests.apps.pushed import Env, remove_route
 from tests.conformance.log_places import needs_duckdb, needs_moto, opened_at
 from tests.conformance.real_agent import wait_until
@@ -90,9 +91,14 @@ def store() -> MemoryStore:
 
 
 @pytest.fixture
-def collector(pushed: Env, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> LogCollector:
+def queues(tmp_path: Path) -> Queues:
+    return Queues(tmp_path / "queues")
+
+
+@pytest.fixture
+def collector(pushed: Env, store: MemoryStore, queues: Queues, monkeypatch: pytest.MonkeyPatch) -> LogCollector:
     monkeypatch.setattr("apps.logs.collect.reading.WAIT_S", 0.0)  # nothing comes while a test waits
-    made = LogCollector(store, open_queues("memory://queues"))
+    made = LogCollector(store, queues)
     made.renew()
     return made
 
@@ -305,6 +311,26 @@ def test_addresses_are_masked_for_whom_it_is_wanted(pushed: Env, store: MemorySt
     assert found.client == "192.0.2.0"
     assert masked_address("2001:db8:1:2::3") == "2001:db8:1::"
     assert masked_address("unix") == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [(None, "token=***&color=red"), (["color"], "token=s3cret&color=***"), ([], "token=s3cret&color=red")],
+)
+def test_values_of_secrets_are_neither_stored_nor_forwarded_unless_somebody_wants_them(
+    pushed: Env, store: MemoryStore, queues: Queues, collector: LogCollector, wanted: list[str] | None, kept: str
+) -> None:
+    if wanted is not None:
+        services.change_settings(actor=pushed.operator, spec={"mask_values_of": wanted})
+    forward = LogForward.objects.create(
+        account=pushed.operator.account, name="siem", url="https://logs.example/v1/logs"
+    )
+    pushed.node("n1").log[SEGMENT.format(1)] = line(1, query="token%3Ds3cret%26color%3Dred")
+    collector.collect_once(n1())
+    (pk,) = store.accounts()
+    (found,) = store.search(pk, Query(NOW, NOW + timedelta(hours=1)), limit=1).records
+    assert found.query == kept
+    assert [each.query for frame in queues.read(forward.pk, {}, 9) for each in frame.records] == [kept]
 
 
 def test_two_collectors_share_the_nodes_and_take_over_from_each_other(

@@ -25,11 +25,12 @@ from apps.drivers.proxy.registry import open_driver
 from apps.fleet.models import Node
 from apps.logs import services
 from apps.logs.collect import leases
+from apps.logs.collect.masking import Masking
 from apps.logs.collect.naming import Naming
 from apps.logs.collect.reading import Source, Turn, take_turn
 from apps.logs.forward.spooling import forwards, spooler
 from apps.logs.measuring import measure_due
-from apps.logs.models import LogSettings, NodeLog
+from apps.logs.models import LogSettings, NodeLog, usual_secrets
 from apps.logs.objectives.counting import count_again, count_due
 from apps.observe.collect.collector import Journal
 from apps.observe.collect.readings import addresses_of, target_of
@@ -100,9 +101,9 @@ class LogCollector:
             names = self._naming.of(node)
         if names is None:
             return None
-        masked = frozenset(LogSettings.objects.filter(mask_addresses=True).values_list("account_id", flat=True))
         spool = spooler(self._queues, forwards())
-        turn = take_turn(Source(pk, self._driver(node), names, masked, spool, count_again), self._store)
+        source = Source(pk, self._driver(node), names, _wishes(), _masking(LogSettings()), spool, count_again)
+        turn = take_turn(source, self._store)
         self._journal.trouble(f"log of {node.name}", turn.error)
         _keep(pk, turn)
         if turn.stored:
@@ -173,6 +174,16 @@ class LogCollector:
             return None
         self._journal.trouble(what, "")
         return found
+
+
+def _masking(row: LogSettings) -> Masking:
+    return Masking(row.mask_addresses, tuple(row.mask_values_of))
+
+
+def _wishes() -> dict[int, Masking]:
+    """What accounts (primary keys) want that want something else than a new one."""
+    others = LogSettings.objects.exclude(mask_addresses=False, mask_values_of=usual_secrets())
+    return {row.account_id: _masking(row) for row in others}
 
 
 def _keep(pk: int, turn: Turn) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from apps.compiler.address_spelling import spelled
 from apps.drivers.logs.contract import LogStore, LogStoreError, Record
 from apps.drivers.proxy.contract import ProxyDriver, ProxyError
+from apps.logs.collect.masking import NOTHING, Masking, masked
 from apps.logs.forward.spooling import Spool, nowhere
 from apps.logs.lines import read_segment
 from apps.logs.meaning import Names, record_of
@@ -35,7 +34,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One node: how to reach it, what its identifiers mean, and the accounts whose clients stay unknown.
+    """One node: how to reach it, what its identifiers mean, and what accounts want to stay unknown of a line.
 
     Before a segment is acknowledged its lines are kept for whom they are forwarded to, and counted if they are late.
     """
@@ -43,7 +42,8 @@ class Source:
     node_id: int
     driver: ProxyDriver
     names: Names
-    masked: frozenset[int] = frozenset()
+    wishes: Mapping[int, Masking] = field(default_factory=dict)
+    usual: Masking = NOTHING
     spool: Spool = nowhere
     count_again: Callable[[Sequence[Record]], None] = lambda _records: None
 
@@ -61,16 +61,6 @@ def take_turn(source: Source, store: LogStore) -> Turn:
     return turn
 
 
-def masked_address(client: str) -> str:
-    """The network that an address is in: /24 of IPv4, /48 of IPv6."""
-    try:
-        address = ipaddress.ip_address(client)
-    except ValueError:
-        return ""
-    network = ipaddress.ip_network((address, 24 if address.version == 4 else 48), strict=False)
-    return spelled(network.network_address)
-
-
 def _take(source: Source, segment_id: str, store: LogStore, turn: Turn) -> None:
     batch_id = f"n{source.node_id}-{segment_id}"
     try:
@@ -79,15 +69,10 @@ def _take(source: Source, segment_id: str, store: LogStore, turn: Turn) -> None:
         turn.error = error.message
         return
     records = (record for line in lines if (record := record_of(line, source.names)))
-    kept = list(_masked(records, source.masked))
+    kept = list(masked(records, source.wishes, source.usual))
     turn.stored += store.store(batch_id, kept)
     source.spool(kept)
     source.count_again(kept)
     turn.damaged += lines.damaged
     turn.segments += 1
     source.driver.acknowledge_log_segment(segment_id)
-
-
-def _masked(records: Iterable[Record], masked: frozenset[int]) -> Iterator[Record]:
-    for record in records:
-        yield replace(record, client=masked_address(record.client)) if record.account in masked else record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import forms
@@ -43,6 +44,13 @@ class LogSettingsForm(forms.Form):
             required=False,
             help_text="Store only the network of a client, /24 of IPv4 and /48 of IPv6. Stored lines stay as they are.",
         )
+        self.fields["/spec/mask_values_of"] = forms.CharField(
+            label="Mask values of",
+            required=False,
+            help_text="Names of parameters and headers, separated by commas. token also means access_token and "
+            "X-Auth-Token. Their values are stored and forwarded as ***. Stored lines stay as they are.",
+            widget=forms.Textarea({"rows": 3, "spellcheck": "false", "autocapitalize": "off"}),
+        )
 
 
 @page
@@ -52,7 +60,9 @@ def index(request: PageRequest) -> HttpResponse:
     row = selectors.settings_of(owner)
     if request.method == "POST":
         request.actor.may_write(services.NOUN)
-    usual = {f"/spec/{name}": value for name, value in services.document(row).items()}
+    spec = services.document(row)
+    spec["mask_values_of"] = ", ".join(spec["mask_values_of"])
+    usual = {f"/spec/{name}": value for name, value in spec.items()}
     form = LogSettingsForm(request.POST if request.method == "POST" else None, initial=usual)
     if form.is_bound and form.is_valid() and _saved(request, form, owner):
         messages.success(request, "The settings are saved.")
@@ -63,6 +73,7 @@ def index(request: PageRequest) -> HttpResponse:
 
 def _saved(request: PageRequest, form: LogSettingsForm, owner: Account) -> bool:
     spec = {name: form.cleaned_data[f"/spec/{name}"] for name in services.FIELDS}
+    spec["mask_values_of"] = re.findall(r"[^,\s]+", spec["mask_values_of"])
     try:
         services.change_settings(
             actor=request.actor, account=owner.name, spec=spec, expected_version=version_sent(request)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
@@ -14,9 +17,11 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
+from apps.cli.client.commands import watching
 from apps.core.clock import now
 from apps.drivers.logs.contract import Record
 from apps.drivers.logs.registry import open_logs
+from apps.logs.collect.masking import SECRETS
 from tests.conformance.log_places import needs_duckdb
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
@@ -43,7 +48,7 @@ def lines(acme: Actor, globex: Actor) -> None:
     batch = [
         line(1, own, route="shop", path="/1"),
         line(2, own, route="shop", status=503, path="/2", headers={"X-Ü": 'a"b\n'}),
-        line(3, own, route="api", status=500, path="/3", total_ms=1500),
+        line(3, own, route="api", status=500, path="/3", total_ms=1500, termination="sH"),
         line(4, own, kind="connection", status=None),
         line(5, globex.account.pk, route="secret"),
     ]
@@ -60,6 +65,8 @@ def test_lines_are_found_by_a_filter_page_by_page(api: Api) -> None:
     assert [each["path"] for each in found["items"]] == ["/3", "/2"]
     assert found["items"][1]["headers"] == {"X-Ü": 'a"b\n'}
     assert found["items"][0]["account"] == "acme"
+    endings = [(each["termination"], each["ended"]) for each in found["items"]]
+    assert endings == [("sH", "The server was silent for too long before the response began."), ("", "")]
     assert found["next_cursor"] is None
     first = api("GET", get(api, limit="3")).json()
     rest = api("GET", get(api, limit="3", cursor=first["next_cursor"])).json()
@@ -127,16 +134,51 @@ def test_sql_answers_over_ones_own_lines_and_not_for_viewers(api: Api, tmp_path:
     assert viewer("GET", "request-logs").status_code == 200
 
 
+def test_who_follows_by_command_misses_no_line_and_hears_how_many_were_too_many(
+    api: Api, acme: Actor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at, batches = now().replace(microsecond=0) - timedelta(minutes=1), [range(3), range(3, 9), range(9, 30)]
+    first = Record(at, "", "n1", "here", acme.account.pk, "front", "http")
+
+    def more(_pause: float = 0) -> None:
+        if not batches:
+            raise KeyboardInterrupt
+        lines = [
+            replace(first, time=at + timedelta(milliseconds=100 * each), id=f"{each:032x}", path=f"/{each}")
+            for each in batches.pop(0)
+        ]
+        open_logs(django_settings.LOGS_URL).store(f"n1-aa-{lines[0].path[1:]}", lines)
+
+    def ask(method: str, path: str, query: dict[str, str]) -> object:
+        return api(method, f"{path}?{urlencode(query)}").json()
+
+    more()
+    monkeypatch.setattr(watching, "time", SimpleNamespace(sleep=more))
+    monkeypatch.setattr(watching, "PAGE", 4)
+    monkeypatch.setattr(watching, "PAGES", 2)
+    with pytest.raises(KeyboardInterrupt):
+        watching.follow(ask, {"filter": "path:/*"})  # type: ignore[arg-type]
+    shown = capsys.readouterr()
+    assert [int(each) for each in re.findall(r"/(\d+)", shown.out)] == [*range(9), *range(22, 30)]
+    assert shown.err.startswith("13 requests are left out")
+
+
 def test_settings_are_changed_in_the_version_that_was_seen(api: Api) -> None:
     first = api("GET", "request-logs/settings")
-    assert first.json()["spec"] == {"retention_days": 14, "mask_addresses": False}
+    usual = {"retention_days": 14, "mask_addresses": False, "mask_values_of": list(SECRETS)}
+    assert first.json()["spec"] == usual
     changed = api("PATCH", "request-logs/settings", {"spec": {"retention_days": 30}}, If_Match=first["ETag"])
-    assert changed.json()["spec"] == {"retention_days": 30, "mask_addresses": False}
+    assert changed.json()["spec"] == usual | {"retention_days": 30}
     assert_problem(api("PATCH", "request-logs/settings", {"spec": {"retention_days": 3}}, If_Match=first["ETag"]), 412)
-    for spec in ({"retention_days": 0}, {"retention_days": True}, {"mask_addresses": 1}, {"days": 3}, 7):
+    hostile = [7, None, "token", [7], ["a b"], ["token="], [""], ["x" * 64], ["é"], ["a\x01"], ["token"] * 51]
+    names = [{"mask_values_of": each} for each in hostile]
+    for spec in ({"retention_days": 0}, {"retention_days": True}, {"mask_addresses": 1}, {"days": 3}, 7, *names):
         assert_problem(api("PATCH", "request-logs/settings", {"spec": spec}, If_Match="*"), 422)
     audited = api("GET", "audit-entries?kind=LogSettings").json()["items"]
     assert [each["after"]["retention_days"] for each in audited] == [30]
+    own = {"spec": {"mask_values_of": ["Token", "api-key", "token"]}}
+    changed = api("PATCH", "request-logs/settings", own, If_Match=changed["ETag"])
+    assert changed.json()["spec"] == {**usual, "retention_days": 30, "mask_values_of": ["api-key", "token"]}
 
 
 def test_an_archive_has_ones_own_lines_oldest_first_and_is_not_for_viewers(api: Api, lines: None) -> None:

@@ -87,9 +87,13 @@ def test_viewers_find_no_sql_no_archive_and_no_button(acme: Actor) -> None:
 
 def test_settings_are_saved_in_the_version_that_was_seen(acme: Actor) -> None:
     client, fields = client_of(acme), {"/spec/retention_days": "30", "/spec/mask_addresses": "on", "version": "1"}
+    assert "passwd, password, pwd" in shown(client, "/requests/settings")
+    fields["/spec/mask_values_of"] = "token,\n Api-Key , token"
+    wrong = client.post("/requests/settings", fields | {"/spec/mask_values_of": "token, a=b"})
+    assert "Change “a=b”: a name is letters" in wrong.content.decode()
     assert client.post("/requests/settings", fields).status_code == 302
     row = LogSettings.objects.get(account=acme.account)
-    assert (row.retention_days, row.mask_addresses) == (30, True)
+    assert (row.retention_days, row.mask_addresses, row.mask_values_of) == (30, True, ["api-key", "token"])
     stale = client.post("/requests/settings", fields | {"/spec/retention_days": "7"})
     assert stale.status_code == 422
     assert "Not saved" in stale.content.decode()

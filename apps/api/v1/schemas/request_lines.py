@@ -39,6 +39,7 @@ class RequestLine(words.Shown):
     decided_by = words.text(200, help_text="The policy, list or limit that decided so.")
     status = words.whole(0, 999, allow_null=True)
     termination = words.text(8, help_text="HAProxy's termination state.")
+    ended = words.text(200, help_text="The termination state as a sentence; empty where the request ended well.")
     queue_ms, connect_ms, response_ms, total_ms, request_ms = _ms(), _ms(), _ms(), _ms(), _ms()
     bytes_in = words.count()
     bytes_out = words.count()
@@ -192,10 +193,16 @@ class LinesDeleted(words.Shown):
 
 
 class LogSettingsSpec(serializers.Serializer[Any]):
-    """How long lines are kept, and whether of clients only the network is."""
+    """How long lines are kept, whether of clients only the network is, and the names whose values are not."""
 
     retention_days = words.whole(1, 400, required=False)
     mask_addresses = serializers.BooleanField(required=False)
+    mask_values_of = serializers.ListField(
+        child=serializers.CharField(max_length=63),
+        max_length=50,
+        required=False,
+        help_text="Names of parameters and headers, such as `token`: their values are stored as `***`.",
+    )
 
 
 class LogSettings(words.Shown):

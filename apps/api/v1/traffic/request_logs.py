@@ -22,6 +22,7 @@ from apps.core.errors import FieldError, Invalid, NotFound
 from apps.logs import searching, selectors, services
 from apps.logs.models import LogSettings
 from apps.logs.patterns import PATTERNS, USUAL_LINK_MBPS
+from apps.logs.words import ending_of
 from apps.members.reading import account_named
 
 USUAL = timedelta(hours=1)
@@ -33,8 +34,9 @@ Shape = dict[str, Any]
 
 
 def shape(record: Any, owner: Account) -> Shape:
-    """A line; milliseconds are null where the request never got that far."""
-    return {**asdict(record), "account": owner.name, "headers": dict(record.headers)}
+    """A line; milliseconds are null where the request never got that far. `ended` is its termination in words."""
+    own = {"account": owner.name, "headers": dict(record.headers), "ended": ending_of(record.termination)}
+    return {**asdict(record), **own}
 
 
 def settings_shape(row: LogSettings) -> Shape:
@@ -225,7 +227,7 @@ class Settings(APIView):
         return Response(settings_shape(row), headers={"ETag": requests.etag(row.version)})
 
     def patch(self, request: Request) -> Response:
-        """`{spec: {retention_days?, mask_addresses?}}`: what is left out stays."""
+        """`{spec: {retention_days?, mask_addresses?, mask_values_of?}}`: what is left out stays."""
         actor, name = requests.actor_of(request), request.query_params.get("account")
         data = requests.only(request, ("spec",))
         no_dry_run(request)

@@ -1,0 +1,101 @@
+"""What of a line stays unknown, by the wish of its account: addresses of clients, and values of names of secrets; pure.
+
+It is done before a line is stored or forwarded, so nobody has to trust a page or a query to leave something out.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from urllib.parse import unquote
+
+from apps.compiler.address_spelling import spelled
+from apps.drivers.logs.contract import Record
+
+MASK = "***"
+# Without a word from its account.
+SECRETS = (
+    "apikey", "authorization", "credential", "jsessionid", "jwt", "key", "passwd", "password", "pwd", "secret",
+    "sessionid", "sig", "signature", "token",
+)  # fmt: skip
+# An address within an address is encoded once more; what is encoded more often than this is left as it is.
+DEPTH = 3
+_QUERY, _PATH, _HEADER = re.compile(r"([&])"), re.compile(r"([/&])"), re.compile(r"([&,\s])")
+_NAMED = re.compile(r"(?:^|[?;/#])([^?;/#=]+)=(?=.)", re.DOTALL)
+# `access_token`, `X-Api-Key`, `apiKey`, `APIKey`, `user[password]`
+_BORDER = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """Whether only the network of a client is kept, and the names whose values are not."""
+
+    addresses: bool = False
+    names: tuple[str, ...] = ()
+
+    def of(self, record: Record) -> Record:
+        """The record as it may be kept."""
+        if self.addresses:
+            record = replace(record, client=masked_address(record.client))
+        if not self.names or not (record.query or record.headers or "=" in record.path or "%" in record.path):
+            return record
+        return replace(
+            record,
+            path=self._without(record.path, _PATH),
+            query=self._without(record.query, _QUERY),
+            headers={name: self._header(name, value) for name, value in record.headers.items()},
+        )
+
+    def _header(self, name: str, value: str) -> str:
+        return MASK if value and self._is_secret(name) else self._without(value, _HEADER)
+
+    def _without(self, text: str, between: re.Pattern[str]) -> str:
+        """The text with a mask for each value of such a name, also where an address within it has the name."""
+        return "".join(self._piece(piece) for piece in between.split(text)) if "=" in text or "%" in text else text
+
+    def _piece(self, piece: str) -> str:
+        if end := self._secret_after(piece):
+            return piece[:end] + MASK
+        (name, equals), plain = piece.partition("=")[:2], piece
+        for _ in range(DEPTH):
+            encoded, plain = plain, unquote(plain)
+            if encoded == plain:
+                break
+            if any(self._secret_after(each) for each in plain.split("&")):
+                return f"{name}={MASK}" if equals else MASK
+        return piece
+
+    def _secret_after(self, piece: str) -> int:
+        """Where the value of the first such name begins; 0 where there is none."""
+        return next((found.end() for found in _NAMED.finditer(piece) if self._is_secret(found[1])), 0)
+
+    def _is_secret(self, name: str) -> bool:
+        parts = _spelled(unquote(name))
+        return any(_spelled(each) in parts for each in self.names)
+
+
+NOTHING = Masking()
+
+
+@lru_cache(maxsize=1024)
+def _spelled(name: str) -> str:
+    """`apiKey` → `-api-key-`, in which `-key-` is found."""
+    return f"-{'-'.join(part.lower() for part in _BORDER.split(name) if part)}-"
+
+
+def masked(records: Iterable[Record], wishes: Mapping[int, Masking], usual: Masking) -> Iterator[Record]:
+    """Each record as its account wants it kept; `usual` is of those that never said anything."""
+    return (wishes.get(record.account, usual).of(record) for record in records)
+
+
+def masked_address(client: str) -> str:
+    """The network that an address is in: /24 of IPv4, /48 of IPv6."""
+    try:
+        address = ipaddress.ip_address(client)
+    except ValueError:
+        return ""
+    network = ipaddress.ip_network((address, 24 if address.version == 4 else 48), strict=False)
+    return spelled(network.network_address)
