@@ -75,8 +75,12 @@ class Forwarder:
         return 0
 
     def _choose(self, owners: Owners, done: frozenset[int]) -> tuple[Hashable, int] | None:
+        known = self._queues.known()
+        if not known:  # as in most installations, and this is asked several times a second
+            return None
+        rows = _free(database_now()).filter(pk__in=known).exclude(account__in=owners).exclude(pk__in=done)
         # Who failed last goes last, so that dead receivers keep no seat from those that live.
-        for row in _free(database_now()).exclude(account__in=owners).exclude(pk__in=done).order_by("failures", "pk"):
+        for row in rows.order_by("failures", "pk"):
             if self._queues.waiting(row.pk, row.positions).bytes:
                 return row.account_id, row.pk
         return None
