@@ -54,6 +54,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("database")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, else the whole run waits for it in the end; all else stays in random order."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: looking through it for garbage again and again takes a twentieth of a run."""
     gc.freeze()

@@ -25,6 +25,7 @@ from tests.e2e.console_in_memory import first_id, put_env, put_request, put_requ
 from tests.e2e.pages import PAGES, PARTS, paths
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.e2e,
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),

@@ -31,7 +31,7 @@ from tests.e2e.test_webhooks import change, listen, told
 from tests.ports import spare_port
 from tests.receiver import receiving
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.long, pytest.mark.e2e]
 
 NAMES = ("redis", *NODES, "worker", "schedule")
 # Seconds between two reloads of a node; the agent's own is two.
