@@ -1,4 +1,4 @@
-"""The release that upgrades begin at: the last tag, or until there is one the commit that `earlier.txt` names."""
+"""The release that upgrades begin at: the last tag before this commit, or else the commit that `earlier.txt` names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def missing() -> str:
 
 
 def release() -> str:
-    """A tag, or a commit."""
-    found = _git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD")
+    """A tag, or a commit. A tag on this commit is no release before it: an upgrade from it would try nothing."""
+    found = _git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^")
     return found.stdout.strip() or NAMED.read_text().split()[0]
 
 
