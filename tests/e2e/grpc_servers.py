@@ -25,6 +25,10 @@ class Heard:
     began: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
 
+    def next_call(self) -> None:
+        """Hear of the next call alone: an earlier one may still be ending."""
+        self.began, self.ended = threading.Event(), threading.Event()
+
 
 class Methods:
     """`/test/<name>`: a method of each of the four kinds, and some that go wrong."""
@@ -79,10 +83,11 @@ class Methods:
 
     def wait(self, request: bytes, context: Any) -> bytes:
         """Say that it began, and wait until the client does not want to know any more."""
+        ended = self._heard.ended
         self._heard.time_remaining.append(context.time_remaining())
-        context.add_callback(self._heard.ended.set)
+        context.add_callback(ended.set)
         self._heard.began.set()
-        self._heard.ended.wait(PATIENCE_S)
+        ended.wait(PATIENCE_S)
         return request
 
 

@@ -148,7 +148,7 @@ def test_every_status_arrives_with_its_words_with_and_without_messages_before_it
 
 
 def test_a_deadline_reaches_the_server_and_ends_the_call(channel: Any, env: GrpcEnv) -> None:
-    env.heard.ended.clear()
+    env.heard.next_call()
     failure = failure_of(lambda: channel.unary_unary("/test/wait")(b"", timeout=0.3))
     assert failure.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     assert env.heard.ended.wait(SOON_S)
@@ -158,8 +158,7 @@ def test_a_deadline_reaches_the_server_and_ends_the_call(channel: Any, env: Grpc
 
 
 def test_a_server_hears_that_its_client_wants_no_answer_any_more(channel: Any, env: GrpcEnv) -> None:
-    env.heard.began.clear()
-    env.heard.ended.clear()
+    env.heard.next_call()
     call = channel.unary_unary("/test/wait").future(b"")
     assert env.heard.began.wait(SOON_S)
     call.cancel()
@@ -208,7 +207,7 @@ def test_more_calls_at_once_than_a_connection_has_streams(channel: Any) -> None:
 )
 def test_what_the_load_balancer_answers_itself_has_a_status_of_grpc(env: GrpcEnv, host: str, code: Any) -> None:
     method = "/test/wait" if host == "hasty" else "/test/one"
-    env.heard.ended.clear()
+    env.heard.next_call()
     with env.channel("plain", host) as channel:
         assert failure_of(lambda: channel.unary_unary(method)(b"", timeout=SOON_S)).code() is code
     env.heard.ended.set()
