@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-
-from django.db.models import Count, Q
 
 from apps.accounts.actors import Actor
 from apps.compiler.model.shared import LimitKind, ServerState
 from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SECOND
 from apps.definitions.freezing.frozen_servers import open_to
-from apps.definitions.models import Backend, Pool
+from apps.definitions.models import Backend, Pool, Server
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node, Region
 from apps.fleet.selectors import latency_table
@@ -22,6 +20,13 @@ from apps.observe.numbers import Numbers
 from apps.observe.selectors import pool_numbers
 from apps.observe.show.flows import Rates, rates
 from apps.overflow.planner import capacity_of_flight
+
+# Of thousands of pools whole rows would cost more than all that is made of them.
+_OF_POOLS = ("name", "account__name", "overflow_mode", "overflow_order", "when_full")
+_OF_BACKENDS = (
+    *("pool", "region", "capacity_scaler"),
+    *("limit_kind", "limit_value", "limit_scope", "limit_set_by", "limit_set_at", "limit_measured_by"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +74,14 @@ class PoolFacts:
 class Facts:
     """Everything that flows, plans and sentences are made of.
 
-    `down` says for each pool (primary key) and region with watched servers since when all of those are down; None:
-    one is up.
+    `down` says since when all watched servers of a pool (primary key) in a region are down, where that is so.
     """
 
     regions: dict[str, Region]
     pools: list[PoolFacts]
     rates: Rates
     latencies: dict[tuple[str, str], float]
-    down: Mapping[tuple[int, str], datetime | None]
+    down: Mapping[tuple[int, str], datetime]
     numbers: Mapping[int, Numbers] = field(default_factory=dict)
 
     def healthy(self, pool: PoolFacts, region: str) -> bool:
@@ -87,7 +91,7 @@ class Facts:
 
     def is_down(self, pool: PoolFacts, region: str) -> bool:
         """Whether every server that somebody watches is down."""
-        return self.down.get((pool.pool.pk, region)) is not None
+        return (pool.pool.pk, region) in self.down
 
     def order(self, region: str, pool: PoolFacts) -> list[str]:
         """The other regions to which the pool's overflow may go, in the order in which it tries them."""
@@ -102,9 +106,11 @@ class Facts:
 def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     """Facts of one pool or of all that the actor may see; the number of queries does not depend on theirs."""
     rows = seen_pools(actor).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
-    pools = {row.pk: PoolFacts(row) for row in rows.select_related("account").order_by("pk")}
+    rows = rows.select_related("account").only(*_OF_POOLS)
+    pools = {row.pk: PoolFacts(row) for row in rows.order_by("pk")}
     regions = {f"rgn-{row.pk}": row for row in Region.objects.order_by("name")}
-    _add_shares(pools)
+    ready = _ready_servers(pools)
+    _add_shares(pools, regions, Counter(ready.values()))
     measured = rates([f"pool-{pk}" for pk in pools], at)
     home = {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
     _add_rates({f"pool-{pk}": facts for pk, facts in pools.items()}, measured, home)
@@ -114,7 +120,7 @@ def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
         if known.ms is not None
     }
     numbers = {pk: known.numbers for pk, known in pool_numbers(actor, _needs_time(pools)).items()}
-    return Facts(regions, list(pools.values()), measured, latencies, _down(pools), numbers)
+    return Facts(regions, list(pools.values()), measured, latencies, _down(pools, ready), numbers)
 
 
 def _needs_time(pools: Mapping[int, PoolFacts]) -> list[int]:
@@ -122,11 +128,17 @@ def _needs_time(pools: Mapping[int, PoolFacts]) -> list[int]:
     return [pk for pk, facts in pools.items() if any(share.flight is not None for share in facts.shares.values())]
 
 
-def _add_shares(pools: Mapping[int, PoolFacts]) -> None:
-    ready = Count("servers", filter=Q(servers__state=ServerState.READY.value))
-    backends = Backend.objects.filter(pool__in=pools).annotate(ready_servers=ready).select_related("region")
-    for backend in backends.order_by("region__name"):
-        pools[backend.pool_id].shares[f"rgn-{backend.region_id}"] = share_of(backend, backend.ready_servers)
+def _ready_servers(pools: Collection[int]) -> dict[int, int]:
+    """Server → its backend (primary keys), of those that are neither drained nor in maintenance."""
+    rows = Server.objects.filter(backend__pool__in=pools, state=ServerState.READY.value)
+    return dict(rows.values_list("pk", "backend_id"))
+
+
+def _add_shares(pools: Mapping[int, PoolFacts], regions: Mapping[str, Region], ready: Mapping[int, int]) -> None:
+    for backend in Backend.objects.filter(pool__in=pools).only(*_OF_BACKENDS).order_by("region__name"):
+        region = f"rgn-{backend.region_id}"
+        backend.region = regions[region]
+        pools[backend.pool_id].shares[region] = share_of(backend, ready.get(backend.pk, 0))
 
 
 def share_of(backend: Backend, ready: int) -> Share:
@@ -168,19 +180,26 @@ def _add_capped(facts: PoolFacts, region: str, reason: str, rate: float) -> None
         facts.served[region] = max(0.0, facts.served[region] - rate)
 
 
-def _down(pools: Mapping[int, PoolFacts]) -> dict[tuple[int, str], datetime | None]:
-    """Pool and region → since when every server that somebody watches is down, None while one is not."""
-    ready = Backend.objects.filter(pool__in=pools, servers__state=ServerState.READY.value)
-    servers = {
-        pk: (pool, f"rgn-{region}") for pk, pool, region in ready.values_list("servers__pk", "pool_id", "region_id")
+def _down(pools: Mapping[int, PoolFacts], ready: Mapping[int, int]) -> dict[tuple[int, str], datetime]:
+    """Pool and region → since when every server that somebody watches is down; what has no such server is left out.
+
+    One query, a second one where a server is down: of most backends nobody needs to read what is said of each server.
+    """
+    said = Condition.objects.filter(object_kind="server", type="Up")
+    suspects = {ready[pk] for pk in said.filter(status=False).values_list("object_id", flat=True) if pk in ready}
+    if not suspects:
+        return {}
+    servers = [pk for pk, backend in ready.items() if backend in suspects]
+    states: dict[int, list[tuple[bool | None, datetime]]] = defaultdict(list)
+    for pk, status, since in said.filter(object_id__in=servers).values_list("object_id", "status", "since"):
+        states[ready[pk]].append((status, since))
+    where = {
+        share.backend.pk: (pool, region) for pool, facts in pools.items() for region, share in facts.shares.items()
     }
-    states: dict[tuple[int, str], list[tuple[bool | None, datetime]]] = defaultdict(list)
-    rows = Condition.objects.filter(object_kind="server", type="Up", object_id__in=servers)
-    for pk, status, since in rows.values_list("object_id", "status", "since"):
-        states[servers[pk]].append((status, since))
     return {
-        where: max(since for _, since in known) if all(status is False for status, _ in known) else None
-        for where, known in states.items()
+        where[backend]: max(since for _, since in known)
+        for backend, known in states.items()
+        if all(status is False for status, _ in known)
     }
 
 
@@ -191,11 +210,11 @@ def capacity_rps(share: Share, numbers: Numbers | None) -> float | None:
     return capacity_of_flight(share.flight, numbers.p50_ms if numbers else None)
 
 
-def regions_of(facts: Facts) -> Sequence[str]:
-    """Regions that have to do with these pools, by name."""
+def regions_of(facts: Facts, pool: PoolFacts | None = None) -> Sequence[str]:
+    """Regions that have to do with this pool, or with any, by name."""
     used = {
         key
-        for pool in facts.pools
-        for key in (*pool.shares, *pool.served, *pool.refused, *(source for source, _, _ in pool.lanes))
+        for each in (facts.pools if pool is None else [pool])
+        for key in (*each.shares, *each.served, *each.refused, *(source for source, _, _ in each.lanes))
     }
     return [key for key in facts.regions if key in used]
