@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from apps.accounts.actors import Actor
 from apps.compiler.model.shared import LimitKind, ServerState
 from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SECOND
 from apps.definitions.freezing.frozen_servers import open_to
-from apps.definitions.models import Backend, Pool, Server
+from apps.definitions.models import Backend, Pool, Server, scaled_limit
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node, Region
 from apps.fleet.selectors import latency_table
@@ -21,12 +22,31 @@ from apps.observe.selectors import pool_numbers
 from apps.observe.show.flows import Rates, rates
 from apps.overflow.planner import capacity_of_flight
 
-# Of thousands of pools whole rows would cost more than all that is made of them.
-_OF_POOLS = ("name", "account__name", "overflow_mode", "overflow_order", "when_full")
-_OF_BACKENDS = (
-    *("pool", "region", "capacity_scaler"),
-    *("limit_kind", "limit_value", "limit_scope", "limit_set_by", "limit_set_at", "limit_measured_by"),
-)
+
+class PoolRow(NamedTuple):
+    """What flows and plans need of a pool; of thousands of pools model objects cost more than the flow."""
+
+    pk: int
+    name: str
+    account: str
+    overflow_mode: str
+    overflow_order: Sequence[str]
+    when_full: str
+
+
+class LimitRow(NamedTuple):
+    """The same of a backend."""
+
+    pk: int
+    pool_id: int
+    region_id: int
+    capacity_scaler: float
+    limit_kind: str
+    limit_value: float
+    limit_scope: str
+    limit_set_by: str
+    limit_set_at: datetime | None
+    limit_measured_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +56,7 @@ class Share:
     A `closed` one takes nothing whatever its limit says: drained, scaled to zero, or, `empty`, without a ready server.
     """
 
-    backend: Backend
+    backend: LimitRow
     rps: float | None
     flight: int | None
     closed: bool = False
@@ -47,7 +67,7 @@ class Share:
 class PoolFacts:
     """One pool: shares by region id, offered and spilled traffic by region id."""
 
-    pool: Pool
+    pool: PoolRow
     shares: dict[str, Share] = field(default_factory=dict)
     served: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     guests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -106,8 +126,8 @@ class Facts:
 def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     """Facts of one pool or of all that the actor may see; the number of queries does not depend on theirs."""
     rows = seen_pools(actor).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
-    rows = rows.select_related("account").only(*_OF_POOLS)
-    pools = {row.pk: PoolFacts(row) for row in rows.order_by("pk")}
+    named = ("pk", "name", "account__name", "overflow_mode", "overflow_order", "when_full")
+    pools = {row[0]: PoolFacts(PoolRow(*row)) for row in rows.order_by("pk").values_list(*named)}
     regions = {f"rgn-{row.pk}": row for row in Region.objects.order_by("name")}
     ready = _ready_servers(pools)
     _add_shares(pools, regions, Counter(ready.values()))
@@ -135,22 +155,24 @@ def _ready_servers(pools: Collection[int]) -> dict[int, int]:
 
 
 def _add_shares(pools: Mapping[int, PoolFacts], regions: Mapping[str, Region], ready: Mapping[int, int]) -> None:
-    for backend in Backend.objects.filter(pool__in=pools).only(*_OF_BACKENDS).order_by("region__name"):
-        region = f"rgn-{backend.region_id}"
-        backend.region = regions[region]
-        pools[backend.pool_id].shares[region] = share_of(backend, ready.get(backend.pk, 0))
+    rows = Backend.objects.filter(pool__in=pools).order_by("region__name").values_list(*LimitRow._fields)
+    for limit in (LimitRow(*row) for row in rows):
+        region = f"rgn-{limit.region_id}"
+        if region in regions:  # one that came meanwhile is shown the next time
+            drained = regions[region].drained
+            pools[limit.pool_id].shares[region] = share_of(limit, ready.get(limit.pk, 0), drained=drained)
 
 
-def share_of(backend: Backend, ready: int) -> Share:
+def share_of(limit: LimitRow, ready: int, *, drained: bool) -> Share:
     """What a backend may take; `ready` counts its servers that are neither drained nor in maintenance."""
-    if backend.region.drained or backend.capacity_scaler <= 0 or not ready:
-        return Share(backend, 0.0, None, closed=True, empty=not ready)
-    whole = backend.scaled_limit(ready)
-    if backend.limit_kind == LimitKind.RATE:
-        return Share(backend, whole, None)
-    if backend.limit_kind == LimitKind.CONNECTIONS:
-        return Share(backend, None if whole else 0.0, round(whole))
-    return Share(backend, None, None)
+    if drained or limit.capacity_scaler <= 0 or not ready:
+        return Share(limit, 0.0, None, closed=True, empty=not ready)
+    whole = scaled_limit(limit.limit_value, limit.limit_scope, limit.capacity_scaler, ready)
+    if limit.limit_kind == LimitKind.RATE:
+        return Share(limit, whole, None)
+    if limit.limit_kind == LimitKind.CONNECTIONS:
+        return Share(limit, None if whole else 0.0, round(whole))
+    return Share(limit, None, None)
 
 
 def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[int, str]) -> None:
@@ -199,7 +221,7 @@ def _down(pools: Mapping[int, PoolFacts], ready: Mapping[int, int]) -> dict[tupl
     return {
         where[backend]: max(since for _, since in known)
         for backend, known in states.items()
-        if all(status is False for status, _ in known)
+        if backend in where and all(status is False for status, _ in known)
     }
 
 

@@ -162,7 +162,7 @@ def _measured(facts: Facts, pool: PoolFacts) -> Part:
 
 
 def _name(pool: PoolFacts) -> str:
-    return f"{pool.pool.account.name}/{pool.pool.name}"
+    return f"{pool.pool.account}/{pool.pool.name}"
 
 
 def _use(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, float]) -> RegionUse:
