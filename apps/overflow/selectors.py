@@ -167,30 +167,34 @@ def _name(pool: PoolFacts) -> str:
 
 def _use(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, float]) -> RegionUse:
     """A pool's row of a region: the rates given, with what its limit says."""
+    return RegionUse(**_values(facts, pool, region, rates))
+
+
+def _values(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, float]) -> dict[str, Any]:
     row, share = facts.regions[region], pool.shares.get(region)
     backend = share.backend if share else None
-    return RegionUse(
-        region_id=region,
-        name=row.name,
-        title=row.title,
-        demand_rps=rates["own"] + rates["out"] + rates["refused"],
-        local_rps=rates["own"],
-        served_rps=rates["served"],
-        overflow_out_rps=rates["out"],
-        overflow_in_rps=rates["guests"],
-        rejected_rps=rates["refused"],
-        capped_rps=rates.get("capped", 0.0),
-        rate_capped_rps=rates.get("rate_capped", 0.0),
-        capacity_rps=share.rps if share else None,
-        unlimited=backend is not None and backend.limit_kind == LimitKind.NONE and not row.drained,
-        capacity_set_by=backend.limit_set_by if backend and backend.limit_set_at else "",
-        capacity_set_at=backend.limit_set_at if backend else None,
-        measured_by=backend.limit_measured_by if backend and backend.limit_set_at else "",
-        in_flight=pool.busy[region] if share and share.flight is not None else None,
-        flight_limit=share.flight if share else None,
-        drained=row.drained,
-        healthy=facts.healthy(pool, region),
-    )
+    return {
+        "region_id": region,
+        "name": row.name,
+        "title": row.title,
+        "demand_rps": rates["own"] + rates["out"] + rates["refused"],
+        "local_rps": rates["own"],
+        "served_rps": rates["served"],
+        "overflow_out_rps": rates["out"],
+        "overflow_in_rps": rates["guests"],
+        "rejected_rps": rates["refused"],
+        "capped_rps": rates.get("capped", 0.0),
+        "rate_capped_rps": rates.get("rate_capped", 0.0),
+        "capacity_rps": share.rps if share else None,
+        "unlimited": backend is not None and backend.limit_kind == LimitKind.NONE and not row.drained,
+        "capacity_set_by": backend.limit_set_by if backend and backend.limit_set_at else "",
+        "capacity_set_at": backend.limit_set_at if backend else None,
+        "measured_by": backend.limit_measured_by if backend and backend.limit_set_at else "",
+        "in_flight": pool.busy[region] if share and share.flight is not None else None,
+        "flight_limit": share.flight if share else None,
+        "drained": row.drained,
+        "healthy": facts.healthy(pool, region),
+    }
 
 
 def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
@@ -340,15 +344,15 @@ def _planned_use(
     asked: WhatIf,
 ) -> RegionUse:
     rates = {name: row.get(name, 0.0) for name in ("own", "served", "out", "guests", "refused")}
-    use = _use(facts, pool, region, rates)
+    counted = _values(facts, pool, region, rates)
     queued = row.get("queued", 0.0)
-    return replace(
-        use,
-        demand_rps=use.demand_rps + queued,
-        queued_rps=queued,
-        capacity_rps=capacity,
-        in_flight=None,  # counted now, not predicted
-        drained=use.drained or region in asked.drained_regions,
-        healthy=use.healthy and region not in asked.failed_regions,
-        unlimited=use.unlimited and capacity is None,
-    )
+    planned = {
+        "demand_rps": counted["demand_rps"] + queued,
+        "queued_rps": queued,
+        "capacity_rps": capacity,
+        "in_flight": None,  # counted now, not predicted
+        "drained": counted["drained"] or region in asked.drained_regions,
+        "healthy": counted["healthy"] and region not in asked.failed_regions,
+        "unlimited": counted["unlimited"] and capacity is None,
+    }
+    return RegionUse(**counted | planned)

@@ -102,8 +102,8 @@ def _pool(request: PageRequest) -> Pool | None:
 
 def _pools(request: PageRequest, chosen: Pool | None) -> list[Pool]:
     """The pools to choose from; the chosen one is always among them."""
-    rows = definitions.pools(request.actor).prefetch_related(None)
-    found = list(rows[:POOLS_SHOWN])
+    rows = definitions.pools(request.actor).prefetch_related(None).select_related(None).select_related("account")
+    found = list(rows.only("name", "account__name")[:POOLS_SHOWN])
     return found if chosen is None or chosen in found else [chosen, *found]
 
 
