@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.hostnames.claims import wildcards_over
 from apps.accounts.models import Account, Hostname
@@ -45,5 +45,6 @@ def testable_hostnames(account: Account) -> list[str]:
     rows = Hostname.objects.filter(released_at=None).exclude(verification="")
     if not account.is_operator:
         rows = rows.filter(account=account)
-    names = rows.filter(routes__isnull=False).distinct().order_by("name").values_list("name", flat=True)
+    routed = Exists(Route.objects.filter(hostname=OuterRef("pk")))
+    names = rows.filter(routed).order_by("name").values_list("name", flat=True)
     return [name for name in names[:1000] if account.is_operator or may_load_test(account, name)]

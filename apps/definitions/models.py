@@ -161,8 +161,13 @@ class Backend(models.Model):
 
     def scaled_limit(self, ready: int) -> float:
         """What the region takes of its limit's kind, scaled, with this many servers that are ready."""
-        servers = ready if self.limit_scope == model.LimitScope.SERVER else 1
-        return self.limit_value * servers * self.capacity_scaler
+        return scaled_limit(self.limit_value, self.limit_scope, self.capacity_scaler, ready)
+
+
+def scaled_limit(value: float, scope: str, scaler: float, ready: int) -> float:
+    """What a limit means with this many servers that are ready."""
+    servers = ready if scope == model.LimitScope.SERVER else 1
+    return value * servers * scaler
 
 
 class Server(models.Model):

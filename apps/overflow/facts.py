@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-
-from django.db.models import Count, Q
+from typing import NamedTuple
 
 from apps.accounts.actors import Actor
 from apps.compiler.model.shared import LimitKind, ServerState
 from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SECOND
 from apps.definitions.freezing.frozen_servers import open_to
-from apps.definitions.models import Backend, Pool
+from apps.definitions.models import Backend, Pool, Server, scaled_limit
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node, Region
 from apps.fleet.selectors import latency_table
@@ -24,6 +23,32 @@ from apps.observe.show.flows import Rates, rates
 from apps.overflow.planner import capacity_of_flight
 
 
+class PoolRow(NamedTuple):
+    """What flows and plans need of a pool; of thousands of pools model objects cost more than the flow."""
+
+    pk: int
+    name: str
+    account: str
+    overflow_mode: str
+    overflow_order: Sequence[str]
+    when_full: str
+
+
+class LimitRow(NamedTuple):
+    """The same of a backend."""
+
+    pk: int
+    pool_id: int
+    region_id: int
+    capacity_scaler: float
+    limit_kind: str
+    limit_value: float
+    limit_scope: str
+    limit_set_by: str
+    limit_set_at: datetime | None
+    limit_measured_by: str
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """A pool's backend in one region: what it may take per second (None: no limit; 0: nothing) or at once.
@@ -31,7 +56,7 @@ class Share:
     A `closed` one takes nothing whatever its limit says: drained, scaled to zero, or, `empty`, without a ready server.
     """
 
-    backend: Backend
+    backend: LimitRow
     rps: float | None
     flight: int | None
     closed: bool = False
@@ -42,7 +67,7 @@ class Share:
 class PoolFacts:
     """One pool: shares by region id, offered and spilled traffic by region id."""
 
-    pool: Pool
+    pool: PoolRow
     shares: dict[str, Share] = field(default_factory=dict)
     served: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     guests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -69,15 +94,14 @@ class PoolFacts:
 class Facts:
     """Everything that flows, plans and sentences are made of.
 
-    `down` says for each pool (primary key) and region with watched servers since when all of those are down; None:
-    one is up.
+    `down` says since when all watched servers of a pool (primary key) in a region are down, where that is so.
     """
 
     regions: dict[str, Region]
     pools: list[PoolFacts]
     rates: Rates
     latencies: dict[tuple[str, str], float]
-    down: Mapping[tuple[int, str], datetime | None]
+    down: Mapping[tuple[int, str], datetime]
     numbers: Mapping[int, Numbers] = field(default_factory=dict)
 
     def healthy(self, pool: PoolFacts, region: str) -> bool:
@@ -87,7 +111,7 @@ class Facts:
 
     def is_down(self, pool: PoolFacts, region: str) -> bool:
         """Whether every server that somebody watches is down."""
-        return self.down.get((pool.pool.pk, region)) is not None
+        return (pool.pool.pk, region) in self.down
 
     def order(self, region: str, pool: PoolFacts) -> list[str]:
         """The other regions to which the pool's overflow may go, in the order in which it tries them."""
@@ -102,9 +126,11 @@ class Facts:
 def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     """Facts of one pool or of all that the actor may see; the number of queries does not depend on theirs."""
     rows = seen_pools(actor).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
-    pools = {row.pk: PoolFacts(row) for row in rows.select_related("account").order_by("pk")}
+    named = ("pk", "name", "account__name", "overflow_mode", "overflow_order", "when_full")
+    pools = {row[0]: PoolFacts(PoolRow(*row)) for row in rows.order_by("pk").values_list(*named)}
     regions = {f"rgn-{row.pk}": row for row in Region.objects.order_by("name")}
-    _add_shares(pools)
+    ready = _ready_servers(pools)
+    _add_shares(pools, regions, Counter(ready.values()))
     measured = rates([f"pool-{pk}" for pk in pools], at)
     home = {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
     _add_rates({f"pool-{pk}": facts for pk, facts in pools.items()}, measured, home)
@@ -114,7 +140,7 @@ def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
         if known.ms is not None
     }
     numbers = {pk: known.numbers for pk, known in pool_numbers(actor, _needs_time(pools)).items()}
-    return Facts(regions, list(pools.values()), measured, latencies, _down(pools), numbers)
+    return Facts(regions, list(pools.values()), measured, latencies, _down(pools, ready), numbers)
 
 
 def _needs_time(pools: Mapping[int, PoolFacts]) -> list[int]:
@@ -122,23 +148,31 @@ def _needs_time(pools: Mapping[int, PoolFacts]) -> list[int]:
     return [pk for pk, facts in pools.items() if any(share.flight is not None for share in facts.shares.values())]
 
 
-def _add_shares(pools: Mapping[int, PoolFacts]) -> None:
-    ready = Count("servers", filter=Q(servers__state=ServerState.READY.value))
-    backends = Backend.objects.filter(pool__in=pools).annotate(ready_servers=ready).select_related("region")
-    for backend in backends.order_by("region__name"):
-        pools[backend.pool_id].shares[f"rgn-{backend.region_id}"] = share_of(backend, backend.ready_servers)
+def _ready_servers(pools: Collection[int]) -> dict[int, int]:
+    """Server → its backend (primary keys), of those that are neither drained nor in maintenance."""
+    rows = Server.objects.filter(backend__pool__in=pools, state=ServerState.READY.value)
+    return dict(rows.values_list("pk", "backend_id"))
 
 
-def share_of(backend: Backend, ready: int) -> Share:
+def _add_shares(pools: Mapping[int, PoolFacts], regions: Mapping[str, Region], ready: Mapping[int, int]) -> None:
+    rows = Backend.objects.filter(pool__in=pools).order_by("region__name").values_list(*LimitRow._fields)
+    for limit in (LimitRow(*row) for row in rows):
+        region = f"rgn-{limit.region_id}"
+        if region in regions:  # one that came meanwhile is shown the next time
+            drained = regions[region].drained
+            pools[limit.pool_id].shares[region] = share_of(limit, ready.get(limit.pk, 0), drained=drained)
+
+
+def share_of(limit: LimitRow, ready: int, *, drained: bool) -> Share:
     """What a backend may take; `ready` counts its servers that are neither drained nor in maintenance."""
-    if backend.region.drained or backend.capacity_scaler <= 0 or not ready:
-        return Share(backend, 0.0, None, closed=True, empty=not ready)
-    whole = backend.scaled_limit(ready)
-    if backend.limit_kind == LimitKind.RATE:
-        return Share(backend, whole, None)
-    if backend.limit_kind == LimitKind.CONNECTIONS:
-        return Share(backend, None if whole else 0.0, round(whole))
-    return Share(backend, None, None)
+    if drained or limit.capacity_scaler <= 0 or not ready:
+        return Share(limit, 0.0, None, closed=True, empty=not ready)
+    whole = scaled_limit(limit.limit_value, limit.limit_scope, limit.capacity_scaler, ready)
+    if limit.limit_kind == LimitKind.RATE:
+        return Share(limit, whole, None)
+    if limit.limit_kind == LimitKind.CONNECTIONS:
+        return Share(limit, None if whole else 0.0, round(whole))
+    return Share(limit, None, None)
 
 
 def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[int, str]) -> None:
@@ -168,19 +202,26 @@ def _add_capped(facts: PoolFacts, region: str, reason: str, rate: float) -> None
         facts.served[region] = max(0.0, facts.served[region] - rate)
 
 
-def _down(pools: Mapping[int, PoolFacts]) -> dict[tuple[int, str], datetime | None]:
-    """Pool and region → since when every server that somebody watches is down, None while one is not."""
-    ready = Backend.objects.filter(pool__in=pools, servers__state=ServerState.READY.value)
-    servers = {
-        pk: (pool, f"rgn-{region}") for pk, pool, region in ready.values_list("servers__pk", "pool_id", "region_id")
+def _down(pools: Mapping[int, PoolFacts], ready: Mapping[int, int]) -> dict[tuple[int, str], datetime]:
+    """Pool and region → since when every server that somebody watches is down; what has no such server is left out.
+
+    One query, a second one where a server is down: of most backends nobody needs to read what is said of each server.
+    """
+    said = Condition.objects.filter(object_kind="server", type="Up")
+    suspects = {ready[pk] for pk in said.filter(status=False).values_list("object_id", flat=True) if pk in ready}
+    if not suspects:
+        return {}
+    servers = [pk for pk, backend in ready.items() if backend in suspects]
+    states: dict[int, list[tuple[bool | None, datetime]]] = defaultdict(list)
+    for pk, status, since in said.filter(object_id__in=servers).values_list("object_id", "status", "since"):
+        states[ready[pk]].append((status, since))
+    where = {
+        share.backend.pk: (pool, region) for pool, facts in pools.items() for region, share in facts.shares.items()
     }
-    states: dict[tuple[int, str], list[tuple[bool | None, datetime]]] = defaultdict(list)
-    rows = Condition.objects.filter(object_kind="server", type="Up", object_id__in=servers)
-    for pk, status, since in rows.values_list("object_id", "status", "since"):
-        states[servers[pk]].append((status, since))
     return {
-        where: max(since for _, since in known) if all(status is False for status, _ in known) else None
-        for where, known in states.items()
+        where[backend]: max(since for _, since in known)
+        for backend, known in states.items()
+        if backend in where and all(status is False for status, _ in known)
     }
 
 
@@ -191,11 +232,11 @@ def capacity_rps(share: Share, numbers: Numbers | None) -> float | None:
     return capacity_of_flight(share.flight, numbers.p50_ms if numbers else None)
 
 
-def regions_of(facts: Facts) -> Sequence[str]:
-    """Regions that have to do with these pools, by name."""
+def regions_of(facts: Facts, pool: PoolFacts | None = None) -> Sequence[str]:
+    """Regions that have to do with this pool, or with any, by name."""
     used = {
         key
-        for pool in facts.pools
-        for key in (*pool.shares, *pool.served, *pool.refused, *(source for source, _, _ in pool.lanes))
+        for each in (facts.pools if pool is None else [pool])
+        for key in (*each.shares, *each.served, *each.refused, *(source for source, _, _ in each.lanes))
     }
     return [key for key in facts.regions if key in used]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 # From this part of its limit on a pool is at it; the rest is the wavering of a ten-second window.
 FULL = 0.95
@@ -30,7 +31,7 @@ class Lane:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what is worked out from it is worked out once
 class RegionUse:
     """One region: what its clients want (`offered`), what became of it (`own`, `out`, `refused`), what came (`in`).
 
@@ -68,7 +69,7 @@ class RegionUse:
     rate_capped_rps: float = 0.0
     pools: tuple[PoolUse, ...] = ()
 
-    @property
+    @cached_property
     def used(self) -> float | None:
         """The part of its limit that a pool uses (1 is all of it); None without a limit that could be compared."""
         parts = [self.served_rps / self.capacity_rps] if self.capacity_rps else []
@@ -81,18 +82,18 @@ class RegionUse:
         """Whether anything is served here: neither drained nor without a server."""
         return self.healthy and not self.drained
 
-    @property
+    @cached_property
     def fullest(self) -> PoolUse | None:
         """Of several pools the one that uses most of its limit."""
         limited = [each for each in self.pools if each.use.used is not None and each.use.usable]
         return max(limited, key=lambda each: each.use.used or 0.0, default=None)
 
-    @property
+    @cached_property
     def pools_full(self) -> int:
         """How many of several pools are at their limits."""
         return sum(each.use.usable and (each.use.used or 0.0) >= FULL for each in self.pools)
 
-    @property
+    @cached_property
     def pools_down(self) -> int:
         """How many of several pools have no usable server here."""
         return sum(not each.use.healthy for each in self.pools)

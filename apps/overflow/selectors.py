@@ -40,7 +40,16 @@ class Part:
 def flow_of(actor: Actor, pool: Pool | None, at: datetime | None = None) -> Flow:
     """The flow of one pool or of all that the actor may see, now or in the bucket that holds `at`."""
     facts = gather(actor, pool, at)
-    since = causes_since(facts) if at is None else {}
+    return _counted(facts, causes_since(facts) if at is None else {})
+
+
+def flow_and_plan(actor: Actor, pool: Pool | None) -> tuple[Flow, Flow]:
+    """What nodes count now, and what the planner makes of the very same traffic."""
+    facts = gather(actor, pool, None)
+    return _counted(facts, causes_since(facts)), _planned(facts, NO_QUESTION)
+
+
+def _counted(facts: Facts, since: Since) -> Flow:
     return _flow(facts, [_measured(facts, each) for each in facts.pools], since)
 
 
@@ -102,26 +111,28 @@ def what_if(actor: Actor, pool: Pool | None, question: WhatIf) -> tuple[Flow, Fl
 
 def _moved_clients(facts: Facts, question: WhatIf) -> tuple[str, ...]:
     """Clients of a failed region arrive at the nearest one that is left."""
-    refuges = {
-        region: _refuge(facts, region, question) for region in question.failed_regions if region in facts.regions
-    }
     return tuple(
         f"Clients of {facts.regions[region].name} arrive at {facts.regions[target].name}."
-        for region, target in refuges.items()
+        for region, target in _refuges(facts, question).items()
         if target
     )
 
 
-def _refuge(facts: Facts, region: str, question: WhatIf) -> str:
-    others = [key for key in regions_of(facts) if key not in question.failed_regions]
-    distance = {key: facts.latencies.get((region, key), float("inf")) for key in others}
-    return min(others, key=lambda key: (distance[key], facts.regions[key].name), default=NOBODY)
+def _refuges(facts: Facts, question: WhatIf) -> dict[str, str]:
+    """Each failed region and the one where its clients arrive."""
+    others = [key for key in regions_of(facts) if key not in question.failed_regions] if question.failed_regions else []
+
+    def nearest(region: str) -> str:
+        distance = {key: facts.latencies.get((region, key), float("inf")) for key in others}
+        return min(others, key=lambda key: (distance[key], facts.regions[key].name), default=NOBODY)
+
+    return {region: nearest(region) for region in question.failed_regions if region in facts.regions}
 
 
 def causes_since(facts: Facts) -> dict[tuple[str, str, str], datetime]:
     """(Pool, region, reason of its lanes) → since when that reason holds, where somebody knows."""
     found = dict(overflowing_since([f"pool-{each.pool.pk}" for each in facts.pools]))
-    found |= {(f"pool-{pk}", region, "down"): since for (pk, region), since in facts.down.items() if since}
+    found |= {(f"pool-{pk}", region, "down"): since for (pk, region), since in facts.down.items()}
     for pool in facts.pools:
         for region, row in facts.regions.items():
             if row.drained:
@@ -135,7 +146,7 @@ def causes_since(facts: Facts) -> dict[tuple[str, str, str], datetime]:
 def _measured(facts: Facts, pool: PoolFacts) -> Part:
     """What nodes counted of one pool."""
     uses = {}
-    for region in regions_of(_alone(facts, pool)):
+    for region in regions_of(facts, pool):
         rates = {
             "own": pool.own(region),
             "served": pool.served[region],
@@ -151,35 +162,39 @@ def _measured(facts: Facts, pool: PoolFacts) -> Part:
 
 
 def _name(pool: PoolFacts) -> str:
-    return f"{pool.pool.account.name}/{pool.pool.name}"
+    return f"{pool.pool.account}/{pool.pool.name}"
 
 
 def _use(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, float]) -> RegionUse:
     """A pool's row of a region: the rates given, with what its limit says."""
+    return RegionUse(**_values(facts, pool, region, rates))
+
+
+def _values(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, float]) -> dict[str, Any]:
     row, share = facts.regions[region], pool.shares.get(region)
     backend = share.backend if share else None
-    return RegionUse(
-        region_id=region,
-        name=row.name,
-        title=row.title,
-        demand_rps=rates["own"] + rates["out"] + rates["refused"],
-        local_rps=rates["own"],
-        served_rps=rates["served"],
-        overflow_out_rps=rates["out"],
-        overflow_in_rps=rates["guests"],
-        rejected_rps=rates["refused"],
-        capped_rps=rates.get("capped", 0.0),
-        rate_capped_rps=rates.get("rate_capped", 0.0),
-        capacity_rps=share.rps if share else None,
-        unlimited=backend is not None and backend.limit_kind == LimitKind.NONE and not row.drained,
-        capacity_set_by=backend.limit_set_by if backend and backend.limit_set_at else "",
-        capacity_set_at=backend.limit_set_at if backend else None,
-        measured_by=backend.limit_measured_by if backend and backend.limit_set_at else "",
-        in_flight=pool.busy[region] if share and share.flight is not None else None,
-        flight_limit=share.flight if share else None,
-        drained=row.drained,
-        healthy=facts.healthy(pool, region),
-    )
+    return {
+        "region_id": region,
+        "name": row.name,
+        "title": row.title,
+        "demand_rps": rates["own"] + rates["out"] + rates["refused"],
+        "local_rps": rates["own"],
+        "served_rps": rates["served"],
+        "overflow_out_rps": rates["out"],
+        "overflow_in_rps": rates["guests"],
+        "rejected_rps": rates["refused"],
+        "capped_rps": rates.get("capped", 0.0),
+        "rate_capped_rps": rates.get("rate_capped", 0.0),
+        "capacity_rps": share.rps if share else None,
+        "unlimited": backend is not None and backend.limit_kind == LimitKind.NONE and not row.drained,
+        "capacity_set_by": backend.limit_set_by if backend and backend.limit_set_at else "",
+        "capacity_set_at": backend.limit_set_at if backend else None,
+        "measured_by": backend.limit_measured_by if backend and backend.limit_set_at else "",
+        "in_flight": pool.busy[region] if share and share.flight is not None else None,
+        "flight_limit": share.flight if share else None,
+        "drained": row.drained,
+        "healthy": facts.healthy(pool, region),
+    }
 
 
 def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
@@ -203,11 +218,10 @@ def _told(facts: Facts, part: Part, since: Since, *, several: bool) -> Part:
     uses = {}
     for region, use in part.uses.items():
         mine = [lane for lane in lanes if lane.source_id == region]
-        known = {
-            reason: reasons.clock(since.get((part.pool_id, region, reason)), now()) for reason in reasons.OWN_REASONS
-        }
+        begun = {reason: since.get((part.pool_id, region, reason)) for reason in reasons.OWN_REASONS} if since else {}
+        known = {reason: reasons.clock(at, now()) for reason, at in begun.items() if at}
         said = reasons.sentences(use, mine, known, pool=part.pool if several else "")
-        uses[region] = replace(use, sentences=said)
+        uses[region] = replace(use, sentences=said) if said else use
     return replace(part, uses=uses)
 
 
@@ -259,21 +273,22 @@ def _planned(facts: Facts, question: WhatIf) -> Flow:
     """Plan every pool by itself and add the plans up."""
     several = len(facts.pools) > 1
     asked = replace(question, limits={}) if several else question
-    return _flow(facts, [_planned_part(facts, pool, asked) for pool in facts.pools], {})
+    refuges = _refuges(facts, asked)
+    return _flow(facts, [_planned_part(facts, pool, asked, refuges) for pool in facts.pools], {})
 
 
-def _planned_part(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Part:
-    question = _question(facts, pool, asked)
+def _planned_part(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping[str, str]) -> Part:
+    question = _question(facts, pool, asked, refuges)
     why = {key: _why(facts, pool, key, asked) for key in question.offered}
     lanes: dict[tuple[str, str, str], float] = defaultdict(float)
     rows: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     _add_plan(plan(question), why, lanes, rows)
-    regions = dict.fromkeys((*regions_of(_alone(facts, pool)), *rows))
+    regions = dict.fromkeys((*regions_of(facts, pool), *rows))
     uses = {key: _planned_use(facts, pool, key, rows[key], question.capacity.get(key), asked) for key in regions}
     return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses)
 
 
-def _question(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Question:
+def _question(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping[str, str]) -> Question:
     capacity: dict[str, float | None] = {}
     numbers = facts.numbers.get(pool.pool.pk)
     for region, share in pool.shares.items():
@@ -283,11 +298,10 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Question:
             rps = asked.limits[region]
         capacity[region] = 0.0 if region in (*asked.failed_regions, *asked.drained_regions) else rps
     offered: dict[str, float] = defaultdict(float)
-    for region in regions_of(facts):
-        target = _refuge(facts, region, asked) if region in asked.failed_regions else region
+    for region in regions_of(facts, pool):
         if rate := pool.offered(region) * asked.factor:
-            offered[target or region] += rate
-    orders = {region: facts.order(region, pool) for region in facts.regions}
+            offered[refuges.get(region) or region] += rate
+    orders = {region: facts.order(region, pool) for region in offered}
     return Question(offered, capacity, orders, pool.pool.when_full)
 
 
@@ -330,15 +344,15 @@ def _planned_use(
     asked: WhatIf,
 ) -> RegionUse:
     rates = {name: row.get(name, 0.0) for name in ("own", "served", "out", "guests", "refused")}
-    use = _use(facts, pool, region, rates)
+    counted = _values(facts, pool, region, rates)
     queued = row.get("queued", 0.0)
-    return replace(
-        use,
-        demand_rps=use.demand_rps + queued,
-        queued_rps=queued,
-        capacity_rps=capacity,
-        in_flight=None,  # counted now, not predicted
-        drained=use.drained or region in asked.drained_regions,
-        healthy=use.healthy and region not in asked.failed_regions,
-        unlimited=use.unlimited and capacity is None,
-    )
+    planned = {
+        "demand_rps": counted["demand_rps"] + queued,
+        "queued_rps": queued,
+        "capacity_rps": capacity,
+        "in_flight": None,  # counted now, not predicted
+        "drained": counted["drained"] or region in asked.drained_regions,
+        "healthy": counted["healthy"] and region not in asked.failed_regions,
+        "unlimited": counted["unlimited"] and capacity is None,
+    }
+    return RegionUse(**counted | planned)

@@ -42,11 +42,11 @@ from apps.core.clock import database_now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.errors import SpillwayError
 from apps.core.events import publish
-from apps.definitions.models import Backend, CapacityTest
+from apps.definitions.models import Backend, CapacityTest, Server
 from apps.definitions.shapes.base.reading import read_or_raise
 from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.drivers.load.contract import Arrivals, LoadError, Plan, Request, Second
-from apps.overflow.facts import share_of
+from apps.overflow.facts import LimitRow, share_of
 
 logger = logging.getLogger(__name__)
 LIVE_WITHIN_S = 20.0
@@ -174,11 +174,13 @@ def _load_profile(run: Run, test: CapacityTest) -> LoadProfile:
 
 def _known_limit(test: CapacityTest) -> float:
     """The present rate limit of what is loaded, requests/s; 0 without one."""
-    backend = Backend.objects.filter(pool=test.pool_id, region=test.region_id).select_related("region").first()
-    if backend is None:
+    rows = Backend.objects.filter(pool=test.pool_id, region=test.region_id)
+    found = rows.values_list(*LimitRow._fields, "region__drained").first()
+    if found is None:
         return 0.0
-    servers = backend.servers.filter(state="ready").count()
-    whole = share_of(backend, servers).rps or 0.0
+    limit = LimitRow(*found[:-1])
+    servers = Server.objects.filter(backend=limit.pk, state="ready").count()
+    whole = share_of(limit, servers, drained=found[-1]).rps or 0.0
     return whole / max(1, servers) if test.server else whole
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import OuterRef
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -16,6 +16,7 @@ from apps.capacity.use.staleness import ages
 from apps.core.clock import now
 from apps.core.errors import NotFound
 from apps.definitions import selectors as definitions
+from apps.definitions.models import Server
 from apps.definitions.services import drain_region
 from apps.fleet import distances
 from apps.fleet import selectors as topology
@@ -30,7 +31,7 @@ from apps.web.capacity.measured import BackendKey, Measured, measured
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import telling
 from apps.web.kit.undoing import say_done, url_with
-from apps.web.kit.worst_first import by_word
+from apps.web.kit.worst_first import by_word, counted
 from apps.web.overflow.parts import lanes_in, lanes_out, shown
 from apps.web.overflow.words import rate, use_kind, use_words, why
 from apps.web.pools.tables import limit_words
@@ -228,8 +229,9 @@ def _ms(step: distances.Latency) -> str:
 
 def _shares(request: PageRequest, region: Region) -> dict[str, Any]:
     """What pools may take here."""
-    ready = Count("servers", filter=Q(servers__state="ready"))
-    rows = definitions.backends(request.actor).filter(region=region).annotate(ready=ready, all=Count("servers"))
+    servers = Server.objects.filter(backend=OuterRef("pk"))
+    rows = definitions.backends(request.actor).filter(region=region)
+    rows = rows.annotate(ready=counted(servers.filter(state="ready"), "backend"), all=counted(servers, "backend"))
     found = list(rows.order_by("pool__account__name", "pool__name").prefetch_related(None)[: SHARES_SHOWN + 1])
     ages_of = ages(found)
     shares = [

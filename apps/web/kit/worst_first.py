@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from django.db.models import Case, Expression, IntegerField, Model, Q, QuerySet, Value, When
+from django.db.models import Case, Count, Expression, IntegerField, Model, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 M = TypeVar("M", bound=Model)
@@ -33,6 +34,12 @@ def keyset_page(
         ranked = ranked.filter(_behind(int(worst), dict(zip(by, texts, strict=True))))
     found = list(ranked[: size + 1])
     return found[:size], _cursor(found[size - 1], by) if len(found) > size else None
+
+
+def counted(rows: QuerySet[Any], of: str) -> Expression:
+    """How many of `rows` each outer row has, by their field `of`; a join would be grouped before the page is cut."""
+    number = rows.order_by().values(of).annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(number), 0)
 
 
 def newest_page(rows: QuerySet[M], before: str, size: int) -> tuple[list[M], dict[str, Any]]:

@@ -62,14 +62,14 @@ def index(request: PageRequest) -> HttpResponse:
 def _context_of(request: PageRequest, pool: Pool | None, at: datetime | None) -> dict[str, Any]:
     partial = request.GET.get("partial", "")
     context: dict[str, Any] = {"pool": pool, "at": at, "window": _window(request.GET.get("window", ""), at)}
-    flow = selectors.flow_of(request.actor, pool) if _needs_now(partial, at) else None
+    flow, plan = _now(request, pool, at)
     if partial in ("", "past", "now"):
         seen = flow if flow and not at else selectors.flow_of(request.actor, pool, at)
         context |= {"shown": shown(seen, "overflow", past=at is not None), "kept": _kept(request.GET), **_bucket(at)}
     if partial in ("", "history"):
         context |= _history(request, pool, context["window"])
-    if flow and partial in ("", "predicted"):
-        context["comparison"] = compare(selectors.predicted(request.actor, pool), flow)
+    if flow and plan:
+        context["comparison"] = compare(plan, flow)
     if flow and not partial:
         context |= {"pools": _pools(request, pool), **_what_if(request, pool, flow)}
         context["policy"] = policy_of(pool, request.actor) if pool else None
@@ -84,8 +84,13 @@ def _bucket(at: datetime | None) -> dict[str, datetime]:
     return {"since": since, "until": since + timedelta(seconds=BUCKET_S)}
 
 
-def _needs_now(partial: str, at: datetime | None) -> bool:
-    return partial in ("", "predicted") or (at is None and partial in ("past", "now"))
+def _now(request: PageRequest, pool: Pool | None, at: datetime | None) -> tuple[Flow | None, Flow | None]:
+    """The flow of now and the plan for it, as far as the page or its part shows them."""
+    partial = request.GET.get("partial", "")
+    if partial in ("", "predicted"):
+        return selectors.flow_and_plan(request.actor, pool)
+    needed = at is None and partial in ("past", "now")
+    return (selectors.flow_of(request.actor, pool) if needed else None), None
 
 
 def _pool(request: PageRequest) -> Pool | None:
@@ -97,8 +102,8 @@ def _pool(request: PageRequest) -> Pool | None:
 
 def _pools(request: PageRequest, chosen: Pool | None) -> list[Pool]:
     """The pools to choose from; the chosen one is always among them."""
-    rows = definitions.pools(request.actor).prefetch_related(None)
-    found = list(rows[:POOLS_SHOWN])
+    rows = definitions.pools(request.actor).prefetch_related(None).select_related(None).select_related("account")
+    found = list(rows.only("name", "account__name")[:POOLS_SHOWN])
     return found if chosen is None or chosen in found else [chosen, *found]
 
 

@@ -66,15 +66,7 @@ def pools_of_interest(actor: Actor, flow: Flow, sort: str = "") -> list[dict[str
     """The worst pools first, then the busiest; `sort` is one of SORTS, with a hyphen before it for descending."""
     every = definitions.pools(actor).prefetch_related(None)
     names = dict(every.values_list("pk", "name"))
-    numbers = observe.pool_numbers(actor, names)
-
-    def worst_first(pk: int) -> tuple[int, float]:
-        return WORST_FIRST.index(numbers[pk].health), -(numbers[pk].numbers.requests_rps or 0.0)
-
-    shown = sorted(numbers, key=worst_first)
-    if key := SORTS.get(sort.removeprefix("-")):
-        shown.sort(key=lambda pk: key(names[pk], numbers[pk]), reverse=sort.startswith("-"))
-    shown = shown[:POOLS_SHOWN]
+    shown, numbers = _shown(actor, names, sort)
     rows, cells = every.in_bulk(shown), _cells(flow)
     series = observe.series(actor, "backend", [f"pool-{pk}" for pk in shown], minutes=60, points=60)
     return [
@@ -87,6 +79,20 @@ def pools_of_interest(actor: Actor, flow: Flow, sort: str = "") -> list[dict[str
         }
         for pk in shown
     ]
+
+
+def _shown(actor: Actor, names: Mapping[int, str], sort: str) -> tuple[list[int], dict[int, PoolNumbers]]:
+    """The pools that are shown, in order, with their numbers; all numbers are read only where they sort the pools."""
+    if key := SORTS.get(sort.removeprefix("-")):
+        numbers = observe.pool_numbers(actor, names)
+        seen = {pk: (each.health, each.numbers.requests_rps or 0.0) for pk, each in numbers.items()}
+    else:
+        numbers, seen = {}, observe.pools_at_a_glance(actor, names)
+    shown = sorted(seen, key=lambda pk: (WORST_FIRST.index(seen[pk][0]), -seen[pk][1]))
+    if key:
+        shown.sort(key=lambda pk: key(names[pk], numbers[pk]), reverse=sort.startswith("-"))
+    shown = shown[:POOLS_SHOWN]
+    return shown, numbers or observe.pool_numbers(actor, shown)
 
 
 def sort_links(sort: str) -> dict[str, dict[str, str]]:

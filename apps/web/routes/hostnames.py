@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Case, Count, IntegerField, Value, When
+from django.db.models import Case, IntegerField, OuterRef, Value, When
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
@@ -18,11 +18,12 @@ from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.core.errors import Conflict, Invalid
 from apps.definitions import selectors
+from apps.definitions.models import Route
 from apps.definitions.writing.kinds import hostnames
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, telling
-from apps.web.kit.worst_first import keyset_page
+from apps.web.kit.worst_first import counted, keyset_page
 
 PER_PAGE = 100
 ROUTES_SHOWN = 20
@@ -57,7 +58,8 @@ class ClaimForm(forms.Form):
 @page
 def index(request: PageRequest) -> HttpResponse:
     """Claimed names, those that wait for verification first, a keyset page at a time; `?q=` and `?state=` narrow."""
-    rows = selectors.hostnames(request.actor).annotate(route_count=Count("routes"))
+    rows = selectors.hostnames(request.actor)
+    rows = rows.annotate(route_count=counted(Route.objects.filter(hostname=OuterRef("pk")), "hostname"))
     query, state, after = (request.GET.get(name, "").strip()[:253] for name in ("q", "state", "after"))
     if query and query.isprintable():
         rows = rows.filter(name__icontains=query)

@@ -104,12 +104,12 @@ def instant(request: Request) -> datetime | None:
 def answer(request: Request, pool: Pool | None) -> Response:
     """The flow now, beside the plan for the same client traffic; or the flow at `?at=`, which has no plan."""
     actor, at = requests.actor_of(request), instant(request)
-    found = selectors.flow_of(actor, pool, at)
-    body: Shape = {"pool": f"{pool.account.name}/{pool.name}" if pool else None, "actual": flow(found)}
-    if at is None:
-        plan = selectors.predicted(actor, pool)
-        body |= {"predicted": flow(plan), "prediction_error": prediction_error(plan, found)}
-    return Response(body)
+    body: Shape = {"pool": f"{pool.account.name}/{pool.name}" if pool else None}
+    if at is not None:
+        return Response(body | {"actual": flow(selectors.flow_of(actor, pool, at))})
+    found, plan = selectors.flow_and_plan(actor, pool)
+    error = prediction_error(plan, found)
+    return Response(body | {"actual": flow(found), "predicted": flow(plan), "prediction_error": error})
 
 
 class Overall(APIView):
