@@ -12,9 +12,11 @@ from apps.definitions.models import StoredPlan
 from apps.definitions.services import ANYTHING, apply_document, confirming, dry_run, store_plan, summary_of
 from apps.importing.apart import Busy, TooMuchWork, Unreadable, read_apart
 from apps.importing.contract import Import
+from apps.importing.haproxy.text.sections import KINDS
 from apps.importing.masking import without_secrets
 from apps.importing.ordering import BY_COMMAND, Order
 from apps.importing.telling import by_fields
+from apps.importing.verdicts import LineReport
 
 # A plan of as many is made in a few seconds; each object is written, compiled and taken back.
 MOST_OBJECTS = 4_000
@@ -47,7 +49,7 @@ def plan_import(*, actor: Actor, order: Order) -> PlannedImport:
     told = replace(
         told,
         needs=tuple(map(by_fields, told.needs)),
-        report=tuple(replace(line, reasons=tuple(map(by_fields, line.reasons))) for line in told.report),
+        report=tuple(map(_shown, told.report)),
     )
     if read.needs or not read.documents:
         return PlannedImport(told)
@@ -58,6 +60,12 @@ def plan_import(*, actor: Actor, order: Order) -> PlannedImport:
         return PlannedImport(told, refusals=tuple(_refusal(objects, each) for each in invalid.field_errors))
     except Conflict as conflict:
         return PlannedImport(told, refusals=(Refusal("", "", "", conflict.detail),))
+
+
+def _shown(line: LineReport) -> LineReport:
+    """The line for people: a header belongs to no section but its own."""
+    begins = line.text.partition(" ")[0] in KINDS
+    return replace(line, section="" if begins else line.section, reasons=tuple(map(by_fields, line.reasons)))
 
 
 def _read(order: Order) -> Import:
