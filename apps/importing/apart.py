@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ MODULE = "apps.importing.child"
 PROCESSOR_S, MEMORY_MB = 8, 1024
 # Where the machine is busy the same work takes longer, but nobody waits for ever.
 WAIT_S = 25
-AT_ONCE = 2
+# Of the 4 threads of a process.
+AT_ONCE = 1
 
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
@@ -31,7 +33,7 @@ class TooMuchWork(Exception):
 
 
 class Busy(Exception):
-    """As many files as may be are being read at the moment."""
+    """As many imports as may be are under way."""
 
 
 class Unreadable(Exception):
@@ -42,17 +44,23 @@ class Unreadable(Exception):
         self.kind = kind
 
 
-def read_apart(
-    text: str, files: Mapping[str, str], options: ImportOptions, *, processor_s: int = PROCESSOR_S
-) -> Import:
-    """What `read_haproxy` answers. Raises TooMuchWork, Busy, Unreadable."""
+@contextmanager
+def turn() -> Iterator[None]:
+    """For one import from reading to its plan, so that imports never have every thread. Raises Busy."""
     if not _turns.acquire(blocking=False):
         raise Busy
     try:
-        order = {"text": text, "files": dict(files), "options": asdict(options)}
-        return _import(_answer(json.dumps(order).encode(), processor_s))
+        yield
     finally:
         _turns.release()
+
+
+def read_apart(
+    text: str, files: Mapping[str, str], options: ImportOptions, *, processor_s: int = PROCESSOR_S
+) -> Import:
+    """What `read_haproxy` answers. Raises TooMuchWork, Unreadable."""
+    order = {"text": text, "files": dict(files), "options": asdict(options)}
+    return _import(_answer(json.dumps(order).encode(), processor_s))
 
 
 def _answer(order: bytes, processor_s: int) -> dict[str, Any]:
