@@ -16,7 +16,7 @@ from apps.definitions.writing.dry_runs.zone_differences import RecordDifference,
 from apps.definitions.writing.intent import request_zone_push
 from apps.definitions.writing.kinds.registry import KINDS, PLATFORM
 from apps.definitions.writing.objects import Change, FieldChange, differences
-from apps.definitions.writing.plans import apply_plan, store_plan
+from apps.definitions.writing.plans import apply_plan, store_plan, summary_of
 from apps.definitions.writing.rules.emptying import ANYTHING, confirming
 from apps.definitions.writing.rules.managed import managing
 from apps.definitions.writing.single import delete_object, save_object
@@ -59,5 +59,6 @@ __all__ = [
     "set_limit",
     "set_server",
     "store_plan",
+    "summary_of",
     "write_batch",
 ]

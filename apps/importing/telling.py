@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -48,6 +49,22 @@ def _line(line: LineReport, *, every_line: bool) -> Iterator[str]:
         shown = ", ".join(line.objects[:5])
         more = f" and {len(line.objects) - 5} more" if len(line.objects) > 5 else ""
         yield f"         → {shown}{more}"
+
+
+_OPTIONS = re.compile(r"--(map-servers|certificate|address|password|env|files)\b( ?)")
+_FIELDS = {
+    "map-servers": "servers",
+    "certificate": "certificates",
+    "address": "addresses",
+    "password": "passwords",
+    "env": "environment",
+    "files": "files",
+}
+
+
+def by_fields(sentence: str) -> str:
+    """A sentence that names an option of the command, for who fills in fields: `--env A=…` is `environment: A=…`."""
+    return _OPTIONS.sub(lambda match: _FIELDS[match[1]] + (": " if match[2] else ""), sentence)
 
 
 def as_data(found: Import) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from apps.web.fleets import enrolment, quarantine, regions, rollouts
 from apps.web.fleets import forms as fleet_forms
 from apps.web.fleets import views as fleets
 from apps.web.kit.pages import page, post_page
-from apps.web.load_balancers import certificates, portability
+from apps.web.load_balancers import certificates, importing, portability
 from apps.web.load_balancers import forms as load_balancer_forms
 from apps.web.load_balancers import views as load_balancers
 from apps.web.overflow import views as overflow
@@ -182,6 +182,8 @@ urlpatterns = [
     *cloud_forms.CLOUD_ACCOUNTS.urls("cloud-accounts", "cloud-account"),
     path("cloud-accounts/<int:pk>/delete", cloud_accounts.delete, name="cloud-account-delete"),
     path("adopt", cloud_accounts.adopt, name="adopt"),
+    path("import", importing.index, name="import"),
+    re_path(r"^import/(?P<plan>[0-9a-f]{32})/apply$", importing.apply, name="import-apply"),
     path("portability/<int:pk>", portability.detail, name="portability"),
     path("stacks", stacks.index, name="stacks"),
     *cloud_forms.STACKS.urls("stacks", "stack"),

@@ -14,6 +14,7 @@ PAGES = {
     "load-balancer": ("/load-balancers/{}", "load-balancers"),
     "load-balancer-new": ("/load-balancers/new", ""),
     "load-balancer-edit": ("/load-balancers/{}/edit", "load-balancers"),
+    "import": ("/import", ""),
     "listener-new": ("/load-balancers/{}/listeners/new", "load-balancers"),
     "routes": ("/routes", ""),
     "route": ("/routes/{}", "routes"),
@@ -152,6 +153,7 @@ PARTS = {
     *("capacity-test-check", "capacity-test-run", "capacity-test-delete", "capacity-test-compare"),
     *("alerts-acknowledge", "alert-acknowledge", "alert-silence", "alert-silence-end"),
     *("alert-rule-switch", "alert-rule-delete", "alert-channel-test", "alert-channel-delete"),
+    "import-apply",
     # There is no forward; its form is that of log-forward-new.
     *("log-forward-edit", "log-forward-delete", "log-forward-test"),
     # There is no webhook; their form is that of webhook-new.

@@ -57,6 +57,16 @@ ORDERS: dict[str, tuple[str, str, Document]] = {
             "addresses": {"192.0.2.1": "front"},
         },
     ),
+    "import": (
+        "POST",
+        "import",
+        {
+            "files": {"haproxy.cfg": "defaults\n mode http\n"}, "file": "haproxy.cfg", "account": "acme",
+            "fleets": ["us-central1"], "region": "us-central1", "prefix": "shop-",
+            "servers": {"127.0.0.1:8080": "10.0.0.1:8080"}, "certificates": {"site.pem": "shop"},
+            "addresses": {"192.0.2.1": "front"}, "passwords": {"alice": "correct-horse"}, "environment": {"SITE": "eu"},
+        },
+    ),
     "latency": ("PUT", "regions/us-central1/latency/europe-west1", {"ms": 98.5}),
     "rotation": ("POST", "triggers/{trigger}/rotate", {"grace_s": 3600}),
     "verification": ("POST", "hostnames/{hostname}/verification", {"reason": "Contract 4711"}),
@@ -77,6 +87,21 @@ def is_network(value: Any) -> bool:
         return False
 
 
+def configuration(value: Any) -> bool:
+    """The text of a file that could be a haproxy.cfg."""
+    return isinstance(value, str) and bool(value.splitlines()) and "\0" not in value and is_utf8(value)
+
+
+def is_utf8(value: str) -> bool:
+    """No half of a surrogate pair is in it."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def word(value: Any) -> bool:
+    """Printable text of at most 1024 characters."""
+    return isinstance(value, str) and 0 < len(value) <= 1024 and value.isprintable()
+
+
 def reason(value: Any) -> bool:
     """Printable text of at most 400 characters that is not blank."""
     return isinstance(value, str) and 0 < len(value) <= 400 and value.isprintable() and bool(value.strip())
@@ -93,6 +118,9 @@ RULES: dict[str, Legal] = {
     "load_balancer": NAME, "listeners": NAME,
     "adopt/region": FIELD_RULES["cloud_region"], "adopt/id": text(2048, r"[A-Za-z0-9][A-Za-z0-9_+=,.@:/-]*"),
     "adopt/account": NAME, "stack": NAME, "eu-central-1": NAME, "old-shop": NAME, "192.0.2.1": NAME,
+    "haproxy.cfg": configuration, "file": one_of("haproxy.cfg"), "import/account": NAME, "fleets": NAME,
+    "import/region": NAME, "prefix": text(30, r"([a-z0-9][a-z0-9-]*)?"),
+    "127.0.0.1:8080": word, "site.pem": NAME, "alice": word, "SITE": word,
     "grace_s": maybe(whole(0, 7 * 86_400)),
 }  # fmt: skip
 

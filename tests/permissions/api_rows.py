@@ -42,6 +42,7 @@ NEW_ROUTE = ROUTE | {"hostname": "new.example"}
 SPARE = {"protocol": "http", "backends": [], "balance": "roundrobin"}
 NAMED_SHOP, NAMED_SPARE = {"account": "acme", "name": "shop"}, {"account": "acme", "name": "spare"}
 
+CONFIGURATION = {"files": {"haproxy.cfg": "defaults\n mode http\n"}, "fleets": ["us-central1"]}
 OF_NOBODY = {"change": "no-such-change"}
 OF_US = {"fleet": "us-central1"}
 HOOK = {"url": "https://hooks.example/in"}
@@ -79,6 +80,7 @@ API: tuple[Row, ...] = (
         codes("403 200 200", "403 200 200", "403 200 200"),
         body={"objects": [{"kind": "Pool", "name": "new", "spec": SPARE}]},
     ),
+    Row("api:import", "POST", codes(403, 403, "403 200 200"), body=CONFIGURATION),
     Row("api:pools-overflow", "GET", READ_OWN, {"pk": "$pool"}, "pool"),
     Row("api:pools-named-overflow", "GET", READ_OWN, NAMED_SHOP, "pool"),
     Row("api:pools-health", "GET", READ_OWN, {"pk": "$pool"}, "pool"),

@@ -13,7 +13,7 @@ from apps.api.v1.clouds import adoption as adopting
 from apps.api.v1.clouds import stack_revisions, stacks, zones
 from apps.api.v1.clouds import static_ips as addresses
 from apps.api.v1.protocol.problems import no_such_url
-from apps.api.v1.rollouts import batch, changes, plans, pushing
+from apps.api.v1.rollouts import batch, changes, importing, plans, pushing
 from apps.api.v1.rollouts.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
 from apps.api.v1.schedules import triggers
 from apps.api.v1.schedules import views as schedules
@@ -99,6 +99,7 @@ app_name = "api"
 urlpatterns = [
     path("openapi.json", description.Description.as_view(), name="openapi"),
     path("apply", plans.Apply.as_view(), name="apply"),
+    path("import", importing.Import.as_view(), name="import"),
     path("trace", trace.Ask.as_view(), name="trace"),
     path("routes:batch", batch.Items.as_view(kind="Route"), name="routes-batch"),
     path("pools:batch", batch.Items.as_view(kind="Pool"), name="pools-batch"),

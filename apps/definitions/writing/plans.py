@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,12 +17,33 @@ from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.models import StoredPlan
 from apps.definitions.selectors import plans
 from apps.definitions.writing.documents import Plan, apply_document
+from apps.definitions.writing.dry_runs.dry_runs import DryRun
+from apps.definitions.writing.dry_runs.zone_differences import ZoneDifference
 from apps.definitions.writing.rules.emptying import CODE
 from apps.definitions.writing.rules.managed import managing, said
 
 KEPT = timedelta(hours=24)
 # Plans that wait to be applied; each new one above that makes the oldest go.
 MOST_WAITING = 100
+
+
+def summary_of(found: DryRun[Plan]) -> dict[str, Any]:
+    """What an operator is shown of a plan that is kept, in the words of the API (schemas/nouns/plans.py)."""
+    return {
+        "stored": False,
+        "counts": found.result.counts,
+        "changes": [asdict(each) | {"account": each.account or None} for each in found.result.changes],
+        "generations": found.generations,
+        "fleets": [asdict(each) for each in found.fleets],
+        "stacks": [asdict(each) for each in found.stacks],
+        "zones": [_zone(each) for each in found.zones],
+        "kept": list(found.result.kept),
+    }
+
+
+def _zone(found: ZoneDifference) -> dict[str, Any]:
+    shown = asdict(found)
+    return shown | {"zone": f"{shown.pop('account')}/{found.zone}"}
 
 
 def store_plan(

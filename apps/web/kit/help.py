@@ -23,6 +23,7 @@ PAGES = {
     "fleet": "use/rollouts",
     "grant": "operate/accounts",
     "hostname": "use/traffic#hostnames",
+    "import": "use/import",
     "invit": "operate/accounts",
     "listener": "use/listeners",
     "load-balancer": "use/traffic",

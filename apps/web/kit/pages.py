@@ -114,9 +114,9 @@ def show_shared(
     return response
 
 
-def show_once(request: PageRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+def show_once(request: PageRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
     """Render a page with a secret that is shown this once; nobody on the way may keep it."""
-    response = show(request, template, context)
+    response = show(request, template, context, status)
     add_never_cache_headers(response)
     return response
 

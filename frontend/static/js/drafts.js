@@ -1,6 +1,6 @@
 /* SHOW: what was typed into a form and not sent is there again after a reload; refused ones list their errors. */
 // Users of a policy stand with their passwords; the URL of a channel can be all that it takes to write to it.
-const SECRET = /password|passphrase|secret|token|key|pem|credential|users|url/i;
+const SECRET = /password|passphrase|secret|token|key|pem|credential|users|url|pasted|environment/i;
 const form = document.querySelector(".shell .form[method=post]");
 const place = `draft:${location.pathname}${location.search}`;
 const all = (selector) => [...form.querySelectorAll(selector)];

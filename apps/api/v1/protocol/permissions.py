@@ -26,9 +26,9 @@ def refuse_caller(actor: Actor, request: HttpRequest | Request, view: object) ->
     verb = getattr(view, "scope", "") or ("read" if request.method in SAFE else "write")
     if verb == "write":
         actor.may_write()
-    # What an apply or a plan changes is asked object by object; any writing scope may come so far. A change is shown
-    # to the token that made it, whatever else that may read.
-    if verb == "write" and noun in ("apply", "plans", "changes"):
+    # What an apply, an import or a plan changes is asked object by object; any writing scope may come so far. A change
+    # is shown to the token that made it, whatever else that may read.
+    if verb == "write" and noun in ("apply", "import", "plans", "changes"):
         if not actor.may_write_anything:
             raise Forbidden(f"This token has no write scope; create a token with {noun}:write or another write scope.")
     elif noun not in ("apply", "changes") and not actor.has_scope(noun, verb):

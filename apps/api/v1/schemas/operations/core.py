@@ -46,6 +46,7 @@ from apps.api.v1.schemas.operations.building import (
 )
 from apps.api.v1.schemas.operations.clouds import OPERATIONS as OF_CLOUDS
 from apps.api.v1.schemas.operations.enrolment import OPERATIONS as OF_ENROLMENT
+from apps.api.v1.schemas.operations.importing import OPERATIONS as OF_IMPORTING
 from apps.api.v1.schemas.operations.logs import OPERATIONS as OF_LOGS
 from apps.api.v1.schemas.operations.replacements import OPERATIONS as OF_REPLACEMENTS
 from apps.api.v1.schemas.operations.schedules import OPERATIONS as OF_SCHEDULES
@@ -117,6 +118,7 @@ OPERATIONS: Table = {
     **OF_ADOPTING,
     **OF_CLOUDS,
     **OF_ENROLMENT,
+    **OF_IMPORTING,
     **written("grants", noun("Grant", "a grant", "grants"), "name"),
     **written("network-lists", NETWORK_LIST, *BY_NAME),
     **written("policies", POLICY, *BY_NAME),
