@@ -93,17 +93,18 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
 @page
 def new(request: PageRequest) -> HttpResponse:
     """A channel of the actor's account, or of one that an operator names."""
+    request.actor.may_write("alert-channels")
     return _form(request, None)
 
 
 @page
 def edit(request: PageRequest, pk: int) -> HttpResponse:
     """Change a channel; without a new secret the stored one stays."""
+    request.actor.may_write("alert-channels")
     return _form(request, only(alert_channels(request.actor).defer(None), pk))
 
 
 def _form(request: PageRequest, stored: AlertChannel | None) -> HttpResponse:
-    request.actor.may_write("alert-channels")
     form = ChannelForm(request.POST or None, stored=stored, actor=request.actor)
     return edit_object(request, form, Way.of("web:alert-channels", "Alert channels", "web:alert-channel"))
 
