@@ -1,4 +1,4 @@
-"""The table of capabilities and the compiler agree: each row is compiled for each target, and what comes is compared."""
+"""The table of capabilities and the compiler agree: each row is compiled for each target and compared."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from apps.compiler.portability.table.asking import READ_BY_NO_TARGET, TABLE
 from apps.compiler.portability.table.cells import EXACT, VERSIONS, Cell, Column, Row, Verdict, cannot, lossy
 from apps.definitions.shapes.kinds import SHAPES
+from tests.conformance.capabilities_page import PAGE, page
 from tests.conformance.capability_examples import ELSEWHERE, LISTENERS, POLICIES, POOLS, ROUTES, Examples
 from tests.conformance.capability_worlds import Example, findings
 from tests.pure.test_portability_fields import paths_of
@@ -132,3 +133,7 @@ def test_whoever_loses_something_is_told_what() -> None:
     cells = [row.on(column) for rows in TABLE.values() for row in rows for column in Column]
     assert all(cell.message.endswith(".") for cell in cells if cell.verdict in (Verdict.LOSSY, Verdict.NOT))
     assert all(cell.remedy.endswith(".") for cell in cells if cell.verdict is Verdict.NOT)
+
+
+def test_the_page_has_every_row() -> None:
+    assert PAGE.read_text() == page(), "Run python -m tests.conformance.capabilities_page."
