@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +24,7 @@ from apps.compiler.portability.table.cells import CLOUDS, VERSIONS, Column
 from tests.pure import aws_fixtures, google_fixtures
 from tests.pure.compiler_fixtures import certificate_pem, front, listener, pool, route, server, snapshot
 
-Fields = Mapping[str, Any]
+Fields = dict[str, Any]
 CHECK = HealthCheck("/up", interval_ms=10_000, timeout_ms=5000, fall=3)
 _CERTIFICATES = tuple(
     Certificate(f"crt-{number}", f"certificate-{number}", "acme", certificate_pem("a.example"), ("a.example",))

@@ -40,7 +40,7 @@ def news(example: Example, column: Column) -> Said:
     tcp = example.tcp or column is Column.NLB
     before = plain(column, tcp=tcp, https=example.https)
     left_out, warnings = findings(replace(example, tcp=tcp), column)
-    return left_out - before[0], warnings - before[1]
+    return frozenset(left_out - before[0]), frozenset(warnings - before[1])
 
 
 def own(example: Example, column: Column) -> Said:
