@@ -12,7 +12,7 @@ from apps.web import urls
 from apps.web.kit.help import PAGES, page_of
 from controlplane.configuration import page
 from tests.architecture.sources import ROOT
-from tests.conformance import haproxy_features
+from tests.conformance import capabilities_page, haproxy_features
 
 LONGEST_README = 7_000  # bytes: what somebody reads who has just come here
 LONGEST_LINE = 120  # characters of prose, so that a diff shows what changed
@@ -27,7 +27,7 @@ def test_the_pages_of_reference_are_what_the_shapes_declare() -> None:
     folder = ROOT / "docs" / "reference"
     wanted = {file_name(kind): pages.page(kind, shape) for kind, shape in SHAPES.items()}
     # Those are no kinds of documents.
-    others = {"gateway-api.md", "metrics.md", haproxy_features.PAGE.name}
+    others = {"gateway-api.md", "metrics.md", haproxy_features.PAGE.name, capabilities_page.PAGE.name}
     written = {path.name: path.read_text() for path in folder.glob("*.md") if path.name not in others}
     assert written == wanted, "write them anew: .venv/bin/python -m apps.definitions.shapes"
 

@@ -15,8 +15,7 @@ from typing import Annotated
 
 import pytest
 
-from apps.compiler.targets.terraform.aws import capabilities as aws
-from apps.compiler.targets.terraform.google import capabilities as google
+from apps.compiler.portability.table.policies import POLICIES
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.base.shape import About, Shape
 from apps.definitions.shapes.base.words import Boolean
@@ -54,7 +53,7 @@ OBJECTS = {
     "LoadBalancer": {"load_balancer": "", "front": "", "listener": "listeners."},
     "Certificate": {"certificate": ""},
 }
-RULES = {"aws": aws.RULES, "google": google.RULES}
+RULES = {row.field.removeprefix("rules.") for row in POLICIES}
 HOLDERS = ("action.", "backends.", "overflow.")  # which the tables leave out of a field's name
 POOLS = {
     "servers_from",
@@ -120,7 +119,7 @@ BALANCERS = {
 }
 SILENT = {
     ("aws", "Pool"): POOLS | {"region", "mode", "limit.kind", "order", "capacity_scaler", "health_check.method"},
-    ("google", "Pool"): POOLS | {"connect_timeout_ms"},
+    ("google", "Pool"): POOLS,
     ("aws", "Route"): ROUTES | {"client_networks", "redirect.port"},
     ("google", "Route"): ROUTES
     | {"fixed_response.content_type", "redirect.path", "redirect.prefix", "redirect.code", "prefix_rewrite"},
@@ -145,7 +144,7 @@ def rows_of(target: str) -> frozenset[tuple[str, str]]:
     """What the table of a target speaks of: the first and the third word of each `_refused(object, code, field, …)`."""
     found = set()
     for path in (*(TARGETS / target).rglob("*.py"), OF_BOTH):
-        words, first = (("refused", "lossy"), 1) if path == OF_BOTH else (("_refused", "_lossy"), 0)
+        words, first = (("told",), 1) if path == OF_BOTH else (("_refused", "_lossy", "_told"), 0)
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in words and len(node.args) > first + 2:
                 found.add((ast.unparse(node.args[first]), ast.literal_eval(node.args[first + 2])))
@@ -167,13 +166,13 @@ def silent(target: str, kind: str, shape: type[Shape]) -> set[str]:
     """The fields that the table of a target says nothing of."""
     named = named_by(target, kind)
     paths = set(map(short, paths_of(shape)))
-    return {path for path in paths if path not in named | blocks(target, path) and not _in_whole(path, named)}
+    return {path for path in paths if path not in named | blocks(path) and not _in_whole(path, named)}
 
 
-def blocks(target: str, path: str) -> set[str]:
-    """The path itself where it belongs to a block of rules of which the target's table of rules speaks."""
+def blocks(path: str) -> set[str]:
+    """The path itself where it belongs to a block of rules of which the table speaks."""
     block = path.removeprefix("rules.").partition(".")[0]
-    return {path} if path.startswith("rules.") and block in RULES[target] else set()
+    return {path} if path.startswith("rules.") and block in RULES else set()
 
 
 def _in_whole(path: str, named: set[str]) -> bool:

@@ -232,13 +232,14 @@ class Limit:
 
 
 NO_LIMIT = Limit()
+CONNECT_TIMEOUT_MS = 2000  # of a pool that says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOptions(ServerOptions):
     """What a pool is told in every region and on every target; it is frozen by name, as it is stored. Times in ms."""
 
-    connect_timeout_ms: int = 2000
+    connect_timeout_ms: int = CONNECT_TIMEOUT_MS
     server_timeout_ms: int = 30_000
     queue_timeout_ms: int = 10_000
     server_keepalive_ms: int | None = None

@@ -7,8 +7,7 @@ from typing import Protocol
 
 from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.model.stack import Cloud, CloudPool, StackSnapshot
-from apps.compiler.portability import haproxy
-from apps.compiler.portability.incompatibilities import Incompatibility, Target
+from apps.compiler.portability.incompatibilities import Incompatibility
 from apps.compiler.targets.terraform.aws import capabilities as aws
 from apps.compiler.targets.terraform.aws.render import render as render_aws
 from apps.compiler.targets.terraform.document import StackDocument
@@ -36,8 +35,6 @@ class Capabilities(Protocol):
     def unsupported_in_stack(self, snapshot: StackSnapshot, /) -> Iterator[Incompatibility]: ...
 
 
-# Targets that cannot mirror requests: why, and what to do instead.
-NO_MIRROR: Mapping[Target, tuple[str, str]] = {Target.HAPROXY: haproxy.MIRROR, Target.AWS: aws.MIRROR}
 CAPABILITIES: Mapping[Cloud, Capabilities] = {Cloud.AWS: aws, Cloud.GOOGLE: google}
 RENDERERS: Mapping[Cloud, Callable[[StackSnapshot], StackDocument]] = {
     Cloud.AWS: render_aws,

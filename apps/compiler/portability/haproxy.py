@@ -1,23 +1,16 @@
-"""What HAProxy cannot do for a route: routes are defined by what it does, but for what only clouds have.
-
-It copies requests only by an agent that speaks its own protocol (SPOE). Debian packages none, and Spillway runs no
-other programs beside HAProxy.
-"""
+"""What HAProxy cannot do for a route: routes are defined by what it does, but for what only clouds have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from apps.compiler.model.shared import Route
-from apps.compiler.portability.incompatibilities import Incompatibility, Target, refused
-
-MIRROR = (
-    "HAProxy copies requests only with an agent of its own protocol (SPOE), and none is packaged.",
-    "Serve the route from Google Cloud alone, or leave mirror out.",
-)
+from apps.compiler.portability.incompatibilities import Incompatibility
+from apps.compiler.portability.table.asking import told
+from apps.compiler.portability.table.cells import Column
 
 
 def unsupported_in_route(route: Route) -> Iterator[Incompatibility]:
-    """Copies of requests."""
+    """Copies of requests; what the table says of a version is asked where builds are known (`checks/builds.py`)."""
     if route.mirror_pool_id is not None:
-        yield refused(Target.HAPROXY, route, "mirror", "mirror", *MIRROR)
+        yield told(Column.HAPROXY_2_6, route, "mirror", "mirror")

@@ -12,9 +12,9 @@ from django.db.models import Q, QuerySet
 from apps.accounts.actors import Actor
 from apps.compiler.model import shared as model
 from apps.compiler.model.stack import CloudAddress
-from apps.compiler.portability.capabilities import NO_MIRROR
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
 from apps.compiler.portability.report import portability
+from apps.compiler.portability.table.asking import refusal
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.freezing.frozen_routes import frozen_routes
@@ -32,7 +32,7 @@ def no_mirror_on(load_balancer: str) -> str:
     """Why its routes cannot mirror requests, in a sentence; empty where they can, and for one that is not there."""
     rows = LoadBalancer.objects.filter(name=load_balancer).values_list("fleets", "stacks__cloud_account__cloud")
     targets = {target for fleet, cloud in rows for target in (Target.HAPROXY if fleet else None, cloud) if target}
-    return next((why for target, (why, _) in NO_MIRROR.items() if target in targets), "")
+    return next((why for target in Target if target in targets and (why := refusal("Route", "mirror", target))), "")
 
 
 def portability_of(actor: Actor, load_balancer_id: int, target: str = "") -> list[Incompatibility]:

@@ -16,6 +16,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
 from apps.compiler.matching import hosts
 from apps.compiler.model.shared import (
+    CONNECT_TIMEOUT_MS,
     Balance,
     Certificate,
     FixedResponse,
@@ -33,12 +34,14 @@ from apps.compiler.model.shared import (
 )
 from apps.compiler.model.stack import CloudPool
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
-from apps.compiler.portability.rules import Sentences, unsupported_rules
+from apps.compiler.portability.rules import unsupported_rules
+from apps.compiler.portability.table.asking import told
+from apps.compiler.portability.table.cells import Column
 from apps.compiler.targets.terraform.aws import limits
 from apps.compiler.targets.terraform.aws.balancers import alpn_policy, speaks_http2
 from apps.compiler.targets.terraform.aws.listener_rules.conditions import unsupported_conditions
 from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of, path_patterns
-from apps.compiler.targets.terraform.aws.servers import unsupported_on_the_way
+from apps.compiler.targets.terraform.aws.servers import column_of, unsupported_on_the_way
 from apps.compiler.targets.terraform.aws.timeouts import check_times
 from apps.compiler.targets.terraform.aws.whole import unsupported_in_stack
 from apps.compiler.targets.terraform.listener_options import unsupported_options
@@ -54,6 +57,12 @@ __all__ = [
 ]
 _refused = partial(refused, Target.AWS)
 _lossy = partial(lossy, Target.AWS)
+
+
+def _told(thing: Route | Listener | CloudPool, code: str, field: str) -> Incompatibility:
+    return told(column_of(thing), thing, code, field)
+
+
 CONTENT_TYPES = frozenset({"text/plain", "text/css", "text/html", "application/javascript", "application/json"})
 REDIRECT_CODES = frozenset({301, 302})
 _PATTERN_PATH = re.compile(r"[A-Za-z0-9_.$/~\"'@:+-]+")
@@ -61,50 +70,6 @@ _REDIRECT_PATH = re.compile(r"[A-Za-z0-9_.$/~\"'@:+-]+")
 _TOP_LEVEL = re.compile(r"[a-z]+")
 _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
 _DEFAULT_PORTS = {Protocol.HTTP: 80, Protocol.HTTPS: 443}
-
-_AUTHENTICATION = (
-    "Spillway does not authenticate clients on an ALB.",
-    "Authenticate clients on the servers, or serve the route from a fleet.",
-)
-MIRROR = (
-    "Neither an ALB nor an NLB copies requests to a second pool.",
-    "Serve the route from Google Cloud alone, or leave mirror out.",
-)
-# What the API and the Application Load Balancer guide say of rules and attributes; header attributes belong to a whole
-# listener, and provider 5 has no transforms.
-RULES: Sentences = {
-    "basic_auth": _AUTHENTICATION,
-    "api_keys": _AUTHENTICATION,
-    "jwt": _AUTHENTICATION,
-    "access": ("An ALB rule compares at most five networks.", "Use AWS WAF or security groups."),
-    "request_headers": ("An ALB rule cannot change request headers.", "Set the headers on the servers."),
-    "response_headers": (
-        "An ALB changes only a few fixed response headers, and only for a whole listener.",
-        "Set the headers on the servers.",
-    ),
-    "security_headers": ("An ALB sets these headers only for a whole listener.", "Set the headers on the servers."),
-    "cors": ("An ALB sets CORS headers only for a whole listener.", "Answer preflight requests on the servers."),
-    "rewrite": (
-        "Version 5 of the Terraform provider cannot rewrite hosts and paths on an ALB.",
-        "Have the servers accept the original host and path.",
-    ),
-    "maintenance": (
-        "Spillway does not serve maintenance pages from an ALB.",
-        "Give the route a fixed response during maintenance.",
-    ),
-    "client_limit": (
-        "Limits per client on an ALB need AWS WAF, which Spillway does not configure.",
-        "Serve the route from a fleet.",
-    ),
-    "error_pages": ("An ALB returns its own short error pages.", "Return error pages from the servers."),
-    "body": ("An ALB has no setting for the length of bodies.", "Reject long bodies on the servers."),
-    "bandwidth": ("An ALB cannot limit bandwidth.", "Limit it on the servers, or serve the route from a fleet."),
-    "timeouts": ("An ALB has one idle timeout for the whole load balancer.", "Set the timeout of the pool."),
-    "overflow": ("In AWS, the regions that traffic may go to are those of a pool.", "Set the overflow of the pool."),
-    "retries": ("An ALB does not retry requests and has no setting for it.", "Leave retries out."),
-    "log": ("An ALB writes access logs of its own.", "Turn on the access logs of the ALB."),
-    "split": ("Spillway has not tested sticky traffic splits on an ALB.", "Set a cookie on the servers."),
-}
 
 
 def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
@@ -120,13 +85,10 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
             f"An ALB rule compares at most {limits.VALUES_PER_RULE} values.", "Use fewer conditions.",
         )  # fmt: skip
     if route.prefix_rewrite is not None:
-        yield _refused(
-            route, "prefix_rewrite", "prefix_rewrite",
-            "Spillway cannot rewrite a path prefix on an ALB.", "Have the servers accept the original path.",
-        )  # fmt: skip
+        yield _told(route, "prefix_rewrite", "prefix_rewrite")
     if route.mirror_pool_id is not None:
-        yield _refused(route, "mirror", "mirror", *MIRROR)
-    yield from unsupported_rules(Target.AWS, route, load_balancer, RULES)
+        yield _told(route, "mirror", "mirror")
+    yield from unsupported_rules(Column.ALB, route, load_balancer)
     if route.redirect is not None:
         yield from _of_redirect(route, route.redirect, load_balancer)
     if route.fixed_response is not None:
@@ -205,10 +167,7 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
             "An ALB cannot replace a prefix in a redirect.", "Redirect to a path, or create a route for each path.",
         )  # fmt: skip
     if redirect.query is not None and redirect.keep_query:
-        yield _lossy(
-            route, "redirect_query", "redirect.query",
-            "If a request has no query, an ALB writes ?& before the query that the redirect adds.",
-        )  # fmt: skip
+        yield _told(route, "redirect_query", "redirect.query")
     said = redirect.path or redirect.prefix
     if said is not None and not _REDIRECT_PATH.fullmatch(said):
         yield _refused(
@@ -258,24 +217,15 @@ def unsupported_in_listener(listener: Listener, load_balancer: LoadBalancer) -> 
             f"An ALB compares the Host header as clients send it, and clients include port {listener.port} in it.",
             f"Listen on port {usual}, or make sure that clients send the host without a port.",
         )  # fmt: skip
-    yield from unsupported_options(Target.AWS, listener)
+    yield from unsupported_options(column_of(listener), listener)
     of_https = [each for each in load_balancer.listeners if each.protocol is Protocol.HTTPS]
-    if listener.tls is not None and not listener.tls.http2 and speaks_http2(of_https):
-        yield _lossy(
-            listener, "http2", "tls.http2",
-            "An ALB enables HTTP/2 on all of its https listeners or on none, and another listener enables it.",
-            "Use the same http2 setting on all of them.",
-        )  # fmt: skip
-    if listener.tls is not None and listener.tls.http3:
-        yield _lossy(
-            listener, "http3", "tls.http3", "An ALB does not serve HTTP/3: clients use HTTP/2.",
-            "Leave http3 out, or put the load balancer on a fleet.",
-        )  # fmt: skip
+    https = listener.protocol is not Protocol.TCP
+    if https and listener.tls is not None and not listener.tls.http2 and speaks_http2(of_https):
+        yield _told(listener, "http2", "tls.http2")
+    if https and listener.tls is not None and listener.tls.http3:
+        yield _told(listener, "http3", "tls.http3")
     if listener.tls is not None and listener.tls.alpn and alpn_policy(listener) is None:
-        yield _lossy(
-            listener, "alpn", "tls.alpn", "An NLB offers only h2 and http/1.1 (ALPN), so it offers no protocol.",
-            "Leave alpn out, or put the load balancer on a fleet.",
-        )  # fmt: skip
+        yield _told(listener, "alpn", "tls.alpn")
     if listener.speaks_tls and listener.default_certificate_id is None:
         kind = "NLB" if listener.ends_tls else "ALB"
         yield _lossy(
@@ -320,11 +270,7 @@ def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
     yield from _of_balance(pool)
     yield from _of_health_check(pool, pool.health_check)
     if len({server.weight for server in _ready(pool)}) > 1:
-        yield _lossy(
-            pool, "server_weights", "servers.weight",
-            "Target groups do not support server weights: each server gets the same share.",
-            "Use servers of the same size in a pool.",
-        )  # fmt: skip
+        yield _told(pool, "server_weights", "servers.weight")
     yield from _of_times(pool)
     yield from unsupported_on_the_way(pool)
 
@@ -336,6 +282,8 @@ def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
             f"An NLB keeps idle connections for {limits.NLB_IDLE_S} s, whatever the server timeout is.",
             "Have the servers close connections that they no longer need.",
         )  # fmt: skip
+        if pool.connect_timeout_ms != CONNECT_TIMEOUT_MS:
+            yield _told(pool, "connect_timeout", "connect_timeout_ms")
         return
     if pool.connect_timeout_ms != limits.CONNECT_TIMEOUT_S * 1000:
         yield _lossy(
@@ -345,12 +293,7 @@ def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
         )  # fmt: skip
     keepalive = pool.server_keepalive_ms
     if keepalive is not None and keepalive <= pool.server_timeout_ms:
-        yield _lossy(
-            pool, "keepalive_race", "server_keepalive_ms",
-            "An ALB keeps idle connections to servers for as long as it waits for a response; a request fails with 502 "
-            "if the server closes the connection at that moment.",
-            "Have the servers keep connections for longer than the server timeout.",
-        )  # fmt: skip
+        yield _told(pool, "keepalive_race", "server_keepalive_ms")
 
 
 def _ready(pool: CloudPool) -> Iterator[Server]:
@@ -362,11 +305,7 @@ def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
     limited = any(backend.limit.kind is not LimitKind.NONE for backend in pool.backends)
     if not limited:
         return
-    yield _lossy(
-        pool, "limit", "limit",
-        "ALBs and NLBs enforce no limit: region weights follow the samples, and a surge between two samples passes.",
-        "Leave the servers headroom above the limit.",
-    )  # fmt: skip
+    yield _told(pool, "limit", "limit")
     if pool.when_full is not WhenFull.SPREAD:
         yield _lossy(
             pool, "when_full", "when_full",

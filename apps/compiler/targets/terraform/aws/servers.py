@@ -24,13 +24,24 @@ from apps.compiler.model.servers import (
     TlsVersion,
     Verify,
 )
-from apps.compiler.model.shared import Balance, HealthCheck, Protocol
+from apps.compiler.model.shared import Balance, HealthCheck, Listener, Protocol, Route
 from apps.compiler.model.stack import CloudPool
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
+from apps.compiler.portability.table.asking import told
+from apps.compiler.portability.table.cells import Column
 from apps.compiler.targets.terraform.aws import limits
 
 _refused = partial(refused, Target.AWS)
 _lossy = partial(lossy, Target.AWS)
+
+
+def column_of(thing: Route | Listener | CloudPool) -> Column:
+    """Which load balancer of AWS it is of: an NLB for tcp, else an ALB."""
+    return Column.NLB if not isinstance(thing, Route) and thing.protocol is Protocol.TCP else Column.ALB
+
+
+def _told(pool: CloudPool, code: str, field: str, value: str = "") -> Incompatibility:
+    return told(column_of(pool), pool, code, field, value)
 
 
 def unsupported_on_the_way(pool: CloudPool) -> Iterator[Incompatibility]:
@@ -45,72 +56,35 @@ def unsupported_on_the_way(pool: CloudPool) -> Iterator[Incompatibility]:
         yield from _of_question(pool, pool.health_check)
     yield from _of_bounds(pool)
     if any(server.backup for backend in pool.backends for server in backend.servers):
-        yield _lossy(
-            pool, "backup", "servers.backup", "Target groups do not support backup servers: these get no requests.",
-            "Put backup servers in a separate pool, and shift a route's weight to it.",
-        )  # fmt: skip
+        yield _told(pool, "backup", "servers.backup")
 
 
 def _of_tls(pool: CloudPool, tls: ServerTls, *, is_tcp: bool) -> Iterator[Incompatibility]:
     if is_tcp:
-        yield _refused(
-            pool, "server_tls", "server_tls",
-            "An NLB encrypts connections to servers only behind a TLS listener, and not behind a TCP listener.",
-            "Remove TLS from the servers of tcp pools, or put the pool on a fleet.",
-        )  # fmt: skip
+        yield _told(pool, "server_tls", "server_tls")
         return
     if tls.verify is not Verify.NONE:
-        yield _lossy(
-            pool, "server_tls_verify", "server_tls.verify",
-            "An ALB encrypts connections to servers but accepts any certificate: it verifies neither issuer nor name.",
-            "Keep connections to servers inside the VPC.",
-        )  # fmt: skip
+        yield _told(pool, "server_tls_verify", "server_tls.verify")
     if tls.min_version is not TlsVersion.V1_2:
-        yield _lossy(
-            pool, "server_tls_version", "server_tls.min_version", "An ALB has no setting for the TLS version.",
-            "Reject older versions on the servers.",
-        )  # fmt: skip
+        yield _told(pool, "server_tls_version", "server_tls.min_version")
     if tls.client_certificate_id is not None:
-        yield _refused(
-            pool, "client_certificate", "server_tls.client_certificate", "An ALB presents no certificate to servers.",
-            "Do not require one on the servers, or put the pool on a fleet.",
-        )  # fmt: skip
+        yield _told(pool, "client_certificate", "server_tls.client_certificate")
 
 
 def _of_protocols(pool: CloudPool, *, is_tcp: bool) -> Iterator[Incompatibility]:
     if pool.http_version is HttpVersion.HTTP2:
-        yield _lossy(
-            pool, "http_version", "http_version",
-            "An ALB uses HTTP/2 with these servers only for HTTP/2 clients, and returns an error to other clients.",
-            "Serve the pool from https listeners, and only to HTTP/2 clients.",
-        )  # fmt: skip
+        yield _told(pool, "http_version", "http_version")
     if pool.host_header:
-        yield _refused(
-            pool, "host_header", "host_header", "An ALB forwards the Host header unchanged.",
-            "Have the servers accept the hostnames that clients request.",
-        )  # fmt: skip
+        yield _told(pool, "host_header", "host_header")
     if pool.request_headers:
-        yield _refused(
-            pool, "pool_headers", "request_headers", "An ALB cannot add request headers for a pool.",
-            "Configure the servers to know which pool they belong to.",
-        )  # fmt: skip
+        yield _told(pool, "pool_headers", "request_headers")
     wanted = pool.proxy_protocol
     if wanted is not ProxyProtocol.NONE and not (is_tcp and wanted is ProxyProtocol.V2):
-        yield _refused(
-            pool, "proxy_protocol", "proxy_protocol",
-            "An NLB supports only version 2 of the PROXY protocol; an ALB does not support it.",
-            "Use v2 for tcp; read X-Forwarded-For for http.",
-        )  # fmt: skip
+        yield _told(pool, "proxy_protocol", "proxy_protocol", "v1" if wanted is ProxyProtocol.V1 else "")
     if pool.connection_reuse is not Reuse.SAFE:
-        yield _lossy(
-            pool, "connection_reuse", "connection_reuse", "ALBs and NLBs have no setting for this.",
-            "Leave it at safe.",
-        )  # fmt: skip
+        yield _told(pool, "connection_reuse", "connection_reuse")
     if pool.tunnel_timeout_ms is not None:
-        yield _lossy(
-            pool, "tunnel_timeout", "tunnel_timeout_ms", "An ALB applies its idle timeout to WebSockets too.",
-            "Have both sides send pings.",
-        )  # fmt: skip
+        yield _told(pool, "tunnel_timeout", "tunnel_timeout_ms")
 
 
 def _of_persistence(pool: CloudPool, wanted: Persistence, *, is_tcp: bool) -> Iterator[Incompatibility]:
@@ -125,21 +99,11 @@ def _of_persistence(pool: CloudPool, wanted: Persistence, *, is_tcp: bool) -> It
             "Use a cookie.",
         )  # fmt: skip
     elif wanted.by is PersistBy.COOKIE:
-        yield _lossy(
-            pool, "persistence_cookie", "persistence.cookie",
-            "An ALB uses its own cookie, AWSALB, with its own flags; it expires after a time, not with the session.",
-            "Do not depend on the name of the cookie.",
-        )  # fmt: skip
+        yield _told(pool, "persistence_cookie", "persistence.cookie")
     if wanted.mode is CookieMode.PREFIX:
-        yield _lossy(
-            pool, "persistence_mode", "persistence.mode",
-            "An ALB sets a second cookie and does not change the servers' cookie.",
-        )  # fmt: skip
+        yield _told(pool, "persistence_mode", "persistence.mode")
     if wanted.overflow is OnOverflow.KEEPS:
-        yield _lossy(
-            pool, "persistence_overflow", "persistence.overflow",
-            "A client stays with a target, not with the target group of its region.",
-        )  # fmt: skip
+        yield _told(pool, "persistence_overflow", "persistence.overflow")
 
 
 def _of_question(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibility]:
@@ -150,11 +114,7 @@ def _of_question(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibilit
             "Have unhealthy servers refuse connections.",
         )  # fmt: skip
     if check.headers or check.body or check.expect_body:
-        yield _lossy(
-            pool, "health_check_question", "health_check.headers",
-            "Target groups send health checks without headers and body, and check only the status.",
-            "Have the server report its health by the status.",
-        )  # fmt: skip
+        yield _told(pool, "health_check_question", "health_check.headers")
     lowest, highest = limits.CHECK_STATUS
     if not all(lowest <= int(part) <= highest for each in check.expect_statuses for part in each.split("-")):
         yield _refused(
@@ -165,26 +125,15 @@ def _of_question(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibilit
 
 def _of_bounds(pool: CloudPool) -> Iterator[Incompatibility]:
     if pool.agent_check is not None:
-        yield _lossy(pool, "agent_check", "agent_check", "AWS does not run agent checks.", "Use the health check.")
+        yield _told(pool, "agent_check", "agent_check")
     if pool.outlier_ejection is not None:
-        yield _lossy(
-            pool, "outlier_ejection", "outlier_ejection", "AWS removes a server only after failed health checks.",
-            "Have the health check fail when requests fail.",
-        )  # fmt: skip
+        yield _told(pool, "outlier_ejection", "outlier_ejection")
     if pool.slow_start_ms is not None and "slow_start" not in slow_start(pool):
-        lowest, highest = limits.SLOW_START_S
-        yield _lossy(
-            pool, "slow_start", "slow_start_ms",
-            f"An ALB supports slow start from {lowest} to {highest} s, and not with least outstanding requests.",
-            "Use roundrobin.",
-        )  # fmt: skip
+        yield _told(pool, "slow_start", "slow_start_ms")
     if pool.connections is not None:
-        yield _lossy(
-            pool, "connections", "connections", "Target groups do not limit connections to a server.",
-            "Leave the servers headroom.",
-        )  # fmt: skip
+        yield _told(pool, "connections", "connections")
     if pool.retries is not None:
-        yield _lossy(pool, "retries", "retries", "An ALB does not retry requests.", "Retry requests in the clients.")
+        yield _told(pool, "retries", "retries")
 
 
 def slow_start(pool: CloudPool) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from ipaddress import AddressValueError, IPv4Address
 
 from apps.compiler.matching.hosts import ONE_LABEL
 from apps.compiler.model.shared import (
+    CONNECT_TIMEOUT_MS,
     Balance,
     HealthCheck,
     LimitKind,
@@ -42,7 +43,9 @@ from apps.compiler.model.shared import (
 )
 from apps.compiler.model.stack import ON_FLEETS, CloudPool, RecordType, StackSnapshot
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target, lossy, refused
-from apps.compiler.portability.rules import Sentences, unsupported_rules
+from apps.compiler.portability.rules import unsupported_rules
+from apps.compiler.portability.table.asking import told
+from apps.compiler.portability.table.cells import Column
 from apps.compiler.routing import covers_scheme
 from apps.compiler.targets.terraform.google.conditions import unsupported_conditions
 from apps.compiler.targets.terraform.google.quotas import unsupported_in_certificate, unsupported_in_url_maps
@@ -66,6 +69,7 @@ __all__ = [
 ]
 _refused = partial(refused, Target.GOOGLE)
 _lossy = partial(lossy, Target.GOOGLE)
+_told = partial(told, Column.GOOGLE)
 
 LONGEST_PATH = 1024
 MOST_CERTIFICATES = 15
@@ -73,43 +77,6 @@ URL_MAP_BYTES = 1_000_000
 LEAST_SCALER = 0.1
 SERVER_IDLE_MS = 600_000
 ANYBODY = ("0.0.0.0/0",)
-
-_AUTHENTICATION = (
-    "Spillway does not authenticate clients on Google Cloud.",
-    "Use Identity-Aware Proxy, or authenticate clients on the servers.",
-)
-_HEADERS = ("Spillway has not tested header changes on Google Cloud.", "Set the headers on the servers.")
-# A URL map can do several of these (headerAction, corsPolicy, urlRewrite); none has been tested on Google Cloud yet.
-RULES: Sentences = {
-    "basic_auth": _AUTHENTICATION,
-    "api_keys": _AUTHENTICATION,
-    "jwt": _AUTHENTICATION,
-    "access": (
-        "Google Cloud filters networks with Cloud Armor, which Spillway does not configure.",
-        "Use a Cloud Armor policy.",
-    ),
-    "request_headers": _HEADERS,
-    "response_headers": _HEADERS,
-    "security_headers": _HEADERS,
-    "cors": ("Spillway has not tested CORS on Google Cloud.", "Answer preflight requests on the servers."),
-    "rewrite": ("Spillway has not tested this rewrite on Google Cloud.", "Use the route's prefix rewrite."),
-    "maintenance": ("Google Cloud returns only its own short texts.", "Serve the page from a server."),
-    "client_limit": (
-        "Limits per client on Google Cloud need Cloud Armor, which Spillway does not configure.",
-        "Serve the route from a fleet.",
-    ),
-    "error_pages": ("Spillway has not tested error pages on Google Cloud.", "Return error pages from the servers."),
-    "body": ("Google Cloud has no setting for the length of bodies.", "Reject long bodies on the servers."),
-    "bandwidth": (
-        "Google Cloud cannot limit bandwidth.",
-        "Limit it on the servers, or serve the route from a fleet.",
-    ),
-    "timeouts": ("On Google Cloud, a timeout applies to a whole backend service.", "Set the timeout of the pool."),
-    "overflow": ("On Google Cloud, overflow applies to a whole backend service.", "Set the overflow of the pool."),
-    "retries": ("Spillway has not tested retries per route on Google Cloud.", "Leave retries out."),
-    "log": ("Google Cloud writes request logs of its own.", "Turn on the logging of the backend service."),
-    "split": ("Spillway has not tested sticky traffic splits on Google Cloud.", "Set a cookie on the servers."),
-}
 
 
 def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
@@ -129,20 +96,12 @@ def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[
             "Use a shorter prefix.",
         )  # fmt: skip
     if route.mirror_pool_id is not None:
-        yield _lossy(
-            route, "mirror_host", "mirror",
-            "Google Cloud adds -shadow to the Host header of copies.",
-            "Have the servers of the mirror pool accept these hosts.",
-        )  # fmt: skip
-    yield from unsupported_rules(Target.GOOGLE, route, load_balancer, RULES)
+        yield _told(route, "mirror_host", "mirror")
+    yield from unsupported_rules(Column.GOOGLE, route, load_balancer)
     if route.redirect is not None:
         yield from _of_redirect(route, route.redirect, load_balancer)
     if route.fixed_response is not None and route.fixed_response.body:
-        yield _refused(
-            route, "fixed_response_body", "fixed_response.body",
-            "Google Cloud returns the status with its own short text.",
-            "Leave the body empty, or serve the response from a server.",
-        )  # fmt: skip
+        yield _told(route, "fixed_response_body", "fixed_response.body")
     elif route.fixed_response is not None:
         yield _lossy(
             route, "fixed_response_text", "fixed_response.body",
@@ -163,21 +122,14 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
             "Leave the scheme out, or serve the route only over http.",
         )  # fmt: skip
     if redirect.port is not None:
-        yield _refused(
-            route, "redirect_port", "redirect.port",
-            "Google Cloud cannot redirect to another port.",
-            "Listen on the default port of the scheme, and leave the port out.",
-        )  # fmt: skip
+        yield _told(route, "redirect_port", "redirect.port")
     if redirect.query is not None:
-        yield _refused(
-            route, "redirect_query", "redirect.query",
-            "Google Cloud keeps or removes the query in a redirect, but cannot add to it.", "Leave query out.",
-        )  # fmt: skip
+        yield _told(route, "redirect_query", "redirect.query")
 
 
 def unsupported_in_listener(listener: Listener, _load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """How many certificates, and what it is told beyond them."""
-    yield from unsupported_options(Target.GOOGLE, listener)
+    yield from unsupported_options(Column.GOOGLE, listener)
     if listener.ends_tls:
         yield _refused(
             listener, "tcp_tls", "certificates",
@@ -246,6 +198,8 @@ def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
     yield from _of_choice(pool)
     yield from _of_health_check(pool, pool.health_check)
     yield from unsupported_on_the_way(pool)
+    if pool.connect_timeout_ms != CONNECT_TIMEOUT_MS:
+        yield _told(pool, "connect_timeout", "connect_timeout_ms")
     if pool.protocol is Protocol.TCP:
         return
     yield from _of_times(pool)
@@ -277,11 +231,7 @@ def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
             f"Use a limit of kind {fitting}.",
         )  # fmt: skip
     if fitting in kinds:
-        yield _lossy(
-            pool, "limit_is_a_target", "limit",
-            "Google Cloud treats a limit as a target that the waterfall fills before it moves on; a surge exceeds it.",
-            "Leave the servers headroom above the limit.",
-        )  # fmt: skip
+        yield _told(pool, "limit_is_a_target", "limit")
     if kinds and pool.when_full is not WhenFull.SPREAD:
         yield _lossy(
             pool, "when_full", "overflow.when_full",
@@ -298,17 +248,9 @@ def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
 
 def _of_choice(pool: CloudPool) -> Iterator[Incompatibility]:
     if len(pool.backends) > 1:
-        yield _lossy(
-            pool, "overflow_order", "overflow.order",
-            "Google Cloud tries the region nearest to the client first, then the next nearest.",
-            "Order the regions by distance, so that fleets do the same.",
-        )  # fmt: skip
+        yield _told(pool, "overflow_order", "overflow.order")
     if any(len({server.weight for server in ready_servers(backend)}) > 1 for backend in pool.backends):
-        yield _lossy(
-            pool, "server_weights", "servers.weight",
-            "Network endpoint groups do not support server weights: each server gets the same share.",
-            "Use servers of the same size in a pool.",
-        )  # fmt: skip
+        yield _told(pool, "server_weights", "servers.weight")
     if pool.protocol is Protocol.TCP and pool.balance in (Balance.LEASTCONN, Balance.RANDOM):
         yield _lossy(
             pool, "balance", "balance",

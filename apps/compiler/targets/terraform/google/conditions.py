@@ -11,9 +11,12 @@ from functools import partial
 
 from apps.compiler.model.shared import PathKind, Route, ValueMatch
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
+from apps.compiler.portability.table.asking import told
+from apps.compiler.portability.table.cells import Column
 
 _refused = partial(refused, Target.GOOGLE)
 _lossy = partial(lossy, Target.GOOGLE)
+_told = partial(told, Column.GOOGLE)
 
 
 def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
@@ -32,17 +35,9 @@ def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
             )  # fmt: skip
     yield from _of_query(route)
     if route.cookies:
-        yield _refused(
-            route, "cookies", "cookies",
-            "Google Cloud compares only the whole Cookie header, not a single cookie.",
-            "Have clients send a separate header, and compare that.",
-        )  # fmt: skip
+        yield _told(route, "cookies", "cookies")
     if route.client_networks:
-        yield _refused(
-            route, "route_client_networks", "client_networks",
-            "A URL map does not support client networks; Cloud Armor does, but Spillway does not configure it.",
-            "Serve the route from a fleet or from AWS.",
-        )  # fmt: skip
+        yield _told(route, "route_client_networks", "client_networks")
 
 
 def _of_query(route: Route) -> Iterator[Incompatibility]:

@@ -30,9 +30,12 @@ from apps.compiler.model.servers import (
 from apps.compiler.model.shared import Balance, HealthCheck, Protocol
 from apps.compiler.model.stack import CloudPool
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
+from apps.compiler.portability.table.asking import told
+from apps.compiler.portability.table.cells import Column
 
 _refused = partial(refused, Target.GOOGLE)
 _lossy = partial(lossy, Target.GOOGLE)
+_told = partial(told, Column.GOOGLE)
 HASHED = "MAGLEV"  # what the affinities by header and cookie need
 COOKIE_S = 1_209_600
 
@@ -48,17 +51,9 @@ def unsupported_on_the_way(pool: CloudPool) -> Iterator[Incompatibility]:
         yield from _of_question(pool, pool.health_check)
     yield from _of_bounds(pool)
     if any(server.backup for backend in pool.backends for server in backend.servers):
-        yield _lossy(
-            pool, "backup", "servers.backup",
-            "Network endpoint groups do not support backup servers: these get no requests.",
-            "Put backup servers in a separate pool, and shift a route's weight to it.",
-        )  # fmt: skip
+        yield _told(pool, "backup", "servers.backup")
     if pool.overflow_mode is not OverflowMode.ANYWHERE and len(pool.backends) > 1:
-        yield _lossy(
-            pool, "overflow_mode", "overflow.mode",
-            "Google Cloud's waterfall uses every region in which the pool has servers.",
-            "Create a separate pool for each region that must not take overflow or pass it on.",
-        )  # fmt: skip
+        yield _told(pool, "overflow_mode", "overflow.mode")
 
 
 def _of_tls(pool: CloudPool, tls: ServerTls) -> Iterator[Incompatibility]:
@@ -69,23 +64,11 @@ def _of_tls(pool: CloudPool, tls: ServerTls) -> Iterator[Incompatibility]:
         )  # fmt: skip
         return
     if tls.verify is not Verify.NONE:
-        yield _lossy(
-            pool, "server_tls_verify", "server_tls.verify",
-            "Google Cloud encrypts connections to servers but accepts any certificate: it verifies neither "
-            "issuer nor name.",
-            "Keep connections to servers inside your networks.",
-        )  # fmt: skip
+        yield _told(pool, "server_tls_verify", "server_tls.verify")
     if tls.min_version is not TlsVersion.V1_2:
-        yield _lossy(
-            pool, "server_tls_version", "server_tls.min_version", "Google Cloud has no setting for the TLS version.",
-            "Reject older versions on the servers.",
-        )  # fmt: skip
+        yield _told(pool, "server_tls_version", "server_tls.min_version")
     if tls.client_certificate_id is not None:
-        yield _refused(
-            pool, "client_certificate", "server_tls.client_certificate",
-            "Google Cloud presents no certificate to these servers.",
-            "Do not require one on the servers, or put the pool on a fleet.",
-        )  # fmt: skip
+        yield _told(pool, "client_certificate", "server_tls.client_certificate")
 
 
 def _of_protocols(pool: CloudPool) -> Iterator[Incompatibility]:
@@ -95,55 +78,29 @@ def _of_protocols(pool: CloudPool) -> Iterator[Incompatibility]:
             "Google Cloud uses HTTP/2 with servers only over TLS.", "Add server_tls.",
         )  # fmt: skip
     if pool.host_header:
-        yield _refused(
-            pool, "host_header", "host_header", "A backend service forwards the Host header unchanged.",
-            "Have the servers accept the hostnames that clients request.",
-        )  # fmt: skip
+        yield _told(pool, "host_header", "host_header")
     if pool.request_headers:
-        yield _refused(
-            pool, "pool_headers", "request_headers",
-            "Spillway does not add request headers for a pool on Google Cloud.",
-            "Configure the servers to know which pool they belong to.",
-        )  # fmt: skip
+        yield _told(pool, "pool_headers", "request_headers")
     if pool.proxy_protocol is not ProxyProtocol.NONE:
-        yield _refused(
-            pool, "proxy_protocol", "proxy_protocol", "Spillway does not enable the PROXY protocol on Google Cloud.",
-            "Read X-Forwarded-For for http; put tcp pools that need the protocol on a fleet.",
-        )  # fmt: skip
+        yield _told(pool, "proxy_protocol", "proxy_protocol")
     if pool.connection_reuse is not Reuse.SAFE:
-        yield _lossy(
-            pool, "connection_reuse", "connection_reuse", "Google Cloud has no setting for this.",
-            "Leave it at safe.",
-        )  # fmt: skip
+        yield _told(pool, "connection_reuse", "connection_reuse")
     if pool.tunnel_timeout_ms is not None:
-        yield _lossy(
-            pool, "tunnel_timeout", "tunnel_timeout_ms",
-            "Google Cloud closes a WebSocket, idle or not, when the timeout of the whole response expires.",
-            "Use a longer server timeout for pools with WebSockets.",
-        )  # fmt: skip
+        yield _told(pool, "tunnel_timeout", "tunnel_timeout_ms")
 
 
 def _of_persistence(pool: CloudPool, wanted: Persistence) -> Iterator[Incompatibility]:
     if wanted.by is PersistBy.COOKIE:
-        yield _lossy(
-            pool, "persistence_cookie", "persistence.cookie",
-            "Google Cloud uses its own cookie, GCLB, with its own flags; a client moves when its region is full.",
-            "Do not depend on the name of the cookie.",
-        )  # fmt: skip
+        yield _told(pool, "persistence_cookie", "persistence.cookie")
     else:
         yield _lossy(
             pool, "persistence_hash", "persistence.by", "Google Cloud uses a hash: clients move when servers change.",
             "Use a cookie.",
         )  # fmt: skip
     if wanted.mode is CookieMode.PREFIX:
-        yield _lossy(
-            pool, "persistence_mode", "persistence.mode",
-            "Google Cloud sets a second cookie and does not change the servers' cookie.",
-        )  # fmt: skip
+        yield _told(pool, "persistence_mode", "persistence.mode")
     if wanted.overflow is OnOverflow.KEEPS:
-        yield _lossy(
-            pool, "persistence_overflow", "persistence.overflow", "Clients of a full region move, even with a cookie.",
-        )  # fmt: skip
+        yield _told(pool, "persistence_overflow", "persistence.overflow")
 
 
 def _of_question(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibility]:
@@ -154,11 +111,7 @@ def _of_question(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibilit
             "Have unhealthy servers refuse connections.",
         )  # fmt: skip
     if check.headers or check.body or check.expect_body:
-        yield _lossy(
-            pool, "health_check_question", "health_check.headers",
-            "Google Cloud sends health checks without headers and body, and checks only the status.",
-            "Have the server report its health by the status.",
-        )  # fmt: skip
+        yield _told(pool, "health_check_question", "health_check.headers")
     if check.expect_statuses and not any(_holds_200(each) for each in check.expect_statuses):
         yield _refused(
             pool, "health_check_status", "health_check.expect_statuses",
@@ -178,31 +131,16 @@ def _holds_200(statuses: str) -> bool:
 
 def _of_bounds(pool: CloudPool) -> Iterator[Incompatibility]:
     if pool.agent_check is not None:
-        message = "Google Cloud does not run agent checks."
-        yield _lossy(pool, "agent_check", "agent_check", message, "Use the health check.")
+        yield _told(pool, "agent_check", "agent_check")
     ejection = pool.outlier_ejection
     if ejection is not None and not outlier_detection(pool):
-        yield _lossy(
-            pool, "outlier_ejection", "outlier_ejection",
-            "A target TCP proxy removes a server only after failed checks.",
-            "Have the health check fail when connections fail.",
-        )  # fmt: skip
+        yield _told(pool, "outlier_ejection", "outlier_ejection")
     if pool.slow_start_ms is not None:
-        yield _lossy(
-            pool, "slow_start", "slow_start_ms", "Google Cloud sends a server its full share immediately.",
-            "Warm up servers before their check succeeds.",
-        )  # fmt: skip
+        yield _told(pool, "slow_start", "slow_start_ms")
     if pool.connections is not None:
-        yield _lossy(
-            pool, "connections", "connections",
-            "Google Cloud neither limits connections to a single server nor queues.",
-            "Leave the servers headroom.",
-        )  # fmt: skip
+        yield _told(pool, "connections", "connections")
     if pool.retries is not None:
-        yield _lossy(
-            pool, "retries", "retries", "Google Cloud retries a request by its own rules: once, if that is safe.",
-            "Retry requests in the clients.",
-        )  # fmt: skip
+        yield _told(pool, "retries", "retries")
 
 
 def protocol_of(pool: CloudPool) -> str:

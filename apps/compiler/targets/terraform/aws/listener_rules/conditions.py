@@ -12,10 +12,13 @@ from functools import partial
 
 from apps.compiler.model.shared import Route, ValueCondition, ValueMatch
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
+from apps.compiler.portability.table.asking import told
+from apps.compiler.portability.table.cells import Column
 from apps.compiler.targets.terraform.aws import limits
 
 _refused = partial(refused, Target.AWS)
 _lossy = partial(lossy, Target.AWS)
+_told = partial(told, Column.ALB)
 
 
 def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
@@ -31,11 +34,7 @@ def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
     for condition in route.query:
         yield from (replace(found, field="query") for found in _of_condition(route, "query", condition))
     if route.cookies:
-        yield _refused(
-            route, "cookies", "cookies",
-            "An ALB compares only the whole Cookie header, not a single cookie.",
-            "Have clients send a separate header, and compare that.",
-        )  # fmt: skip
+        yield _told(route, "cookies", "cookies")
 
 
 def _of_condition(route: Route, word: str, condition: ValueCondition) -> Iterator[Incompatibility]:
