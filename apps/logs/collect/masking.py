@@ -42,19 +42,23 @@ class Masking:
             record = replace(record, client=masked_address(record.client))
         if not self.names or not (record.query or record.headers or "=" in record.path or "%" in record.path):
             return record
-        return replace(
-            record,
-            path=self._without(record.path, _PATH),
-            query=self._without(record.query, _QUERY),
-            headers={name: self._header(name, value) for name, value in record.headers.items()},
-        )
+        path, query = self._without(record.path, _PATH), self._without(record.query, _QUERY)
+        headers = {name: self._header(name, value) for name, value in record.headers.items()}
+        # A copy of a record costs more than the look at it, and most lines have nothing to hide.
+        if path == record.path and query == record.query and headers == record.headers:
+            return record
+        return replace(record, path=path, query=query, headers=headers)
 
     def _header(self, name: str, value: str) -> str:
         return MASK if value and self._is_secret(name) else self._without(value, _HEADER)
 
     def _without(self, text: str, between: re.Pattern[str]) -> str:
         """The text with a mask for each value of such a name, also where an address within it has the name."""
-        return "".join(self._piece(piece) for piece in between.split(text)) if "=" in text or "%" in text else text
+        if "=" not in text and "%" not in text:
+            return text
+        # What has neither can name nothing: most words of a header.
+        pieces = between.split(text)
+        return "".join(self._piece(each) if "=" in each or "%" in each else each for each in pieces)
 
     def _piece(self, piece: str) -> str:
         if end := self._secret_after(piece):
@@ -73,8 +77,7 @@ class Masking:
         return next((found.end() for found in _NAMED.finditer(piece) if self._is_secret(found[1])), 0)
 
     def _is_secret(self, name: str) -> bool:
-        parts = _spelled(unquote(name))
-        return any(_spelled(each) in parts for each in self.names)
+        return _names_a_secret(self.names, name)
 
 
 NOTHING = Masking()
@@ -84,6 +87,13 @@ NOTHING = Masking()
 def _spelled(name: str) -> str:
     """`apiKey` → `-api-key-`, in which `-key-` is found."""
     return f"-{'-'.join(part.lower() for part in _BORDER.split(name) if part)}-"
+
+
+@lru_cache(maxsize=4096)
+def _names_a_secret(names: tuple[str, ...], name: str) -> bool:
+    """Names come again and again, values do not, so only names are remembered."""
+    parts = _spelled(unquote(name))
+    return any(_spelled(each) in parts for each in names)
 
 
 def masked(records: Iterable[Record], wishes: Mapping[int, Masking], usual: Masking) -> Iterator[Record]:
