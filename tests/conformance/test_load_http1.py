@@ -167,7 +167,7 @@ def test_without_keep_alive_each_request_has_a_connection_of_its_own() -> None:
 
 def test_users_without_keep_alive_go_on_though_all_connections_are_theirs() -> None:
     with load_server(delay_s=0.01) as seen:
-        seconds = run(plan_of(seen, users=4, max_connections=4, keep_alive=False))
+        seconds = run(plan_of(seen, users=4, max_connections=4, keep_alive=False, duration_s=0.5))
         assert set(outcomes(seconds)) == {200}
         assert total(seconds, "answered") > 4
         assert seen.most_open <= 5

@@ -62,11 +62,17 @@ class Console:
                 self.agent.driver.acknowledge_log_segment(each.id)
         return len(waiting)
 
-    def finish(self) -> list[str]:
-        """The ids of all requests, once nothing waits any more."""
+    def finish(self, lines: int = 0) -> list[str]:
+        """The ids of all requests, once nothing waits any more and so many are there: an agent reads when it can."""
         self.ended.set()
         self.thread.join()
-        wait_until(lambda: self.agent.driver.log_segments(1).segments == () or not self.fetch(), "all is fetched")
+        wait_until(lambda: self._waits_for_nothing() and len(self._ids()) >= lines, "all is fetched")
+        return self._ids()
+
+    def _waits_for_nothing(self) -> bool:
+        return self.agent.driver.log_segments(1).segments == () or not self.fetch()
+
+    def _ids(self) -> list[str]:
         found = [read_segment(raw) for raw in self.batches.values()]
         ids = [line.id for lines in found for line in lines if line.is_request]
         assert sum(each.damaged for each in found) == 0
@@ -131,7 +137,7 @@ def test_a_request_that_another_region_serves_is_one_line_with_both_regions_and_
         Console(agent).finish()
     assert [home.get()[0] for _ in range(20)] == [200] * 20
     consoles = [Console(agent) for agent in regions.agents]
-    ids, ids_elsewhere = (console.finish() for console in consoles)
+    ids, ids_elsewhere = consoles[0].finish(lines=20), consoles[1].finish()
     assert (len(ids), ids_elsewhere) == (20, [])
     names = Names(
         "us-1", "f", "here", {"lst-1": (Named("front", 1), "web")}, {}, {"pool-1": Named("shop", 1)},
