@@ -231,6 +231,7 @@ class EchoServers(ThreadingHTTPServer):
     """A small server that answers with what arrived."""
 
     daemon_threads = True
+    request_queue_size = 1024  # five, as it is usually, are soon more than a busy machine has taken
 
     def __init__(self, address: tuple[str, int]) -> None:
         super().__init__(address, _Echo)
