@@ -117,9 +117,8 @@ def test_new_lines_come_by_themselves_and_a_stretch_of_the_histogram_is_chosen_b
     bars.first.focus()
     page.keyboard.press("ArrowRight")
     expect(bars.nth(1)).to_be_focused()
-    expect(bars.nth(1)).to_have_accessible_name(
-        re.compile(r"\d\d:\d\d:\d\d–\d\d:\d\d:\d\d UTC: 0 requests, 0 with 5xx")
-    )
+    moment = r"(\d\d-\d\d )?\d\d:\d\d:\d\d"  # with its day where the window has midnight in it
+    expect(bars.nth(1)).to_have_accessible_name(re.compile(rf"{moment}–{moment} UTC: 0 requests, 0 with 5xx"))
     page.keyboard.press("Shift+End")
     said = page.locator("[data-brush-says]")
     expect(said).to_contain_text("UTC: 1 request, 1 with 5xx")

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -27,7 +26,7 @@ from apps.definitions.writing.rules.quotas import counts
 from apps.members import impersonation, selectors
 from apps.web.accounts.people import people_of
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.pages import PageRequest, operators_only, page, post_page, recognise, show
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, recognise, show, signed_in
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_forms import ShapeForm
 from apps.webhooks.selectors import webhooks
@@ -205,7 +204,7 @@ def stop_impersonating(request: PageRequest) -> HttpResponse:
 
 
 @require_POST
-@login_required
+@signed_in
 def switch(request: PageRequest) -> HttpResponse:
     """Act for another account of one's own; also out of one that is suspended."""
     recognise(request)

@@ -6,14 +6,17 @@ import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
+from urllib.parse import urlsplit
 
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
+from django.urls import reverse
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.actors import Actor, memberships_of
@@ -45,7 +48,7 @@ def page(
     """Let only signed-in members in, and answer what may not be seen like what does not exist."""
 
     @require_http_methods(METHODS)
-    @login_required
+    @signed_in
     @functools.wraps(view)
     def guarded(request: Any, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         actor = recognise(request)
@@ -67,6 +70,28 @@ def post_page(
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
     """A page that only changes something: forms post to it."""
     return require_POST(page(view))
+
+
+def signed_in(view: Callable[Concatenate[Any, P], HttpResponse]) -> View[P]:
+    """Lead strangers to the sign-in page, and from there to the page that they were looking at."""
+
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if request.user.is_authenticated:
+            return view(request, *args, **kwargs)
+        return redirect_to_login(_page_of(request))
+
+    return guarded
+
+
+def _page_of(request: HttpRequest) -> str:
+    """A page as it was asked for; for a part of one, and for what a form sends, the page that this stands on."""
+    if request.method != "POST" and "HX-Request" not in request.headers:
+        return request.get_full_path()
+    page = request.headers.get("HX-Current-URL") or request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure()):
+        return reverse("web:overview")
+    return urlsplit(page)._replace(scheme="", netloc="", fragment="").geturl() or "/"
 
 
 def recognise(request: Any) -> Actor:

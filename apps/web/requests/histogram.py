@@ -56,7 +56,8 @@ def drawing(histogram: Histogram, asked: Asked) -> Drawing:
     step = timedelta(seconds=histogram.step_seconds)
     dated = bool(histogram.bins) and histogram.bins[0].start.date() != histogram.bins[-1].start.date()
     shown = "%m-%d %H:%M" if dated else "%H:%M:%S"
-    bars = [_bar(x, each, step, highest, asked, shown) for x, each in enumerate(histogram.bins)]
+    said = f"{shown}:%S" if dated and step % timedelta(minutes=1) else shown
+    bars = [_bar(x, each, step, highest, asked, said) for x, each in enumerate(histogram.bins)]
     failed = sum(each.counts.get("5xx", 0) for each in histogram.bins)
     return Drawing(bars, highest, sum(bar.total for bar in bars), failed, _marks(bars, shown), dated)
 

@@ -153,6 +153,14 @@ def test_who_follows_is_told_that_only_the_newest_lines_are_shown(store: LogStor
     assert "Newest 50 of 1,250 requests" in shown(client, "/requests?partial=found")
 
 
+def test_each_bar_of_a_quarter_of_an_hour_around_midnight_has_a_name_of_its_own(store: LogStore, acme: Actor) -> None:
+    midnight = (now() - timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    window = {"from": midnight - timedelta(minutes=5), "to": midnight + timedelta(minutes=10)}
+    asked = {name: moment.isoformat() for name, moment in window.items()}
+    names = [bar.says for bar in client_of(acme).get("/requests", asked).context["drawing"].bars]
+    assert len(set(names)) == len(names) > 15
+
+
 def test_a_bar_leads_to_its_stretch(acme_lines: list[Record], acme: Actor) -> None:
     client = client_of(acme)
     bars = [bar for bar in client.get("/requests").context["drawing"].bars if bar.total]

@@ -41,6 +41,27 @@ def test_a_page_that_was_asked_for_comes_after_signing_in(person: User) -> None:
     assert attempt(PASSWORD, next="/pools") == (302, "/pools")
 
 
+LOOKED_AT = "http://testserver/pools?region=eu#rows"
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "afterwards"),
+    [
+        ("GET", {"HX-Request": "true", "HX-Current-URL": LOOKED_AT}, "/pools%3Fregion%3Deu"),
+        ("POST", {"Referer": LOOKED_AT}, "/pools%3Fregion%3Deu"),
+        ("POST", {}, "/"),
+        ("GET", {"HX-Request": "true", "HX-Current-URL": "https://evil.example/pools"}, "/"),
+        ("GET", {"HX-Request": "true"}, "/"),
+        ("GET", {"Referer": LOOKED_AT}, "/badges"),
+    ],
+)
+def test_after_signing_in_again_one_is_where_one_was_and_not_at_a_part_of_it(
+    db: None, method: str, headers: dict[str, str], afterwards: str
+) -> None:
+    asked = Client().generic(method, "/badges", headers=headers)
+    assert asked.headers["Location"] == f"/sign-in?next={afterwards}"
+
+
 @pytest.mark.parametrize(
     "target", ["https://evil.example/", "//evil.example", "javascript:alert(1)", "/\\evil.example"]
 )
