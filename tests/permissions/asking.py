@@ -6,7 +6,7 @@ import copy
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from string import Template
@@ -141,7 +141,7 @@ def foreign_id_errors(env: Env, row: Row, caller: Caller) -> list[str]:
 
 def ask(env: Env, row: Row, caller: Caller, *, watch: bool = False) -> tuple[Answer, list[str]]:
     """The answer, and the kinds of rows that asking changed if that is watched; all of it is undone."""
-    watched = _rows_watched(env, caller) if watch else []
+    watched = functools.partial(_rows_watched, env, caller) if watch else list
     with undone(), prepared(env, caller), changes(watched) as changed:
         answer = heard(send(env, row, caller))
     return answer, changed
@@ -178,21 +178,21 @@ def prepared(env: Env, caller: Caller) -> Iterator[None]:
 
 
 @contextmanager
-def changes(watched: list[QuerySet[Model]]) -> Iterator[list[str]]:
+def changes(watched: Callable[[], list[QuerySet[Model]]]) -> Iterator[list[str]]:
     """In the end the kinds of those rows that were changed within; they are read only if anything is written."""
     changed: list[str] = []
-    before: list[list[tuple[Any, ...]]] = []
+    before: list[tuple[QuerySet[Model], list[tuple[Any, ...]]]] = []
 
     def note(execute: Any, sql: str, *args: Any) -> Any:
         if not before and writes(sql):
-            before.extend(dump(watched))
+            queries = watched()
+            before.extend(zip(queries, dump(queries), strict=True))
         return execute(sql, *args)
 
     with connection.execute_wrapper(note):
         yield changed
-    after = dump(watched) if before else []
-    kinds = zip(watched, before, after, strict=True) if before else ()
-    changed += [query.model.__name__ for query, old, new in kinds if old != new]
+    after = dump([query for query, _ in before])
+    changed += [query.model.__name__ for (query, old), new in zip(before, after, strict=True) if old != new]
 
 
 def foreign_errors(env: Env, row: Row, caller: Caller, there: Answer) -> list[str]:
