@@ -177,7 +177,10 @@ def test_a_page_answers_each_of_its_parts(env: Env, url: str) -> None:
         assert asked(env, row, {**row.query, PART: part}).status_code < 500, f"{url}#{part}"
 
 
-@pytest.mark.parametrize("url", PAGES)
+# One place answers for all of them: one page in `make test`, each in `make test-all`.
+@pytest.mark.parametrize(
+    "url", [pytest.param(url, marks=pytest.mark.exhaustive if url != "web:routes" else ()) for url in PAGES]
+)
 def test_a_page_does_not_know_any_other_part(env: Env, url: str) -> None:
     row = READS[url]
     if PART in known_of(env, row).words:
