@@ -39,7 +39,7 @@ from apps.compiler.model.shared import (
 )
 from apps.compiler.policies import NOTHING, rule_set
 from apps.compiler.targets.haproxy.overflow.limits import LIMITS_MAP
-from tests.e2e.region_servers import HOST, Gate, instant_servers, slow_server, stop
+from tests.e2e.region_servers import HOST, Gate, instant_servers, slow_server, stop, wait_for
 from tests.ports import spare_port
 
 KEY = "7" * 64
@@ -332,6 +332,7 @@ class OverflowEnv:
         """
         for node in self.all_nodes():
             node.wait_answers()
+        wait_for(port for ports in self.servers for port in ports)
         for node in self.all_nodes():
             for name in node.down():
                 node.command(f"set server {name} health up")

@@ -6,12 +6,14 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.rendered_proxy import PATIENCE_S, takes_connections
 from tests.ports import spare_port
 
 HOST = "shop.example"
@@ -129,3 +131,12 @@ def instant_servers(stack: ExitStack, root: Path, servers: Mapping[int, tuple[st
     process = subprocess.Popen([program, "-db", "-f", str(root / "servers.cfg")], stdout=subprocess.DEVNULL)
     stack.callback(process.wait, 10)
     stack.callback(process.kill)
+
+
+def wait_for(ports: Iterable[int]) -> None:
+    """Until each takes connections: a node that is told that a server is up, and it is not yet, answers 503."""
+    until = time.monotonic() + PATIENCE_S
+    for port in ports:
+        while not takes_connections(port):
+            assert time.monotonic() < until, f"waited in vain for a server at {port}"
+            time.sleep(0.01)

@@ -55,7 +55,7 @@ class RenderedProxy:
         while waiting or not self._worker():
             if self.process.poll() is not None or time.monotonic() > until:
                 raise AssertionError((self.directory / "log").read_text())
-            waiting = {port for port in waiting if not _takes_connections(port)}
+            waiting = {port for port in waiting if not takes_connections(port)}
             time.sleep(0.02)
 
     def reload(self) -> None:
@@ -193,7 +193,8 @@ def running(bundle: Bundle, directory: Path, connections: int = 0, program: str 
             process.wait(10)
 
 
-def _takes_connections(port: int) -> bool:
+def takes_connections(port: int) -> bool:
+    """Whether somebody listens there."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

@@ -244,7 +244,6 @@ def test_a_pool_that_queues_lets_requests_wait_at_home() -> None:
         assert env.nodes[0][0].flows() == {f"{POOL}/queue/rgn-1/full": 6}
 
 
-@pytest.mark.exhaustive  # beside three other files two of its requests once got 503; why is not known yet
 def test_a_limit_per_server_counts_the_servers_that_are_up() -> None:
     limit = Limit(LimitKind.RATE, 4, LimitScope.SERVER)
     with regions(RegionSetup(limit, servers=3), RegionSetup(rate(100))) as env:
