@@ -94,9 +94,10 @@ def load(way: str, node: Node, pool: int, seconds: int) -> Go:
     return Go(way, per_s, p99, used / took, used * 1e6 / count, calm(node, pool))
 
 
-def wrk(node: Node, pool: int, seconds: int) -> str:
-    """Its report."""
-    words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", "-H", f"Host: {host(pool)}"]
+def wrk(node: Node, pool: int, seconds: int, sent: Sequence[str] = ()) -> str:
+    """Its report; `sent` are more headers of its requests, `name: value`."""
+    words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency"]
+    words += [word for header in (f"Host: {host(pool)}", *sent) for word in ("-H", header)]
     return subprocess.run([*words, f"http://127.0.0.1:{node.port}/"], capture_output=True, text=True, check=True).stdout
 
 
