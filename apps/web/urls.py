@@ -39,7 +39,7 @@ from apps.web.requests import patterns as request_patterns
 from apps.web.requests import saved as saved_searches
 from apps.web.requests import views as requests
 from apps.web.routes import editing as route_editing
-from apps.web.routes import hostnames, tracing, weights
+from apps.web.routes import hostnames, sides, tracing, weights
 from apps.web.routes import views as routes
 from apps.web.schedules import calendar as calendar_page
 from apps.web.schedules import editing as schedules_editing
@@ -102,6 +102,7 @@ urlpatterns = [
     path("routes/check", route_editing.check, name="route-check"),
     path("routes/<int:pk>", routes.detail, name="route"),
     path("routes/<int:pk>/fetch-key-set", routes.fetch_key_set, name="route-fetch-key-set"),
+    path("routes/<int:pk>/sides", sides.sides, name="route-sides"),
     path("routes/<int:pk>/weights", weights.send_all, name="route-weights"),
     path("routes/<int:pk>/edit", route_editing.edit, name="route-edit"),
     path("routes/<int:pk>/delete", routes.delete, name="route-delete"),

@@ -162,7 +162,7 @@ PARTS = {
     *("schedule-sign", "trigger-new", "trigger-rotate", "trigger-delete", "schedule-run-retry"),
     *("invitation", "switch-account", "stop-impersonating", "token-revoke"),
     *("person-role", "person-remove", "invitation-take-back"),
-    *("policy-delete", "network-list-delete", "network-list-ban", "network-list-lift", "route-weights"),
+    *("policy-delete", "network-list-delete", "network-list-ban", "network-list-lift", "route-weights", "route-sides"),
     *("fleet-push", "fleet-resume", "fleet-delete", "node-delete", "roll-back"),
     *("load-balancer-delete", "listener-delete"),
     # The forms of those that are new under another heading, and what is done from pages.

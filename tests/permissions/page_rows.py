@@ -70,6 +70,7 @@ PAGES: tuple[Row, ...] = (
     *shown("route", READ_OWN, "route", {"pk": "$route"}),
     Row("web:route-edit", "GET", EDIT, {"pk": "$route"}, "route"),
     sent("route-edit", EDIT_FAULTY, "route", {"pk": "$route"}),
+    *shown("route-sides", READ_OWN, "route", {"pk": "$route"}),
     sent("route-weights", SENT, "route", {"pk": "$route"}, pool="shop"),
     Row("web:route-delete", "GET", EDIT_BY_ROLE, {"pk": "$route"}, "route"),
     sent("route-delete", SENT_BY_ROLE, "route", {"pk": "$route"}, confirm="shop"),

@@ -56,6 +56,7 @@ def paths() -> dict[str, str]:
         "routes, live part": "/routes?partial=rows",
         "routes, search": "/routes?q=more",
         "route": f"/routes/{route}",
+        "route, side by side": f"/routes/{route}/sides",
         "route, edit": f"/routes/{route}/edit",
         "route, new": "/routes/new",
         "route, delete": f"/routes/{route}/delete",

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.urls import reverse
+from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
+from apps.core.clock import now
 from apps.definitions.models import Route
 from apps.definitions.selectors import describe
 from apps.definitions.services import save_object
+from apps.drivers.logs.contract import Record, Unavailable
+from apps.drivers.logs.memory import MemoryStore
+from apps.drivers.logs.registry import open_logs
 from tests.interfaces.people import client_of
 
 POOL = {"protocol": "http", "backends": []}
@@ -24,6 +31,63 @@ def canary(tutorial_env: Actor, acme: Actor) -> Route:
     spec = {"load_balancer": "front", "hostname": "shop.acme.example", "path": "/canary", "action": {"pools": pools}}
     row: Route = save_object(actor=acme, kind="Route", name="canary", spec=spec)
     return row
+
+
+@pytest.fixture
+def lines(canary: Route, acme: Actor, globex: Actor, settings: Settings) -> None:
+    """Of the canary's 50 requests 10 failed, and each took longer; another route, and another account, had others."""
+    usual = Record(
+        now(), "", "n1", "fleet", acme.account.pk, "front", "http", route="canary", pool="stable", status=200
+    )
+    found = [replace(usual, id=f"s{number}", total_ms=20, status=200) for number in range(150)]
+    found += [
+        replace(usual, id=f"n{number}", pool="next", total_ms=300, status=502 if number < 10 else 200)
+        for number in range(50)
+    ]
+    found += [replace(usual, id="other", route="shop"), replace(usual, id="theirs", account=globex.account.pk)]
+    open_logs(settings.LOGS_URL).store("one", found)
+
+
+def cells(answer: Any) -> dict[str, list[str]]:
+    """What stands beside each pool."""
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", answer.content.decode())
+    return {pool: [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?>(.*?)</td>", row)] for pool, row in rows}
+
+
+@pytest.mark.usefixtures("lines")
+def test_both_sides_are_judged_by_the_requests_of_this_route_alone(canary: Route, acme: Actor) -> None:
+    found = cells(client_of(acme).get(reverse("web:route-sides", args=[canary.pk])))
+    assert found == {
+        "stable": ["90", "150", "75.0 %", "0", "20"],
+        "next": ["10", "50", "25.0 %", "10 (20.00 %)", "300"],
+    }
+
+
+def test_a_side_without_requests_has_no_share_and_no_time(canary: Route, acme: Actor) -> None:
+    found = cells(client_of(acme).get(reverse("web:route-sides", args=[canary.pk])))
+    assert found == {"stable": ["90", "0", "–", "–", "–"], "next": ["10", "0", "–", "–", "–"]}
+
+
+@pytest.mark.usefixtures("lines")
+@pytest.mark.parametrize("kept", ["errors", "none"])
+def test_sides_are_unknown_where_not_every_request_is_logged(canary: Route, acme: Actor, kept: str) -> None:
+    spec = describe(canary) | {"rules": {"log": {"requests": kept}}}
+    save_object(actor=acme, kind="Route", name="canary", spec=spec)
+    answer = client_of(acme).get(reverse("web:route-sides", args=[canary.pk]))
+    assert cells(answer) == {}
+    assert "Unknown. " in answer.content.decode()
+
+
+def test_sides_are_unknown_while_the_store_does_not_answer(
+    canary: Route, acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> Any:
+        raise Unavailable("The request log cannot be reached.")
+
+    monkeypatch.setattr(MemoryStore, "groups", away)
+    answer = client_of(acme).get(reverse("web:route-sides", args=[canary.pk]))
+    assert answer.status_code == 200
+    assert "Unknown. The request log cannot be reached." in answer.content.decode()
 
 
 def weights(row: Route) -> dict[str, int]:
