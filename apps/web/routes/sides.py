@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.http import HttpResponse
 
 from apps.definitions.selectors import only, routes
+from apps.definitions.shapes.base.writing import reference
 from apps.logs.searching import NotAnswered
 from apps.logs.sides import Side, sides_of, why_unknown
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.routes.rows import rows_of
 
 
 @page
@@ -22,6 +22,5 @@ def sides(request: PageRequest, pk: int) -> HttpResponse:
             found = sides_of(route)
         except NotAnswered as error:
             unknown = error.detail
-    shares = rows_of(request.actor, [route])[0].shares
-    rows = [(share, found.get(share.pool.pk)) for share in shares]
+    rows = [(share, reference(share.pool, route.account_id), found.get(share.pool_id)) for share in route.shares]
     return show(request, "pages/routes/sides.html", {"route": route, "rows": rows, "unknown": unknown})
