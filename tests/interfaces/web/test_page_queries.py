@@ -35,6 +35,13 @@ OF_EVERYBODY = {
     "badges": "/badges",
     "changes": "/changes",
 }
+OF_PEOPLE = {
+    "people": "/people",
+    "tokens": "/tokens",
+    "token, new": "/tokens/new",
+    "customers": "/accounts",
+    "customer": "/accounts/acme",
+}
 OF_REQUESTS = {
     "requests": "/requests",
     "requests, SQL": "/requests/sql",
@@ -100,11 +107,7 @@ def paths() -> dict[str, str]:
         "audit": "/audit",
         "audit entry": f"/audit/{Entry.objects.earliest('id').pk}",
         "change": f"/changes/{Entry.objects.filter(object_kind='Pool').earliest('id').pk}",
-        "people": "/people",
-        "tokens": "/tokens",
-        "token, new": "/tokens/new",
-        "customers": "/accounts",
-        "customer": "/accounts/acme",
+        **OF_PEOPLE,
         "certificates": "/certificates",
         **OF_EVERYBODY,
     }
