@@ -1,18 +1,23 @@
 """How each hostname of an order is proved: by the nodes that serve it, or by a TXT record in one of our zones.
 
+A name whose DNS is elsewhere is proved in one of our zones as well, where a CNAME there sends its challenges here.
+
 TLS-ALPN-01 is not among them: HAProxy answers TLS by certificates of files and cannot make the one that it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q
+import dns.exception
+from django.db.models import Q, QuerySet
 
 from apps.accounts.hostnames.claims import wildcards_over
+from apps.accounts.hostnames.resolving import resolver as name_resolver
 from apps.accounts.models import Account, Hostname
 from apps.core.clock import now
 from apps.definitions.issuing.orders import DNS, HTTP, fronts_serving
@@ -26,6 +31,10 @@ from apps.rollouts.push.states import StepState
 from apps.rollouts.selectors import is_live
 
 RECORD = "_acme-challenge"
+# Of a domain name, as people write it (RFC 1035).
+LONGEST_NAME = 253
+PATIENCE_WITH_RESOLVERS_S = 3.0
+AT_ONCE = 16
 # A node that is down keeps the others from a certificate for so long.
 PATIENCE_WITH_NODES = timedelta(minutes=2)
 
@@ -54,34 +63,88 @@ def unverified(account: Account, hostnames: Iterable[str]) -> list[str]:
     return sorted(name for name, enough in wanted.items() if not enough & verified)
 
 
-def way_of(account: Account, hostname: str) -> Way:
-    """How the hostname is proved. Raises NotProvable."""
+def ways_of(account: Account, hostnames: Iterable[str]) -> dict[str, Way]:
+    """How each hostname is proved. Raises NotProvable for the first that cannot be."""
+    zones = _zones(account)
+    ways = {name: _way_here(zones, name) for name in hostnames}
+    targets = _cnames_of(sorted({name.removeprefix("*.") for name, way in ways.items() if way is None}))
+    ways |= {name: _way_elsewhere(zones, name, targets) for name, way in ways.items() if way is None}
+    found = {name: way for name, way in ways.items() if way}
+    for name in sorted(ways.keys() - found.keys()):
+        raise NotProvable(_what_to_do(account, name))
+    return found
+
+
+def _way_here(zones: QuerySet[Zone], hostname: str) -> Way | None:
+    """By the nodes that serve it, else by a zone of its domain."""
     bare = hostname.removeprefix("*.")
-    fronts = fronts_serving(hostname) if bare == hostname else None
-    in_cloud = fronts is not None and fronts.filter(stacks__isnull=False).exists()
-    fleets = Fleet.objects.filter(load_balancers__in=fronts).distinct() if fronts is not None else Fleet.objects.none()
-    keys = tuple(fleets.order_by("pk").values_list("pk", flat=True))
-    if keys and not in_cloud:
-        return Way(HTTP, fleets=keys)
-    zone = _zone_of(account, bare)
-    if zone is not None:
-        return _in_zone(zone, f"{RECORD}.{bare}")
+    if bare == hostname and not _in_cloud(hostname):
+        fleets = Fleet.objects.filter(load_balancers__in=fronts_serving(hostname)).distinct()
+        if keys := tuple(fleets.order_by("pk").values_list("pk", flat=True)):
+            return Way(HTTP, fleets=keys)
+    zone = _zone_of(zones, bare)
+    return _in_zone(zone, f"{RECORD}.{bare}") if zone else None
+
+
+def _in_cloud(hostname: str) -> bool:
+    return fronts_serving(hostname).filter(stacks__isnull=False).exists()
+
+
+def _way_elsewhere(zones: QuerySet[Zone], hostname: str, targets: Mapping[str, str]) -> Way | None:
+    """By the zone of ours to which whoever has the name's DNS sends its challenges."""
+    bare = hostname.removeprefix("*.")
+    before, _, domain = targets[bare].partition(f".{RECORD}.")
+    zone = zones.filter(domain=domain).order_by("pk").first() if before == bare else None
+    return _in_zone(zone, targets[bare]) if zone else None
+
+
+def _what_to_do(account: Account, hostname: str) -> str:
+    bare = hostname.removeprefix("*.")
     if bare != hostname:
-        raise NotProvable(f"{hostname} is proved in DNS: create a zone of {bare} here (not in Route 53).")
-    if in_cloud:
+        begin = f"{hostname} is proved in DNS: create a zone of {bare} here (not in Route 53)"
+    elif _in_cloud(hostname):
         detail = "is served by a cloud, which cannot answer for us"
-        raise NotProvable(f"{hostname} {detail}: create a zone of its domain here (not in Route 53).")
-    detail = "is served by no http listener, where authorities ask"
-    raise NotProvable(f"{hostname} {detail}: add a route of it on one, or create a zone of its domain here.")
+        begin = f"{hostname} {detail}: create a zone of its domain here (not in Route 53)"
+    else:
+        detail = "is served by no http listener, where authorities ask"
+        begin = f"{hostname} {detail}: add a route of it on one, create a zone of its domain here"
+    zone = _zones(account).filter(account=account).order_by("domain").first()
+    if zone is None or len(to := _delegate(bare, zone.domain)) > LONGEST_NAME:
+        return f"{begin}."
+    return f"{begin}, or make {RECORD}.{bare} a CNAME of {to} where its DNS is."
 
 
-def _zone_of(account: Account, name: str) -> Zone | None:
-    """The zone nearest to the name that we write: the account's own, or an operator's."""
+def _zones(account: Account) -> QuerySet[Zone]:
+    """The zones that we write and in which the account's challenges may stand: its own, and an operator's."""
+    whose = Q(account=account) | Q(account__kind=Account.Kind.OPERATOR)
+    return Zone.objects.filter(whose).exclude(driver=Zone.Driver.ROUTE53)
+
+
+def _zone_of(zones: QuerySet[Zone], name: str) -> Zone | None:
+    """The zone nearest to the name."""
     labels = name.split(".")
     domains = [".".join(labels[start:]) for start in range(len(labels) - 1)]
-    whose = Q(account=account) | Q(account__kind=Account.Kind.OPERATOR)
-    rows = Zone.objects.filter(whose, domain__in=domains).exclude(driver=Zone.Driver.ROUTE53)
-    return max(rows, key=lambda zone: len(zone.domain), default=None)
+    return max(zones.filter(domain__in=domains), key=lambda zone: len(zone.domain), default=None)
+
+
+def _delegate(bare: str, domain: str) -> str:
+    """Where challenges of a name may be sent: one name for each hostname, so that no CNAME of anybody's chooses it."""
+    return f"{bare}.{RECORD}.{domain}"
+
+
+def _cnames_of(hostnames: Sequence[str]) -> dict[str, str]:
+    """Where each sends its challenges: asked for all at once, as whose DNS is slow holds up its own order only."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return dict(zip(hostnames, pool.map(_cname_of, hostnames), strict=True))
+
+
+def _cname_of(hostname: str) -> str:
+    """What `_acme-challenge` below it is a CNAME of, without the last dot; empty when of nothing, or nobody answers."""
+    try:
+        (found,) = name_resolver().resolve(f"{RECORD}.{hostname}", "CNAME", lifetime=PATIENCE_WITH_RESOLVERS_S)
+    except (dns.exception.DNSException, OSError, ValueError):
+        return ""
+    return str(found.target).removesuffix(".").lower()
 
 
 def _in_zone(zone: Zone, name: str) -> Way:

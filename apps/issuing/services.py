@@ -147,7 +147,7 @@ def _begin(lease: Lease[CertificateOrder], order: CertificateOrder, wanted: list
         _wait(lease, f"Verify {some} first: only who has a hostname gets a certificate of it.")
         return
     try:
-        ways = {name: proving.way_of(certificate.account, name) for name in wanted}
+        ways = proving.ways_of(certificate.account, wanted)
     except proving.NotProvable as reason:
         _wait(lease, str(reason))
         return

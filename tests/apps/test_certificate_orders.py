@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.compiler.model.fleet import Challenge
@@ -22,6 +24,7 @@ from apps.definitions.services import save_object
 from apps.fleet.models import Fleet
 from apps.issuing import proving, services
 from tests.authorities import Authority
+from tests.e2e.name_server import NameServer, name_server
 
 pytestmark = pytest.mark.django_db
 
@@ -94,24 +97,89 @@ def test_what_is_missing_is_said_and_counts_for_no_failure(tutorial_env: Actor, 
     assert found.next_at > now() + timedelta(minutes=4)
 
 
+def way_of(actor: Actor, hostname: str) -> proving.Way:
+    """How the hostname is proved."""
+    return proving.ways_of(actor.account, [hostname])[hostname]
+
+
+def zone(actor: Actor, domain: str, account: str = "operator", **more: Any) -> Zone:
+    """A zone that we write."""
+    spec = {"domain": domain, "driver": "memory", "server": f"memory://{domain.partition(chr(46))[0]}"} | more
+    row: Zone = save_object(actor=actor, kind="Zone", name=domain.replace(".", "-"), account=account, spec=spec)
+    return row
+
+
+@pytest.fixture
+def names(settings: Settings) -> Iterator[NameServer]:
+    """A name server that everybody's names are asked at."""
+    with name_server() as server:
+        settings.RESOLVERS = (server.address,)
+        yield server
+
+
+@pytest.mark.usefixtures("names")
 def test_a_wildcard_needs_a_zone_that_we_write(tutorial_env: Actor, operator: Actor) -> None:
-    with pytest.raises(proving.NotProvable, match=r"create a zone of wild\.example here"):
-        proving.way_of(operator.account, "*.wild.example")
-    spec = {"domain": "wild.example", "driver": "memory", "server": "memory://wild"}
-    save_object(actor=operator, kind="Zone", name="wild", spec=spec)
-    way = proving.way_of(operator.account, "*.wild.example")
+    with pytest.raises(proving.NotProvable, match=r"create a zone of wild\.example here \(not in Route 53\)\.$"):
+        way_of(operator, "*.wild.example")
+    zone(operator, "wild.example")
+    way = way_of(operator, "*.wild.example")
     assert (way.kind, way.name) == (DNS, "_acme-challenge.wild.example")
-    assert proving.way_of(operator.account, HOST).kind == HTTP
+    assert way_of(operator, HOST).kind == HTTP
 
 
+@pytest.mark.usefixtures("names")
 def test_a_zone_of_another_customer_proves_nothing(
     tutorial_env: Actor, operator: Actor, acme: Actor, globex: Actor
 ) -> None:
-    spec = {"domain": "acme.example", "driver": "memory", "server": "memory://acme"}
-    save_object(actor=operator, kind="Zone", name="own", account="acme", spec=spec)
-    assert proving.way_of(acme.account, "*.acme.example").zone == Zone.objects.get(name="own").pk
+    own = zone(operator, "acme.example", account="acme")
+    assert way_of(acme, "*.acme.example").zone == own.pk
     with pytest.raises(proving.NotProvable):
-        proving.way_of(globex.account, "*.acme.example")
+        way_of(globex, "*.acme.example")
+
+
+def test_a_name_whose_dns_is_elsewhere_is_proved_where_its_cname_sends_the_challenge(
+    tutorial_env: Actor, operator: Actor, acme: Actor, names: NameServer
+) -> None:
+    own = zone(operator, "acme.example", account="acme")
+    to = "shop.elsewhere.example._acme-challenge.acme.example"
+    with pytest.raises(proving.NotProvable, match=f"make _acme-challenge.shop.elsewhere.example a CNAME of {to} where"):
+        way_of(acme, "*.shop.elsewhere.example")
+    names.aliases["_acme-challenge.shop.elsewhere.example"] = to.upper()
+    wanted = ["*.shop.elsewhere.example", "shop.elsewhere.example"]
+    assert set(proving.ways_of(acme.account, wanted).values()) == {proving.Way(DNS, zone=own.pk, name=to)}
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "www.operator.example",
+        "_acme-challenge.operator.example",
+        "www.elsewhere.example._acme-challenge.operator.example",
+        "x.shop.elsewhere.example._acme-challenge.operator.example",
+        "shop.elsewhere.example._acme-challenge.x._acme-challenge.operator.example",
+        "shop.elsewhere.example._acme-challenge.of-globex.example",
+        "shop.elsewhere.example._acme-challenge.at-amazon.example",
+        "shop.elsewhere.example._acme-challenge.nobodys.example",
+    ],
+)
+def test_a_cname_chooses_neither_a_name_nor_a_zone_of_somebody_else(
+    tutorial_env: Actor, operator: Actor, acme: Actor, globex: Actor, names: NameServer, to: str
+) -> None:
+    zone(operator, "operator.example")
+    zone(operator, "of-globex.example", account="globex")
+    zone(operator, "at-amazon.example")
+    Zone.objects.filter(domain="at-amazon.example").update(driver=Zone.Driver.ROUTE53)
+    names.aliases["_acme-challenge.shop.elsewhere.example"] = to
+    with pytest.raises(proving.NotProvable, match=r"\(not in Route 53\)\.$"):
+        way_of(acme, "*.shop.elsewhere.example")
+    names.aliases["_acme-challenge.shop.elsewhere.example"] = "shop.elsewhere.example._acme-challenge.operator.example"
+    assert way_of(acme, "*.shop.elsewhere.example").kind == DNS  # the operator's zone serves every account
+
+
+def test_a_name_server_that_is_silent_proves_nothing(tutorial_env: Actor, acme: Actor, settings: Settings) -> None:
+    settings.RESOLVERS = ("127.0.0.1:1",)
+    with pytest.raises(proving.NotProvable):
+        way_of(acme, "*.shop.elsewhere.example")
 
 
 def test_an_authority_that_is_not_reached_is_told_and_asked_again_later(

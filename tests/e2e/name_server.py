@@ -53,6 +53,8 @@ class NameServer:
             owner = dns.name.from_text(self.aliases[name])
             answer.answer.append(dns.rrset.from_text(asked.name, 1, "IN", "CNAME", owner.to_text()))
             name = self.aliases[name]
+            if asked.rdtype == dns.rdatatype.CNAME:
+                return answer
         texts = [f'"{text}"' for text in self.records.get(name, ())]
         addresses, services = self.addresses.get(name, ()), self.services.get(name, [])
         found = {

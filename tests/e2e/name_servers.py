@@ -10,7 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,14 +47,25 @@ class Server:
 
 
 @contextmanager
-def running_bind(folder: Path, domain: str, *, transfer: bool = True) -> Iterator[Server]:
-    """BIND that takes updates of one zone, signed with our key; `transfer` says whether it gives the zone away."""
+def running_bind(
+    folder: Path, domain: str, *, transfer: bool = True, others: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """BIND that takes updates of one zone, signed with our key; `transfer` says whether it gives the zone away.
+
+    `others` are zones that nobody updates: lines of a zone file by domain.
+    """
     if shutil.which("named") is None:
         pytest.skip(LOUDLY.format("bind9"))
     folder.mkdir(parents=True, exist_ok=True)
     port = spare_port()
     (folder / "zone").write_text(_zone_file(domain))
-    (folder / "named.conf").write_text(_bind_config(folder, domain, port, transfer=transfer))
+    config = _bind_config(folder, domain, port, transfer=transfer)
+    if others:  # a CNAME into another zone is followed for those who may ask about everything
+        config = config.replace("recursion no", "recursion yes; allow-recursion { any; }")
+    for other, lines in (others or {}).items():
+        (folder / other).write_text(_zone_file(other) + lines)
+        config += f'zone "{other}" {{ type primary; file "{folder}/{other}"; }};\n'
+    (folder / "named.conf").write_text(config)
     process = _start(["named", "-g", "-n", "1", "-c", str(folder / "named.conf")], folder)
     try:
         _wait_for_dns(port, domain, process, folder)

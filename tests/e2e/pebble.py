@@ -8,11 +8,12 @@ import ssl
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tests.golang import CACHE, go
 from tests.ports import spare_port
@@ -65,12 +66,22 @@ def name_server(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def pebble(folder: Path, *, http_port: int, names: str, environment: dict[str, str] | None = None) -> Iterator[Pebble]:
-    """An authority that asks hosts at `http_port` for their answers, and `names` (address:port) for their addresses."""
+def pebble(
+    folder: Path,
+    *,
+    http_port: int,
+    names: str,
+    environment: Mapping[str, str] | None = None,
+    known: Mapping[str, str] | None = None,
+) -> Iterator[Pebble]:
+    """An authority that asks hosts at `http_port` for their answers, and `names` (address:port) for their addresses.
+
+    With `known`, HMAC keys by key ID, it takes only accounts that are bound to one of these.
+    """
     port = spare_port()
     module = CACHE / _MODULE
     certificates = module / "test" / "certs"
-    settings = {
+    settings: dict[str, Any] = {
         "listenAddress": f"127.0.0.1:{port}",
         "managementListenAddress": f"127.0.0.1:{spare_port()}",
         "certificate": str(certificates / "localhost" / "cert.pem"),
@@ -83,9 +94,11 @@ def pebble(folder: Path, *, http_port: int, names: str, environment: dict[str, s
             "shortlived": {"description": "six days", "validityPeriod": 518400},
         },
     }
+    if known:
+        settings |= {"externalAccountBindingRequired": True, "externalAccountMACKeys": dict(known)}
     pebble_program = program("pebble")  # which also fetches the module with its certificates
     (folder / "pebble.json").write_text(json.dumps({"pebble": settings}))
-    wanted = os.environ | {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_AUTHZREUSE": "0"} | (environment or {})
+    wanted = os.environ | {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_AUTHZREUSE": "0"} | dict(environment or {})
     log_path = folder / "pebble.log"
     with log_path.open("ab") as log:
         process = subprocess.Popen(
