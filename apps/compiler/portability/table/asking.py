@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apps.compiler.model.capabilities import Capability
 from apps.compiler.model.shared import AnyPool, Listener, Route
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
 from apps.compiler.portability.table.cells import Cell, Column, Row, Verdict
@@ -40,6 +41,19 @@ def told(column: Column, thing: Route | Listener | AnyPool, code: str, field: st
     cell = _cell(kind, f"{field}: {value}" if value else field, column)
     make = refused if cell.verdict in (Verdict.NOT, Verdict.UNUSED) else lossy
     return make(_TARGETS.get(column, Target.HAPROXY), thing, code, field, cell.message, cell.remedy)
+
+
+def row_of(kind: str, name: str) -> Row:
+    """The row of this name. Raises KeyError."""
+    return _ROWS[kind][name]
+
+
+def capability_for(kind: str, name: str) -> Capability:
+    """What a HAProxy needs for a field that not every version can. Raises KeyError."""
+    since = row_of(kind, name).since
+    if since is None:
+        raise KeyError(name)
+    return since
 
 
 def refusal(kind: str, field: str, target: Target) -> str:
