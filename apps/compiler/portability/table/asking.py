@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from apps.compiler.model.capabilities import Capability
 from apps.compiler.model.shared import AnyPool, Listener, Route
@@ -56,11 +57,11 @@ def capability_for(kind: str, name: str) -> Capability:
     return since
 
 
-def refusal(kind: str, field: str, target: Target) -> str:
-    """Why no load balancer of the target can do what a field says, in a sentence; empty where one can."""
-    cells = [_cell(kind, field, column) for column in Column if _TARGETS.get(column, Target.HAPROXY) is target]
-    refusing = [cell for cell in cells if cell.verdict is not Verdict.UNUSED]
-    return refusing[0].message if all(cell.verdict is Verdict.NOT for cell in refusing) else ""
+@cache
+def rows_of(kind: str, path: str) -> tuple[Row, ...]:
+    """The rows that speak of a field: its own or that of what it is part of, then those of single values of it."""
+    holding = sorted((row for row in TABLE[kind] if row.covers(path)), key=lambda row: len(row.field))
+    return (*holding[-1:], *(row for row in TABLE[kind] if row.value and row.field == path))
 
 
 def _cell(kind: str, name: str, column: Column) -> Cell:
