@@ -56,7 +56,7 @@ class Told:
     lost: str = ""
 
 
-def told_of(row: Row, standings: Iterable[Standing], *, tcp: bool = False, alone: bool = False) -> Told:
+def told_of(row: Row, standings: Sequence[Standing], *, tcp: bool = False, alone: bool = False) -> Told:
     """What the table says where an object stands; `alone`: on the one load balancer that the reader has in mind."""
     found: dict[Verdict, dict[tuple[str, str], list[Standing]]] = {Verdict.NOT: {}, Verdict.LOSSY: {}}
     for each in standings:
@@ -68,10 +68,12 @@ def told_of(row: Row, standings: Iterable[Standing], *, tcp: bool = False, alone
     if alone:
         first = ["Not on this load balancer."] if refused else []
         return Told(" ".join([*first, *(why for why, _ in refused)]), remedy, " ".join(why for why, _ in lost))
+    # The sentences name the target, which is the only one.
+    only = len({each.target for each in standings}) == 1
     return Told(
         " ".join(f"Not on {_where(row, there)}. {why}" for (why, _), there in refused.items()),
         remedy,
-        " ".join(f"On {_where(row, there)}: {why}" for (why, _), there in lost.items()),
+        " ".join(why if only else f"On {_where(row, there)}: {why}" for (why, _), there in lost.items()),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, cast
 
 from django import forms
@@ -18,6 +19,8 @@ from apps.web.kit.shape_fields import written
 
 # The row that a page copies when one is added.
 SPARE = "__prefix__"
+# What rows say, whatever field they are of.
+_SAID: dict[Row, int] = {}
 # Attributes of the fields on which it depends where an object stands: the page asks again when one changes.
 LEADS = {
     "hx-post": "?partial=capabilities",
@@ -51,7 +54,7 @@ class Note:
     rows: list[Row]
     whole: bool = False  # it speaks of a block, and need not name its fields
     fields: list[forms.BoundField] = field(default_factory=list)
-    told: dict[Row, Told] = field(default_factory=dict)
+    told: list[tuple[Row, Told]] = field(default_factory=list)
     kept: bool = False
 
     @property
@@ -62,7 +65,7 @@ class Note:
     @property
     def refused(self) -> bool:
         """Whether a target refuses the fields themselves."""
-        return any(told.refused for row, told in self.told.items() if not row.value)
+        return any(told.refused for row, told in self.told if not row.value)
 
     @property
     def state(self) -> str:
@@ -72,18 +75,18 @@ class Note:
     @property
     def values(self) -> list[str]:
         """The values that a target refuses."""
-        return [row.value for row, told in self.told.items() if row.value and told.refused]
+        return [row.value for row, told in self.told if row.value and told.refused]
 
     @property
     def lines(self) -> list[Line]:
         """Kind and text of each sentence; what to do instead is said where something must be done."""
         said: dict[Told, list[str]] = {}
-        for row, told in self.told.items():
+        for row, told in self.told:
             said.setdefault(told, []).append(f"“{self._label(row.value)}”" if row.value else "")
         names = [] if self.whole or not self.shared else dict.fromkeys(str(each.label) for each in self.fields)
         found = []
         for told, values in said.items():
-            about = ", ".join(filter(None, [*names, *values]))
+            about = ", ".join(filter(None, values) if any(values) else names)
             text = " ".join(filter(None, [told.refused, told.remedy if self.kept else ""])) or told.lost
             if text:
                 kind = ("kept" if self.kept else "refused") if told.refused else "lost"
@@ -116,7 +119,7 @@ def note_fields(
     notes = _notes(kind, [(each, path) for each, path in named if path])
     for note in notes:
         _take_defaults(note)
-        note.told = {row: told_of(row, standings, tcp=tcp, alone=alone) for row in note.rows}
+        note.told = [(row, told_of(row, standings, tcp=tcp, alone=alone)) for row in note.rows]
         note.kept = any(map(_has_value, note.fields)) if note.refused else _has_any(note.fields, note.values)
     for note in notes:
         note.kept = note.kept or (note.refused and any(_holds(other, note) for other in notes))
@@ -129,27 +132,44 @@ def note_fields(
 def _notes(kind: str, named: Sequence[Named]) -> list[Note]:
     """A note for all fields of a part of the form of which the table says the same, and one for a field's values."""
     blocks = {row.field for _, path in named for row in rows_of(kind, path) if row.field != path}
-    found: dict[tuple[str, Row | None], Note] = {}
+    found: dict[tuple[str, int], Note] = {}
     for bound, path in named:
-        rows = [row for row in rows_of(kind, path) if may_differ(row)]
-        for own in (row for row in rows if not row.value):
+        own, said, values = _rows(kind, path)
+        if own:
             part = own.field if own.field in blocks else own.field.rpartition(".")[0]
-            note = Note(_id_of(own.field), [own], own.field in blocks)
-            found.setdefault((part, replace(own, field="")), note).fields.append(bound)
-        if values := [row for row in rows if row.value]:
-            found.setdefault((path, None), Note(_id_of(f"{path}.values"), values)).fields.append(bound)
+            if (part, said) not in found:
+                found[part, said] = Note(_id_of(own.field), [own], own.field in blocks)
+            found[part, said].fields.append(bound)
+        if values:
+            found.setdefault((path, -1), Note(_id_of(f"{path}.values"), values)).fields.append(bound)
     return list(found.values())
 
 
+@cache
+def _rows(kind: str, path: str) -> tuple[Row | None, int, list[Row]]:
+    """The row of a field with a number for what it says, and those of its values: of any that some target minds."""
+    rows = [row for row in rows_of(kind, path) if may_differ(row)]
+    own = next((row for row in rows if not row.value), None)
+    said = _SAID.setdefault(replace(own, field=""), len(_SAID)) if own else -1
+    return own, said, [row for row in rows if row.value]
+
+
+@cache
 def _id_of(path: str) -> str:
     return f"told-{re.sub('[^a-z0-9]+', '-', path)}"
 
 
 def _take_defaults(note: Note) -> None:
     """What browsers do not send, because it is greyed, is as by default: it had no value."""
-    for each in note.fields if any(map(may_refuse, note.rows)) else ():
-        form, name, default = each.form, each.html_name, written(each.field.initial)
-        if form.is_bound and name not in form.data and default and not isinstance(each.field, forms.BooleanField):
+    for each in note.fields:
+        form, name, default = cast("Any", each.form), each.html_name, written(each.field.initial)
+        if (
+            form.is_bound
+            and may_refuse(note.rows[0])
+            and name not in form.data
+            and default
+            and not isinstance(each.field, forms.BooleanField)
+        ):
             form.data = form.data.copy()
             form.data[name] = default
 
@@ -188,8 +208,9 @@ def _mark(bound: forms.BoundField, note: Note) -> None:
 
 def _forget_twice_said(notes: Iterable[Note]) -> None:
     """Values of which nothing else is said than of the field itself."""
-    said = {(row.field, told.refused) for note in notes for row, told in note.told.items() if not row.value}
+    said = [(row, told) for note in notes for row, told in note.told if not row.value and told != Told()]
     for note in notes:
-        for row, told in note.told.items():
-            if row.value and told.refused and (row.field, told.refused) in said:
-                note.told[row] = replace(told, refused="", remedy="", lost="")
+        if note.rows[0].value:
+            for at, (value, told) in enumerate(note.told):
+                if any(row.covers(value.field) and told == own for row, own in said):
+                    note.told[at] = value, Told()

@@ -210,7 +210,8 @@ class _Rows(forms.BaseFormSet):  # type: ignore[type-arg] # not subscriptable wh
     @cached_property
     def spare(self) -> forms.Form:
         """The row that the page copies."""
-        return self.empty_form
+        spare: forms.Form = self.empty_form
+        return spare
 
 
 PoolRows: Any = forms.formset_factory(

@@ -51,7 +51,7 @@ function follow() {
   for (const field of [document, ...copies].flatMap((root) => [...root.querySelectorAll("[aria-describedby*=told-]")])) {
     const notes = field.getAttribute("aria-describedby").split(" ").map((id) => document.getElementById(id)?.dataset ?? {});
     field.disabled = notes.some(({ told }) => told === "greyed" || (told && "addRow" in field.dataset));
-    const refused = notes.flatMap(({ refusedValues }) => refusedValues?.split(" ") ?? []);
+    const refused = notes.flatMap(({ refusedValues }) => (refusedValues ? refusedValues.split(" ") : []));
     for (const option of field.options ?? []) option.disabled = !option.selected && refused.includes(option.value);
   }
 }

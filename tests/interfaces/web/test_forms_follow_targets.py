@@ -112,8 +112,9 @@ def policy_form(actor: Actor, column: Column, sent: Mapping[str, str]) -> Walk:
 
 
 def listener_form(actor: Actor, column: Column, sent: Mapping[str, str]) -> Walk:
-    document = {"name": "web", "protocol": "tcp" if column is Column.NLB else "https", "port": 443}
-    data = _data({f"{LISTENER}/protocol": document["protocol"], **sent}) if sent else None
+    protocol = "tcp" if column is Column.NLB else "https"
+    document = {"name": "web", "protocol": protocol, "port": 443}
+    data = _data({f"{LISTENER}/protocol": protocol, **sent}) if sent else None
     return _named(ListenerForm(data, actor=actor, document=document, pointer=LISTENER, standings=[standing(column)]))
 
 
@@ -166,7 +167,7 @@ def wrong(kind: str, named: Iterable[Named], column: Column, *, kept: bool = Fal
     found = []
     for bound, path in named:
         rows = rows_of(kind, path) if path else ()
-        own = [row.on(column) for row in rows if not row.value]
+        own = [row.on(column) for row in rows if not row.value]  # at most one
         refused = any(cell.verdict is Verdict.NOT for cell in own)
         if is_greyed(bound) != (refused and not kept):
             found.append(f"{bound.html_name} is {'' if is_greyed(bound) else 'not '}greyed")

@@ -27,6 +27,12 @@ LEDGER: dict[str, int] = json.loads((Path(__file__).parent / "query_ledger.json"
 PARTS = 4  # so that several workers share the pages
 
 
+OF_ROUTES = {
+    "overview": "/",
+    "routes": "/routes",
+    "routes, live part": "/routes?partial=rows",
+    "routes, search": "/routes?q=more",
+}
 OF_EVERYBODY = {
     "your account": "/account/security",
     "your sessions": "/account/sessions",
@@ -51,10 +57,7 @@ def paths() -> dict[str, str]:
     route = Route.objects.get(name="checkout").pk
     pool = Pool.objects.get(name="shop").pk
     return {
-        "overview": "/",
-        "routes": "/routes",
-        "routes, live part": "/routes?partial=rows",
-        "routes, search": "/routes?q=more",
+        **OF_ROUTES,
         "route": f"/routes/{route}",
         "route, edit": f"/routes/{route}/edit",
         "route, new": "/routes/new",

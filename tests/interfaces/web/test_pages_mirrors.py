@@ -25,7 +25,7 @@ def operator(db: None) -> Actor:
 
 def field(page: str) -> str:
     """The part of a page that holds the field."""
-    found = re.search(r'<label for="id_mirror".*?<div class="told" id="told-mirror".*?</div>', page, re.DOTALL)
+    found = re.search(r'<label for="id_mirror".*?<div class="capability" id="told-mirror".*?</div>', page, re.DOTALL)
     assert found is not None
     return found[0]
 
