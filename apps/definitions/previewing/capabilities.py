@@ -18,7 +18,7 @@ from apps.compiler.portability.table.cells import Cell, Column, Row, Verdict
 from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.models import Listener, LoadBalancer, Policy, Pool, Route, RoutePool
 
-__all__ = ["Row", "Standing", "Told", "may_differ", "may_refuse", "rows_of", "told_of"]
+__all__ = ["Row", "Standing", "Told", "may_differ", "rows_of", "told_of"]
 MOST_NAMED = 3
 _NAMES = {Target.HAPROXY: "HAProxy", Target.AWS: "AWS", Target.GOOGLE: "Google Cloud"}
 
@@ -77,18 +77,9 @@ def told_of(row: Row, standings: Sequence[Standing], *, tcp: bool = False, alone
     )
 
 
-def may_refuse(row: Row) -> bool:
-    """Whether any target refuses it."""
-    return Verdict.NOT in _verdicts(row)
-
-
 def may_differ(row: Row) -> bool:
     """Whether any target refuses it, or does it with loss."""
-    return not _verdicts(row).isdisjoint((Verdict.NOT, Verdict.LOSSY))
-
-
-def _verdicts(row: Row) -> set[Verdict]:
-    return {row.on(column).verdict for column in Column}
+    return any(row.on(column).verdict in (Verdict.NOT, Verdict.LOSSY) for column in Column)
 
 
 def _where(row: Row, standings: Sequence[Standing]) -> str:
@@ -130,15 +121,12 @@ def standings_of_policy(
     load_balancers: Collection[str] = (),
 ) -> tuple[Standing, ...]:
     """Where the routes stand that name a policy, or for which it would be the default."""
-    follows = Q(account__name=account, hostname__name__in=hostnames)
-    if whole_account:
-        follows |= Q(account__name=account)
+    following = Q(account__name=account) if whole_account else Q(account__name=account, hostname__name__in=hostnames)
+    routes = Route.objects.order_by()
+    leading = Q(name__in=load_balancers) | Q(pk__in=routes.filter(following).values("load_balancer"))
     if policy is not None:
-        follows |= Q(policy_links__policy=policy)
-    routes = Route.objects.filter(follows).order_by()
-    return _standings(
-        LoadBalancer.objects.filter(Q(pk__in=routes.values("load_balancer")) | Q(name__in=load_balancers))
-    )
+        leading |= Q(pk__in=routes.filter(policy_links__policy=policy).values("load_balancer"))
+    return _standings(LoadBalancer.objects.filter(leading))
 
 
 def _standings(fronts: QuerySet[LoadBalancer], named: Collection[str] | None = None) -> tuple[Standing, ...]:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from django import forms
 
-from apps.definitions.previewing.capabilities import Row, Standing, Told, may_differ, may_refuse, rows_of, told_of
+from apps.definitions.previewing.capabilities import Row, Standing, Told, may_differ, rows_of, told_of
 from apps.web.kit.shape_fields import written
 
 # The row that a page copies when one is added.
@@ -118,7 +118,6 @@ def note_fields(
     """
     notes = _notes(kind, [(each, path) for each, path in named if path])
     for note in notes:
-        _take_defaults(note)
         note.told = [(row, told_of(row, standings, tcp=tcp, alone=alone)) for row in note.rows]
         note.kept = any(map(_has_value, note.fields)) if note.refused else _has_any(note.fields, note.values)
     for note in notes:
@@ -157,21 +156,6 @@ def _rows(kind: str, path: str) -> tuple[Row | None, int, list[Row]]:
 @cache
 def _id_of(path: str) -> str:
     return f"told-{re.sub('[^a-z0-9]+', '-', path)}"
-
-
-def _take_defaults(note: Note) -> None:
-    """What browsers do not send, because it is greyed, is as by default: it had no value."""
-    for each in note.fields:
-        form, name, default = cast("Any", each.form), each.html_name, written(each.field.initial)
-        if (
-            form.is_bound
-            and may_refuse(note.rows[0])
-            and name not in form.data
-            and default
-            and not isinstance(each.field, forms.BooleanField)
-        ):
-            form.data = form.data.copy()
-            form.data[name] = default
 
 
 def _has_value(bound: forms.BoundField) -> bool:

@@ -274,6 +274,16 @@ def test_a_field_that_has_a_value_is_never_greyed(operator: Actor, kind: str, co
     assert [cell.remedy for cell in cells if cell.message not in said or cell.remedy not in said] == []
 
 
+def test_an_object_that_is_there_is_not_greyed_in_parts(operator: Actor) -> None:
+    for switch, state in (("", "greyed"), ("on", "kept")):
+        sent = {"/spec/protocol": "tcp", "/spec/server_tls/verify": "system"} | (
+            {"/spec/server_tls": "on"} if switch else {}
+        )
+        _, notes = pool_form(operator, Column.NLB, sent)
+        states = {note.state for note in notes for bound in note.fields if "/server_tls" in bound.html_name}
+        assert states == {state}
+
+
 def test_a_refused_value_that_is_chosen_can_be_read_and_taken_away(operator: Actor) -> None:
     named, notes = route_form(operator, Column.ALB, {"path_kind": "regex"})
     (kind,) = [bound for bound, path in named if path == "path_kind"]
