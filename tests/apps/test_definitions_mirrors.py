@@ -11,7 +11,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions.freezing.stack_snapshot import freeze_stack
 from apps.definitions.listing import listed
 from apps.definitions.models import Pool, Route, RoutePool
-from apps.definitions.previewing.portability import no_mirror_on
+from apps.definitions.previewing.capabilities import rows_of, standings_of, told_of
 from apps.definitions.previewing.preview import preview_route
 from apps.definitions.previewing.tracing import trace_request
 from apps.definitions.selectors import describe, only, pools, routes
@@ -149,9 +149,10 @@ def test_a_load_balancer_does_not_come_to_a_target_that_cannot(
 
 
 def test_each_load_balancer_says_whether_it_can(operator: Actor) -> None:
-    assert [bool(no_mirror_on(each)) for each in ("front", "cloud", "everywhere", "nowhere", "none", "")] == [
-        *(True, True, False, False, False, False)
-    ]
+    (row,) = rows_of("Route", "mirror")
+    names = ("front", "cloud", "everywhere", "nowhere", "none", "")
+    told = [told_of(row, standings_of(name), alone=True) for name in names]
+    assert [bool(each.refused) for each in told] == [True, True, False, False, False, False]
 
 
 def test_a_trace_tells_of_the_copy(operator: Actor, acme: Actor) -> None:

@@ -16,6 +16,12 @@ _INTRODUCTION = """# What each target can do
 Each field of routes, policies, listeners and pools, for each target: *exact*, *with loss* (it works and differs, or
 some values are refused), *not* (refused), or – where the field has no use there. The checks of the compiler ask the
 same table, and a test compiles a use of each field for each target.
+
+Forms ask it too. They grey a field that a target of the load balancer refuses, with the reason beside it, say what is
+lost of a field *with loss*, and follow the load balancer that is chosen; a pool and a policy follow all that use them.
+A field that has a value stays as it is, with a warning, so that the value can be removed. Of a fleet, the oldest
+HAProxy that its nodes reported counts; where none is known, nothing is greyed because of a version.
+
 HTTP/3 also needs a HAProxy that is built with QUIC.
 
 `python -m tests.conformance.capabilities_page` writes this page.

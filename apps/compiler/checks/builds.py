@@ -1,4 +1,4 @@
-"""What not every HAProxy can do: asked of the builds that nodes reported, and said where one of them cannot."""
+"""What not every HAProxy can do, by the table: asked of the builds that nodes reported, and said where one cannot."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model.capabilities import BANDWIDTH, HTTP3, NodeBuild, unable
+from apps.compiler.model.capabilities import NodeBuild, unable
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.policy import Bandwidth
 from apps.compiler.model.shared import Listener, LoadBalancer
+from apps.compiler.portability.table.asking import capability_for
+
+_BANDWIDTH = capability_for("Route", "rules.bandwidth")
+_HTTP3 = capability_for("LoadBalancer", "listeners.tls.http3")
 
 
 def depends_on_builds(snapshot: Snapshot) -> bool:
@@ -21,14 +25,14 @@ def depends_on_builds(snapshot: Snapshot) -> bool:
 
 def warn_of_bandwidth(notes: Notes, front: LoadBalancer, builds: Iterable[NodeBuild]) -> None:
     """Older nodes serve without limits. The first route of each limit is told."""
-    lacking = unable(BANDWIDTH, builds)
+    lacking = unable(_BANDWIDTH, builds)
     sets = {each.id: each.rules.bandwidth for each in front.rule_sets} if lacking else {}
     told: set[Bandwidth | None] = {None}
     for route in front.routes if sets else ():
         said = sets.get(route.rule_set)
         if said not in told:
             told.add(said)
-            message = f"Bandwidth is not limited on {lacking}; limits need {BANDWIDTH.needs} on each node."
+            message = f"Bandwidth is not limited on {lacking}; limits need {_BANDWIDTH.needs} on each node."
             notes.warn(route, "bandwidth", message, "rules.bandwidth")
 
 
@@ -42,10 +46,10 @@ def with_possible_http3(notes: Notes, listener: Listener, builds: Iterable[NodeB
     builds = tuple(builds)
     if listener.tls is None or not wants_http3(listener):
         return listener
-    lacking = unable(HTTP3, builds)
+    lacking = unable(_HTTP3, builds)
     if builds and not lacking:
         return listener
     nodes = f"not on {lacking}" if lacking else "but no node of the fleet has reported one"
-    message = f"HTTP/3 needs {HTTP3.needs} on each node, {nodes}; clients use HTTP/2 meanwhile."
+    message = f"HTTP/3 needs {_HTTP3.needs} on each node, {nodes}; clients use HTTP/2 meanwhile."
     notes.warn(listener, "http3", message, "tls.http3")
     return replace(listener, tls=replace(listener.tls, http3=False))

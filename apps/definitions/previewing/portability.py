@@ -14,7 +14,6 @@ from apps.compiler.model import shared as model
 from apps.compiler.model.stack import CloudAddress
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
 from apps.compiler.portability.report import portability
-from apps.compiler.portability.table.asking import refusal
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.freezing.frozen_routes import frozen_routes
@@ -24,15 +23,8 @@ from apps.definitions.freezing.stack_snapshot import address_in, frozen_address,
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
 from apps.fleet.models import StaticIP
 
-__all__ = ["TARGETS", "Incompatibility", "Severity", "incompatibilities_of", "no_mirror_on", "portability_of"]
+__all__ = ["TARGETS", "Incompatibility", "Severity", "incompatibilities_of", "portability_of"]
 TARGETS = tuple(Target)
-
-
-def no_mirror_on(load_balancer: str) -> str:
-    """Why its routes cannot mirror requests, in a sentence; empty where they can, and for one that is not there."""
-    rows = LoadBalancer.objects.filter(name=load_balancer).values_list("fleets", "stacks__cloud_account__cloud")
-    targets = {target for fleet, cloud in rows for target in (Target.HAPROXY if fleet else None, cloud) if target}
-    return next((why for target in Target if target in targets and (why := refusal("Route", "mirror", target))), "")
 
 
 def portability_of(actor: Actor, load_balancer_id: int, target: str = "") -> list[Incompatibility]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -14,13 +15,15 @@ from django.urls import reverse
 from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
 from apps.definitions.models import Listener, LoadBalancer
+from apps.definitions.previewing.capabilities import Standing, standings_of
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet import selectors as topology
+from apps.web.capabilities.notes import LEADS, note_fields, path_of
 from apps.web.kit.object_forms import ObjectForm, OperatorPages, Way, show_form
-from apps.web.kit.pages import PageRequest, operators_only, page, post_page
+from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import Typed, confirmed, save_form, save_or_attach_errors, tell
 from apps.web.kit.shape_fields import LINES, offers, words
 from apps.web.kit.shape_forms import DocumentForm, Group
@@ -59,7 +62,16 @@ class ListenerForm(DocumentForm):
 
     noun = "listener"
 
-    def __init__(self, data: QueryDict | None, *, actor: Actor, document: dict[str, Any] | None, pointer: str) -> None:
+    def __init__(
+        self,
+        data: QueryDict | None,
+        *,
+        actor: Actor,
+        document: dict[str, Any] | None,
+        pointer: str,
+        standings: Sequence[Standing],
+    ) -> None:
+        """`standings`: where its load balancer stands."""
         names = {"static_ip": topology.static_ips(actor)}
         super().__init__(data, shape=ListenerSpec, document=document, names=names, pointer=pointer)
         for name, choices in (("default_pool", "pools"), ("default_certificate", "certificates")):
@@ -68,11 +80,16 @@ class ListenerForm(DocumentForm):
         self.fields[self._sni_routes] = forms.CharField(
             **words(ListenerSpec, "sni_routes") | {"help_text": SNI_ROUTES},
             widget=forms.Textarea(attrs=LINES),
-            initial=_lines((document or {}).get("sni_routes", [])),
         )
+        self.initial[self._sni_routes] = _lines((document or {}).get("sni_routes", []))
         for name, label in SWITCHES.items():
-            is_on = name in (document or {})
-            self.fields[f"{pointer}/{name}"] = forms.BooleanField(label=label, required=False, initial=is_on)
+            self.fields[f"{pointer}/{name}"] = forms.BooleanField(label=label, required=False)
+            self.initial[f"{pointer}/{name}"] = name in (document or {})
+        protocol = f"{pointer}/protocol"
+        self.fields[protocol].widget.attrs |= LEADS
+        named = ((self[name], path_of(name)) for name in self.fields)
+        tcp = self[protocol].value() == "tcp"
+        self.capabilities = note_fields("LoadBalancer", named, standings, tcp=tcp, alone=True)
 
     def listener(self) -> dict[str, Any]:
         """The listener's document, without the blocks of which nothing is said."""
@@ -139,11 +156,15 @@ def _listener(request: PageRequest, balancer: LoadBalancer, stored: Listener | N
     others = [each for each in spec["listeners"] if stored is None or each["name"] != stored.name]
     document = next((each for each in spec["listeners"] if each not in others), None)
     pointer = _pointer_sent(request) or f"/spec/listeners/{len(others)}"
-    form = ListenerForm(request.POST or None, actor=actor, document=document, pointer=pointer)
+    form = ListenerForm(
+        request.POST or None, actor=actor, document=document, pointer=pointer, standings=standings_of(balancer.name)
+    )
 
     def whole() -> dict[str, Any]:
         return {**spec, "listeners": [*others, form.listener()]}
 
+    if request.method == "POST" and request.GET.get("partial"):
+        return show(request, "pages/object_form.html", {"form": form})
     if save_form(request, form, "LoadBalancer", balancer, whole, lambda row: f"{row.name} is saved. {TOLD}"):
         return redirect("web:load-balancer", balancer.pk)
     crumbs = (

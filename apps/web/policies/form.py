@@ -10,12 +10,14 @@ from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Policy
+from apps.definitions.previewing.capabilities import Standing, standings_of_policy
 from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
+from apps.web.capabilities.notes import LEADS, note_fields, path_of
 from apps.web.kit.shape_fields import account_field
 from apps.web.kit.shape_forms import Group, ShapeForm
-from apps.web.policies.keys import key_field, keys_of
+from apps.web.policies.keys import key_field, keys_of, texts_of_keys
 
 DEFAULTS = "/spec/default_for/"
 SECRETS = ("/spec/rules/basic_auth/users", "/spec/rules/api_keys/keys")
@@ -42,13 +44,33 @@ class PolicyForm(ShapeForm):
         super().__init__(data, stored=stored, names=names)
         for pointer in SECRETS:
             self.fields[pointer].widget = Secrets(attrs={"rows": 3, "spellcheck": "false", "class": "mono"})
-        self.fields[KEYS] = key_field(describe(stored)["rules"].get("jwt") if stored else None)
+        self.fields[KEYS] = key_field()
+        self.initial[KEYS] = texts_of_keys(describe(stored)["rules"].get("jwt") if stored else None)
         self.fields[KEY_SET_URL].widget.attrs |= {"class": "long", "inputmode": "url", "spellcheck": "false"}
         if not actor.is_operator:
             del self.fields[f"{DEFAULTS}load_balancers"]
         elif stored is None:
             hint = "The account that owns the policy. Default: the operator's account."
             self.fields["/account"] = account_field(hint)
+        for name in self.fields:
+            if name.startswith(DEFAULTS):
+                self.fields[name].widget.attrs |= LEADS
+        owner = stored.account.name if stored else self._text("/account") or actor.account.name
+        named = ((self[name], path_of(name)) for name in self.fields)
+        self.capabilities = note_fields("Policy", named, self._standings(stored, owner))
+
+    def _standings(self, stored: Policy | None, owner: str) -> tuple[Standing, ...]:
+        """Where the routes stand that follow it, with those for which it would be the default by what is typed."""
+        return standings_of_policy(
+            stored,
+            owner,
+            whole_account=self._text(f"{DEFAULTS}account") not in ("", "False"),
+            hostnames=self._text(f"{DEFAULTS}hostnames").split(),
+            load_balancers=self._text(f"{DEFAULTS}load_balancers").split(),
+        )
+
+    def _text(self, name: str) -> str:
+        return str(self[name].value() or "").strip() if name in self.fields else ""
 
     def spec(self) -> dict[str, Any]:
         """The document of what was typed, without the blocks of which nothing is said."""

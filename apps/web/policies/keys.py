@@ -15,12 +15,17 @@ EXAMPLE = "RS256 2026-1\n-----BEGIN PUBLIC KEY-----\n…\n-----END PUBLIC KEY---
 BEGIN, END = "-----BEGIN ", "-----END "
 
 
-def key_field(stored: Mapping[str, Any] | None) -> Text:
-    """The field, with the keys of a stored block."""
+def key_field() -> Text:
+    """The field."""
     attributes = {"rows": 6, "spellcheck": "false", "class": "mono long", "wrap": "off"}
     attributes |= {"placeholder": EXAMPLE}
-    said = words(Jwt, "keys") | {"help_text": HINT, "initial": written((stored or {}).get("keys") or [])}
+    said = words(Jwt, "keys") | {"help_text": HINT}
     return Text(**said, widget=forms.Textarea(attrs=attributes))
+
+
+def texts_of_keys(stored: Mapping[str, Any] | None) -> str:
+    """The keys of a stored block, as the field has them."""
+    return written((stored or {}).get("keys") or [])
 
 
 def keys_of(text: str) -> list[dict[str, str]]:

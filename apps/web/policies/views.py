@@ -67,6 +67,8 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 def _form(request: PageRequest, stored: Policy | None) -> HttpResponse:
     request.actor.may_write()
     form = PolicyForm(request.POST or None, stored=stored, actor=request.actor)
+    if request.method == "POST" and request.GET.get("partial"):
+        return show(request, "pages/policies/form.html", {"form": form})
     if saved := save_form(request, form, "Policy", stored, form.spec, _saved):
         return redirect("web:policy", saved.pk)
     context: dict[str, Any] = {"form": form, "stored": stored, "version": version_shown(request, stored)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django import forms
@@ -12,17 +12,18 @@ from django.http import QueryDict
 from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
 from apps.definitions.models import Pool
+from apps.definitions.previewing.capabilities import Standing
 from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import field_at, fields_of
 from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.shapes.traffic.pool import BackendSpec, LimitSpec, Overflow, PoolSpec, ServerSpec
 from apps.fleet.models import Region
+from apps.web.capabilities.notes import LEADS, SPARE, Note, note_fields, path_of
 from apps.web.kit.edit_conflicts import remember
 from apps.web.kit.shape_fields import Text, account_field, form_field, pairs, plain_fields, typed, written
 from apps.web.pools.servers import CHECK, OBJECTS, WAY, Part, object_fields, object_of, parts, text_of, texts_of_object
 
 Texts = dict[str, str]
-SPARE = "__prefix__"  # the row that the page copies when one is added
 MODE, WHEN_FULL, ORDER = "/spec/overflow/mode", "/spec/overflow/when_full", "/spec/overflow/order"
 TAGS, HEADERS = "/spec/tags", "/spec/request_headers"
 SERVER = tuple(field.name for field in fields_of(ServerSpec))
@@ -57,8 +58,12 @@ class PoolForm(forms.Form):
         regions: list[Region],
         texts: Texts | None = None,
         begin: Texts | None = None,
+        standings: Sequence[Standing] = (),
     ) -> None:
-        """`texts` are those of a pool that is changed, `begin` those with which a new one begins."""
+        """`texts` are those of a pool that is changed, `begin` those with which a new one begins.
+
+        `standings`: where the load balancers stand that lead to it.
+        """
         super().__init__(data, initial=dict(texts or begin or {}))
         self.regions = regions
         self.notes: dict[str, str] = {}  # region → where its limit came from
@@ -78,6 +83,14 @@ class PoolForm(forms.Form):
                 self.fields.update(plain_fields(ServerSpec, f"/spec/backends/{index}/servers/{number}"))
         self.fields["reason"] = Text(label="Reason", required=False, help_text="Recorded in the audit log.")
         self._pointers: list[tuple[str, str]] = []
+        self.capabilities = self._follow(standings) if standings else []
+
+    def _follow(self, standings: Sequence[Standing]) -> list[Note]:
+        """Notes of what the targets can do, which depends on the protocol."""
+        self.fields["/spec/protocol"].widget.attrs |= LEADS
+        tcp = self["/spec/protocol"].value() == "tcp"
+        named = ((self[name], path_of(name)) for name in self.fields)
+        return note_fields("Pool", named, standings, tcp=tcp)
 
     @staticmethod
     def _row_numbers(data: QueryDict | None, texts: Texts, region: int) -> list[str]:
@@ -171,6 +184,14 @@ class PoolForm(forms.Form):
     def parts(self) -> list[Part]:
         """What may be said of servers beside it."""
         return parts(self)
+
+    @property
+    def of_regions(self) -> list[forms.BoundField]:
+        """Fields that each region has, and that each of its servers has."""
+        pointer = "/spec/backends/0"
+        if not self.regions:
+            return []
+        return [*(self[name] for name in _backend_fields(pointer)), *self._row(f"{pointer}/servers/{SPARE}")]
 
     @property
     def reason(self) -> forms.BoundField:

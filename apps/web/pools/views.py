@@ -13,6 +13,7 @@ from django.shortcuts import redirect
 from apps.core.errors import Invalid, Stale
 from apps.definitions import selectors
 from apps.definitions.models import Listener, Pool
+from apps.definitions.previewing.capabilities import standings_of_pool
 from apps.definitions.reading.describing import envelope
 from apps.definitions.services import set_server
 from apps.definitions.sharing import must_own
@@ -168,7 +169,10 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     pool = _own(request, pk)
     regions = _regions(request)
     texts = texts_of_pool(pool, regions)
-    form = PoolForm(request.POST or None, actor=request.actor, regions=regions, texts=texts)
+    standings = standings_of_pool(request.actor, pool)
+    form = PoolForm(request.POST or None, actor=request.actor, regions=regions, texts=texts, standings=standings)
+    if request.method == "POST" and request.GET.get("partial"):
+        return show(request, "pages/pools/form.html", {"form": form})
     form.notes = limit_notes(pool)
     if request.method == "POST" and form.is_valid():
         typed = _typed(request, form, pool)
@@ -204,7 +208,9 @@ def _two_edits(request: PageRequest, form: PoolForm, typed: Typed, regions: list
 
     def again(spec: dict[str, Any]) -> dict[str, Any]:
         texts = texts_of_pool(live, regions, spec) | {"reason": typed.reason}
-        both = PoolForm(actor=request.actor, regions=regions, texts=texts)
+        both = PoolForm(
+            actor=request.actor, regions=regions, texts=texts, standings=standings_of_pool(request.actor, live)
+        )
         both.notes = limit_notes(live)
         return {"form": both, "pool": live}
 

@@ -42,6 +42,8 @@ def _form(request: PageRequest, row: Route | None) -> HttpResponse:
         entry = RouteEntry(request.actor, row, None, request.GET.dict(), source=source)
         return show(request, FORM, _page(entry) | _blank_check(entry))
     entry = RouteEntry(request.actor, row, request.POST, {}, source=source)
+    if request.GET.get("partial"):
+        return show(request, FORM, _page(entry))
     if entry.is_valid():
         typed = _typed(entry)
         try:
@@ -89,21 +91,16 @@ def _two_edits(request: PageRequest, entry: RouteEntry, typed: Typed) -> HttpRes
 
 
 def _page(entry: RouteEntry) -> dict[str, Any]:
-    return {"entry": entry, "form": entry.head, "row": entry.row}
+    return {"entry": entry, "form": entry.head, "row": entry.row, "capabilities": entry.capabilities}
 
 
 @post_page
 def check(request: PageRequest) -> HttpResponse:
-    """The rail beside the form, for what is typed so far: who else matches, and the rendered result.
-
-    `?partial=mirror` is the field of the mirror instead, which depends on the load balancer.
-    """
+    """The rail beside the form, for what is typed so far: who else matches, and the rendered result."""
     number = request.POST.get("route", "")
     row = only(visible_routes(request.actor), int(number)) if number.isdecimal() and len(number) < 19 else None
     entry = RouteEntry(request.actor, row, request.POST, {})
     entry.is_valid()
-    if request.GET.get("partial") == "mirror":
-        return show(request, FORM, {"form": entry.head})
     return show(request, "pages/routes/check.html", _checked(request, entry))
 
 

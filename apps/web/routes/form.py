@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.functional import cached_property
 
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
 from apps.core.errors import FieldError
 from apps.definitions.models import Route
-from apps.definitions.previewing.portability import no_mirror_on
+from apps.definitions.previewing.capabilities import standings_of
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import load_balancers
 from apps.definitions.shapes.base.fields import fields_of
@@ -32,6 +33,7 @@ from apps.definitions.shapes.traffic.route import (
     RouteSpec,
     Share,
 )
+from apps.web.capabilities.notes import LEADS, Named, Note, note_fields, path_of
 from apps.web.kit.edit_conflicts import remember
 from apps.web.kit.shape_fields import LINES, offers, words
 
@@ -61,6 +63,7 @@ FIELDS = {
     "/spec/action/redirect/path": "redirect_path",
     "/spec/action/redirect/port": "redirect_port",
     "/spec/action/redirect/prefix": "redirect_prefix",
+    "/spec/action/redirect/keep_query": "redirect_keep_query",
     "/spec/action/redirect/query": "redirect_query",
     "/spec/action/fixed_response/status": "fixed_status",
     "/spec/action/fixed_response/content_type": "fixed_content_type",
@@ -161,11 +164,9 @@ class RouteForm(forms.Form):
         else:
             owners = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
             _choices(self.fields["account"], [("", "Choose one"), *owners])
+        self.fields["load_balancer"].widget.attrs |= LEADS
         chosen = self["load_balancer"].value()
-        if chosen in names and (reason := no_mirror_on(chosen)):
-            # Only in the page: a pool that is sent nevertheless is rejected with the reason.
-            self.fields["mirror"].widget.attrs["disabled"] = True
-            self.fields["mirror"].help_text = f"Not on this load balancer. {reason}"
+        self.chosen: str = chosen if chosen in names else ""
 
 
 def _choices(field: forms.Field, choices: list[tuple[str, str]]) -> None:
@@ -206,6 +207,12 @@ class ConditionForm(forms.Form):
 class _Rows(forms.BaseFormSet):  # type: ignore[type-arg] # not subscriptable when it runs
     deletion_widget = forms.HiddenInput
 
+    @cached_property
+    def spare(self) -> forms.Form:
+        """The row that the page copies."""
+        spare: forms.Form = self.empty_form
+        return spare
+
 
 PoolRows: Any = forms.formset_factory(
     PoolForm, formset=_Rows, extra=0, can_delete=True, max_num=MOST_ROWS, absolute_max=MOST_ROWS
@@ -242,6 +249,18 @@ class RouteEntry:
             name: ConditionRows(data=data, prefix=name, initial=rows.get(name), form_kwargs=words)
             for name, words in CONDITIONS.items()
         }
+        standings = standings_of(self.head.chosen)
+        # A value that is sent nevertheless is rejected with the reason.
+        self.capabilities: list[Note] = note_fields("Route", self.named(), standings, alone=True)
+
+    def named(self) -> Iterator[Named]:
+        """Every field with its path in the table."""
+        for name, pointer in {name: pointer for pointer, name in FIELDS.items()}.items():
+            if name in self.head.fields:
+                yield self.head[name], path_of(pointer)
+        for name, rows in {"action.pools": self.pools, **self.conditions}.items():
+            for form in (*rows.forms, rows.spare):
+                yield from ((bound, f"{name}.{bound.name}") for bound in form if bound.name != "DELETE")
 
     def is_valid(self) -> bool:
         """Whether every field could be read at all; what the values mean is checked when the route is saved."""

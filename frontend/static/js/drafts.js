@@ -23,6 +23,7 @@ function restore(pairs) {
     if (/^(checkbox|radio)$/.test(field.type)) field.checked = values(field.name).includes(field.value);
     else if (field.name.endsWith("-DELETE") && value) field.closest("[data-row]").querySelector("[data-remove-row]")?.click();
     else if (value !== undefined && field.type !== "hidden") field.value = value;
+    if (field.getAttribute("hx-post") === "?partial=capabilities") field.dispatchEvent(new Event("change"));
   }
   // What follows what is typed follows this as well.
   form.dispatchEvent(new Event("input", { bubbles: true }));

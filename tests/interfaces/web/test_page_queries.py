@@ -27,6 +27,12 @@ LEDGER: dict[str, int] = json.loads((Path(__file__).parent / "query_ledger.json"
 PARTS = 4  # so that several workers share the pages
 
 
+OF_ROUTES = {
+    "overview": "/",
+    "routes": "/routes",
+    "routes, live part": "/routes?partial=rows",
+    "routes, search": "/routes?q=more",
+}
 OF_EVERYBODY = {
     "your account": "/account/security",
     "your sessions": "/account/sessions",
@@ -58,10 +64,7 @@ def paths() -> dict[str, str]:
     route = Route.objects.get(name="checkout").pk
     pool = Pool.objects.get(name="shop").pk
     return {
-        "overview": "/",
-        "routes": "/routes",
-        "routes, live part": "/routes?partial=rows",
-        "routes, search": "/routes?q=more",
+        **OF_ROUTES,
         "route": f"/routes/{route}",
         "route, side by side": f"/routes/{route}/sides",
         "route, edit": f"/routes/{route}/edit",
@@ -71,8 +74,10 @@ def paths() -> dict[str, str]:
         "pool": f"/pools/{pool}",
         "pool, edit": f"/pools/{pool}/edit",
         "pool, new": "/pools/new",
+        "policy, new": "/policies/new",
         "load balancers": "/load-balancers",
         "load balancer": f"/load-balancers/{LoadBalancer.objects.get(name='front').pk}",
+        "listener, new": f"/load-balancers/{LoadBalancer.objects.get(name='front').pk}/listeners/new",
         "hostnames": "/hostnames",
         "hostname": f"/hostnames/{Route.objects.get(pk=route).hostname_id}",
         "grants": "/grants",

@@ -25,9 +25,7 @@ def operator(db: None) -> Actor:
 
 def field(page: str) -> str:
     """The part of a page that holds the field."""
-    found = re.search(
-        r'<div id="mirror-field".*?</div></div>|<div id="mirror-field".*?</div>\s*</div>', page, re.DOTALL
-    )
+    found = re.search(r'<label for="id_mirror".*?<div class="capability" id="told-mirror".*?</div>', page, re.DOTALL)
     assert found is not None
     return found[0]
 
@@ -43,14 +41,14 @@ def sent(**changes: str) -> dict[str, str]:
 )
 def test_the_field_is_greyed_with_its_reason(operator: Actor, acme: Actor, load_balancer: str, why: str) -> None:
     client = client_of(acme)
-    pages = (
-        client.get(f"/routes/new?load_balancer={load_balancer}"),
-        client.post("/routes/check?partial=mirror", sent(load_balancer=load_balancer)),
-    )
-    for page in pages:
-        shown = field(text(page))
-        assert (" disabled" in shown, "Not on this load balancer." in shown) == (bool(why), bool(why))
-        assert why in shown
+    shown = field(text(client.get(f"/routes/new?load_balancer={load_balancer}")))
+    assert (" disabled" in shown, "Not on this load balancer." in shown) == (bool(why), bool(why))
+    assert why in shown
+    for mirror, state in (("", "greyed"), ("shop-next", "kept")):
+        typed_so_far = sent(load_balancer=load_balancer) | {"mirror": mirror}
+        said = text(client.post("/routes/new?partial=capabilities", typed_so_far))
+        assert f'id="told-mirror" data-told="{state if why else ""}"' in said
+        assert why in said
 
 
 def test_a_mirror_that_is_sent_nevertheless_is_refused_beside_the_field(operator: Actor, acme: Actor) -> None:

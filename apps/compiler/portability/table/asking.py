@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
+from apps.compiler.model.capabilities import Capability
 from apps.compiler.model.shared import AnyPool, Listener, Route
 from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
 from apps.compiler.portability.table.cells import Cell, Column, Row, Verdict
@@ -42,11 +44,24 @@ def told(column: Column, thing: Route | Listener | AnyPool, code: str, field: st
     return make(_TARGETS.get(column, Target.HAPROXY), thing, code, field, cell.message, cell.remedy)
 
 
-def refusal(kind: str, field: str, target: Target) -> str:
-    """Why no load balancer of the target can do what a field says, in a sentence; empty where one can."""
-    cells = [_cell(kind, field, column) for column in Column if _TARGETS.get(column, Target.HAPROXY) is target]
-    refusing = [cell for cell in cells if cell.verdict is not Verdict.UNUSED]
-    return refusing[0].message if all(cell.verdict is Verdict.NOT for cell in refusing) else ""
+def row_of(kind: str, name: str) -> Row:
+    """The row of this name. Raises KeyError."""
+    return _ROWS[kind][name]
+
+
+def capability_for(kind: str, name: str) -> Capability:
+    """What a HAProxy needs for a field that not every version can. Raises KeyError."""
+    since = row_of(kind, name).since
+    if since is None:
+        raise KeyError(name)
+    return since
+
+
+@cache
+def rows_of(kind: str, path: str) -> tuple[Row, ...]:
+    """The rows that speak of a field: its own or that of what it is part of, then those of single values of it."""
+    holding = sorted((row for row in TABLE[kind] if row.covers(path)), key=lambda row: len(row.field))
+    return (*holding[-1:], *(row for row in TABLE[kind] if row.value and row.field == path))
 
 
 def _cell(kind: str, name: str, column: Column) -> Cell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from apps.compiler.model.capabilities import Capability
+from apps.compiler.model.capabilities import Capability, NodeBuild
 
 Version = tuple[int, int]
 
@@ -98,6 +98,10 @@ class Row:
     def on_haproxy(self, version: Version) -> Cell:
         """What this version of HAProxy can."""
         return self.before if self.since is not None and version < self.since.since else self.haproxy
+
+    def on_build(self, build: NodeBuild) -> Cell:
+        """What the HAProxy of a node can."""
+        return self.before if self.since is not None and not self.since.has(build) else self.haproxy
 
     def covers(self, path: str) -> bool:
         """Whether the row speaks of a field of a document."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.compiler.model.capabilities import BANDWIDTH, unable
+from apps.compiler.model.capabilities import named
+from apps.compiler.portability.table.asking import row_of
+from apps.compiler.portability.table.cells import Verdict
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.models import Policy, Route
 from apps.definitions.writing.change_set import ChangeSet
+
+_BANDWIDTH = row_of("Policy", "rules.bandwidth")
 
 
 def reject_unable(changes: ChangeSet) -> None:
@@ -22,12 +26,10 @@ def reject_unable(changes: ChangeSet) -> None:
         return
     fleets = changes.affected.fleets
     for fleet, builds in builds_by_fleet(fleets).items():
-        if builds and not any(map(BANDWIDTH.has, builds)):
-            nodes = unable(BANDWIDTH, builds)
-            detail = (
-                f"Bandwidth limits need {BANDWIDTH.needs}. No node of fleet {fleets[fleet].name} has it: {nodes}. "
-                "Upgrade the nodes first, or limit requests and bytes with client_limit."
-            )
+        cells = [_BANDWIDTH.on_build(each) for each in builds]
+        if cells and all(cell.verdict is Verdict.NOT for cell in cells):
+            why, remedy = cells[0].message, cells[0].remedy
+            detail = f"{why} No node of fleet {fleets[fleet].name} has it: {named(builds)}. {remedy}"
             raise Invalid([FieldError(pointer, "haproxy_version", detail) for pointer in asking])
 
 

@@ -1,0 +1,1 @@
+"""SHOW: forms follow what the targets can do, as the one table of capabilities says."""
