@@ -140,7 +140,7 @@ PARTS = {
     *("grant", "grant-edit", "grant-delete"),
     *("hostname-check", "hostname-verify", "hostname-release", "policy-fetch-key-set", "route-fetch-key-set"),
     *("change-revert", "region-delete", "badges"),
-    *("sign-in", "sign-out", "search", "options"),
+    *("sign-in", "sign-out", "search", "options", "siblings"),
     *("route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # There is no replacement; tests/e2e/test_replacement_looks.py looks at one.
     *("replacement", "replacement-continue", "replacement-stop", "replacement-resume"),

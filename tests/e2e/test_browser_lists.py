@@ -8,6 +8,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
+from apps.definitions.models import Pool, Route
 from apps.web.capacity import form as capacity_form
 from tests.browser import listen, needs_browser, wrong_in
 from tests.conftest import actor_of
@@ -48,3 +49,55 @@ def test_a_capacity_test_finds_its_pool_and_the_names_that_lead_there_while_one_
     expect(page.locator("#hostnames-to-load option")).to_have_attribute("value", "shop.acme.example")
     expect(hostname).to_have_value("shop")  # what comes back from the server takes nothing that was typed
     assert wrong_in(page, 0) == complaints == []
+
+
+def test_the_last_crumb_opens_what_else_there_is_by_keyboard_and_finds_it_on_the_server(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    pool = Pool.objects.get(name="shop")
+    Pool.objects.bulk_create(Pool(account=pool.account, name=f"more-{at:03}") for at in range(30))
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto(f"/pools/{pool.pk}")
+    page.get_by_role("button", name="shop: show another pool").focus()
+    page.keyboard.press("Enter")
+    field = page.get_by_label("Find a pool")
+    expect(field).to_be_visible()
+    expect(page.locator("#siblings li")).to_have_count(20)
+    page.keyboard.press("Tab")
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+    page.keyboard.press("Enter")  # the button has the focus again
+    page.keyboard.press("Tab")
+    page.keyboard.type("more-029")
+    expect(page.locator("#siblings li")).to_have_count(1)
+    expect(field).to_have_value("more-029")
+    assert wrong_in(page, 0) == complaints == []
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("more-029")
+
+
+def test_who_uses_a_pool_leads_to_the_user_and_to_the_table_of_all(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    pool, route = Pool.objects.get(name="shop"), Route.objects.get(name="checkout")
+    for at in range(25):
+        made = Route.objects.create(
+            account=route.account,
+            name=f"more-{at:02}",
+            load_balancer=route.load_balancer,
+            hostname=route.hostname,
+            path=f"/more/{at}",
+        )
+        made.pools.create(pool=pool)
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto(f"/pools/{pool.pk}")
+    expect(page.locator("#used-by tbody tr")).to_have_count(20)
+    page.get_by_role("link", name="All 28 in the table").click()
+    expect(page.locator("main tbody tr")).to_have_count(28)
+    assert wrong_in(page, 0) == complaints == []
+    page.get_by_role("link", name="more-24", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("/more/24")

@@ -36,7 +36,8 @@ from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, St
 class Kind:
     """Objects of one kind: their word, the rows that an actor sees, the list of all, and the page of one.
 
-    A kind whose objects have no page of their own has `page` empty: its list shows them.
+    A kind whose objects have no page of their own has `page` empty: its list shows them. `key` is what URLs say of
+    one, `label` what people call it.
     """
 
     model: type[Model]
@@ -45,10 +46,15 @@ class Kind:
     listed: str
     page: str = ""
     key: str = "pk"
+    label: str = "name"
 
     def url(self, row: Any) -> str:
         """Where one of them is shown."""
-        return reverse(f"web:{self.page}", args=[getattr(row, self.key)]) if self.page else self.list_url()
+        return self.url_of(getattr(row, self.key))
+
+    def url_of(self, key: object) -> str:
+        """Where the one is shown of which URLs say this."""
+        return reverse(f"web:{self.page}", args=[key]) if self.page else self.list_url()
 
     def list_url(self) -> str:
         """Where all of them are."""
@@ -65,11 +71,11 @@ KINDS: dict[str, Kind] = {
         Kind(Policy, "policy", definitions.policies, "policies", "policy"),
         Kind(NetworkList, "network list", definitions.network_lists, "network-lists", "network-list"),
         Kind(Certificate, "certificate", definitions.certificates, "certificates"),
-        Kind(Zone, "zone", definitions.zones, "zones", "zone"),
+        Kind(Zone, "zone", definitions.zones, "zones", "zone", label="domain"),
         Kind(CapacityTest, "capacity test", definitions.capacity_tests, "capacity-tests", "capacity-test"),
         Kind(Schedule, "schedule", definitions.schedules, "schedules", "schedule"),
         Kind(AlertChannel, "alert channel", definitions.alert_channels, "alert-channels", "alert-channel"),
-        Kind(StatusPage, "status page", definitions.status_pages, "status-pages", "status-page"),
+        Kind(StatusPage, "status page", definitions.status_pages, "status-pages", "status-page", label="title"),
         Kind(Region, "region", topology.regions, "regions", "region", "name"),
         Kind(Fleet, "fleet", topology.fleets, "fleets"),
         Kind(Node, "node", topology.nodes, "fleets", "node"),
