@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models import Q, QuerySet
 
 from apps.accounts.hostnames.claims import wildcards_over
@@ -29,13 +31,24 @@ def claims_under(account: Account, hostname: str) -> QuerySet[Hostname]:
 
 
 def may_load_test(account: Account, hostname: str) -> bool:
-    """Whether the account may send test load to a canonical hostname.
+    """Whether the account may send test load to a canonical hostname."""
+    return hostname in those_to_load_test(account, [hostname])
+
+
+def those_to_load_test(account: Account, hostnames: Iterable[str]) -> set[str]:
+    """Those of the canonical hostnames to which the account may send test load.
 
     It must have verified the name or a wildcard over it and not released it. Where only grants verify it, one of them
     must be in force and say so.
     """
-    claims = Hostname.objects.filter(account=account, released_at=None, name__in=[hostname, *wildcards_over(hostname)])
-    verifications = set(claims.exclude(verification="").values_list("verification", flat=True))
-    if verifications - {Hostname.Verification.GRANT}:
-        return True
-    return bool(verifications) and grants_over(account, hostname).filter(in_force(), may_load_test=True).exists()
+    over = {name: {name, *wildcards_over(name)} for name in hostnames}
+    claims = Hostname.objects.filter(account=account, released_at=None, name__in=set().union(*over.values()))
+    verified = dict(claims.exclude(verification="").values_list("name", "verification"))
+    own = {name for name, by in verified.items() if by != Hostname.Verification.GRANT}
+    found = {name for name, names in over.items() if names & own}
+    rest = {name: names for name, names in over.items() if name not in found and names & verified.keys()}
+    if rest:
+        grants = Grant.objects.filter(in_force(), account=account, hostname__in=set().union(*rest.values()))
+        granted = set(grants.filter(may_load_test=True).values_list("hostname", flat=True))
+        found |= {name for name, names in rest.items() if names & granted}
+    return found

@@ -6,8 +6,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.hostnames.claims import wildcards_over
 from apps.accounts.models import Account, Hostname
-from apps.accounts.rights import may_load_test
-from apps.definitions.models import Pool, Route
+from apps.accounts.rights import may_load_test, those_to_load_test
+from apps.definitions.models import Pool, Route, RoutePool
 from apps.fleet.models import Fleet, Region
 
 
@@ -40,11 +40,27 @@ def routes_to(owner: Account, pool: Pool, region: Region, hostname: str, path: s
     return (rows if owner.is_operator else rows.filter(account=owner)).distinct()
 
 
-def testable_hostnames(account: Account) -> list[str]:
-    """Names of the account's routes that it may load now, for choosing from; a wildcard stands for what is below it."""
+def hostnames_to_load(account: Account, pool: Pool | None = None, text: str = "", most: int = 100) -> list[str]:
+    """The first names with the text in them that lead to the pool and that the account may load now.
+
+    Names of all routes, where none leads there yet; a wildcard stands for what is below it.
+    """
     rows = Hostname.objects.filter(released_at=None).exclude(verification="")
     if not account.is_operator:
         rows = rows.filter(account=account)
-    routed = Exists(Route.objects.filter(hostname=OuterRef("pk")))
-    names = rows.filter(routed).order_by("name").values_list("name", flat=True)
-    return [name for name in names[:1000] if account.is_operator or may_load_test(account, name)]
+    leading = rows.filter(pk__in=RoutePool.objects.filter(pool=pool, mirror=False).values("route__hostname"))
+    if pool is None or not _first(account, leading, 1):
+        leading = rows.filter(Exists(Route.objects.filter(hostname=OuterRef("pk"))))
+    return _first(account, leading.filter(name__icontains=text) if text else leading, most)
+
+
+def _first(account: Account, rows: QuerySet[Hostname], most: int) -> list[str]:
+    """The first names that the account may load; operators may load any that is verified."""
+    found: list[str] = []
+    names = rows.order_by("name").values_list("name", flat=True)
+    last = ""
+    while len(found) < most and (some := list(names.filter(name__gt=last)[:most])):
+        allowed = some if account.is_operator else those_to_load_test(account, some)
+        found += [name for name in some if name in allowed]
+        last = some[-1]
+    return found[:most]

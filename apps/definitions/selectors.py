@@ -76,6 +76,7 @@ __all__ = [
     "page_of_routes",
     "plans",
     "policies",
+    "pool_named",
     "pools",
     "read_cursor",
     "records",
@@ -118,6 +119,13 @@ def pools(actor: Actor) -> QuerySet[Pool]:
     backends = Backend.objects.select_related("region", "source").prefetch_related("servers")
     rows = Pool.objects.select_related("account", "health_check").prefetch_related(Prefetch("backends", backends))
     return seen_pools(actor, rows).order_by("account__name", "name")
+
+
+def pool_named(actor: Actor, text: str, owner: Account) -> Pool | None:
+    """The pool that the text names as documents of `owner` do (`shop`, `acme/shop`); None where the actor sees none."""
+    account, _, name = text.rpartition("/")
+    rows = seen_pools(actor, Pool.objects.select_related("account"))
+    return rows.filter(account__name=account or owner.name, name=name).first()
 
 
 def network_lists(actor: Actor) -> QuerySet[NetworkList]:

@@ -19,6 +19,7 @@ from apps.web.capacity import views as capacity_tests
 from apps.web.changes import views as changes
 from apps.web.clouds import cloud_accounts, stack_revisions, stacks, static_ips
 from apps.web.clouds import forms as cloud_forms
+from apps.web.finding import siblings, used_by
 from apps.web.fleets import enrolment, quarantine, regions, rollouts
 from apps.web.fleets import forms as fleet_forms
 from apps.web.fleets import views as fleets
@@ -80,6 +81,8 @@ urlpatterns = [
     path("tokens/<int:pk>/revoke", tokens.revoke, name="token-revoke"),
     path("search", search.search, name="search"),
     path("options/<slug:kind>", options.options, name="options"),
+    path("siblings/<slug:kind>/<int:pk>", siblings.index, name="siblings"),
+    path("used-by/<slug:kind>/<int:pk>", used_by.index, name="used-by"),
     path("badges", badges.badges, name="badges"),
     path("load-balancers", load_balancers.index, name="load-balancers"),
     *load_balancer_forms.LOAD_BALANCERS.urls("load-balancers", "load-balancer", deletes=True),

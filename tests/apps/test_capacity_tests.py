@@ -80,7 +80,7 @@ def test_a_name_that_is_not_verified_cannot_be_tested(tutorial_env: Actor, acme:
     Hostname.objects.filter(account=acme.account).update(verification="")
     assert field_errors(acme) == {"/spec/target/hostname": "not_yours"}
     Hostname.objects.filter(account=acme.account).update(verification="dns")
-    assert saved(acme).hostname in load_targets.testable_hostnames(acme.account)
+    assert saved(acme).hostname in load_targets.hostnames_to_load(acme.account)
 
 
 def test_no_customer_has_more_tests_than_its_quota(tutorial_env: Actor, acme: Actor) -> None:

@@ -72,6 +72,7 @@ def test_every_page_has_help() -> None:
     assert {name for name in names if not page_of(name)} <= {
         "search",
         "options",
+        "siblings",
         "badges",
         "switch-account",
         "stop-impersonating",

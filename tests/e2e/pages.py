@@ -20,6 +20,7 @@ PAGES = {
     "route": ("/routes/{}", "routes"),
     "route-new": ("/routes/new", ""),
     "route-trace": ("/routes/trace?host=shop.acme.example&path=/cart", ""),
+    "used-by": ("/used-by/pool/{}", "pools"),
     "route-edit": ("/routes/{}/edit", "routes"),
     "pools": ("/pools", ""),
     "pool": ("/pools/{}", "pools"),
@@ -139,7 +140,7 @@ PARTS = {
     *("grant", "grant-edit", "grant-delete"),
     *("hostname-check", "hostname-verify", "hostname-release", "policy-fetch-key-set", "route-fetch-key-set"),
     *("change-revert", "region-delete", "badges"),
-    *("sign-in", "sign-out", "search", "options"),
+    *("sign-in", "sign-out", "search", "options", "siblings"),
     *("route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # There is no replacement; tests/e2e/test_replacement_looks.py looks at one.
     *("replacement", "replacement-continue", "replacement-stop", "replacement-resume"),

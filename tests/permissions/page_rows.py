@@ -55,6 +55,8 @@ PAGES: tuple[Row, ...] = (
     *shown("overview", LIST, "all"),
     *shown("search", LIST, "all"),
     *shown("options", LIST, "all", {"kind": "pools"}),
+    *shown("siblings", READ_OWN, "pool", {"kind": "pool", "pk": "$pool"}),
+    *shown("used-by", READ_OWN, "pool", {"kind": "pool", "pk": "$pool"}),
     *shown("badges", LIST, "all"),
     *shown("wall", LIST, "all"),
     *shown("changes", LIST, "all"),

@@ -69,7 +69,7 @@ def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
                 request, typed, saved, f"Capacity test {saved.name} is saved. It sends no load until someone starts it."
             )
             return redirect("web:capacity-test", pk=saved.pk)
-    spec = form.spec() if form.is_bound else CapacityTestForm(request.actor, stored, _as_sent(form), {}).spec()
+    spec = form.spec() if form.is_bound else form.spec(_as_sent(form))
     context = {
         "form": form,
         "stored": stored,
@@ -79,7 +79,7 @@ def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
     return show(request, TEMPLATE, context, status=422 if form.is_bound else 200)
 
 
-def _as_sent(form: CapacityTestForm) -> Any:
+def _as_sent(form: CapacityTestForm) -> dict[str, Any]:
     """The form as it would be sent without a change."""
     return {name: form.get_initial_for_field(field, name) or _first(field) for name, field in form.fields.items()}
 

@@ -13,10 +13,9 @@ from django import forms
 from django.http import QueryDict
 
 from apps.accounts.actors import Actor
-from apps.accounts.selectors import accounts
-from apps.definitions.load_targets import testable_hostnames
-from apps.definitions.models import Backend, CapacityTest, Pool, RoutePool
-from apps.definitions.selectors import describe, pools
+from apps.definitions.load_targets import hostnames_to_load
+from apps.definitions.models import Backend, CapacityTest, Pool
+from apps.definitions.selectors import describe, pool_named, pools
 from apps.definitions.shapes.base.fields import field_at, fields_of
 from apps.definitions.shapes.base.writing import reference, write
 from apps.definitions.shapes.operations.capacity_test import (
@@ -27,9 +26,10 @@ from apps.definitions.shapes.operations.capacity_test import (
     PolicySpec,
     TargetSpec,
 )
-from apps.web.kit.shape_fields import Text, form_field, plain_fields
+from apps.web.kit.shape_fields import Text, account_field, form_field, offers, plain_fields
 
-POOLS_SHOWN = 500
+# A longer list is searched on the server while somebody types.
+CHOICES_SHOWN = 100
 MONO = {"class": "mono"}
 PLAIN = {"autocomplete": "off", "spellcheck": "false"}
 # Which numbers a kind of load has; the others are left out of its document.
@@ -71,9 +71,9 @@ class CapacityTestForm(forms.Form):
         if stored is None:
             self.fields["/name"] = _typed("Name", "Lowercase letters, digits and hyphens.", required=True)
             if actor.is_operator:
-                who = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
-                self.fields["/account"] = forms.ChoiceField(label="Account", choices=who)
-                self.initial.setdefault("/account", actor.account.name)
+                self.fields["/account"] = account_field("Default: the operator's account.")
+        else:
+            self.initial["/spec/target/pool"] = reference(stored.pool, actor.account.pk)
         pool = str(self.data.get("/spec/target/pool") or self.initial.get("/spec/target/pool") or "")
         self.fields |= _target(actor, stored, pool) | _parts()
         self.fields["reason"] = _typed("Reason", "Recorded in the audit log.", maxlength="400")
@@ -82,9 +82,9 @@ class CapacityTestForm(forms.Form):
         """The fields by heading."""
         return [(title, [self[name] for name in names if name in self.fields]) for title, names in GROUPS.items()]
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self, untouched: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The document, as far as it was filled in; numbers of other kinds of load are left out."""
-        data = self.data
+        data: Mapping[str, Any] = self.data if untouched is None else untouched
         found: dict[str, Any] = {}
         kind = data.get("/spec/load/kind", "search")
         numbers = {"rate", "to_rate", "step", "users", "duration_s"}
@@ -102,34 +102,43 @@ class CapacityTestForm(forms.Form):
 
 def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str, forms.Field]:
     """The pools to choose from, and of the chosen one (else the first) its regions and the names that lead there."""
-    own = pools(actor).prefetch_related(None).exclude(protocol="tcp")
+    own = pools(actor).select_related(None).select_related("account").prefetch_related(None).exclude(protocol="tcp")
     if not actor.is_operator:
         own = own.filter(account=actor.account)
-    owner = stored.account if stored else actor.account
-    by_name = {reference(pool, owner.pk): pool for pool in own[:POOLS_SHOWN]}
-    names = [(name, f"{pool.account.name}/{pool.name}") for name, pool in by_name.items()]
-    pool = by_name.get(chosen) or next(iter(by_name.values()), None)
-    regions = list(Backend.objects.filter(pool=pool).values_list("region__name", flat=True).order_by("region__name"))
-    hosts = [(name, name) for name in _leading_to(testable_hostnames(actor.account), pool)]
-    if stored and stored.hostname not in dict(hosts):
-        hosts.append((stored.hostname, f"{stored.hostname} (load tests not allowed now)"))
-    chosen_from = {"pool": names, "region": [(name, name) for name in regions], "hostname": hosts}
+    some = list(own[: CHOICES_SHOWN + 1])
+    pool = pool_named(actor, chosen, stored.account if stored else actor.account)
+    if pool is None and len(some) <= CHOICES_SHOWN:
+        pool = next(iter(some), None)
+    hosts = hostnames_to_load(actor.account, pool, most=CHOICES_SHOWN + 1)
+    names = [(name, name) for name in hosts]
+    if stored and stored.hostname not in hosts:
+        names.append((stored.hostname, f"{stored.hostname} (load tests not allowed now)"))
+    widgets = {
+        "pool": _choice(
+            [(reference(each, actor.account.pk), f"{each.account.name}/{each.name}") for each in some], offers("pools")
+        ),
+        "region": forms.Select(choices=_regions(pool)),
+        "hostname": _choice(names, offers("hostnames-to-load") | {"hx-include": "[name='/spec/target/pool']"}),
+    }
     return {
-        f"/spec/target/{field.name}": form_field(
-            field,
-            forms.Select(choices=chosen_from[field.name])
-            if field.name in chosen_from
-            else forms.TextInput(attrs=PLAIN | MONO),
-        )
+        f"/spec/target/{field.name}": form_field(field, widgets.get(field.name) or forms.TextInput(attrs=PLAIN | MONO))
         for field in fields_of(TargetSpec)
     }
 
 
-def _leading_to(names: list[str], pool: Pool | None) -> list[str]:
-    """Those of the names that have a route to the pool; all of them where none has."""
-    shares = RoutePool.objects.filter(pool=pool, mirror=False) if pool else RoutePool.objects.none()
-    routed = set(shares.values_list("route__hostname__name", flat=True))
-    return [name for name in names if name in routed] or names
+def _choice(names: list[tuple[str, str]], searched: dict[str, str]) -> forms.Widget:
+    """All names to choose from; where there are more, a field that offers those that the server finds."""
+    if len(names) <= CHOICES_SHOWN:
+        return forms.Select(choices=names)
+    return forms.TextInput(attrs=PLAIN | MONO | searched)
+
+
+def _regions(pool: Pool | None) -> list[tuple[str, str]]:
+    """Where the pool has servers."""
+    if pool is None:
+        return [("", "Choose the pool first")]
+    names = Backend.objects.filter(pool=pool).values_list("region__name", flat=True).order_by("region__name")
+    return [(name, name) for name in names]
 
 
 def _parts() -> dict[str, forms.Field]:

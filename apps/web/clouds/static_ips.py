@@ -54,7 +54,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "words": WORDS[row.kind],
         "listeners": listeners,
         "nodes": [(each, WHERE[each.status]) for each in address_locations(request.actor).get(row.address or "", ())],
-        "records": row.records.select_related("zone").order_by("label"),
         "targets": [(each.name, each.name) for each in targets],
         "managed": next((each for each in concerned if each.manager), None),
     }

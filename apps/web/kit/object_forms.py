@@ -15,6 +15,7 @@ from django.urls import URLPattern, path, reverse
 from apps.accounts.actors import Actor
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import only
+from apps.definitions.writing.rules.usage import USED
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, save_form, version_shown
 from apps.web.kit.shape_forms import Group, Names, ShapeForm
@@ -133,6 +134,8 @@ def show_form(request: PageRequest, form: Any, way: Way, *, stored: Any, name: s
         "name": name,
         "crumbs": way.crumbs,
         "copy": copy,
+        # What has a page of its own says it there.
+        "shows_users": isinstance(stored, USED) and not way.to,
         "version": version_shown(request, stored),
     }
     return show(request, "pages/object_form.html", context, status=422 if form.is_bound else 200)

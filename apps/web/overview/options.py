@@ -6,27 +6,34 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db.models import Q
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
 from apps.core.errors import NotFound
 from apps.definitions import selectors as definitions
+from apps.definitions.load_targets import hostnames_to_load
 from apps.definitions.shapes.base.writing import reference
 from apps.observe.selectors import pool_numbers
 from apps.web.kit.pages import PageRequest, page, show
 
 OFFERED = 20
+OF_LOAD, TARGET_POOL, TARGET_HOSTNAME = "hostnames-to-load", "/spec/target/pool", "/spec/target/hostname"
 Options = list[tuple[str, str]]
 
 
 @page
 def options(request: PageRequest, kind: str) -> HttpResponse:
     """The first of a kind in whose name the text occurs, which is the one value that a field sends of itself."""
-    if kind not in KINDS:
+    if kind not in KINDS and kind != OF_LOAD:
         raise NotFound("There is no such list of names.")
-    text = str(next(iter(request.GET.values()), "")).replace("\0", "").strip()[:127]
-    return show(request, "pages/search/options.html", {"options": KINDS[kind](request.actor, text)})
+    text = _cut(next(iter(request.GET.values()), ""))
+    found = KINDS[kind](request.actor, text) if kind != OF_LOAD else _to_load(request.actor, request.GET)
+    return show(request, "pages/search/options.html", {"options": found})
+
+
+def _cut(text: object) -> str:
+    return str(text).replace("\0", "").strip()[:127]
 
 
 def _pools(actor: Actor, text: str) -> Options:
@@ -54,6 +61,13 @@ def _hostnames(actor: Actor, text: str) -> Options:
         (row.name, f"{row.account.title}, {'verified' if row.verification else 'not verified'}")
         for row in rows[:OFFERED]
     ]
+
+
+def _to_load(actor: Actor, query: QueryDict) -> Options:
+    """Names that a capacity test may load, narrowed by the pool that the form has beside it."""
+    pool = definitions.pool_named(actor, _cut(query.get(TARGET_POOL, "")), actor.account)
+    names = hostnames_to_load(actor.account, pool, _cut(query.get(TARGET_HOSTNAME, "")), OFFERED)
+    return [(name, "") for name in names]
 
 
 def _accounts(actor: Actor, text: str) -> Options:

@@ -12,7 +12,6 @@ from django.shortcuts import redirect
 from apps.audit.selectors import entries_of
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid, NotFound
-from apps.definitions.affected_targets import users_of_list
 from apps.definitions.models import NetworkList
 from apps.definitions.selectors import network_lists, only
 from apps.definitions.services import ban_network, lift_ban
@@ -39,7 +38,6 @@ def index(request: PageRequest) -> HttpResponse:
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One list: its networks, who uses it."""
     row = only(network_lists(request.actor), pk)
-    policies, routes = users_of_list(row)
     moment = now()
     networks = [
         {**each, "until": until, "expired": until is not None and until <= moment}
@@ -52,8 +50,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "count": len(row.entries),
         "shown": SHOWN,
         "lasting": LASTING,
-        "policies": policies,
-        "routes": routes,
         "entries": entries_of(request.actor, "NetworkList", pk, limit=8),
     }
     return show(request, "pages/network_lists/detail.html", context)

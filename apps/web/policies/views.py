@@ -13,9 +13,9 @@ from django.shortcuts import redirect
 from apps.audit.selectors import entries_of
 from apps.definitions import services
 from apps.definitions.key_sets.following import key_set_of
-from apps.definitions.models import Policy, Route
+from apps.definitions.models import Policy
 from apps.definitions.previewing.effective_rules import settings_of_policy
-from apps.definitions.selectors import only, policies, routes
+from apps.definitions.selectors import only, policies
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
 from apps.web.kit.pages import PageRequest, page, post_page, show
@@ -40,13 +40,10 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One policy: its settings, for whom it holds, which routes name it."""
     actor = request.actor
     row = only(policies(actor), pk)
-    users = routes(actor).filter(policy_links__policy=row)
     context = {
         "policy": row,
         "settings": settings_of_policy(row),
         "key_set": key_set_of(row),
-        "routes": users[:SHOWN],
-        "count": Route.objects.filter(policy_links__policy=row).count(),
         "entries": entries_of(actor, "Policy", pk, limit=8),
     }
     return show(request, "pages/policies/detail.html", context)

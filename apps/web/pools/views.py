@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 
 from apps.core.errors import Invalid, Stale
 from apps.definitions import selectors
-from apps.definitions.models import Listener, Pool
+from apps.definitions.models import Pool
 from apps.definitions.previewing.capabilities import standings_of_pool
 from apps.definitions.reading.describing import envelope
 from apps.definitions.services import set_server
@@ -38,7 +38,6 @@ from apps.web.pools.servers import said_of_servers
 from apps.web.pools.tables import backends_table, charts, number_cells, policy_of
 from apps.web.sizing.balance import who_works
 
-SHOWN_ROUTES = 50
 ACTIONS = {"ready": "ready", "drain": "draining", "maintenance": "in maintenance"}
 
 
@@ -70,7 +69,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One pool: its verdict, its servers by region as every node sees them, its series, who uses it."""
     pool = selectors.only(selectors.pools(request.actor), pk)
     now = observe.pool_numbers(request.actor, [pk])[pk]
-    users = selectors.routes(request.actor).filter(pools__pool=pk)
     context = {
         "pool": pool,
         "may_write": _may_write(request, pool),
@@ -96,16 +94,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if partial in (None, "", "clouds"):
         context["clouds"] = health.backends_of_pool(request.actor, pk)
     if not partial:
-        found = list(users[: SHOWN_ROUTES + 1])
-        context |= {
-            "routes": [(route, _share(route, pk)) for route in found[:SHOWN_ROUTES]],
-            "more_routes": len(found) > SHOWN_ROUTES,
-            "listeners": Listener.objects.filter(Q(default_pool=pk) | Q(sni_routes__pool=pk))
-            .distinct()
-            .select_related("load_balancer")
-            .order_by("name"),
-            "yaml": yaml.safe_dump({"objects": [envelope(pool)]}, sort_keys=False, allow_unicode=True),
-        }
+        context["yaml"] = yaml.safe_dump({"objects": [envelope(pool)]}, sort_keys=False, allow_unicode=True)
     return show(request, "pages/pools/detail.html", context)
 
 
@@ -124,15 +113,6 @@ def _own(request: PageRequest, pk: int) -> Pool:
     pool = selectors.only(selectors.pools(request.actor), pk)
     must_own(request.actor, pool)
     return pool
-
-
-def _share(route: Any, pool_id: int) -> str:
-    """The pool's part of a route's traffic, in words."""
-    if route.mirror and route.mirror.pk == pool_id:
-        return "copies"
-    weights = {share.pool_id: share.weight for share in route.shares}
-    total = sum(weights.values())
-    return f"{100 * weights[pool_id] / total:.0f} %" if total else "nothing"
 
 
 @page

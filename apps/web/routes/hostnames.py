@@ -26,7 +26,6 @@ from apps.web.kit.saving import confirmed, telling
 from apps.web.kit.worst_first import counted, keyset_page
 
 PER_PAGE = 100
-ROUTES_SHOWN = 20
 STATES = {
     "waiting": ("waiting", "Waiting for verification"),
     "verified": ("done", "Verified"),
@@ -107,7 +106,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One name: how it stands, what verifies it, what was found, and the routes that use it."""
     row = selectors.only(selectors.hostnames(request.actor), pk)
     state, words = STATES[state_of(row)]
-    users = selectors.routes(request.actor).filter(hostname=row)
     context: dict[str, Any] = {
         "row": row,
         "state": state,
@@ -116,7 +114,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "txt_value": verification.txt_value(row.challenge),
         "url": verification.http_url(row.name, row.challenge),
         "free_at": row.released_at + COOLDOWN if row.released_at else None,
-        "routes": list(users[: ROUTES_SHOWN + 1]),
     }
     if not request.GET.get("partial"):
         context["entries"] = entries_of(request.actor, "Hostname", row.pk, limit=8)

@@ -103,7 +103,7 @@ def paths() -> dict[str, str]:
         "static IPs": "/static-ips",
         "capacity tests": "/capacity-tests",
         "capacity test": f"/capacity-tests/{CapacityTest.objects.earliest('id').pk}",
-        "capacity test, new": "/capacity-tests/new",
+        "capacity test, new": "/capacity-tests/new?pool=acme/shop",
         "capacity run": f"/capacity-runs/{Run.objects.earliest('id').pk}",
         "sizing": "/sizing",
         "webhooks": "/webhooks",

@@ -26,6 +26,7 @@ from apps.definitions import selectors
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import record_claim
 from apps.definitions.writing.rules.quotas import expect_growth
+from apps.definitions.writing.rules.usage import users_of
 from apps.definitions.writing.transactions import change_set
 
 NOUN = "hostnames"
@@ -88,8 +89,8 @@ def release(*, actor: Actor, hostname_id: int, expected_version: int | None = No
     actor.may_write(NOUN)
     with change_set(actor, reason=reason) as changes:
         row = _locked(actor, hostname_id, expected_version)
-        if routes := row.routes.count():
-            raise Conflict(f"{row.name} is in use by {routes} route{'' if routes == 1 else 's'}; delete them first.")
+        if users := users_of(actor, row):
+            raise Conflict(f"{row.name} is in use by {', '.join(users)}; delete them first.")
         if row.released_at is None:
             row.released_at = now()
             _save(row, "released_at")

@@ -1,18 +1,37 @@
-"""Before a delete: who uses the object, in words that the actor may read."""
+"""Who uses an object, for its page and before it is deleted: by foreign keys, by lists of objects, and by name.
+
+Foreign keys are not written down here: a row that protects what it points to uses it, and a row without a name of its
+own is a part of the row with which it is deleted. What names others in a text or in JSON is below.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import (
+    CASCADE,
+    PROTECT,
+    Count,
+    Expression,
+    ForeignKey,
+    ManyToManyField,
+    Model,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+)
+from django.db.models.functions import Cast, Coalesce
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Account
+from apps.accounts.models import Account, Hostname
 from apps.definitions.affected_targets import users_of_list
 from apps.definitions.models import (
-    Backend,
     CapacityTest,
     Certificate,
     Listener,
@@ -20,119 +39,173 @@ from apps.definitions.models import (
     NetworkList,
     Policy,
     Pool,
+    Record,
     Route,
     Schedule,
     Zone,
 )
 from apps.definitions.writing.kinds.schedules import owed_by
-from apps.fleet.models import AddressPool, CloudAccount, Fleet, Region, Stack, StaticIP
+from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 SHOWN = 5
+# Kinds that use others, in the order in which they are named, by their words.
+WORDS: dict[type[Model], str] = {
+    Route: "route",
+    Listener: "listener",
+    LoadBalancer: "load balancer",
+    Policy: "policy",
+    Fleet: "fleet",
+    Node: "node",
+    StaticIP: "static IP",
+    Stack: "stack",
+    AddressPool: "address pool",
+    Zone: "zone",
+    Record: "record",
+    Pool: "pool",
+    CapacityTest: "capacity test",
+    Schedule: "schedule",
+}
+# Objects of these kinds may be used by others.
+USED = (Region, Fleet, CloudAccount, Stack, AddressPool, StaticIP, Certificate, Pool, LoadBalancer, NetworkList)
+USED += (Policy, Zone, CapacityTest, Hostname)
+# A policy says for which load balancers it is the default: it holds for them, and they can go.
+_NO_USE = {(Policy, "load_balancers")}
+_ALONGSIDE: dict[type[Model], tuple[str, ...]] = {
+    Route: ("account", "hostname"),
+    Listener: ("account", "load_balancer"),
+    Record: ("account", "zone"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Objects of one kind that use another one, whoever owns them; `word` says the kind, and how it is not plain."""
+
+    word: str
+    rows: QuerySet[Any]
 
 
 def users_of(actor: Actor, row: Any) -> list[str]:
     """Up to five users by kind and name, then how many more; what the actor may not see is only counted."""
-    found = _USERS[type(row)](row) if type(row) in _USERS else []
-    seen = [text for text, account in found if actor.is_operator or account == actor.account.pk]
-    named, rest = seen[:SHOWN], len(found) - len(seen[:SHOWN])
-    return [*named, f"{rest} more"] if rest else named
+    named = list(_SAID[type(row)](row)) if type(row) in _SAID else []
+    uses = uses_of(row)
+    every, seen = counts(*(use.rows for use in uses)), counts(*(actor.visible(use.rows) for use in uses))
+    count = len(named) + sum(every)
+    for use in (use for use, number in zip(uses, seen, strict=True) if number):
+        named += [f"{use.word} {name_of(each)}" for each in actor.visible(use.rows)[: SHOWN - len(named)]]
+    return [*named, f"{count - len(named)} more"] if count > len(named) else named
 
 
-Users = list[tuple[str, int]]
+def counts(*sets: QuerySet[Any]) -> list[int]:
+    """How many rows each of the querysets has, in one query."""
+    return list(Account.objects.order_by().values_list(*map(_count, sets))[0]) if sets else []
 
 
-def _of_pool(row: Pool) -> Users:
-    routes = Route.objects.filter(pools__pool=row).order_by("name")
-    used = _named("route", routes) + _listeners(Q(default_pool=row) | Q(sni_routes__pool=row))
-    return used + _named("capacity test", row.capacity_tests.order_by("name"))
+def _count(rows: QuerySet[Any]) -> Expression:
+    numbers = rows.order_by().annotate(one=Value(1)).values("one").annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(numbers), 0)
 
 
-def _of_load_balancer(row: LoadBalancer) -> Users:
-    return _named("route", row.routes.order_by("name")) + _named("record", row.records.order_by("name"))
+def uses_of(row: Any) -> list[Use]:
+    """What uses the row, kind by kind, in the order of names."""
+    found: dict[type[Model], Q] = {}
+    for user, condition in (*_by_keys(row), *_by_name(row)):
+        found[user] = found.get(user, Q()) | condition
+    uses = [Use(word, _rows(user, found[user])) for user, word in WORDS.items() if user in found]
+    return uses + [Use(word, _rows(user, condition)) for word, user, condition in _otherwise(row)]
 
 
-def _of_static_ip(row: StaticIP) -> Users:
-    return _listeners(Q(static_ip=row)) + _named("record", row.records.order_by("name"))
+def name_of(user: Any) -> str:
+    """A user by its name, which is unique with that of its kind."""
+    return f"{user.name} of {user.load_balancer.name}" if isinstance(user, Listener) else str(user.name)
 
 
-def _of_fleet(row: Fleet) -> Users:
-    used = _named("load balancer", row.load_balancers.all()) + _named("node", row.nodes.all())
-    return used + _schedules("rollout", target__fleet=row.name)
+def _rows(user: type[Model], condition: Q) -> QuerySet[Any]:
+    rows: QuerySet[Any] = user._default_manager.filter(condition).order_by("name", "pk")
+    return rows.select_related(*_ALONGSIDE.get(user, ("account",)))
 
 
-def _of_stack(row: Stack) -> Users:
-    used = _named("load balancer", row.load_balancers.all()) + _named("static IP", row.static_ips.all())
-    return used + _named("zone", row.zones.all())
+@cache
+def _paths(used: type[Model]) -> list[tuple[type[Model], list[Any]]]:
+    """Kinds that use objects of a kind, with the fields that lead there: the last one is of the user itself."""
+    found = []
+    for relation in used._meta.related_objects:
+        field: Any = relation.field
+        user: Any = relation.related_model
+        protects = isinstance(field, ForeignKey) and field.remote_field.on_delete is PROTECT
+        if not (protects or isinstance(field, ManyToManyField)) or (user, field.name) in _NO_USE:
+            continue
+        fields = [field]
+        while user not in WORDS:
+            field = next(each for each in user._meta.fields if each.is_relation and _belongs(each))
+            user = field.related_model
+            fields.append(field)
+        found.append((user, fields))
+    return found
 
 
-def _of_schedule(row: Schedule) -> Users:
-    # A change that it made and has still to take back.
-    owed = owed_by(row)
-    return [(f"a change that it restores at {owed:%Y-%m-%d %H:%M:%S} UTC", row.account_id)] if owed else []
+def _belongs(field: Any) -> bool:
+    return field.remote_field.on_delete is CASCADE
 
 
-def _of_region(row: Region) -> Users:
-    backends = Backend.objects.filter(region=row).values_list("pool__name", "account_id")
-    pools = [(f"pool {name}", account) for name, account in backends]
-    text = Cast("overflow_order", TextField())
-    ordered = Pool.objects.annotate(text=text).filter(text__contains=f'"{row.name}"')
-    pools += _named("overflow order of pool", ordered.order_by("name"))
-    for kind, model in (("policy", Policy), ("route", Route)):
-        rows = model.objects.annotate(text=Cast("rules", TextField())).filter(text__contains=f'"{row.name}"')
-        pools += [(f"{kind} {each.name}", each.account_id) for each in rows.order_by("name") if _orders(each, row.name)]
-    used = _named("fleet", row.fleets.all()) + _named("static IP", row.static_ips.all())
-    used += _named("stack", _stacks_in(row)) + _named("address pool", row.address_pools.all())
-    return used + pools + _named("capacity test", row.capacity_tests.order_by("name"))
+def _by_keys(row: Model) -> Iterator[tuple[type[Model], Q]]:
+    """By foreign keys and by lists of objects; each part stands for what it belongs to."""
+    for user, fields in _paths(type(row)) if isinstance(row, USED) else ():
+        condition = Q(**{fields[0].name: row})
+        for part, belongs in pairwise(fields):
+            condition = Q(pk__in=part.model._default_manager.filter(condition).values(belongs.name))
+        if isinstance(fields[0], ManyToManyField):  # a join would not go together with other conditions
+            condition = Q(pk__in=user._default_manager.filter(condition).order_by().values("pk"))
+        yield user, condition
 
 
-def _orders(row: Policy | Route, region: str) -> bool:
-    return region in (((row.rules or {}).get("overflow") or {}).get("order") or ())
+def _by_name(row: Any) -> Iterator[tuple[type[Model], Q]]:
+    """By the name in a text or in JSON."""
+    match row:
+        case Fleet():
+            yield Schedule, Q(target_kind="rollout", target__fleet=row.name)
+        case CapacityTest():
+            yield Schedule, Q(target_kind="capacity_test", target__name=row.name, account=row.account_id)
+        case NetworkList():
+            for user, rows in zip((Policy, Route), users_of_list(row), strict=True):
+                yield user, Q(pk__in=[each.pk for each in rows])
+        case Region():
+            yield Stack, Q(pk__in=_holding(Stack, "network", f'"{row.name}": "').values("pk"))
+            for user in (Policy, Route):
+                rows = _holding(user, "rules", f'"{row.name}"').values_list("pk", "rules")
+                yield user, Q(pk__in=[pk for pk, rules in rows if _orders(rules, row.name)])
 
 
-def _of_network_list(row: NetworkList) -> Users:
-    policies, routes = users_of_list(row)
-    used = [(f"policy {each.name}", each.account_id) for each in policies]
-    return used + [(f"route {each.name}", each.account_id) for each in routes]
+def _otherwise(row: Any) -> Iterator[tuple[str, type[Model], Q]]:
+    """What one and the same object may do besides, in other words."""
+    if isinstance(row, Region):
+        ordered = _holding(Pool, "overflow_order", f'"{row.name}"')
+        yield "overflow order of pool", Pool, Q(pk__in=ordered.values("pk"))
 
 
-# Kinds that are not here are used by nobody.
-_USERS: dict[type[Any], Callable[[Any], Users]] = {
-    # Its history stays, so it stays; and nobody else could own its objects.
-    Account: lambda row: [("its own history in the audit log", row.pk)],
-    Region: _of_region,
-    Fleet: _of_fleet,
-    CloudAccount: lambda row: _named("stack", row.stacks.all()),
-    Stack: _of_stack,
-    AddressPool: lambda row: _named("static IP", row.static_ips.all()),
-    StaticIP: _of_static_ip,
-    Certificate: lambda row: _listeners(Q(certificates=row)) + _named("pool", row.pools.order_by("name")),
-    Pool: _of_pool,
-    LoadBalancer: _of_load_balancer,
-    NetworkList: _of_network_list,
-    Policy: lambda row: _named("route", Route.objects.filter(policy_links__policy=row).order_by("name")),
-    Zone: lambda row: _named("record", row.records.order_by("name")),
-    CapacityTest: lambda row: _schedules("capacity_test", target__name=row.name, account=row.account_id),
-    Schedule: _of_schedule,
+def _holding(model: type[Model], field: str, text: str) -> QuerySet[Any]:
+    """Rows of which a JSON column has the text in it."""
+    rows = model._default_manager.filter(**{f"{field}__isnull": False}).annotate(text=Cast(field, TextField()))
+    return rows.filter(text__contains=text).order_by()
+
+
+def _orders(rules: dict[str, Any] | None, region: str) -> bool:
+    return region in (((rules or {}).get("overflow") or {}).get("order") or ())
+
+
+def _owed(row: Schedule) -> Iterator[str]:
+    """A change that it made and has still to take back."""
+    if owed := owed_by(row):
+        yield f"a change that it restores at {owed:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _own_history(_row: Account) -> Iterator[str]:
+    """It stays, so its account stays; and nobody else could own its objects."""
+    yield "its own history in the audit log"
+
+
+# What keeps an object without being an object.
+_SAID: dict[type[Any], Callable[[Any], Iterator[str]]] = {
+    Account: _own_history,
+    Schedule: _owed,
 }
-
-
-def _stacks_in(row: Region) -> QuerySet[Stack]:
-    """Stacks of the region, and those that register its servers in a zone of their cloud."""
-    text = Cast("network", TextField())
-    return (
-        Stack.objects.annotate(text=text).filter(Q(region=row) | Q(text__contains=f'"{row.name}": "')).order_by("name")
-    )
-
-
-def _named(word: str, rows: Any) -> Users:
-    return [(f"{word} {name}", account) for name, account in rows.values_list("name", "account_id").distinct()]
-
-
-def _schedules(target_kind: str, **which: Any) -> Users:
-    return _named("schedule", Schedule.objects.filter(target_kind=target_kind, **which).order_by("name"))
-
-
-def _listeners(condition: Q) -> Users:
-    rows = Listener.objects.filter(condition).distinct().order_by("id")
-    fields = rows.values_list("name", "load_balancer__name", "account_id")
-    return [(f"listener {name} of {balancer}", account) for name, balancer, account in fields]

@@ -1,0 +1,103 @@
+"""How people find an object among many in a real Chromium: what fields offer, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, expect
+from pytest_django.live_server_helper import LiveServer
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.definitions.models import Pool, Route
+from apps.web.capacity import form as capacity_form
+from tests.browser import listen, needs_browser, wrong_in
+from tests.conftest import actor_of
+from tests.e2e.console_in_memory import put_env, signed_in
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.e2e,
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    needs_browser,
+]
+
+
+@pytest.fixture
+def operator(live_server: LiveServer, live_redis: str) -> Actor:
+    """Whose pages they are."""
+    put_env()
+    return actor_of("operator", Account.Kind.OPERATOR)
+
+
+def test_a_capacity_test_finds_its_pool_and_the_names_that_lead_there_while_one_types(
+    operator: Actor, chromium: Browser, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capacity_form, "CHOICES_SHOWN", 0)  # as with thousands
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto("/capacity-tests/new")
+    pool, region, hostname = (page.get_by_label(label, exact=False) for label in ("Pool", "Region", "Hostname"))
+    expect(region).to_contain_text("Choose the pool first")
+    pool.fill("acme/sh")
+    expect(page.locator("#pools option[value='acme/shop']")).to_have_count(1)
+    pool.fill("acme/shop")
+    pool.press("Tab")
+    expect(region).to_contain_text("us-central1")
+    hostname.press_sequentially("shop")
+    expect(page.locator("#hostnames-to-load option")).to_have_count(1)
+    expect(page.locator("#hostnames-to-load option")).to_have_attribute("value", "shop.acme.example")
+    expect(hostname).to_have_value("shop")  # what comes back from the server takes nothing that was typed
+    assert wrong_in(page, 0) == complaints == []
+
+
+def test_the_last_crumb_opens_what_else_there_is_by_keyboard_and_finds_it_on_the_server(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    pool = Pool.objects.get(name="shop")
+    Pool.objects.bulk_create(Pool(account=pool.account, name=f"more-{at:03}") for at in range(30))
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto(f"/pools/{pool.pk}")
+    page.get_by_role("button", name="shop: show another pool").focus()
+    page.keyboard.press("Enter")
+    field = page.get_by_label("Find a pool")
+    expect(field).to_be_visible()
+    expect(page.locator("#siblings li")).to_have_count(20)
+    page.keyboard.press("Tab")
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+    page.keyboard.press("Enter")  # the button has the focus again
+    page.keyboard.press("Tab")
+    page.keyboard.type("more-029")
+    expect(page.locator("#siblings li")).to_have_count(1)
+    expect(field).to_have_value("more-029")
+    assert wrong_in(page, 0) == complaints == []
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("more-029")
+
+
+def test_who_uses_a_pool_leads_to_the_user_and_to_the_table_of_all(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    pool, route = Pool.objects.get(name="shop"), Route.objects.get(name="checkout")
+    for at in range(25):
+        made = Route.objects.create(
+            account=route.account,
+            name=f"more-{at:02}",
+            load_balancer=route.load_balancer,
+            hostname=route.hostname,
+            path=f"/more/{at}",
+        )
+        made.pools.create(pool=pool)
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto(f"/pools/{pool.pk}")
+    expect(page.locator("#used-by tbody tr")).to_have_count(20)
+    page.get_by_role("link", name="All 28 in the table").click()
+    expect(page.locator("main tbody tr")).to_have_count(28)
+    assert wrong_in(page, 0) == complaints == []
+    page.get_by_role("link", name="more-24", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("/more/24")
