@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from apps.importing.contract import Import
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.haproxy.text.sections import KINDS
+from apps.importing.nginx.reading import read_nginx
 from apps.importing.options import ImportOptions
 
 Reader = Callable[[str, Mapping[str, str], ImportOptions], Import]
@@ -28,10 +29,18 @@ class Format:
     read: Reader
 
 
-# Content is looked for in this order.
+# Content is looked for in this order: `listen 80;` of nginx looks like a section of HAProxy.
 FORMATS: Mapping[str, Format] = {
     each.name: each
     for each in (
+        Format(
+            "nginx",
+            "nginx",
+            "nginx.conf",
+            "nginx.conf",
+            re.compile(r"^[ \t]*(?:http|stream|events|server|upstream[ \t]+\S+)[ \t\r\n]*\{", re.MULTILINE),
+            read_nginx,
+        ),
         Format(
             "haproxy",
             "HAProxy",

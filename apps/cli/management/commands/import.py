@@ -64,7 +64,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--replay",
             action="store_true",
-            help="run the old configuration and the result side by side on HAProxy with stub servers, and compare",
+            help="run the old configuration and the result side by side with stub servers, and compare",
         )
         parser.add_argument("--apply", action="store_true", help="store the result as one change")
         parser.add_argument("--reason", default="")
@@ -81,7 +81,7 @@ class Command(BaseCommand):
         for line in report(found, every_line=options["every_line"]):
             self.stdout.write(line)
         if options["replay"]:
-            self._replay(text, files, _options(options))
+            self._replay(form, text, files, _options(options))
         if found.needs and options["apply"]:
             raise CommandError("Nothing was stored: answer the questions above first.")
         if not found.documents:
@@ -98,11 +98,11 @@ class Command(BaseCommand):
             raise CommandError(f"{error}") from error
         return text, files
 
-    def _replay(self, text: str, files: Mapping[str, str], options: ImportOptions) -> None:
+    def _replay(self, form: Format, text: str, files: Mapping[str, str], options: ImportOptions) -> None:
         """Raises CommandError for a request that is answered otherwise than the report says."""
         try:
             keys.must_fit()
-            result = replayed(platform_actor(), text, files, options)
+            result = replayed(platform_actor(), text, files, options, form.name)
         except NotReplayable as error:
             raise CommandError(f"This file cannot be replayed. {error}") from error
         except SpillwayError as error:
