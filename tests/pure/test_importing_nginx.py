@@ -320,7 +320,7 @@ def test_one_upstream_that_is_reached_in_two_ways_is_two_pools() -> None:
     )  # fmt: skip
     pools = specs(found, "Pool")
     assert [each["server_timeout_ms"] for each in pools] == [540_000, 60_000, 60_000]
-    assert ["server_tls" in each for each in pools] == [False, False, True]
+    assert ["server_tls" in each for each in pools] == [False, True, False]
 
 
 def test_certificates_and_users_are_asked_for_where_the_file_is_not_there() -> None:

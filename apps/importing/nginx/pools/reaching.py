@@ -17,6 +17,7 @@ from apps.importing.verdicts import Verdict
 
 _URL = re.compile(r"(https?|grpcs?)://(unix:[^:]+:?|\[[^\]]+\](?::[0-9]+)?|[^/?:\[]+(?::[0-9]+)?)(.*)", re.DOTALL)
 _BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+SAME_PATH = ("$request_uri", "$uri$is_args$args", "$uri")
 RETRIES = {
     "error": ("connect", "no_answer"), "timeout": ("timeout",), "invalid_header": ("junk",), "http_404": ("404",),
     "http_500": ("500",), "http_502": ("502",), "http_503": ("503",), "http_504": ("504",),
@@ -41,8 +42,9 @@ def read_url(text: str, *, is_grpc: bool) -> Url | None:
     """The parts of the word behind `proxy_pass`; None for what is none."""
     if is_grpc and "://" not in text:
         text = f"grpc://{text}"
-    found = _URL.fullmatch(text)
-    return Url(found[1], found[2], found[3]) if found else None
+    same = next((each for each in SAME_PATH if text.endswith(each)), "")
+    found = _URL.fullmatch(text.removesuffix(same))
+    return Url(found[1], found[2], found[3] + same) if found else None
 
 
 def pool_key(nginx: Nginx, scope: Directive, directive: Directive, url: Url) -> str:

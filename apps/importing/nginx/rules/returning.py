@@ -13,7 +13,7 @@ from apps.importing.nginx.rules.targets import Captured, as_target
 
 TEXT = "text/plain; charset=utf-8"
 CLOSED = "Clients get 403 instead of a closed connection."
-OTHER_TARGET = "Redirects name scheme, host, port, path and query; this target is made of other parts."
+OTHER_TARGET = "Redirects name scheme, host, port, path and query; this is more, so clients get 503."
 
 
 @dataclass(frozen=True, slots=True)

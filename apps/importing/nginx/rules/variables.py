@@ -11,7 +11,7 @@ from apps.importing.haproxy.logic.questions import Questions
 from apps.importing.haproxy.logic.regexes import as_pattern, as_texts
 from apps.importing.nginx.text.directives import Directive
 
-MOST = 64
+MOST, LONGEST = 64, 4096
 _PART = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 PATHS = ("uri", "document_uri", "request_uri")
 HOSTS = ("host", "http_host")
@@ -36,19 +36,25 @@ class Variables:
         choices = [(all_of([condition, each]), value) for each, value in self.choices(text)]
         self.given[name] = choices if condition is True else [*choices, *before]
 
-    def choices(self, text: str) -> list[Choice]:
-        """The text with the values of such variables, for each of their conditions; built-in ones stay."""
+    def choices(self, text: str, used: frozenset[str] = frozenset()) -> list[Choice]:
+        """The text with the values of such variables, for each of their conditions; built-in ones stay.
+
+        So do those that are made of themselves (`used`).
+        """
         names = [name for found in _PART.finditer(text) if (name := found[1] or found[2]) in self.given]
-        if not names:
+        name = next((name for name in names if name not in used), None)
+        if name is None:
             return [(True, text)]
-        name = names[0]
+        pattern = re.compile(rf"\$(?:\{{{name}\}}|{name}\b)")
         found: list[Choice] = []
         before: list[Formula] = []
         for condition, value in self.given[name]:
-            new = re.sub(rf"\$(?:\{{{name}\}}|{name}\b)", lambda _, value=value: value, text)  # type: ignore[misc]
-            for inner, whole in self.choices(new) if f"${name}" not in value else [(True, new)]:
+            new = pattern.sub(lambda _, value=value: value, text)  # type: ignore[misc]
+            for inner, whole in self.choices(new, used | {name}) if len(new) <= LONGEST else ():
                 found.append((all_of([*before, condition, inner]), whole))
             before.append(negated(condition))
+            if len(found) > MOST:
+                break
         return [each for each in found if each[0] is not False][:MOST]
 
     def read_map(self, block: Directive) -> str:
@@ -95,8 +101,7 @@ class Variables:
         parts: list[Formula] = []
         for condition, constant in self.choices(text):
             if _PART.search(constant):
-                single = _PART.fullmatch(constant)
-                inner = self.asked(constant, operator, value) if single else self.unknown(f"{text} is put together")
+                inner = self._built_in(constant, operator, value)
             else:
                 inner = _constant(constant, operator, value)
             parts.append(all_of([condition, inner]))
@@ -107,12 +112,20 @@ class Variables:
         found = _PART.fullmatch(text)
         if found and (name := found[1] or found[2]) not in self.given:
             return self._is_there(name)
-        return any_of(
-            [
-                all_of([condition, self.holds(value) if _PART.fullmatch(value) else value not in ("", "0")])
-                for condition, value in self.choices(text)
-            ]
-        )
+        return any_of([all_of([condition, self._is_set(value)]) for condition, value in self.choices(text)])
+
+    def _is_set(self, value: str) -> Formula:
+        found = _PART.fullmatch(value)
+        if found is None:
+            return value not in ("", "0")
+        name = found[1] or found[2]
+        return self.unknown(f"{value} is made of itself") if name in self.given else self._is_there(name)
+
+    def _built_in(self, text: str, operator: str, value: str) -> Formula:
+        found = _PART.fullmatch(text)
+        if found is None or (found[1] or found[2]) in self.given:
+            return self.unknown(f"{text} is put together")
+        return self.asked(text, operator, value)
 
     def unknown(self, why: str) -> Formula:
         """A question that no route can ask."""

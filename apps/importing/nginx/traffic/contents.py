@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.importing.haproxy.logic.decisions import Effect
+from apps.importing.haproxy.logic.decisions import NOWHERE, Effect
 from apps.importing.haproxy.logic.formulas import Formula, negated
 from apps.importing.haproxy.rules.requests import change, fixed
-from apps.importing.nginx.pools.reaching import Url, note_websocket, pool_key, proxy_host, read_url
-from apps.importing.nginx.rules.access import REFUSED, access, basic_auth, body, limits, refusal
+from apps.importing.nginx.pools.reaching import SAME_PATH, Url, note_websocket, pool_key, proxy_host, read_url
+from apps.importing.nginx.rules.access import AS_WRITTEN, REFUSED, access, basic_auth, body, limits, refusal
 from apps.importing.nginx.rules.headers import request_headers, response_headers, sets_host
 from apps.importing.nginx.rules.pages import error_pages
 from apps.importing.nginx.rules.targets import Captured
@@ -41,7 +41,7 @@ class Contents:
         ledger = self.nginx.ledger
         internal = scope.last("internal")
         if internal is not None:
-            ledger.mapped(internal.line)
+            ledger.differs(internal.line, AS_WRITTEN)
             yield True, internal.line, [NOTHING_HERE]
             return
         passing = next(iter([*scope.each("proxy_pass", "grpc_pass")][-1:]), None)
@@ -85,7 +85,7 @@ class Contents:
 
     def _named(self, scope: Directive) -> Directive | None:
         """`try_files … @app`: without files the named location answers."""
-        files = scope.inherited("try_files") if scope.name == "location" else scope.last("try_files")
+        files = scope.last("try_files")
         if files is None or not files.args or not files.args[-1].startswith("@"):
             return None
         server: Directive | None = scope
@@ -116,12 +116,11 @@ class Contents:
             if url is None or "$" in url.target:
                 why = "A pool is named in the file; where a server is cannot be made of the request."
                 ledger.impossible(passing.line, f"{why} Requests get 503 here.")
-                unknown = fixed(503, "No server is there for this request.\n")
-                yield condition, passing.line, [*guards, unknown]
+                yield condition, passing.line, [*guards, NOWHERE]
                 continue
             moved = self._moved(scope, passing, url, by_variable="$" in text)
             if moved is None:
-                yield condition, passing.line, [*guards, fixed(503, "No server is there for this request.\n")]
+                yield condition, passing.line, [*guards, NOWHERE]
                 continue
             key = pool_key(self.nginx, scope, passing, url)
             host = proxy_host(url)
@@ -131,7 +130,7 @@ class Contents:
     def _moved(self, scope: Directive, passing: Directive, url: Url, *, by_variable: bool) -> list[Effect] | None:
         """What the path behind the server says: it takes the place of the location's. None where it cannot be said."""
         ledger, uri = self.nginx.ledger, url.uri
-        if uri in ("", "$request_uri") or (by_variable and uri in ("$uri$is_args$args", "$uri")):
+        if uri in ("", *SAME_PATH):
             return []
         sign, text = modifier_of(scope)
         plain = uri.removesuffix("$is_args$args")

@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
 from apps.importing.haproxy.logic.formulas import Formula, all_of, any_of, negated
 from apps.importing.haproxy.logic.questions import Questions
+from apps.importing.haproxy.traffic.certainty import asks
 from apps.importing.nginx.rules.targets import Captured, beginning_of
 from apps.importing.nginx.rules.variables import sayable
 from apps.importing.nginx.text.directives import Directive
@@ -56,6 +59,15 @@ def choices_of(block: Directive, questions: Questions) -> Iterator[Choice]:
     yield from _soft(block, questions, True)
 
 
+def path_asked(questions: Questions, match: str, text: str) -> Formula:
+    """Whether a path is the text or begins with it; unknown where no route can have such a path."""
+    try:
+        grammar.path(text if match == "str" else text.rstrip("/") or "/")
+    except GrammarError as error:
+        return questions.unknown(f"{text} is no path of a route. {error.message}")
+    return questions.atoms.get("path", match, (text,))
+
+
 def _level(block: Directive) -> _Level:
     found = _Level([], [], [])
     for each in block.each("location"):
@@ -75,14 +87,14 @@ def _firm(block: Directive, questions: Questions, around: Formula) -> Iterator[C
     level = _level(block)
     atoms = questions.atoms
     for text, scope in level.exact:
-        yield Choice(all_of([around, atoms.get("path", "str", (text,))]), scope, text)
+        yield Choice(all_of([around, path_asked(questions, "str", text)]), scope, text)
     yield from _slashes(level, questions, around)
     longer: list[tuple[str, bool]] = []
     for text, scope in level.prefixes:
         is_firm = modifier_of(scope)[0] == "^~"
         # A longer `^~` stands above, and has taken what is its own.
         others = [each for each, other_firm in longer if each.startswith(text) and not other_firm]
-        mine: Formula = atoms.get("path", "beg", (text,))
+        mine = path_asked(questions, "beg", text)
         if others:
             mine = all_of([mine, negated(any_of([atoms.get("path", "beg", (each,)) for each in others]))])
         inside = all_of([around, mine])
@@ -90,7 +102,8 @@ def _firm(block: Directive, questions: Questions, around: Formula) -> Iterator[C
         if is_firm:
             yield from _soft(scope, questions, inside)
             yield Choice(inside, scope, text)
-        longer.append((text, is_firm))
+        if not asks(mine, "unknown"):
+            longer.append((text, is_firm))
     for text, ignore_case, scope in level.regexes:
         matches = sayable(questions, questions.of_regex(text, "path", "", ignore_case=ignore_case))
         inside = all_of([around, matches])
@@ -103,7 +116,7 @@ def _soft(block: Directive, questions: Questions, around: Formula) -> Iterator[C
     """Prefixes, the longest first."""
     for text, scope in _level(block).prefixes:
         if modifier_of(scope)[0] != "^~":
-            inside = all_of([around, questions.atoms.get("path", "beg", (text,))])
+            inside = all_of([around, path_asked(questions, "beg", text)])
             yield from _soft(scope, questions, inside)
             yield Choice(inside, scope, text)
 
@@ -116,4 +129,4 @@ def _slashes(level: _Level, questions: Questions, around: Formula) -> Iterator[C
         passes = any(scope.each("proxy_pass", "grpc_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass"))
         if text.endswith("/") and bare and bare not in there and passes:
             there.add(bare)
-            yield Choice(all_of([around, questions.atoms.get("path", "str", (bare,))]), scope, slash=text)
+            yield Choice(all_of([around, path_asked(questions, "str", bare)]), scope, slash=text)

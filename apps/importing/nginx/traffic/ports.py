@@ -168,7 +168,7 @@ def _names(server: Directive) -> Iterator[tuple[Directive, str]]:
 def _first_name(server: Directive) -> str:
     """What `$server_name` is."""
     names = [name for _, name in _names(server) if name]
-    return names[0].lstrip("*.") if names and not names[0].startswith("~") and names[0] != "_" else ""
+    return names[0].removeprefix(".") if names and not names[0].startswith(("~", "*")) and names[0] != "_" else ""
 
 
 def _host(nginx: Nginx, line: Directive, name: str, atoms: Atoms) -> tuple[Formula | None, str]:

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from apps.importing.haproxy.logic.answers import about_path
-from apps.importing.haproxy.logic.decisions import Effect, Rule
+from apps.importing.haproxy.logic.decisions import NOWHERE, Effect, Rule
 from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, atoms_of, negated, simplified
 from apps.importing.haproxy.logic.paths import paths_of
 from apps.importing.haproxy.traffic.certainty import differing, surely
 from apps.importing.haproxy.traffic.context import say_unknown
+from apps.importing.nginx.rules.access import AS_WRITTEN
 from apps.importing.nginx.rules.conditions import asks_for_files, condition_of
 from apps.importing.nginx.rules.headers import response_headers
 from apps.importing.nginx.rules.returning import OTHER_TARGET, Answered, answer_of
@@ -25,6 +26,7 @@ from apps.importing.nginx.traffic.locations import Choice, choices_of, modifier_
 from apps.importing.verdicts import Line, Verdict
 
 NO_FILES = "Nodes have no files, so this is decided as if no file were there; put a server behind that has them."
+REFUSES = (("401",), ("403",), ("404",), ("444",))
 IN_ORDER = ("set", "if", "return", "rewrite", "break")
 OTHER_MATCH = "Its host is matched by a part: of all hosts that fit, those that the file names have routes."
 
@@ -160,6 +162,8 @@ class Programs:
         self, block: Directive, each: Directive, guard: Formula, variables: Variables, captured: Captured
     ) -> None:
         self.nginx.ledger.mapped(each.line)
+        if each.args[:1] in REFUSES and of_some_paths(block):
+            self.nginx.ledger.differs(each.line, AS_WRITTEN)
         text = " ".join(each.args)
         choices = variables.choices(text) if len(each.args) < 3 else [(True, text)]
         for condition, one in choices:
@@ -174,6 +178,7 @@ class Programs:
         if answered.why:
             (self.nginx.ledger.differs if answered.effect else self.nginx.ledger.impossible)(line, answered.why)
         if answered.effect is None:
+            self.emit(line, guard, [NOWHERE])
             return
         headers = response_headers(block, self.contents.variables, self.nginx.ledger) if block is not None else ()
         self.emit(line, guard, [*headers, answered.effect])
@@ -200,7 +205,7 @@ class Programs:
         if flag in ("redirect", "permanent") or re.match(r"https?://|\$scheme", text):
             target = redirect_of(plain, text, self.contents.server_name)
             if target is None:
-                self.nginx.ledger.impossible(each.line, OTHER_TARGET)
+                self._final(each.line, now, Answered(None, OTHER_TARGET), block)
                 return
             code = 301 if flag == "permanent" else 302
             self._final(each.line, now, Answered(Effect("redirect", (code, target))), block)
@@ -227,7 +232,7 @@ class Programs:
         if scope is None:
             self.nginx.ledger.impossible(each.line, "The new path may belong to several locations.")
             return False
-        if any(scope.each(*IN_ORDER)) or self.contents.replaces_path(scope):
+        if any(scope.each(*IN_ORDER, "internal")) or self.contents.replaces_path(scope):
             self.nginx.ledger.impossible(each.line, "Its location changes the path once more.")
             return False
         self.emit(each.line, guard, change.effects)
@@ -286,6 +291,14 @@ def _captured_by(directive: Directive, before: Captured) -> Captured:
     if variable in ("$host", "$http_host"):
         return replace(before, host=host_beginning_of(expression))
     return Captured(beginning_of(expression)) if variable in ("$uri", "$request_uri", "$document_uri") else before
+
+
+def of_some_paths(block: Directive) -> bool:
+    """Whether a location of some paths is around."""
+    around: Directive | None = block
+    while around is not None and around.name != "location":
+        around = around.parent
+    return around is not None and modifier_of(around)[1] != "/"
 
 
 def _without_set(block: Directive) -> Directive:

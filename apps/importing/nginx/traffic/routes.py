@@ -9,7 +9,7 @@ from typing import Any
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import rewriting
-from apps.importing.haproxy.logic.decisions import Decision, Program
+from apps.importing.haproxy.logic.decisions import Decision, Effect, Program
 from apps.importing.haproxy.logic.formulas import Atom, atoms_of
 from apps.importing.haproxy.logic.paths import EXACT, PREFIX, REGEX, Key
 from apps.importing.haproxy.logic.regexes import checked, literal
@@ -73,11 +73,25 @@ def _routes(nginx: Nginx, group: Group, name: str) -> None:
     for atom in {atom for rule in rules for atom in atoms_of(rule.condition)}:
         if atom.subject == "scheme" and len(schemes) == 1:
             answers[atom] = schemes == {True}
+    _say_unnamed(nginx, group[0], {id(each.server) for each in named})
     frontend = Frontend(Program(tuple(rules)), {}, answers)
     for found in frontend.routes():
         for draft in found.drafts:
             _route(nginx, name, found.hostname, draft, both=len(schemes) == 2)
     _say(nginx, group, frontend)
+
+
+def _say_unnamed(nginx: Nginx, port: Port, named: set[int]) -> None:
+    """Servers that no host leads to."""
+    for server in port.servers:
+        if id(server) in named:
+            continue
+        lost = any(nginx.ledger.verdict_of(each.line) is Verdict.NOT_POSSIBLE for each in server.each("server_name"))
+        for each in (server, *server.everything()):
+            if lost:
+                nginx.ledger.impossible(each.line, "None of the names of its server can be said.")
+            else:
+                nginx.ledger.note(each.line, Verdict.DEAD, "No host leads to its server.")
 
 
 def _say(nginx: Nginx, group: Group, frontend: Frontend) -> None:
@@ -122,37 +136,59 @@ def _route(nginx: Nginx, load_balancer: str, hostname: str, draft: Draft, *, bot
 
 def _sayable(nginx: Nginx, draft: Draft, hostname: str) -> tuple[Outcome | None, Draft]:
     """The parts of the route; a pattern that stands for a prefix becomes it where only a prefix can do this."""
-    line = draft.decision.lines[-1]
-    try:
-        return _outcome(nginx, draft.decision, draft.key, hostname), draft
-    except Unsayable as error:
-        prefix = draft.key.text.removesuffix("(/.*)?").replace("\\", "")
-        if draft.key.kind != REGEX or not draft.key.text.endswith("(/.*)?") or not is_path(prefix):
-            nginx.ledger.impossible(line, f"{hostname}{draft.key.text}: {error}")
-            return None, draft
-    draft = replace(draft, key=Key(PREFIX, prefix))
-    try:
-        outcome = _outcome(nginx, draft.decision, draft.key, hostname)
-    except Unsayable as error:
-        nginx.ledger.impossible(line, f"{hostname}{prefix}: {error}")
-        return None, draft
-    nginx.ledger.differs(line, f"{hostname}{prefix}: paths below it that an expression takes are answered alike.")
-    return outcome, draft
+    said = ""
+    for each in (draft, _as_prefix(draft)):
+        if each is None:
+            continue
+        try:
+            outcome = _outcome(nginx, each.decision, each.key, hostname)
+        except Unsayable as error:
+            said = said or f"{hostname}{each.key.text}: {error}"
+            continue
+        for line in each.decision.lines[-1:] if said else ():
+            why = f"{hostname}{each.key.text}: paths below it that an expression takes are answered alike."
+            nginx.ledger.differs(line, why)
+        return outcome, each
+    for line in draft.decision.lines[-1:]:
+        nginx.ledger.impossible(line, said)
+    return None, draft
+
+
+def _as_prefix(draft: Draft) -> Draft | None:
+    prefix = draft.key.text.removesuffix("(/.*)?").replace("\\", "")
+    is_one = draft.key.kind == REGEX and draft.key.text.endswith("(/.*)?") and is_path(prefix)
+    return replace(draft, key=Key(PREFIX, prefix)) if is_one else None
 
 
 def _outcome(nginx: Nginx, decision: Decision, key: Key, hostname: str) -> Outcome:
     """The parts of a route; where servers get another path, by prefix, as a whole, or by a pattern."""
-    paths = [each for each in decision.changes if each.data[0] == "path"]
-    rest = replace(decision, changes=tuple(each for each in decision.changes if each.data[0] != "path"))
+    changes = _moved_once(decision)
+    paths = [each for each in changes if each.data[0] == "path"]
+    rest = replace(decision, changes=tuple(each for each in changes if each.data[0] != "path"))
 
     def pool(found: str) -> str:
         account = nginx.context.options.account
         return f"{account}/{nginx.made.names[found]}" if account else nginx.made.names[found]
 
     outcome = outcome_of(rest, key, hostname, pool)
-    for each in paths[-1:] if "pools" in outcome.action else ():
+    for each in paths if "pools" in outcome.action else ():
         _move(outcome, key, str(each.data[1]), str(each.data[2]))
     return outcome
+
+
+def _moved_once(decision: Decision) -> list[Effect]:
+    """A path that `rewrite` has changed is passed on as it is, whatever path proxy_pass says."""
+    found: list[Effect] = []
+    moved = ""
+    for each in decision.changes:
+        name = str(each.data[1])
+        mover = "path" if each.data[0] == "path" else name if each.data[0] == "rewrite" else ""
+        if mover not in ("path", "path_regex", "path_replacement"):
+            found.append(each)
+        elif not moved or (moved, mover) == ("path_regex", "path_replacement"):
+            found.append(each)
+            moved = mover
+    return found
 
 
 def _move(outcome: Outcome, key: Key, old: str, new: str) -> None:
