@@ -96,9 +96,9 @@ def certificates_of(nginx: Nginx, server: Directive) -> Iterator[str]:
         name = _certificate_name(nginx, path)
         text = nginx.context.files.text(path) or ""
         key_text = (nginx.context.files.text(value_of(keys[at])) or "") if at < len(keys) else ""
-        blocks = [(found[1], found[0] + "\n") for found in _BLOCK.finditer(f"{text}\n{key_text}")]
-        chain = "".join(block for kind, block in blocks if kind == "CERTIFICATE")
-        private = next((block for kind, block in blocks if kind.endswith("PRIVATE KEY")), "")
+        chain = "".join(found[0] + "\n" for found in _BLOCK.finditer(text) if found[1] == "CERTIFICATE")
+        keys_of = (found[0] + "\n" for found in _BLOCK.finditer(key_text) if found[1].endswith("PRIVATE KEY"))
+        private = next(keys_of, "")
         if chain and private:
             nginx.made.certificates[name] = {"chain": chain, "key": private}
             nginx.ledger.belongs(each.line, f"Certificate {name}")
