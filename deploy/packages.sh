@@ -7,7 +7,7 @@ for package in "$@"; do
     if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ]; then continue; fi
     # A tool that came another way (built by hand, pyenv) is as good as the package.
     case "$package" in
-    haproxy | redis-server | chromium) command -v "$package" >/dev/null 2>&1 && continue ;;
+    haproxy | nginx | redis-server | chromium) command -v "$package" >/dev/null 2>&1 && continue ;;
     chromium-driver) command -v chromedriver >/dev/null 2>&1 && continue ;;
     postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && continue ;;
     python3-venv) python3 -c 'import ensurepip, venv' >/dev/null 2>&1 && continue ;;

@@ -21,19 +21,32 @@ from apps.compiler.compile import compile_snapshot
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.services import apply_document
 from apps.fleet.models import Fleet
+from apps.importing.formats import Reader
 from apps.importing.haproxy.reading import read_haproxy
+from apps.importing.nginx.reading import read_nginx
 from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import NotReplayable, Replay
+from apps.importing.replay.old_haproxy import OldHaproxy
+from apps.importing.replay.old_nginx import OldNginx
 from apps.importing.replay.running import replay
 
 VALID = dt.timedelta(days=2)
 
 
-def replayed(actor: Actor, text: str, files: Mapping[str, str], options: ImportOptions) -> Replay:
+def replayed(
+    actor: Actor, text: str, files: Mapping[str, str], options: ImportOptions, form: str = "haproxy"
+) -> Replay:
     """The old file and what becomes of it, side by side; nothing stays stored. Raises NotReplayable, SpillwayError."""
     name = f"replay-{secrets.token_hex(4)}"
     options = replace(options, fleets=(name,), region=name, local_development=True, certificates={})
-    found = read_haproxy(text, files, options)
+    sides: dict[str, tuple[Reader, type[OldHaproxy] | type[OldNginx]]] = {
+        "haproxy": (read_haproxy, OldHaproxy),
+        "nginx": (read_nginx, OldNginx),
+    }
+    if form not in sides:
+        raise NotReplayable(f"Replays run {' and '.join(sides)}.")
+    read, old_side = sides[form]
+    found = read(text, files, options)
     chain, key = _self_signed()
     topology: list[dict[str, Any]] = [
         {"kind": "Region", "name": name, "spec": {"title": "Replay"}},
@@ -55,7 +68,7 @@ def replayed(actor: Actor, text: str, files: Mapping[str, str], options: ImportO
         pem = Path(folder) / "certificate.pem"
         pem.touch(mode=0o600)
         pem.write_text(chain + key)
-        return replay(text, files, options, found, compiled, Path(folder), (name, pem))
+        return replay(old_side(text, files, options, found), found, compiled, Path(folder), (name, pem))
 
 
 def told(result: Replay) -> Iterator[str]:

@@ -20,7 +20,10 @@ _SECRETS = tuple(
         r"^\s*(?:preset|set)env\s+\S+\s+(?P<secret>.+)$",
         r"\b(?:insecure-)?password\s+(?P<secret>\S+)",
         r"\bstats\s+auth\s+[^\s:]*:(?P<secret>.+)$",
-        rf"\b(?:set|add|replace)-header\s+{_NAMED}\s+(?P<secret>.+)$",
+        rf"(?:\b|_)(?:set|add|replace)[-_]header\s+{_NAMED}\s+(?P<secret>.+)$",
+        rf"\bset\s+\${_NAMED}\s+(?P<secret>.+)$",
+        rf"\bif\s+\(?\${_NAMED}\s+!?[=~]\S*\s+(?P<secret>.+)$",
+        r"\bsecure_link(?:_secret|_md5)\s+(?P<secret>.+)$",
         rf"\bhdr\s+[\"']?{_NAMED}[\"']?\s+(?P<secret>.+)$",
         rf"(?:{_NAMED})[\"']?\s*:\s*(?:\\\s)*(?P<secret>[^\s:].*)$",
         rf"\w+\(\s*[\"']?{_NAMED}[\"']?[^)]*\)\s+(?P<secret>.+)$",
@@ -29,6 +32,8 @@ _SECRETS = tuple(
         r"://[^\s/:@]*:(?P<secret>[^\s/@]+)@",
     )
 )
+# Entries of a map of nginx, whose keys prove who asks.
+_OF_SECRETS = re.compile(rf"\bmap \${_NAMED}", re.IGNORECASE)
 _KEY_BEGINS, _KEY_ENDS = re.compile(r"-----BEGIN [A-Z ]*KEY"), re.compile(r"-----END ")
 
 
@@ -46,6 +51,8 @@ def without_secrets(found: Import, said: Iterable[str] = ()) -> Import:
 
 def _masked(line: LineReport, known: set[str]) -> LineReport:
     text, secrets = line.text, set(known)
+    if _OF_SECRETS.search(line.section):
+        text = HIDDEN
     for pattern in _SECRETS:
         text = pattern.sub(lambda match: _hidden(match, secrets), text)
     reasons = tuple(_without(reason, secrets) for reason in line.reasons)

@@ -18,14 +18,18 @@ class Files:
 
     def text(self, path: str) -> str | None:
         """The content, None for a file that was not given."""
-        if path in self._texts:
-            return self._texts[path]
-        found = self._by_name.get(PurePosixPath(path).name, [])
-        best = max(found, key=lambda each: _common_end(each, path), default=None)
+        best = self.path_of(path)
         if best is None:
             self.asked[path] = None
             return None
         return self._texts[best]
+
+    def path_of(self, path: str) -> str | None:
+        """Under which of the given names the file is."""
+        if path in self._texts:
+            return path
+        found = self._by_name.get(PurePosixPath(path).name, [])
+        return max(found, key=lambda each: _common_end(each, path), default=None)
 
     def below(self, folder: str) -> list[str]:
         """Paths of files in a folder of this path."""

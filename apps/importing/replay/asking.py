@@ -9,9 +9,7 @@ from typing import Any
 
 from apps.compiler.matching import patterns
 from apps.compiler.matching.hosts import example_of
-from apps.importing.haproxy.text.sections import Configuration
 from apps.importing.replay.contract import Request
-from apps.importing.verdicts import Line
 
 MOST = 600
 MOST_HOSTS, MOST_PATHS, MOST_CONDITIONS = 8, 48, 8
@@ -20,20 +18,14 @@ _HOST = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}")
 _END = re.compile(r"\.[a-z0-9]{2,5}")
 
 
-def requests(configuration: Configuration, ports: Mapping[int, str], routes: list[dict[str, Any]]) -> Iterator[Request]:
-    """At most MOST for each port; `ports` lead to the load balancer, `routes` are the specifications of ours."""
-    words = [word for line in _asking(configuration) for word in line.words]
+def requests(words: list[str], ports: Mapping[int, str], routes: list[dict[str, Any]]) -> Iterator[Request]:
+    """At most MOST for each port; `ports` lead to the load balancer, `routes` are the specifications of ours.
+
+    `words` are those of the old configuration that may be hosts or paths.
+    """
     for port, load_balancer in ports.items():
         own = [spec for spec in routes if spec["load_balancer"] == load_balancer]
-        hosts = _hosts(words, own)
-        paths = _paths(words, own)
-        yield from islice(_of_port(port, hosts, paths, own), MOST)
-
-
-def _asking(configuration: Configuration) -> Iterator[Line]:
-    """Lines that may say something of hosts and paths."""
-    for section in configuration.of_kind("frontend", "backend", "listen"):
-        yield from (line for line in section.lines if line.keyword not in ("server", "errorfile", "bind", "stats"))
+        yield from islice(_of_port(port, _hosts(words, own), _paths(words, own), own), MOST)
 
 
 def _of_port(port: int, hosts: list[str], paths: list[str], routes: list[dict[str, Any]]) -> Iterator[Request]:

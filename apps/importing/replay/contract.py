@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
 
 class NotReplayable(Exception):
@@ -76,3 +79,30 @@ class Replay:
     def unexplained(self) -> tuple[Difference, ...]:
         """Those of which no line of the report says so."""
         return tuple(each for each in self.different if not each.lines)
+
+
+class Old(Protocol):
+    """The old configuration, so that it runs here. `pools` lead from its names of servers to ours.
+
+    `ports` say where its ports of http are now, `encrypted` which of them speak TLS.
+    """
+
+    pools: dict[str, str]
+    ports: dict[int, int]
+    encrypted: dict[int, bool]
+
+    def words(self) -> list[str]:
+        """Words of it that may be hosts or paths."""
+        ...
+
+    def write(self, stubs: Mapping[str, int], folder: Path, spare: Iterator[int], certificate: Path) -> None:
+        """Write it for this machine, with stub servers on spare ports. Raises NotReplayable."""
+        ...
+
+    def running(self, folder: Path) -> AbstractContextManager[None]:
+        """Run it. Raises NotReplayable."""
+        ...
+
+    def lines(self, request: Request, before: Answer, after: Answer) -> tuple[int, ...]:
+        """Lines of the report that together say every difference; none where one is said by none."""
+        ...

@@ -1,4 +1,4 @@
-"""Both configurations on real HAProxy, each request sent to both, and what was not answered equally."""
+"""The old and the new configuration side by side, each request sent to both, and what was not answered equally."""
 
 from __future__ import annotations
 
@@ -7,29 +7,20 @@ import json
 import re
 import socket
 import ssl
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
 from apps.compiler.bundle import Bundle
 from apps.importing.contract import Import
-from apps.importing.haproxy.files import Files
-from apps.importing.haproxy.rules.variables import read_variables
-from apps.importing.haproxy.text.sections import Configuration
-from apps.importing.haproxy.traffic.context import context_of
-from apps.importing.options import ImportOptions
 from apps.importing.replay.asking import requests
-from apps.importing.replay.contract import Answer, Difference, NotReplayable, Replay, Request
-from apps.importing.replay.explaining import Explaining
-from apps.importing.replay.standing import Standing
+from apps.importing.replay.contract import Answer, Difference, NotReplayable, Old, Replay, Request
+from apps.importing.replay.programs import PATIENCE_S, run_haproxy
 from apps.importing.replay.stubs import MARK, stub_servers
-from apps.importing.verdicts import Ledger
 
-PATIENCE_S = 30.0
 # For an answer: the old file may drop a request without one.
 ANSWER_S = 8.0
 # Set by HAProxy, by our nodes for all requests, or by how a connection goes on.
@@ -99,53 +90,25 @@ def _without_empty_rules(documents: list[dict[str, Any]]) -> list[dict[str, Any]
     return [each for each in documents if each["kind"] != "Policy" or each["name"] not in empty]
 
 
-def replay(
-    text: str,
-    files: Mapping[str, str],
-    options: ImportOptions,
-    found: Import,
-    compiled: Compile,
-    folder: Path,
-    certificate: tuple[str, Path],
-) -> Replay:
+def replay(old: Old, found: Import, compiled: Compile, folder: Path, certificate: tuple[str, Path]) -> Replay:
     """Run both and compare. `certificate` is one of ours by name, with its file. Raises NotReplayable."""
-    ledger = Ledger()
-    configuration = Configuration(text, options.environment, ledger)
-    context = context_of(configuration, Files(files), options)
-    read_variables(context)
-    pools = _pools(found)
     spare = _spare_ports()
-    with stub_servers(sorted(pools)) as stubs:
-        standing = Standing(context, stubs, folder, spare)
-        old = folder / "old.cfg"
-        old.write_text(standing.text(certificate[1]))
+    with stub_servers(sorted(old.pools)) as stubs:
+        old.write(stubs, folder, spare, certificate[1])
         bundle, names = compiled(documents_for_replay(found, certificate[0]))
-        ports = {port: new for port, new in _ports(found).items() if port in standing.ports}
-        new, now_at = _lay_out(bundle, names, pools, stubs, folder / "new", spare)
-        with running(old, folder), running(new, folder / "new"):
+        ports = {port: new for port, new in _ports(found).items() if port in old.ports}
+        new, now_at = _lay_out(bundle, names, old.pools, stubs, folder / "new", spare)
+        with old.running(folder), run_haproxy(new, folder / "new"):
             routes = [each["spec"] for each in found.documents if each["kind"] == "Route"]
-            asked = list(requests(configuration, ports, routes))
-            explaining = Explaining(context, found.report, standing.sections)
+            asked = list(requests(old.words(), ports, routes))
             different = []
             for request in asked:
-                encrypted = standing.encrypted[request.port]
-                before = ask(request, standing.ports[request.port], encrypted=encrypted)
+                encrypted = old.encrypted[request.port]
+                before = ask(request, old.ports[request.port], encrypted=encrypted)
                 after = ask(request, now_at[request.port], encrypted=encrypted)
                 if said := before.differences(after):
-                    lines = explaining.lines(request, before, after, encrypted=encrypted) or ()
-                    different.append(Difference(request, tuple(said), lines))
+                    different.append(Difference(request, tuple(said), old.lines(request, before, after)))
     return Replay(len(asked), tuple(different))
-
-
-def _pools(found: Import) -> dict[str, str]:
-    """Backend of the old file → pool."""
-    pairs: dict[str, str] = {}
-    for line in found.report:
-        words = line.text.split()
-        for each in line.objects:
-            if words[0] in ("backend", "listen") and each.startswith("Pool "):
-                pairs[words[1]] = each.removeprefix("Pool ")
-    return pairs
 
 
 def _ports(found: Import) -> dict[int, str]:
@@ -184,31 +147,6 @@ def _lay_out(
     node += [f"    setenv {bind.variable} 127.0.0.1:{now_at[bind.port]}" for bind in bundle.binds]
     (folder / "node.cfg").write_text("\n".join([*node, f"    server-state-file {folder}/servers", ""]))
     return folder / "haproxy.cfg", now_at
-
-
-@contextmanager
-def running(config: Path, folder: Path) -> Iterator[None]:
-    """HAProxy with this file. Raises NotReplayable where it does not take it."""
-    node = config.parent / "node.cfg"
-    command = ["haproxy", *(("-f", str(node)) if node.exists() else ()), "-f", str(config)]
-    try:
-        checked = subprocess.run([*command, "-c"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    except FileNotFoundError as error:
-        raise NotReplayable("HAProxy is not installed here.") from error
-    if checked.returncode != 0:
-        alerts = [line for line in checked.stderr.splitlines() if "ALERT" in line]
-        raise NotReplayable(f"HAProxy does not take {config.name}: {'; '.join(alerts[:3])}")
-    with (folder / "haproxy.log").open("wb") as log:
-        process = subprocess.Popen([*command, "-db"], stdout=log, stderr=log)
-    try:
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def ask(request: Request, port: int, *, encrypted: bool) -> Answer:

@@ -240,11 +240,12 @@ class Questions:
             return self.unknown(f"{_said(asked)} is nothing that a route can ask")
         ignore_case = asked.ignore_case or "lower" in asked.sample.converter_names
         if match == "reg":
-            return any_of([self._of_regex(value, subject, name, ignore_case=ignore_case) for value in asked.values])
+            return any_of([self.of_regex(value, subject, name, ignore_case=ignore_case) for value in asked.values])
         values = tuple(value.lower() for value in asked.values) if subject in ("host", "sni") else tuple(asked.values)
         return self.atoms.get(subject, match, values, name=name, ignore_case=ignore_case)
 
-    def _of_regex(self, text: str, subject: str, name: str, *, ignore_case: bool) -> Formula:
+    def of_regex(self, text: str, subject: str, name: str, *, ignore_case: bool) -> Formula:
+        """A question of a regular expression; one that stands for few texts becomes those."""
         plain = as_texts(text)
         ignore_case |= text.startswith("(?i)")
         if plain is None:

@@ -1,0 +1,1 @@
+"""Reads nginx.conf and the files that it includes."""

@@ -1,0 +1,1 @@
+"""Upstreams of nginx.conf as pools."""

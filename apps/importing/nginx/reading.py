@@ -1,0 +1,77 @@
+"""nginx.conf and its files in, documents and a verdict for each directive out. It never guesses, and stores nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from apps.importing.contract import Import
+from apps.importing.haproxy.reading import OWN
+from apps.importing.haproxy.traffic.context import documents_of_lists
+from apps.importing.nginx.text.known import close
+from apps.importing.nginx.traffic.context import Nginx, read_context
+from apps.importing.nginx.traffic.routes import read_servers
+from apps.importing.nginx.traffic.streams import read_streams
+from apps.importing.options import ImportOptions
+from apps.importing.verdicts import Verdict
+
+NOT_USED = "No location of a listener passes requests to it."
+
+
+def read_nginx(text: str, files: Mapping[str, str], options: ImportOptions) -> Import:
+    """The whole file.
+
+    1. Words become directives and blocks, files that were given take the place of `include`.
+    2. Each port becomes a load balancer; its servers and locations, in the order of nginx, become routes.
+    3. What a location passes requests to becomes a pool.
+    4. Directives that no reader took are judged by their name.
+    """
+    nginx = read_context(text, files, options)
+    root = nginx.tree.root
+    # A file of conf.d alone has servers without an http block around them.
+    alone = not any(root.each("http", "stream"))
+    for http in [root] if alone else root.each("http"):
+        read_servers(nginx, http)
+    for stream in root.each("stream"):
+        read_streams(nginx, stream)
+    _mark_maps(nginx)
+    for upstream in nginx.upstreams.values():
+        if nginx.ledger.verdict_of(upstream.line) is None:
+            for each in (upstream, *upstream.everything()):
+                nginx.ledger.note(each.line, Verdict.DEAD, NOT_USED)
+    close(nginx.ledger, {each.line.position: each for each in root.everything()})
+    return Import(tuple(_documents(nginx)), nginx.ledger.report(), tuple(nginx.context.needs))
+
+
+def _mark_maps(nginx: Nginx) -> None:
+    """A map is part of the conditions that name its variable."""
+    everything = list(nginx.tree.root.everything())
+    for name, block in nginx.variables.lines.items():
+        users = [
+            each for each in everything
+            if each.parent is not block and each is not block and any(f"${name}" in arg for arg in each.args)
+        ]  # fmt: skip
+        verdict = Verdict.MAPPED if users else Verdict.DEAD
+        for each in (block, *(block.block or ())):
+            nginx.ledger.note(each.line, verdict, "" if users else "No directive names its variable.")
+
+
+def _documents(nginx: Nginx) -> Iterator[dict[str, Any]]:
+    """In an order in which they can be applied."""
+    made = nginx.made
+    for name, spec in made.certificates.items():
+        yield _document(nginx, "Certificate", name, spec)
+    for kind, name, entries in documents_of_lists(nginx.context):
+        yield _document(nginx, kind, name, entries)
+    for key, spec in made.pools.items():
+        yield _document(nginx, "Pool", made.names[key], spec)
+    for name, spec in made.load_balancers.items():
+        yield _document(nginx, "LoadBalancer", name, spec)
+    for name, spec in made.routes.items():
+        yield _document(nginx, "Route", name, spec)
+
+
+def _document(nginx: Nginx, kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    account = nginx.context.options.account
+    owner = {"account": account} if account and kind not in OWN else {}
+    return {"kind": kind, "name": name, **owner, "spec": dict(spec)}

@@ -1,0 +1,147 @@
+"""Headers that servers and clients get: proxy_set_header, add_header, proxy_hide_header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from apps.compiler import header_text
+from apps.compiler.grammar import GrammarError, redirect_host
+from apps.importing.haproxy.logic.decisions import Effect
+from apps.importing.haproxy.rules.requests import OURS, change
+from apps.importing.nginx.rules.variables import Variables
+from apps.importing.nginx.text.directives import Directive
+from apps.importing.verdicts import Ledger, Verdict
+
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_OURS = {
+    **dict.fromkeys(("host", "http_host"), "host"),
+    **dict.fromkeys(("remote_addr", "realip_remote_addr", "proxy_protocol_addr"), "client_address"),
+    **dict.fromkeys(("uri", "document_uri"), "path"),
+    "scheme": "scheme", "request_method": "method", "request_id": "request_id", "ssl_protocol": "tls_version",
+}  # fmt: skip
+# What a connection owns, or nodes set themselves from what they know.
+CONNECTION = {"connection", "upgrade", "te", "transfer-encoding", "content-length", "expect", "keep-alive"}
+USUAL = {
+    "x-forwarded-for": ("$proxy_add_x_forwarded_for", "$remote_addr", "$http_x_forwarded_for,$remote_addr"),
+    "x-forwarded-proto": ("$scheme", "http", "https"),
+    "x-forwarded-port": ("$server_port",),
+    "x-forwarded-host": ("$host", "$http_host", "$host:$server_port"),
+}
+WITH_ERRORS = "Responses with errors have it as well, as if it said always."
+
+
+def header_value(text: str) -> str | None:
+    """The text with our variables; None where it says what ours cannot."""
+    if "{" in _VARIABLE.sub("", text) or "}" in _VARIABLE.sub("", text):
+        return None
+    names = [found[1] or found[2] for found in _VARIABLE.finditer(text)]
+    if any(name not in _OURS for name in names):
+        return None
+    try:
+        return header_text.header_text(_VARIABLE.sub(lambda found: f"{{{_OURS[found[1] or found[2]]}}}", text))
+    except GrammarError:
+        return None
+
+
+def request_headers(scope: Directive, word: str, variables: Variables, ledger: Ledger) -> Iterator[Effect]:
+    """`proxy_set_header`; those of the nearest block that has any, and the Host that nginx would send without one."""
+    for each in scope.all_inherited(word):
+        if len(each.args) < 2:
+            ledger.impossible(each.line, "The directive lacks the name or value of the header.")
+            continue
+        name, text = each.args[0], _constant(each.args[1], variables)
+        effect, said = _request_header(name, text)
+        ledger.mapped(each.line)
+        if said.startswith("!"):
+            ledger.impossible(each.line, said[1:])
+        elif said:
+            ledger.differs(each.line, said)
+        if effect is not None:
+            yield effect
+
+
+def sets_host(scope: Directive, word: str) -> bool:
+    """Whether a directive that counts says the Host header."""
+    return any(each.args[:1] and each.args[0].lower() == "host" for each in scope.all_inherited(word))
+
+
+def _constant(text: str, variables: Variables) -> str:
+    choices = variables.choices(text)
+    return choices[0][1] if len(choices) == 1 else text
+
+
+def _request_header(name: str, text: str) -> tuple[Effect | None, str]:
+    """The change, and what of it differs; a reason after `!` where it is not possible."""
+    lower = name.lower()
+    if lower in CONNECTION:
+        return None, ""
+    if lower == "host":
+        return _host(text)
+    if lower in USUAL:
+        usual = text.replace(" ", "") in USUAL[lower]
+        return None, "" if usual else f"Spillway sets {name} itself, from the connection of the client."
+    try:
+        header_text.request_header(name)
+    except GrammarError as error:
+        return None, "" if lower in OURS else f"!{error.message}"
+    if text == "":
+        return change("request_headers", "remove", name), ""
+    if (same := re.fullmatch(r"\$http_(\w+)", text)) and same[1].replace("_", "-") == lower:
+        return None, ""
+    value = header_value(text)
+    if value is None:
+        return None, f"!The value of {name} is made of what header texts have no variable for."
+    return change("request_headers", "set", (name, value)), ""
+
+
+def _host(text: str) -> tuple[Effect | None, str]:
+    if text in ("$host", "$http_host", "$host:$server_port", "$http_host:$server_port"):
+        return None, "" if ":" not in text else "Servers get the Host as the client sent it."
+    try:
+        return change("rewrite", "host", redirect_host(text.lower())), ""
+    except GrammarError:
+        return None, "!Servers get the host of the request or one fixed name of two labels or more."
+
+
+def response_headers(scope: Directive, variables: Variables, ledger: Ledger, *, proxied: str = "") -> Iterator[Effect]:
+    """`add_header`, and `proxy_hide_header` where a server answers (`proxied` is proxy or grpc)."""
+    names: set[str] = set()
+    for each in scope.all_inherited("add_header"):
+        if len(each.args) < 2:
+            ledger.impossible(each.line, "The directive lacks the name or value of the header.")
+            continue
+        name, value = each.args[0], header_value(_constant(each.args[1], variables))
+        try:
+            header_text.response_header(name)
+        except GrammarError as error:
+            ledger.impossible(each.line, error.message)
+            continue
+        if each.args[1] == "":
+            ledger.mapped(each.line)
+        elif value is None:
+            ledger.impossible(each.line, f"The value of {name} is made of what header texts have no variable for.")
+        elif name.lower() in names:
+            ledger.impossible(each.line, f"{name} is added once; put both values into one directive.")
+        else:
+            names.add(name.lower())
+            ledger.mapped(each.line)
+            if each.args[-1] != "always":
+                ledger.differs(each.line, WITH_ERRORS)
+            yield change("response_headers", "add", (name, value))
+    if proxied:
+        yield from _hidden(scope, proxied, ledger)
+
+
+def _hidden(scope: Directive, proxied: str, ledger: Ledger) -> Iterator[Effect]:
+    for each in scope.all_inherited(f"{proxied}_hide_header"):
+        name = each.args[0] if each.args else ""
+        try:
+            header_text.response_header(name)
+        except GrammarError as error:
+            ledger.impossible(each.line, error.message)
+            continue
+        ledger.mapped(each.line)
+        yield change("response_headers", "remove", name)
+    for each in scope.all_inherited(f"{proxied}_pass_header"):
+        ledger.note(each.line, Verdict.NODE_SETTING, "Nodes pass on every header of servers.")

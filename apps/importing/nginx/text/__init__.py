@@ -1,0 +1,1 @@
+"""Words, directives and blocks of nginx.conf."""

@@ -1,0 +1,56 @@
+"""A directive of nginx.conf with its words and its block, and what a request inherits from the blocks around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apps.importing.verdicts import Line
+
+
+@dataclass(eq=False, slots=True)
+class Directive:
+    """`block` are the directives inside, None where it has none; `parent` is the block that it stands in."""
+
+    name: str
+    args: tuple[str, ...]
+    line: Line
+    parent: Directive | None = None
+    block: list[Directive] | None = None
+
+    def add(self, directive: Directive) -> None:
+        """One more at the end of the block."""
+        if self.block is not None:
+            self.block.append(directive)
+
+    def each(self, *names: str) -> Iterator[Directive]:
+        """Directives of these names in the block itself."""
+        return (each for each in self.block or () if each.name in names)
+
+    def last(self, name: str) -> Directive | None:
+        """The one that counts of those in the block itself."""
+        return next((each for each in reversed(self.block or []) if each.name == name), None)
+
+    def inherited(self, name: str) -> Directive | None:
+        """The one of the nearest block around that has one, this block first."""
+        return next(iter(self.all_inherited(name)[-1:]), None)
+
+    def all_inherited(self, name: str) -> list[Directive]:
+        """All of the nearest block that has any: a block that says one forgets those around it."""
+        block: Directive | None = self
+        while block is not None:
+            if found := list(block.each(name)):
+                return found
+            block = block.parent
+        return []
+
+    def everything(self) -> Iterator[Directive]:
+        """All directives below."""
+        for each in self.block or ():
+            yield each
+            yield from each.everything()
+
+
+def value_of(directive: Directive | None, default: str = "") -> str:
+    """Its first word."""
+    return directive.args[0] if directive is not None and directive.args else default

@@ -1,0 +1,1 @@
+"""Servers and locations of nginx.conf as load balancers and routes."""

@@ -1,0 +1,64 @@
+"""What every reader of one nginx.conf shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.importing.haproxy.files import Files
+from apps.importing.haproxy.text.sections import Configuration
+from apps.importing.haproxy.traffic.context import Context, context_of
+from apps.importing.nginx.rules.variables import Variables
+from apps.importing.nginx.text.directives import Directive
+from apps.importing.nginx.text.tree import Tree
+from apps.importing.options import ImportOptions
+from apps.importing.verdicts import Ledger
+
+
+@dataclass(slots=True)
+class Made:
+    """Specifications by kind and name; a pool is found by its key, which says its servers and how they are reached."""
+
+    load_balancers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    routes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    pools: dict[str, dict[str, Any]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    certificates: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Nginx:
+    """The tree, the verdicts, names and files; upstreams and zones by name; what maps give variables."""
+
+    tree: Tree
+    context: Context
+    made: Made
+    upstreams: dict[str, Directive]
+    zones: dict[str, Directive]
+    variables: Variables
+
+    @property
+    def ledger(self) -> Ledger:
+        """The verdicts."""
+        return self.context.ledger
+
+
+def read_context(text: str, files: Mapping[str, str], options: ImportOptions) -> Nginx:
+    """The context of one configuration, with its upstreams, zones and maps."""
+    ledger = Ledger()
+    tree = Tree(text, files, ledger)
+    context = context_of(Configuration("", {}, ledger), Files(files), options)
+    context.needs |= tree.needs
+    variables = Variables(context.questions)
+    everything = list(tree.root.everything())
+    for each in everything:
+        if each.name == "map" and each.block is not None and (why := variables.read_map(each)):
+            ledger.impossible(each.line, why)
+    zones = {
+        arg.removeprefix("zone=").partition(":")[0]: each
+        for each in everything if each.name in ("limit_req_zone", "limit_conn_zone")
+        for arg in each.args if arg.startswith("zone=")
+    }  # fmt: skip
+    upstreams = {each.args[0]: each for each in everything if each.name == "upstream" and each.args}
+    return Nginx(tree, context, Made(), upstreams, zones, variables)

@@ -1,0 +1,132 @@
+"""Which location takes a path, in the order in which nginx decides it: a list of which the first that holds counts.
+
+1. `=`, and the redirect to a prefix with its slash where a server answers behind it.
+2. The longest prefix is looked for. What is firm inside of it comes first, and it itself where it says `^~`.
+3. Expressions in their order.
+4. The longest prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.importing.haproxy.logic.formulas import Formula, all_of, any_of, negated
+from apps.importing.haproxy.logic.questions import Questions
+from apps.importing.haproxy.traffic.certainty import asks
+from apps.importing.nginx.rules.targets import Captured, beginning_of
+from apps.importing.nginx.rules.variables import sayable
+from apps.importing.nginx.text.directives import Directive
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A location under a condition; `slash` is the path that it redirects to instead, with a slash."""
+
+    condition: Formula
+    scope: Directive
+    prefix: str = ""
+    captured: Captured = field(default_factory=Captured)
+    slash: str = ""
+
+
+@dataclass(slots=True)
+class _Level:
+    """Locations of one block by kind: prefixes the longest first."""
+
+    exact: list[tuple[str, Directive]]
+    prefixes: list[tuple[str, Directive]]
+    regexes: list[tuple[str, bool, Directive]]
+
+
+def modifier_of(location: Directive) -> tuple[str, str]:
+    """`=`, `^~`, `~`, `~*`, `@` or nothing, and the text behind it."""
+    args = location.args
+    if len(args) == 2:
+        return args[0], args[1]
+    text = args[0] if args else "/"
+    for sign in ("^~", "~*", "~", "=", "@"):
+        if text.startswith(sign) and len(text) > len(sign):
+            return sign, text[len(sign) :]
+    return "", text
+
+
+def choices_of(block: Directive, questions: Questions) -> Iterator[Choice]:
+    """All locations of a server, nested ones too; a request that none takes is the block's own."""
+    yield from _firm(block, questions, True)
+    yield from _soft(block, questions, True)
+
+
+def path_asked(questions: Questions, match: str, text: str) -> Formula:
+    """Whether a path is the text or begins with it; unknown where no route can have such a path."""
+    try:
+        grammar.path(text if match == "str" else text.rstrip("/") or "/")
+    except GrammarError as error:
+        return questions.unknown(f"{text} is no path of a route. {error.message}")
+    return questions.atoms.get("path", match, (text,))
+
+
+def _level(block: Directive) -> _Level:
+    found = _Level([], [], [])
+    for each in block.each("location"):
+        sign, text = modifier_of(each)
+        if sign == "=":
+            found.exact.append((text, each))
+        elif sign in ("~", "~*"):
+            found.regexes.append((text, sign == "~*", each))
+        elif sign in ("", "^~"):
+            found.prefixes.append((text, each))
+    found.prefixes.sort(key=lambda each: -len(each[0]))
+    return found
+
+
+def _firm(block: Directive, questions: Questions, around: Formula) -> Iterator[Choice]:
+    """What no expression of a block around can take away: equal paths, `^~`, and expressions in their order."""
+    level = _level(block)
+    atoms = questions.atoms
+    for text, scope in level.exact:
+        yield Choice(all_of([around, path_asked(questions, "str", text)]), scope, text)
+    yield from _slashes(level, questions, around)
+    longer: list[tuple[str, bool]] = []
+    for text, scope in level.prefixes:
+        is_firm = modifier_of(scope)[0] == "^~"
+        # A longer `^~` stands above, and has taken what is its own.
+        others = [each for each, other_firm in longer if each.startswith(text) and not other_firm]
+        mine = path_asked(questions, "beg", text)
+        if others:
+            mine = all_of([mine, negated(any_of([atoms.get("path", "beg", (each,)) for each in others]))])
+        inside = all_of([around, mine])
+        yield from _firm(scope, questions, inside)
+        if is_firm:
+            yield from _soft(scope, questions, inside)
+            yield Choice(inside, scope, text)
+        if not asks(mine, "unknown"):
+            longer.append((text, is_firm))
+    for text, ignore_case, scope in level.regexes:
+        matches = sayable(questions, questions.of_regex(text, "path", "", ignore_case=ignore_case))
+        inside = all_of([around, matches])
+        yield from _firm(scope, questions, inside)
+        yield from _soft(scope, questions, inside)
+        yield Choice(inside, scope, captured=Captured(beginning_of(text)))
+
+
+def _soft(block: Directive, questions: Questions, around: Formula) -> Iterator[Choice]:
+    """Prefixes, the longest first."""
+    for text, scope in _level(block).prefixes:
+        if modifier_of(scope)[0] != "^~":
+            inside = all_of([around, path_asked(questions, "beg", text)])
+            yield from _soft(scope, questions, inside)
+            yield Choice(inside, scope, text)
+
+
+def _slashes(level: _Level, questions: Questions, around: Formula) -> Iterator[Choice]:
+    """`/api` leads to `/api/` where that location passes requests on, unless `/api` is a location itself."""
+    there = {text for text, _ in (*level.exact, *level.prefixes)}
+    for text, scope in (*level.exact, *level.prefixes):
+        bare = text[:-1]
+        passes = any(scope.each("proxy_pass", "grpc_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass"))
+        if text.endswith("/") and bare and bare not in there and passes:
+            there.add(bare)
+            yield Choice(all_of([around, path_asked(questions, "str", bare)]), scope, slash=text)

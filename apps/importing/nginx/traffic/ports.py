@@ -1,0 +1,194 @@
+"""Which servers listen at which ports, and which of them answers for hosts that none of them names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from apps.importing.haproxy.logic.formulas import Atoms, Formula, any_of
+from apps.importing.nginx.text.directives import Directive
+from apps.importing.nginx.traffic.context import Nginx
+from apps.importing.verdicts import Verdict
+
+ANYWHERE = frozenset({"", "*", "0.0.0.0", "::"})  # noqa: S104 - what a line of the old file says
+LOOPBACK = ("127.", "::1", "localhost")
+FLAGS = frozenset({"ssl", "http2", "default_server", "default", "proxy_protocol"})
+TUNING = ("backlog=", "rcvbuf=", "sndbuf=", "fastopen=", "so_keepalive=", "setfib=", "accept_filter=", "ipv6only=",
+          "reuseport", "deferred", "bind", "spdy")  # fmt: skip
+HTTP3 = "Set tls.http3 of the listener, where all nodes run HAProxy 2.8 or later."
+ONLY_HERE = "Only its own machine could connect here; nodes have no such listener."
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """One `listen`: a port of an address, and its words."""
+
+    directive: Directive
+    address: str
+    port: int
+    words: frozenset[str]
+
+
+@dataclass(slots=True)
+class Port:
+    """A port of ours with the servers that listen there, in order; `static_ip` is empty for nodes' own address."""
+
+    static_ip: str
+    number: int
+    listens: list[tuple[Directive, Listen]] = field(default_factory=list)
+
+    @property
+    def servers(self) -> list[Directive]:
+        """Each server once."""
+        return list({id(server): server for server, _ in self.listens}.values())
+
+    @property
+    def default(self) -> Directive:
+        """The one that says so, or else the first."""
+        said = (server for server, each in self.listens if each.words & {"default_server", "default"})
+        return next(said, self.listens[0][0])
+
+    def has(self, word: str) -> bool:
+        """Whether some `listen` of the port says it."""
+        return any(word in each.words for _, each in self.listens)
+
+
+def ports_of(nginx: Nginx, servers: list[Directive]) -> list[Port]:
+    """All ports of these servers."""
+    found: dict[tuple[str, int], Port] = {}
+    for server in servers:
+        for each in _listens(nginx, server):
+            static_ip = nginx.context.options.addresses.get(each.address, "")
+            port = found.setdefault((static_ip, each.port), Port(static_ip, each.port))
+            _say_address(nginx, each, static_ip)
+            port.listens.append((server, each))
+    for port in found.values():
+        _say_other_addresses(nginx, port)
+    return list(found.values())
+
+
+def _say_address(nginx: Nginx, each: Listen, static_ip: str) -> None:
+    if not static_ip and each.address not in ANYWHERE:
+        why = f"The listener is on each node's own address; for {each.address} say --address {each.address}=STATIC_IP."
+        nginx.ledger.differs(each.directive.line, why)
+
+
+def _say_other_addresses(nginx: Nginx, port: Port) -> None:
+    """nginx asks only the servers of the address; here those of all addresses share the port."""
+    addresses = {"" if each.address in ANYWHERE else each.address for _, each in port.listens}
+    for _, each in port.listens if len(addresses) > 1 else ():
+        why = f"Servers of several addresses share port {port.number}; give each address a static IP (--address)."
+        nginx.ledger.differs(each.directive.line, why)
+
+
+def _listens(nginx: Nginx, server: Directive) -> Iterator[Listen]:
+    said = list(server.each("listen"))
+    if not said:
+        yield Listen(server, "", 80, frozenset())
+    for each in said:
+        found = endpoint_of(each.args[0] if each.args else "")
+        if found is None:
+            nginx.ledger.impossible(each.line, "Listeners have ports; a socket of the machine, or a range, is none.")
+            continue
+        address, number = found
+        if address.startswith(LOOPBACK):
+            nginx.ledger.impossible(each.line, ONLY_HERE)
+            continue
+        nginx.ledger.mapped(each.line)
+        _options(nginx, each)
+        yield Listen(each, address, number, frozenset(each.args[1:]))
+
+
+def endpoint_of(text: str) -> tuple[str, int] | None:
+    """Address and port of `listen`; None for what is no port."""
+    if text.startswith("unix:"):
+        return None
+    if text.isdigit():
+        return ("", int(text)) if 0 < int(text) <= 65535 else None
+    address, mark, port = text.rpartition(":")
+    if not mark or text.endswith("]"):
+        return text.strip("[]"), 80
+    return (address.strip("[]"), int(port)) if port.isdigit() and 0 < int(port) <= 65535 else None
+
+
+def _options(nginx: Nginx, each: Directive) -> None:
+    for word in each.args[1:]:
+        if word in ("quic", "http3"):
+            nginx.ledger.impossible(each.line, HTTP3)
+        elif word == "udp":
+            nginx.ledger.impossible(each.line, "Nodes take connections of TCP, no datagrams.")
+        elif word not in FLAGS and not word.startswith(TUNING):
+            nginx.ledger.impossible(each.line, f"nginx has no option {word} of listen.")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A server and the hosts that it is for; `rank` sorts as nginx chooses: whole names, then the longest wildcard."""
+
+    server: Directive
+    host: Formula
+    rank: tuple[int, int]
+    name: str = ""
+
+
+def named_servers(nginx: Nginx, port: Port, atoms: Atoms) -> list[Named]:
+    """The servers of a port in the order in which they are chosen; the default one, for all other hosts, last."""
+    found: list[Named] = []
+    taken: set[str] = set()
+    for server in port.servers:
+        first = _first_name(server)
+        exact: list[str] = []
+        for line, name in _names(server):
+            if name in taken:
+                nginx.ledger.note(line.line, Verdict.DEAD, f"An earlier server has the name {name}; nginx ignores it.")
+                continue
+            taken.add(name)
+            formula, domain = _host(nginx, line, name, atoms)
+            if formula is None:
+                continue
+            if domain:
+                found.append(Named(server, formula, (1, -len(domain)), first))
+            else:
+                exact.append(name)
+                if name.startswith("."):
+                    found.append(Named(server, formula, (1, -len(name)), first))
+        whole = tuple(name.removeprefix(".") for name in exact)
+        if whole:
+            found.append(Named(server, any_of([atoms.get("host", "str", (name,)) for name in whole]), (0, 0), first))
+    found.sort(key=lambda each: each.rank)
+    return [*found, Named(port.default, True, (2, 0), _first_name(port.default))]
+
+
+def _names(server: Directive) -> Iterator[tuple[Directive, str]]:
+    for each in server.each("server_name"):
+        for name in each.args:
+            yield each, name.lower().rstrip(".")
+
+
+def _first_name(server: Directive) -> str:
+    """What `$server_name` is."""
+    names = [name for _, name in _names(server) if name]
+    return names[0].removeprefix(".") if names and not names[0].startswith(("~", "*")) and names[0] != "_" else ""
+
+
+def _host(nginx: Nginx, line: Directive, name: str, atoms: Atoms) -> tuple[Formula | None, str]:
+    """The question for a name; the domain of a wildcard behind it."""
+    nginx.ledger.mapped(line.line)
+    if name in ("", "_", "--", "localhost") or name.startswith("!"):
+        return None, ""
+    if name.startswith("~"):
+        nginx.ledger.impossible(line.line, f"Hosts are named, not matched by {name}; name each of them in a route.")
+        return None, ""
+    if name == "$hostname":
+        nginx.ledger.impossible(
+            line.line, "Nodes have other names than the machine; write the one that clients ask for."
+        )
+        return None, ""
+    if name.endswith(".*"):
+        nginx.ledger.impossible(line.line, f"Hosts end with a known domain; name each host of {name} in a route.")
+        return None, ""
+    if name.startswith("*."):
+        return atoms.get("host", "end", (name[1:],)), name
+    if name.startswith("."):
+        return atoms.get("host", "end", (name,)), ""
+    return atoms.get("host", "str", (name,)), ""

@@ -1,0 +1,143 @@
+"""Servers of `stream`: tcp listeners with one pool, or with pools by the TLS name that clients ask for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.importing.nginx.pools.upstreams import servers_of
+from apps.importing.nginx.text.directives import Directive, value_of
+from apps.importing.nginx.text.units import time_of
+from apps.importing.nginx.traffic.context import Nginx
+from apps.importing.nginx.traffic.listeners import PRIVATE, add_tls
+from apps.importing.nginx.traffic.ports import Port, ports_of
+from apps.importing.verdicts import Verdict
+
+SNI = "$ssl_preread_server_name"
+FIREWALL = "A tcp listener takes connections of all networks; keep others out by the firewall of the nodes."
+
+
+def read_streams(nginx: Nginx, stream: Directive) -> None:
+    """Each server as a load balancer with its ports."""
+    for server in stream.each("server"):
+        ports = [each for each in ports_of(nginx, [server]) if not each.has("udp")]
+        passing = server.last("proxy_pass")
+        if not ports or passing is None:
+            why = "It takes no connections of TCP, or passes them to nobody."
+            for each in (server, *server.everything()):
+                nginx.ledger.note(each.line, Verdict.DEAD, why)
+            continue
+        _server(nginx, server, ports, passing)
+
+
+def _server(nginx: Nginx, server: Directive, ports: list[Port], passing: Directive) -> None:
+    ledger = nginx.ledger
+    ledger.mapped(server.line)
+    for each in server.all_inherited("allow") + server.all_inherited("deny"):
+        if (each.name, each.args) != ("allow", ("all",)):
+            ledger.impossible(each.line, FIREWALL)
+    for each in server.all_inherited("ssl_preread"):
+        ledger.mapped(each.line)
+    pools = _pools(nginx, server, passing)
+    if pools is None:
+        return
+    default, routes = pools
+    name = nginx.context.name("LoadBalancer", f"nginx-tcp-{ports[0].number}")
+    listeners = [_listener(nginx, server, port) for port in ports]
+    for listener in listeners:
+        if routes:
+            listener["sni_routes"] = [{"hostname": host, "pool": pool} for host, pool in routes.items()]
+        if default:
+            listener["default_pool"] = default
+    if routes or default:
+        nginx.made.load_balancers[name] = {"fleets": list(nginx.context.options.fleets), "listeners": listeners}
+        for each in (server, passing, *server.each("listen")):
+            ledger.belongs(each.line, f"LoadBalancer {name}")
+
+
+def _listener(nginx: Nginx, server: Directive, port: Port) -> dict[str, Any]:
+    spec: dict[str, Any] = {"name": f"tcp-{port.number}", "protocol": "tcp", "port": port.number}
+    if port.static_ip:
+        spec["static_ip"] = port.static_ip
+    if port.has("ssl"):
+        add_tls(nginx, port, spec)
+    if port.has("proxy_protocol"):
+        spec["client_address"] = {"proxy_protocol_from": list(PRIVATE)}
+        for _, each in port.listens:
+            why = "The PROXY protocol is believed from private networks; name those of the balancer in front."
+            nginx.ledger.differs(each.directive.line, why)
+    if (idle := time_of(server.inherited("proxy_timeout"), nginx.ledger)) is not None:
+        spec["connections"] = {"client_timeout_ms": idle}
+    return spec
+
+
+def _pools(nginx: Nginx, server: Directive, passing: Directive) -> tuple[str, dict[str, str]] | None:
+    """The pool of all connections, and those of TLS names. None where they cannot be said."""
+    text = value_of(passing)
+    if not text.startswith("$"):
+        return _pool(nginx, server, passing, text), {}
+    block = nginx.variables.lines.get(text[1:])
+    if block is None or value_of(block) != SNI:
+        nginx.ledger.impossible(passing.line, "Pools of tcp are named, or chosen by the TLS name alone.")
+        return None
+    nginx.ledger.mapped(block.line)
+    default = ""
+    routes: dict[str, str] = {}
+    for each in block.block or ():
+        nginx.ledger.mapped(each.line)
+        target = each.args[0] if each.args else ""
+        if each.name == "default":
+            default = _pool(nginx, server, each, target) if target else ""
+        elif each.name != "hostnames" and target:
+            _name(nginx, server, each, target, routes)
+    return default, routes
+
+
+def _name(nginx: Nginx, server: Directive, each: Directive, target: str, routes: dict[str, str]) -> None:
+    try:
+        name = grammar.hostname(each.name.lower().removeprefix("."))
+    except GrammarError:
+        nginx.ledger.impossible(each.line, "TLS names are whole ones, or *. and a domain.")
+        return
+    pool = _pool(nginx, server, each, target)
+    if each.name.startswith(("*.", ".")):
+        nginx.ledger.differs(each.line, "One label before the domain is taken, not several.")
+    for host in (name, f"*.{name}") if each.name.startswith(".") else (name,):
+        routes.setdefault(host, pool)
+
+
+def _pool(nginx: Nginx, server: Directive, directive: Directive, target: str) -> str:
+    upstream = nginx.upstreams.get(target)
+    spec: dict[str, Any] = {"protocol": "tcp"}
+    if upstream is None and ":" not in target:
+        nginx.ledger.impossible(directive.line, "A server has a port.")
+    spec |= servers_of(nginx, upstream, target, directive, 443)
+    spec |= {"connect_timeout_ms": 60_000, "server_timeout_ms": 600_000, "tunnel_timeout_ms": 600_000}
+    if (time := time_of(server.inherited("proxy_connect_timeout"), nginx.ledger)) is not None:
+        spec["connect_timeout_ms"] = time
+    if (idle := time_of(server.inherited("proxy_timeout"), nginx.ledger)) is not None:
+        spec |= {"server_timeout_ms": idle, "tunnel_timeout_ms": idle}
+    proxied = server.inherited("proxy_protocol")
+    if proxied is not None:
+        nginx.ledger.mapped(proxied.line)
+        if value_of(proxied) == "on":
+            spec["proxy_protocol"] = "v1"
+    encrypted = server.inherited("proxy_ssl")
+    if encrypted is not None and value_of(encrypted) == "on":
+        nginx.ledger.differs(encrypted.line, "Certificates of servers are not verified.")
+        spec["server_tls"] = {"verify": "none"}
+    key = json.dumps(["tcp", target, spec], sort_keys=True)
+    if key not in nginx.made.pools:
+        nginx.made.pools[key] = spec
+        nginx.made.names[key] = nginx.context.name("Pool", f"tcp-{target}" if _is_taken(nginx, target) else target)
+    name = nginx.made.names[key]
+    for each in (directive, *((upstream, *(upstream.block or ())) if upstream is not None else ())):
+        nginx.ledger.belongs(each.line, f"Pool {name}")
+    return f"{nginx.context.options.account}/{name}" if nginx.context.options.account else name
+
+
+def _is_taken(nginx: Nginx, target: str) -> bool:
+    """Whether requests of http go to a pool of this name already, or the same one is reached in another way."""
+    return any(target in json.loads(key)[:2] for key in list(nginx.made.names))

@@ -1,0 +1,219 @@
+"""The old side of a replay of nginx.conf: its servers and locations on real nginx, with stub servers behind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from apps.importing.contract import Import
+from apps.importing.haproxy.files import Files
+from apps.importing.nginx.pools.reaching import read_url
+from apps.importing.nginx.text.directives import Directive, value_of
+from apps.importing.nginx.text.tree import Tree
+from apps.importing.nginx.text.words import shown
+from apps.importing.nginx.traffic.locations import modifier_of
+from apps.importing.nginx.traffic.ports import LOOPBACK, endpoint_of
+from apps.importing.options import ImportOptions
+from apps.importing.replay.contract import Answer, NotReplayable, Request
+from apps.importing.replay.programs import run_nginx
+from apps.importing.verdicts import Ledger, Verdict
+
+KEPT = frozenset(
+    """
+    server location server_name return rewrite set if break map default_type proxy_pass proxy_set_header
+    proxy_hide_header add_header allow deny internal limit_except try_files root satisfy error_page
+    proxy_intercept_errors proxy_next_upstream proxy_next_upstream_tries merge_slashes client_max_body_size
+    auth_basic auth_basic_user_file
+    """.split()  # noqa: SIM905 - as a list it would take a screen
+)
+DECIDES = frozenset(
+    """
+    return rewrite if location proxy_pass grpc_pass try_files root alias listen server_name error_page auth_request
+    satisfy limit_except set map fastcgi_pass uwsgi_pass scgi_pass allow deny auth_basic stub_status
+    """.split()  # noqa: SIM905 - as a list it would take a screen
+)
+CHANGES = {
+    "location": ("return", "rewrite", "location", "if"),
+    "path of the server": ("proxy_pass", "rewrite", "location", "if"),
+    "request header host": ("proxy_pass", "proxy_set_header"),
+}
+HEAD = """daemon off;
+master_process off;
+pid {0}/nginx.pid;
+events {{}}
+http {{
+access_log off;
+port_in_redirect off;"""
+FOLDERS = "".join(f"{name}_temp_path {{0}}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+
+
+class OldNginx:
+    """An nginx.conf that runs here with stub servers."""
+
+    def __init__(self, text: str, files: Mapping[str, str], _: ImportOptions, found: Import) -> None:
+        self._tree = Tree(text, files, Ledger())
+        self._files = Files(files)
+        self._upstreams = {value_of(each): each for each in self._tree.root.everything() if each.name == "upstream"}
+        self._said = {
+            (line.file, line.number, line.text): line.number
+            for line in found.report if line.verdict in (Verdict.DIFFERENT, Verdict.NOT_POSSIBLE)
+        }  # fmt: skip
+        self.ports: dict[int, int] = {}
+        self.encrypted: dict[int, bool] = {}
+        self._pairs(found)
+        self._stubs: Mapping[str, int] = {}
+        self._folder = Path()
+        self._certificate = Path()
+
+    def _pairs(self, found: Import) -> None:
+        """Every target of proxy_pass is a server of its own; several pools of one have the same."""
+        names = {each["name"] for each in found.documents if each["kind"] == "Pool"}
+        self.pools = {name: name for name in names}
+        self._pool_at: dict[tuple[str, int, str], list[str]] = {}
+        for line in found.report:
+            pools = [each.removeprefix("Pool ") for each in line.objects if each.startswith("Pool ")]
+            self._pool_at[line.file, line.number, line.text] = pools
+
+    @property
+    def _servers(self) -> list[Directive]:
+        return [server for http in self._https for server in http.each("server")]
+
+    @property
+    def _https(self) -> list[Directive]:
+        return list(self._tree.root.each("http")) or [self._tree.root]
+
+    def words(self) -> list[str]:
+        """Words of servers and locations."""
+        found = [each for server in self._servers for each in server.everything() if each.name in KEPT]
+        return [re.sub(r"\$\w+", "", arg).replace("\\", "") for each in found for arg in each.args]
+
+    def write(self, stubs: Mapping[str, int], folder: Path, spare: Iterator[int], certificate: Path) -> None:
+        """The file for this machine."""
+        self._stubs, self._folder, self._certificate = stubs, folder, certificate
+        lines = [HEAD.format(folder), FOLDERS.format(folder)]
+        for http in self._https:
+            for each in http.block or ():
+                if each.name == "server":
+                    lines += self._server(each, spare)
+                elif each.name == "upstream":
+                    lines.append(self._upstream(each))
+                elif each.name in KEPT and each.name not in ("root", "server"):
+                    lines += self._directive(each)
+        if not self.ports:
+            raise NotReplayable("No server of this file takes http requests at a port.")
+        (folder / "old.conf").write_text("\n".join([*lines, "}"]) + "\n")
+
+    @contextmanager
+    def running(self, folder: Path) -> Iterator[None]:
+        """nginx with that file."""
+        with run_nginx(folder / "old.conf", folder):
+            yield
+
+    def _server(self, server: Directive, spare: Iterator[int]) -> Iterator[str]:
+        yield "server {"
+        for each in list(server.each("listen")) or [Directive("listen", ("80",), server.line)]:
+            found = endpoint_of(value_of(each))
+            if found is None or found[0].startswith(LOOPBACK):
+                continue
+            if "proxy_protocol" in each.args or server.inherited("ssl_verify_client") is not None:
+                raise NotReplayable("Clients would have to speak the PROXY protocol or show certificates.")
+            port = found[1]
+            self.ports.setdefault(port, next(spare))
+            tls = "ssl" in each.args or value_of(server.last("ssl")) == "on"
+            self.encrypted[port] = self.encrypted.get(port, False) or tls
+            words = [word for word in ("ssl", "default_server") if word in each.args or (word == "ssl" and tls)]
+            address = f"[::1]:{self.ports[port]}" if ":" in found[0] else f"127.0.0.1:{self.ports[port]}"
+            yield f"listen {' '.join([address, *words])};"
+        if any(self.encrypted.values()):
+            yield f"ssl_certificate {self._certificate};\nssl_certificate_key {self._certificate};"
+        for each in server.block or ():
+            yield from self._directive(each)
+        yield "}"
+
+    def _directive(self, each: Directive) -> Iterator[str]:
+        name, args = each.name.replace("grpc_", "proxy_", 1), each.args
+        in_map = each.parent is not None and each.parent.name == "map"
+        if name not in KEPT and not in_map:
+            return
+        if name == "auth_basic_user_file":
+            args = (self._beside(value_of(each)),)
+        if name == "root":
+            args = (str(self._folder / "nothing"),)
+        if name == "proxy_pass":
+            args = (self._passed(each),)
+        if each.block is None:
+            yield shown(name if not in_map else json.dumps(name), args) + ";"
+            return
+        yield shown(name, args) + " {"
+        for one in each.block:
+            yield from self._directive(one)
+        yield "}"
+
+    def _beside(self, path: str) -> str:
+        """A file that came along, where it is now."""
+        here = self._folder / re.sub(r"[^a-z0-9]+", "-", path.lower())
+        here.write_text(self._files.text(path) or "")
+        return str(here)
+
+    def _passed(self, each: Directive) -> str:
+        """Where requests go here; servers speak plain http, and nobody answers at port 9."""
+        pools = self._pools_of(each)
+        url = read_url(value_of(each), is_grpc=each.name == "grpc_pass")
+        if url is None:
+            return value_of(each)
+        upstream = self._upstreams.get(url.target)
+        if "$" in url.target or (upstream is not None and pools in ([], self._pools_of(upstream)[:1])):
+            return f"http://{url.target}{url.uri}"
+        if len(pools) > 1:
+            raise NotReplayable(f"Line {each.line.number} passes requests to several pools.")
+        return f"http://127.0.0.1:{self._stubs[pools[0]] if pools else 9}{url.uri}"
+
+    def _pools_of(self, each: Directive) -> list[str]:
+        return self._pool_at.get((each.line.file, each.line.number, each.line.text), [])
+
+    def _upstream(self, each: Directive) -> str:
+        pools = self._pools_of(each)
+        return f"upstream {value_of(each)} {{ server 127.0.0.1:{self._stubs[pools[0]] if pools else 9}; }}"
+
+    def lines(self, request: Request, before: Answer, after: Answer) -> tuple[int, ...]:
+        """Lines of the servers of the port, at locations of the path, that make such a difference."""
+        path = request.path.partition("?")[0]
+        asked = [each for each in self._asked(path) if (each.line.file, each.line.number, each.line.text) in self._said]
+        found: dict[int, None] = {}
+        differences = before.differences(after)
+        deciding = [each for each in differences if each.startswith(("status:", "pool:"))]
+        for difference in deciding or differences:
+            saying = [each.line.number for each in asked if _says(each, difference.partition(":")[0])]
+            if not saying:
+                return ()
+            found |= dict.fromkeys(saying)
+        return tuple(found)
+
+    def _asked(self, path: str) -> Iterator[Directive]:
+        for each in self._tree.root.everything():
+            block: Directive | None = each
+            while block is not None and _may_take(block, path):
+                block = block.parent
+            if block is None:
+                yield each
+
+
+def _may_take(block: Directive, path: str) -> bool:
+    if block.name != "location":
+        return True
+    sign, text = modifier_of(block)
+    if sign in ("~", "~*"):
+        return re.search(text, path, re.IGNORECASE if sign == "~*" else 0) is not None
+    return sign == "@" or path.startswith(text.rstrip("/"))
+
+
+def _says(each: Directive, name: str) -> bool:
+    if name in ("status", "pool"):
+        return each.name in DECIDES
+    if name in CHANGES:
+        return each.name in CHANGES[name]
+    header = name.rpartition(" ")[2]
+    return any(header in word.lower() for word in each.args)

@@ -1,0 +1,58 @@
+"""Programs that a replay runs for as long as it asks them: HAProxy and nginx."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from apps.importing.replay.contract import NotReplayable
+
+PATIENCE_S = 30.0
+
+
+@contextmanager
+def run_haproxy(config: Path, folder: Path) -> Iterator[None]:
+    """HAProxy with this file. Raises NotReplayable where it does not take it."""
+    node = config.parent / "node.cfg"
+    command = ["haproxy", *(("-f", str(node)) if node.exists() else ()), "-f", str(config)]
+    try:
+        checked = subprocess.run([*command, "-c"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    except FileNotFoundError as error:
+        raise NotReplayable("HAProxy is not installed here.") from error
+    if checked.returncode != 0:
+        alerts = [line for line in checked.stderr.splitlines() if "ALERT" in line]
+        raise NotReplayable(f"HAProxy does not take {config.name}: {'; '.join(alerts[:3])}")
+    with _running([*command, "-db"], folder / "haproxy.log"):
+        yield
+
+
+@contextmanager
+def run_nginx(config: Path, folder: Path) -> Iterator[None]:
+    """nginx with this file, in the foreground. Raises NotReplayable where it does not take it."""
+    command = ["nginx", "-p", str(folder), "-c", str(config), "-e", str(folder / "nginx-error.log")]
+    try:
+        checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    except FileNotFoundError as error:
+        raise NotReplayable("nginx is not installed here.") from error
+    if checked.returncode != 0:
+        alerts = [line for line in checked.stderr.splitlines() if "[emerg]" in line]
+        raise NotReplayable(f"nginx does not take {config.name}: {'; '.join(alerts[:3])}")
+    with _running(command, folder / "nginx.log"):
+        yield
+
+
+@contextmanager
+def _running(command: list[str], log: Path) -> Iterator[None]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
