@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.importing.contract import Import
+from apps.importing.formats import Format
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import LineReport, Verdict
 
@@ -56,10 +57,10 @@ def turn() -> Iterator[None]:
 
 
 def read_apart(
-    text: str, files: Mapping[str, str], options: ImportOptions, *, processor_s: int = PROCESSOR_S
+    form: Format, text: str, files: Mapping[str, str], options: ImportOptions, *, processor_s: int = PROCESSOR_S
 ) -> Import:
-    """What `read_haproxy` answers. Raises TooMuchWork, Unreadable."""
-    order = {"text": text, "files": dict(files), "options": asdict(options)}
+    """What the reader of the format answers. Raises TooMuchWork, Unreadable."""
+    order = {"format": form.name, "text": text, "files": dict(files), "options": asdict(options)}
     return _import(_answer(json.dumps(order).encode(), processor_s))
 
 

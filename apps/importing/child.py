@@ -12,7 +12,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from apps.importing.haproxy.reading import read_haproxy
+from apps.importing.formats import FORMATS
 from apps.importing.options import ImportOptions
 
 
@@ -33,7 +33,8 @@ def main() -> None:
 
 def _answer(order: dict[str, Any]) -> dict[str, Any]:
     options = order["options"]
-    found = read_haproxy(order["text"], order["files"], ImportOptions(**options | {"fleets": tuple(options["fleets"])}))
+    read = FORMATS[order["format"]].read
+    found = read(order["text"], order["files"], ImportOptions(**options | {"fleets": tuple(options["fleets"])}))
     return asdict(found)
 
 

@@ -14,6 +14,7 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.fields import Reader
 from apps.definitions.shapes.base.words import MAX_LIST
 from apps.fleet.models import Fleet, Region
+from apps.importing.formats import FORMATS, Format, main_files, not_recognised, recognised
 from apps.importing.options import ImportOptions
 
 MOST_FILES, MOST_BYTES, MOST_LINES, LONGEST_LINE = 200, 4 * 1024 * 1024, 20_000, 16 * 1024
@@ -29,13 +30,14 @@ class Order:
     """The configuration, the files beside it, and the options. None of it is stored, nor shown in a traceback."""
 
     name: str
+    format: Format = field(repr=False)
     text: str = field(repr=False)
     files: Mapping[str, str] = field(repr=False)
     options: ImportOptions = field(repr=False)
 
 
 def read_order(data: object) -> Order:
-    """`{files: {name: text}, file?, account?, fleets?, region?, prefix?, servers?, …}`. Raises Invalid.
+    """`{files: {name: text}, file?, format?, account?, fleets?, region?, prefix?, servers?, …}`. Raises Invalid.
 
     `file` names the configuration where more than one file could be it.
     """
@@ -43,11 +45,12 @@ def read_order(data: object) -> Order:
     reader = Reader(data, "", field_errors)
     files = _files(reader)
     name = _configuration(reader, files)
+    form = _format(reader, name, files.get(name))
     options = _options(reader)
     reader.close()
-    if field_errors:
+    if field_errors or form is None:
         raise Invalid(field_errors)
-    return Order(name, files[name], {each: text for each, text in files.items() if each != name}, options)
+    return Order(name, form, files[name], {each: text for each, text in files.items() if each != name}, options)
 
 
 def _files(reader: Reader) -> dict[str, str]:
@@ -89,7 +92,7 @@ def _text(value: object) -> str:
 def _configuration(reader: Reader, files: Mapping[str, str]) -> str:
     """The name of the configuration among the files."""
     name = reader.optional("file", _word, "")
-    found = [each for each in files if each.endswith(".cfg")] or list(files)
+    found = main_files({each: text or "" for each, text in files.items()})
     if name and name not in files:
         reader.add_error("file", "unknown", "Name one of the files that you send.")
     elif not name and len(found) == 1:
@@ -101,6 +104,17 @@ def _configuration(reader: Reader, files: Mapping[str, str]) -> str:
     return name
 
 
+def _format(reader: Reader, name: str, text: str | None) -> Format | None:
+    """What is asked for, or else what the configuration looks like."""
+    asked = reader.optional("format", _word, "")
+    found = FORMATS.get(asked) if asked else recognised(name, text or "")
+    if asked and found is None:
+        reader.add_error("format", "unknown", f"Use one of {', '.join(FORMATS)}, or leave it out.")
+    elif found is None and text and not any(_refusals(name, text)):
+        reader.add_error("format", "not_recognised", not_recognised(name))
+    return found
+
+
 def _refusals(name: str, text: str) -> Iterator[tuple[str, str]]:
     """What keeps a configuration from being read at all."""
     lines = text.splitlines()
@@ -110,7 +124,7 @@ def _refusals(name: str, text: str) -> Iterator[tuple[str, str]]:
         yield "too_large", f"{name} has more than {MOST_LINES} lines. {BY_COMMAND}"
     long = next((number for number, line in enumerate(lines, 1) if len(line) > LONGEST_LINE), None)
     if long:
-        yield "too_long", f"Line {long} of {name} has more than {LONGEST_LINE} characters; HAProxy takes no such line."
+        yield "too_long", f"Line {long} of {name} has more than {LONGEST_LINE} characters; is it a configuration?"
 
 
 def _options(reader: Reader) -> ImportOptions:

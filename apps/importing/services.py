@@ -12,7 +12,6 @@ from apps.definitions.models import StoredPlan
 from apps.definitions.services import ANYTHING, apply_document, confirming, dry_run, store_plan, summary_of
 from apps.importing.apart import Busy, TooMuchWork, Unreadable, read_apart, turn
 from apps.importing.contract import Import
-from apps.importing.haproxy.text.sections import KINDS
 from apps.importing.masking import without_secrets
 from apps.importing.ordering import BY_COMMAND, Order
 from apps.importing.telling import by_fields
@@ -72,13 +71,13 @@ def _plan_import(actor: Actor, order: Order) -> PlannedImport:
 
 def _shown(line: LineReport) -> LineReport:
     """The line for people: a header belongs to no section but its own."""
-    begins = line.text.partition(" ")[0] in KINDS
+    begins = line.text.split(maxsplit=1)[:1] == line.section.split(maxsplit=1)[:1]
     return replace(line, section="" if begins else line.section, reasons=tuple(map(by_fields, line.reasons)))
 
 
 def _read(order: Order) -> Import:
     try:
-        found = read_apart(order.text, order.files, order.options)
+        found = read_apart(order.format, order.text, order.files, order.options)
     except TooMuchWork as error:
         detail = f"{order.name} takes more work than a request may do. {BY_COMMAND}"
         raise Invalid([FieldError("/file", "too_large", detail)]) from error

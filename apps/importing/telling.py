@@ -43,7 +43,7 @@ def counts(found: Import) -> str:
 
 
 def _line(line: LineReport, *, every_line: bool) -> Iterator[str]:
-    yield f"  {line.number:>5}  {line.text}"
+    yield f"  {line.number:>5}  {line.text}" + (f"  ({line.file})" if line.file else "")
     yield from (f"         {reason}" for reason in line.reasons)
     if every_line and line.objects:
         shown = ", ".join(line.objects[:5])
@@ -75,6 +75,7 @@ def as_data(found: Import) -> Mapping[str, Any]:
         "report": [
             {
                 "line": line.number,
+                "file": line.file,
                 "text": line.text,
                 "section": line.section,
                 "verdict": str(line.verdict),

@@ -43,11 +43,11 @@ def test_a_configuration_is_pasted_read_filtered_and_applied(
     page.goto("/import")
     assert wrong("empty") == []
     page.get_by_label(FLEET).check()
-    page.get_by_label("… or paste haproxy.cfg").fill(FILE.replace("10.50.0.1:8080", "127.0.0.1:8080"))
+    page.get_by_label("… or paste").fill(FILE.replace("10.50.0.1:8080", "127.0.0.1:8080"))
     page.get_by_role("button", name="Read configuration").click()
     expect(page.get_by_role("heading", name="Answer these first")).to_be_visible()
     assert wrong("questions") == []
-    page.get_by_label("… or paste haproxy.cfg").fill(FILE)
+    page.get_by_label("… or paste").fill(FILE)
     page.get_by_role("button", name="Read configuration").click()
     expect(page.get_by_role("heading", name="Plan")).to_be_visible()
     assert wrong("plan") == []

@@ -6,6 +6,7 @@ import pytest
 
 from apps.importing.apart import TooMuchWork, read_apart
 from apps.importing.contract import Import
+from apps.importing.formats import FORMATS
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.masking import HIDDEN, without_secrets
 from apps.importing.options import ImportOptions
@@ -48,7 +49,7 @@ frontend f
 @pytest.mark.slow(reason="a process reads each file")
 def test_a_hostile_file_is_read_or_refused_within_its_ceilings(text: str) -> None:
     try:
-        found = read_apart(DEFAULTS + text, {}, ImportOptions(), processor_s=5)
+        found = read_apart(FORMATS["haproxy"], DEFAULTS + text, {}, ImportOptions(), processor_s=5)
     except TooMuchWork:
         return
     assert all(line.verdict for line in found.report)
@@ -60,8 +61,8 @@ def test_a_reader_is_ended_when_its_second_is_over_and_not_before() -> None:
     hosts = "".join(f" acl h{n} hdr(host) h{n}.example\n use_backend b if h{n}\n" for n in range(60_000))
     text = f"{DEFAULTS}frontend f\n bind :80\n{hosts}backend b\n server s 10.0.0.1:80\n"
     with pytest.raises(TooMuchWork):
-        read_apart(text, {}, ImportOptions(), processor_s=1)
-    assert read_apart(DEFAULTS, {}, ImportOptions(), processor_s=1).report
+        read_apart(FORMATS["haproxy"], text, {}, ImportOptions(), processor_s=1)
+    assert read_apart(FORMATS["haproxy"], DEFAULTS, {}, ImportOptions(), processor_s=1).report
 
 
 @pytest.mark.parametrize(

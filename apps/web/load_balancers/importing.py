@@ -1,4 +1,4 @@
-"""A haproxy.cfg by page: files or pasted text in, what became of each line and the plan out; no file is kept."""
+"""A configuration of another load balancer by page: in, the report and the plan out; no file is kept."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from django.shortcuts import redirect
 from apps.core.errors import FieldError, Invalid, SpillwayError
 from apps.definitions.services import apply_plan
 from apps.fleet import selectors as topology
+from apps.importing.formats import FORMATS
 from apps.importing.ordering import BY_COMMAND, MAPS, MOST_BYTES, read_order
 from apps.importing.services import PlannedImport, plan_import
 from apps.importing.verdicts import LineReport, Verdict
@@ -26,13 +27,13 @@ from apps.web.kit.saving import telling
 from apps.web.kit.shape_fields import LINES, account_field
 from apps.web.kit.undoing import say_done
 
-PASTED = "haproxy.cfg"
+PASTED = "pasted text"
 LINES_SHOWN, OBJECTS_SHOWN = 300, 60
 # The worst first: word of the state component, heading, and what it means.
 VERDICTS = {
     Verdict.NOT_POSSIBLE: ("refused", "Not possible", "It has no place here. The reason says what to use instead."),
     Verdict.DIFFERENT: ("degraded", "Different", "It works, and differs in what the reason says."),
-    Verdict.DEAD: ("superseded", "Dead", "Nothing uses it, or HAProxy ignores it."),
+    Verdict.DEAD: ("superseded", "Dead", "Nothing uses it, or it was ignored."),
     Verdict.NODE_SETTING: (
         "draft",
         "Node setting",
@@ -71,13 +72,15 @@ class ImportForm(forms.Form):
 
     def __init__(self, *args: Any, request: PageRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        hint = "haproxy.cfg with its maps, lists, certificates and error pages."
+        hint = f"{_files()} with the maps, lists, certificates and error pages beside it."
         self.fields["/files"] = _Files(label="Files", required=False, widget=_Several(), help_text=hint)
         pasted = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "mono", "autocomplete": "off"})
-        self.fields["pasted"] = forms.CharField(label="… or paste haproxy.cfg", required=False, widget=pasted)
+        self.fields["pasted"] = forms.CharField(label=f"… or paste {_files()}", required=False, widget=pasted)
         self.fields["/file"] = forms.CharField(
-            label="Name of the configuration", required=False, help_text="Only if several files end in .cfg."
+            label="Name of the configuration", required=False, help_text="Only if several files look like it."
         )
+        formats = [("", "recognise it"), *((each.name, each.title) for each in FORMATS.values())]
+        self.fields["/format"] = forms.ChoiceField(label="Format", choices=formats, required=False)
         fleets = [(row.name, row.name) for row in topology.fleets(request.actor)]
         self.fields["/fleets"] = forms.MultipleChoiceField(
             label="Fleets", choices=fleets, required=False, widget=forms.CheckboxSelectMultiple(),
@@ -98,7 +101,7 @@ class ImportForm(forms.Form):
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
         """The fields by heading."""
         where = ("/fleets", "/account", "/region", "/prefix")
-        named = {"Configuration": ("/files", "pasted", "/file"), "Destination": where}
+        named = {"Configuration": ("/files", "pasted", "/file", "/format"), "Destination": where}
         named["Answers"] = tuple(f"/{name}" for name in HINTS)
         return [(title, [self[name] for name in names]) for title, names in named.items()]
 
@@ -108,7 +111,7 @@ class ImportForm(forms.Form):
         texts = _texts(found["/files"])
         if found["pasted"]:
             texts[PASTED] = found["pasted"].replace("\r\n", "\n")
-        order = {word: found[f"/{word}"] for word in ("file", "fleets", "account", "region", "prefix")}
+        order = {word: found[f"/{word}"] for word in ("file", "format", "fleets", "account", "region", "prefix")}
         order |= {name: _pairs(found[f"/{name}"], f"/{name}") for name in MAPS}
         order["file"] = order["file"] or (PASTED if found["pasted"] else "")
         return {"files": texts} | {word: value for word, value in order.items() if value}
@@ -120,6 +123,11 @@ class ImportForm(forms.Form):
             for name in SECRET:
                 data[name] = ""
             self.data = data
+
+
+def _files() -> str:
+    """What people call the files that can be read."""
+    return " or ".join(each.file for each in FORMATS.values())
 
 
 def _texts(files: Sequence[UploadedFile[Any]]) -> dict[str, str]:
@@ -255,7 +263,7 @@ def apply(request: PageRequest, plan: str) -> HttpResponse:
     """Do exactly what the plan says; it says so itself where that is not possible any more."""
     operators_only(request.actor, "import")
     with telling(request):
-        apply_plan(actor=request.actor, plan_id=plan, reason="Import of haproxy.cfg")
+        apply_plan(actor=request.actor, plan_id=plan, reason="Import of a configuration")
         say_done(request, "The import is applied. The nodes follow in a moment.")
         return redirect("web:load-balancers")
     return redirect("web:import")

@@ -75,7 +75,7 @@ SETTINGS = {
     "Enrolment of nodes": ("web:enrolment", True),
     "Cloud accounts": ("web:cloud-accounts", True),
     "Adopt a load balancer of a cloud": ("web:adopt", True),
-    "Import configuration (haproxy.cfg)": ("web:import", True),
+    "Import configuration of another load balancer": ("web:import", True),
 }
 
 

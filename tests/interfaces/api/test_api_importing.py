@@ -130,7 +130,10 @@ def test_no_secret_of_the_files_comes_back_or_is_kept_in_the_open(house: Api, ca
     key = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0LWtleQ==\n-----END PRIVATE KEY-----\n"
     more = {"passwords": {"bob": "battery-staple"}, "certificates": {"/etc/ssl/site.pem": "shop"}}
     files = {"haproxy.cfg": SECRETS + key, "site.pem": key}
-    for body in (order(SECRETS, files=files, file="haproxy.cfg", **more), order(SECRETS, files=files, file="site.pem")):
+    for body in (
+        order(SECRETS, files=files, file="haproxy.cfg", **more),
+        order(SECRETS, files=files, file="site.pem", format="haproxy"),
+    ):
         answer = house("POST", "import", body)
         assert answer.status_code == 200, answer.content
         told = answer.content.decode()
@@ -170,6 +173,12 @@ def test_a_customer_and_an_operator_who_only_reads_are_refused_and_nothing_is_ke
         ({"files": {f"{n}.map": "x" for n in range(ordering.MOST_FILES + 1)}}, "/files", "too_many"),
         ({"files": {"a.cfg": FILE, "b.cfg": FILE}}, "/file", "missing"),
         (order(file="other.cfg"), "/file", "unknown"),
+        (order(format="apache"), "/format", "unknown"),
+        (
+            order("once upon a time", file="story.txt", files={"story.txt": "once upon a time"}),
+            "/format",
+            "not_recognised",
+        ),
         (order(fleets=["nowhere"]), "/fleets", "unknown"),
         (order(fleets="us"), "/fleets", "not_list"),
         (order(region="nowhere"), "/region", "unknown"),

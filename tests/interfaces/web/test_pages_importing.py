@@ -88,6 +88,7 @@ def test_no_secret_of_the_files_or_answers_is_written_into_the_page(operators: C
         ({"/files": ContentFile(b"x" * (MOST_BYTES + 1), "haproxy.cfg")}, "/files"),
         ({"/files": [ContentFile(b"x", "a.cfg"), ContentFile(b"x", "b.cfg")]}, "/file"),
         ({"pasted": "x" * 20_000}, "pasted"),
+        ({"pasted": "once upon a time"}, "/format"),
         ({"pasted": FILE, "/prefix": "Shop/"}, "/prefix"),
         ({"pasted": FILE, "/account": "nobody"}, "/account"),
         ({"pasted": FILE, "/servers": "nothing"}, "/servers"),

@@ -17,11 +17,11 @@ from apps.importing.verdicts import Verdict
 
 
 class Import(APIView):
-    """POST a haproxy.cfg with its files; nothing is stored but the plan, which `plans/{id}/apply` applies."""
+    """POST a configuration with its files; nothing is stored but the plan, which `plans/{id}/apply` applies."""
 
     def post(self, request: Request) -> Response:
-        """`{files: {name: text}, file?, account?, fleets?, region?, prefix?, servers?, certificates?, addresses?,
-        passwords?, environment?}`; for operators."""
+        """`{files: {name: text}, file?, format?, account?, fleets?, region?, prefix?, servers?, certificates?,
+        addresses?, passwords?, environment?}`; for operators."""
         actor = requests.actor_of(request)
         actor.must_operate("imports")
         return Response(_shape(plan_import(actor=actor, order=read_order(request.data))))

@@ -1,5 +1,5 @@
 # ruff: noqa: N999 - the command is called so
-"""`manage.py import haproxy.cfg` reports what became of each line, and with --apply stores the result as one change."""
+"""`manage.py import FILE` reports what became of each line, and with --apply stores the result as one change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apps.definitions.services import apply_document, plan_document
 from apps.fleet.models import Fleet
 from apps.importing.contract import Import
 from apps.importing.folders import TooMuch, texts_below
-from apps.importing.haproxy.reading import read_haproxy
+from apps.importing.formats import FORMATS, Format, not_recognised, recognised
 from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import NotReplayable
 from apps.importing.telling import as_data, report
@@ -37,11 +37,14 @@ PAIRS = (
 class Command(BaseCommand):
     """Exit code 0: it was read, and stored if --apply says so. 1: it cannot be read or stored; nothing was."""
 
-    help = "Read a haproxy.cfg, report what became of each line, and store the result with --apply."
+    help = (
+        "Read the configuration of a load balancer, report what became of each line, and store the result with --apply."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The file, names of ours, and answers to open questions."""
-        parser.add_argument("file", help="haproxy.cfg")
+        parser.add_argument("file", help=" or ".join(each.file for each in FORMATS.values()))
+        parser.add_argument("--format", choices=list(FORMATS), help="default: what the file looks like")
         parser.add_argument(
             "--files",
             action="append",
@@ -70,7 +73,8 @@ class Command(BaseCommand):
         """Read, report, and apply or say what applying would do."""
         path = Path(options["file"])
         text, files = self._given(path, options)
-        found = read_haproxy(text, files, _options(options))
+        form = _format(path, text, options["format"])
+        found = form.read(text, files, _options(options))
         if options["json"]:
             self.stdout.write(json.dumps(as_data(found), indent=2))
             return
@@ -119,6 +123,14 @@ class Command(BaseCommand):
                 plan = plan_document(actor=platform_actor(), objects=objects)
         for line in lines(plan):
             self.stdout.write(line)
+
+
+def _format(path: Path, text: str, asked: str | None) -> Format:
+    """Raises CommandError where nobody knows."""
+    found = FORMATS[asked] if asked else recognised(path.name, text)
+    if found is None:
+        raise CommandError(f"{not_recognised(path.name)} Use --format.")
+    return found
 
 
 def _named(objects: list[dict[str, Any]], pointer: str) -> str:

@@ -1,4 +1,4 @@
-"""A configuration of HAProxy as definitions: what is sent, and what became of each line."""
+"""A configuration of another load balancer as definitions: what is sent, and what became of each line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from apps.api.v1.schemas import words, writing
 from apps.api.v1.schemas.operations.building import READ_REFUSALS, Operation, Table
+from apps.importing.formats import FORMATS
 from apps.importing.ordering import LONGEST_PREFIX, LONGEST_WORD, MOST_BYTES, MOST_FILES
 from apps.importing.verdicts import Verdict
 
@@ -15,7 +16,7 @@ def _words(about: str) -> serializers.DictField:
 
 
 class Import(words.Sent):
-    """A haproxy.cfg with the files that it names, and answers to what they cannot know. No file is stored."""
+    """A configuration with the files that it names, and answers to what they cannot know. No file is stored."""
 
     files = serializers.DictField(
         child=serializers.CharField(),
@@ -24,8 +25,9 @@ class Import(words.Sent):
     file = serializers.CharField(
         max_length=LONGEST_WORD,
         required=False,
-        help_text="Which of the files is the configuration. Default: the only .cfg.",
+        help_text="Which of the files is the configuration. Default: the only one that looks like it.",
     )
+    format = words.word(list(FORMATS), required=False, help_text="Default: what the configuration looks like.")
     account = words.name(required=False, help_text="The account that owns routes and pools. Default: your own.")
     fleets = serializers.ListField(
         child=words.name(), required=False, help_text="Fleets that run the load balancers. Default: the only one."
@@ -59,6 +61,7 @@ class ImportedLine(words.Shown):
     line = words.count(source="number")
     text = serializers.CharField(help_text="The line, with … for secrets.")
     section = serializers.CharField()
+    file = serializers.CharField(help_text="The file it stands in; empty for the configuration itself.")
     verdict = words.word([str(each) for each in Verdict])
     reasons = serializers.ListField(child=serializers.CharField())
     objects = serializers.ListField(child=serializers.CharField())
@@ -94,7 +97,7 @@ class Imported(words.Shown):
 
 OPERATIONS: Table = {
     ("import", "POST"): Operation(
-        summary="Read a haproxy.cfg and plan what it would make",
+        summary="Read a configuration of another load balancer and plan what it would make",
         shown={200: Imported},
         sent=Import,
         refuses=(400, *READ_REFUSALS, 409, 413, 415, 503),
