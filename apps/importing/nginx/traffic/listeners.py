@@ -113,13 +113,12 @@ def _certificate_name(nginx: Nginx, path: str) -> str:
     """A name for the file; the folder where every file is called alike."""
     last = PurePosixPath(path)
     called = last.parent.name if last.stem in PLAIN_STEMS and last.parent.name else last.stem
-    others = [key for key in nginx.context.names.given if key[0] == f"Certificate {called}"]
+    given = nginx.context.names.given
+    others = sum(kind == f"Certificate {called}" for kind, _ in given)
     at = f"Certificate {called}", path
-    if at not in nginx.context.names.given:
-        nginx.context.names.given[at] = nginx.context.name(
-            "Certificate", called + (f"-{len(others) + 1}" if others else "")
-        )
-    return nginx.context.names.given[at]
+    if at not in given:
+        given[at] = nginx.context.name("Certificate", f"{called}-{others + 1}" if others else called)
+    return given[at]
 
 
 def _client_certificates(nginx: Nginx, port: Port) -> dict[str, Any]:
