@@ -21,13 +21,22 @@ WEIGHT = {verdict: weight for weight, verdict in enumerate(Verdict)}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One directive: where it stands, and its words; `section` is `frontend www`."""
+    """One directive: where it stands, and its words; `section` is `frontend www`.
+
+    `column` tells apart what stands in one line of the file.
+    """
 
     number: int
     words: tuple[str, ...]
     text: str
     section: str = ""
     file: str = ""
+    column: int = 0
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """By what a ledger knows it."""
+        return self.file, self.number, self.column
 
     @property
     def keyword(self) -> str:
@@ -60,16 +69,20 @@ class Ledger:
     """Every line once; who reads a line says what became of it."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, int], _Entry] = {}
-        self._unset: dict[tuple[str, int], dict[str, None]] = {}
+        self._entries: dict[tuple[str, int, int], _Entry] = {}
+        self._unset: dict[tuple[str, int, int], dict[str, None]] = {}
 
     def add(self, line: Line) -> None:
         """A line that must end with a verdict."""
-        self._entries[line.file, line.number] = _Entry(line)
+        self._entries[line.key] = _Entry(line)
+
+    def has(self, line: Line) -> bool:
+        """Whether a line stands there already."""
+        return line.key in self._entries
 
     def note(self, line: Line, verdict: Verdict, reason: str = "") -> None:
         """A verdict; the strongest of all stays, with the reasons of all that are as strong as `different`."""
-        entry = self._entries[line.file, line.number]
+        entry = self._entries[line.key]
         if verdict is Verdict.NOT_POSSIBLE and self.has_unset(line):
             verdict = Verdict.DIFFERENT
         if entry.verdict is None or WEIGHT[verdict] > WEIGHT[entry.verdict]:
@@ -83,12 +96,12 @@ class Ledger:
 
     def unset(self, line: Line, name: str) -> None:
         """A variable of the line that nobody gave: what the line is worth shows once it is there."""
-        self._unset.setdefault((line.file, line.number), {})[name] = None
+        self._unset.setdefault(line.key, {})[name] = None
         self.differs(line, f"The variable {name} is not set; give it with --env {name}=….")
 
     def has_unset(self, line: Line) -> bool:
         """Whether the line has such a variable."""
-        return (line.file, line.number) in self._unset
+        return line.key in self._unset
 
     def variables_asked_for(self) -> tuple[str, ...]:
         """Variables that nobody gave, of lines that count."""
@@ -110,17 +123,17 @@ class Ledger:
 
     def outdone(self, line: Line, reason: str) -> None:
         """It was read, and never decides anything."""
-        entry = self._entries[line.file, line.number]
+        entry = self._entries[line.key]
         if entry.verdict is Verdict.MAPPED:
             entry.verdict, entry.reasons = Verdict.DEAD, [reason]
 
     def belongs(self, line: Line, *objects: str) -> None:
         """The line is part of these objects."""
-        self._entries[line.file, line.number].objects.update(dict.fromkeys(objects))
+        self._entries[line.key].objects.update(dict.fromkeys(objects))
 
     def verdict_of(self, line: Line) -> Verdict | None:
         """What was said of it until now."""
-        return self._entries[line.file, line.number].verdict
+        return self._entries[line.key].verdict
 
     def open_lines(self) -> list[Line]:
         """Lines without a verdict."""

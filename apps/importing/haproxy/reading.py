@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from apps.importing.haproxy.traffic.context import Context, context_of, document
 from apps.importing.haproxy.traffic.frontends import Frontends, Made
 from apps.importing.haproxy.traffic.ignored import becomes_http, mark_ignored, without_requests
 from apps.importing.haproxy.traffic.passing import mark_scripts, mark_what_nodes_do
+from apps.importing.naming import shared_rules
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Ledger, Verdict
 
@@ -107,7 +107,7 @@ def _documents(
         yield _document(context, kind, name, entries)
     for name, spec in pools.items():
         yield _document(context, "Pool", name, spec)
-    policies = _shared_rules(context, made.routes)
+    policies = shared_rules(context.name, made.routes)
     for name, rules in policies.items():
         yield _document(context, "Policy", name, {"rules": rules})
     for name, spec in made.load_balancers.items():
@@ -120,23 +120,3 @@ def _document(context: Context, kind: str, name: str, spec: Mapping[str, Any]) -
     account = context.options.account
     owner = {"account": account} if account and kind not in OWN else {}
     return {"kind": kind, "name": name, **owner, "spec": dict(spec)}
-
-
-def _shared_rules(context: Context, routes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Rules that more than one route has, as policies that these name."""
-    users: dict[str, list[dict[str, Any]]] = {}
-    for spec in routes.values():
-        if "rules" in spec:
-            users.setdefault(json.dumps(spec["rules"], sort_keys=True), []).append(spec)
-    found = {}
-    for specs in users.values():
-        if len(specs) > 1:
-            rules = specs[0]["rules"]
-            name = context.name("Policy", f"{specs[0]['load_balancer']}-{'-'.join(sorted(rules))}")
-            while name in found:
-                name = context.name("Policy", name + "-more")
-            found[name] = rules
-            for spec in specs:
-                del spec["rules"]
-                spec["policies"] = [name]
-    return found

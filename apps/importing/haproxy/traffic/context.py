@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from apps.compiler import grammar
-from apps.compiler.grammar import GrammarError
 from apps.importing.haproxy.files import Files
 from apps.importing.haproxy.logic.questions import Questions, Variables
 from apps.importing.haproxy.text.sections import Configuration
+from apps.importing.naming import Names
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Ledger, Line
 
@@ -24,20 +22,14 @@ class Context:
     files: Files
     options: ImportOptions
     questions: Questions
+    names: Names
     needs: dict[str, None] = field(default_factory=dict)
-    names: dict[tuple[str, str], str] = field(default_factory=dict)
-    _taken: dict[str, set[str]] = field(default_factory=dict)
     stand_ins: dict[str, list[str]] = field(default_factory=dict)
     network_lists: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def name(self, kind: str, text: str) -> str:
         """A name of ours for one of the old file; equal ones get equal names, different ones different names."""
-        key = (kind, text)
-        if key not in self.names:
-            taken = self._taken.setdefault(kind, set())
-            self.names[key] = _free(_plain(self.options.prefix + text, kind), taken)
-            taken.add(self.names[key])
-        return self.names[key]
+        return self.names.name(kind, text)
 
     def network_list(self, networks: tuple[str, ...], called: str) -> str:
         """The name of a list of these networks."""
@@ -64,25 +56,7 @@ def say_unknown(context: Context, line: Line, why: str, *, gone: bool) -> None:
 def context_of(configuration: Configuration, files: Files, options: ImportOptions) -> Context:
     """A context with its reader of questions."""
     questions = Questions(files, Variables(), configuration.environment)
-    return Context(configuration, configuration.ledger, files, options, questions)
-
-
-def _plain(text: str, kind: str) -> str:
-    name = (
-        re.sub(r"-+", "-", re.sub(r"[^a-z0-9-]+", "-", text.lower())).strip("-")[:55].strip("-")
-        or kind.partition(" ")[0].lower()
-    )
-    try:
-        return grammar.name(name)
-    except GrammarError:
-        return f"{name}-old"
-
-
-def _free(name: str, taken: set[str]) -> str:
-    number, found = 2, name
-    while found in taken:
-        found, number = f"{name}-{number}", number + 1
-    return found
+    return Context(configuration, configuration.ledger, files, options, questions, Names(options.prefix))
 
 
 def documents_of_lists(context: Context) -> list[tuple[str, str, Mapping[str, object]]]:

@@ -1,0 +1,1 @@
+"""Manifests of Kubernetes as definitions of ours: Ingress with its annotations, and the Gateway API."""

@@ -1,0 +1,1 @@
+"""The Gateway API: listeners, and the routes that attach to them."""

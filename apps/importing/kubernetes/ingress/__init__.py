@@ -1,0 +1,1 @@
+"""Ingress: hosts and paths, and what controllers read in annotations."""

@@ -1,0 +1,1 @@
+"""Annotations of Ingresses, by what they are about."""

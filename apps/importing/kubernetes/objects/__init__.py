@@ -1,0 +1,1 @@
+"""What stands beside routes: Services and their servers, Secrets, ConfigMaps, grants."""
