@@ -1,0 +1,72 @@
+"""Which controller reads an Ingress, and its annotations as settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from apps.importing.kubernetes.ingress.annotations import answers, protection, routing, servers
+from apps.importing.kubernetes.ingress.annotations.haproxy import HAPROXY_GROUPS
+from apps.importing.kubernetes.ingress.annotations.judged import CLOSES, HAPROXY, NGINX, TRAEFIK
+from apps.importing.kubernetes.ingress.annotations.traefik import TRAEFIK_GROUPS
+from apps.importing.kubernetes.ingress.settings import Annotations, Group, Settings
+from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
+from apps.importing.kubernetes.world import World
+
+CLASS = "kubernetes.io/ingress.class"
+NGINX_GROUPS: tuple[Group, ...] = (
+    routing.rewrites, routing.to_https, routing.redirects, routing.roots, routing.hosts, routing.canaries,
+    protection.networks, protection.passwords, protection.client_certificates, protection.limits,
+    servers.times, servers.retries, servers.protocol, servers.affinity, servers.balance, servers.host,
+    answers.cors, answers.bodies, answers.logs,
+)  # fmt: skip
+# Of a canary only these count; the rest is that of the Ingress that it belongs to.
+CANARY_GROUPS: tuple[Group, ...] = (routing.canaries, servers.affinity, servers.balance)
+CONTROLLERS: dict[str, tuple[str, tuple[Group, ...]]] = {
+    "nginx": (NGINX, NGINX_GROUPS),
+    "haproxy": (HAPROXY, HAPROXY_GROUPS),
+    "traefik": (TRAEFIK, TRAEFIK_GROUPS),
+}
+
+
+def class_of(ingress: Manifest) -> str:
+    """The class that an Ingress names, empty where it names none."""
+    return str(ingress.at("spec", "ingressClassName") or ingress.annotations().get(CLASS, ""))
+
+
+def controller_of(world: World, ingress: Manifest) -> str:
+    """By the class, what the class says of its controller, or the annotations; else ingress-nginx."""
+    name = class_of(ingress)
+    found = next((each for each in world.of_kind("IngressClass") if each.name == name), None)
+    if found is not None:
+        found.mapped(("kind",))
+        found.mapped(("spec", "controller"))
+    said = f"{name} {found.at('spec', 'controller') if found else ''}"
+    by_name = next((each for each in CONTROLLERS if each in said), "")
+    used = ingress.annotations()
+    by_use = (key for key, (prefix, _) in CONTROLLERS.items() if any(each.startswith(prefix) for each in used))
+    return by_name or next(by_use, "nginx")
+
+
+def settings_of(world: World, ingress: Manifest, controller: str) -> Settings:
+    """Every annotation that the controller reads."""
+    prefix, groups = CONTROLLERS[controller]
+    said = Annotations(world, ingress, prefix)
+    settings = Settings()
+    if controller == "nginx" and said.flag("canary"):
+        groups = CANARY_GROUPS
+    _read(settings, said, groups)
+    if groups is CANARY_GROUPS:
+        for name in ingress.annotations():
+            line = ingress.lines.get((*ANNOTATIONS, name))
+            if name.startswith(prefix) and line is not None and world.ledger.verdict_of(line) is None:
+                ingress.dead((*ANNOTATIONS, name), "Of a canary only what chooses it and its servers is read.")
+        return settings
+    for name, why in CLOSES.items():
+        if name.startswith(prefix) and said.text(name.removeprefix(prefix)) is not None:
+            said.block(settings, name.removeprefix(prefix), why)
+    return settings
+
+
+def _read(settings: Settings, said: Annotations, groups: Iterable[Group]) -> None:
+    for group in groups:
+        group(settings, said)

@@ -1,0 +1,134 @@
+"""Every host and path that Ingresses of one class serve, with its backend and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.compiler.grammar import GrammarError
+from apps.compiler.matching import names
+from apps.importing.kubernetes.ingress.paths import PathOfOurs, Unsayable, path_of_nginx, plain_path
+from apps.importing.kubernetes.ingress.settings import Settings
+from apps.importing.kubernetes.manifests.manifest import Manifest
+from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.kubernetes.objects.endpoints import Target
+from apps.importing.kubernetes.world import World
+
+ANY = "*"
+PREFIX_IN_TRAEFIK = "Traefik compares beginnings of texts unless it is told otherwise; here whole segments count."
+
+
+@dataclass(slots=True)
+class Reading:
+    """One Ingress with what its annotations say."""
+
+    ingress: Manifest
+    settings: Settings
+    controller: str
+    hosts: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Place:
+    """A path of a host. `at` is where it stands in the Ingress."""
+
+    reading: Reading
+    host: str
+    path: PathOfOurs
+    target: Target | None
+    at: Path
+
+
+def places_of(world: World, readings: list[Reading]) -> list[Place]:
+    """All places in the order of the file; the oldest Ingress has a host and path, later ones are told."""
+    regex_hosts = {host for each in readings for host in _hosts(each) if _is_regex(each)}
+    seen: dict[tuple[str, str, str, bool], Place] = {}
+    for reading in readings:
+        for place in _places(world, reading, regex_hosts):
+            key = (place.host, place.path.kind, place.path.text, reading.settings.canary is not None)
+            if key in seen:
+                other = seen[key].reading.ingress
+                reading.ingress.dead(place.at, f"{other.namespace}/{other.name} has this host and path already.")
+            else:
+                seen[key] = place
+    return list(seen.values())
+
+
+def _is_regex(reading: Reading) -> bool:
+    settings = reading.settings
+    rewrites = settings.rewrite and any(each != settings.rewrite for each in _written(reading.ingress))
+    return reading.controller == "nginx" and (settings.use_regex or bool(rewrites))
+
+
+def _written(ingress: Manifest) -> Iterator[str]:
+    for path, _ in ingress.each("spec", "rules"):
+        for _, each in ingress.each(*path, "http", "paths"):
+            yield str(each.get("path") or "/")
+
+
+def _hosts(reading: Reading) -> Iterator[str]:
+    for _, rule in reading.ingress.each("spec", "rules"):
+        yield str(rule.get("host") or ANY)
+
+
+def host_of(ingress: Manifest, at: Path, text: object) -> str | None:
+    """A host of ours; `*.` is one label more, as in Kubernetes."""
+    if text in (None, ""):
+        return ANY
+    try:
+        return names.hostname_of_route(str(text).lower())
+    except GrammarError as error:
+        ingress.impossible(at, error.message)
+        return None
+
+
+def _places(world: World, reading: Reading, regex_hosts: set[str]) -> Iterator[Place]:
+    ingress = reading.ingress
+    for at, rule in ingress.each("spec", "rules"):
+        host = host_of(ingress, (*at, "host"), rule.get("host"))
+        if host is None:
+            ingress.impossible((*at, "http"), "Its host has no place here.")
+            continue
+        ingress.mapped((*at, "host"))
+        reading.hosts.append(host)
+        for path_at, said in ingress.each(*at, "http", "paths"):
+            found = _path(reading, path_at, said, regex_host=host in regex_hosts)
+            target = target_of(ingress, (*path_at, "backend"))
+            # Aliases are names of the first host.
+            aliases = reading.settings.aliases if host == reading.hosts[0] else ()
+            if found is not None:
+                yield from (Place(reading, each, found, target, path_at) for each in (host, *aliases))
+
+
+def _path(reading: Reading, at: Path, said: Mapping[str, Any], *, regex_host: bool) -> PathOfOurs | None:
+    ingress, settings = reading.ingress, reading.settings
+    text, kind = str(said.get("path") or "/"), str(said.get("pathType") or "ImplementationSpecific")
+    nginx = reading.controller == "nginx"
+    try:
+        if nginx:
+            found = path_of_nginx(text, kind, settings.rewrite, regex_host=regex_host)
+        else:
+            found = plain_path(text, kind)
+    except Unsayable as why:
+        ingress.impossible(at, f"{why} The path is left out.")
+        return None
+    for name in ("path", "pathType"):
+        ingress.mapped((*at, name))
+    for reason in found.differs:
+        ingress.differs((*at, "path"), reason)
+    if reading.controller == "traefik" and kind == "Prefix" and text != "/":
+        ingress.differs((*at, "path"), PREFIX_IN_TRAEFIK)
+    return found
+
+
+def target_of(ingress: Manifest, at: Path) -> Target | None:
+    """The Service of a backend; None for one that is none."""
+    service = ingress.at(*at, "service")
+    port = ingress.at(*at, "service", "port", "number") or ingress.at(*at, "service", "port", "name")
+    if not isinstance(service, Mapping) or not service.get("name") or port is None:
+        ingress.impossible(at, "Only a Service with a port can be a backend; the path answers 503.")
+        return None
+    ingress.mapped((*at, "service", "name"))
+    ingress.mapped((*at, "service", "port"))
+    return Target(ingress.namespace, str(service["name"]), str(port))

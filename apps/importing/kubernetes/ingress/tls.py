@@ -1,0 +1,44 @@
+"""TLS of Ingresses: which hosts have a certificate, and which Secret it is in."""
+
+from __future__ import annotations
+
+from apps.compiler.matching.hosts import covers
+from apps.importing.kubernetes.ingress.places import ANY, Reading
+from apps.importing.kubernetes.objects.secrets import certificate
+from apps.importing.kubernetes.world import World
+
+DEFAULT = "default"
+
+
+def certificates_of(world: World, readings: list[Reading]) -> tuple[list[str], set[str]]:
+    """Names of certificates in the order of the file, and the hosts that have one."""
+    found: dict[str, None] = {}
+    encrypted: set[str] = set()
+    for reading in readings:
+        ingress = reading.ingress
+        for at, entry in ingress.each("spec", "tls"):
+            listed = [text.lower() for _, text in ingress.texts(*at, "hosts")]
+            own = [*reading.hosts, *reading.settings.aliases]
+            hosts = [host for host in own if not listed or any(host == each or covers(each, host) for each in listed)]
+            encrypted.update(hosts)
+            ingress.mapped((*at, "hosts"))
+            for path, text in ingress.texts(*at, "hosts"):
+                if text.lower() not in own and not any(covers(text.lower(), host) for host in own):
+                    ingress.dead(path, "No rule of this Ingress has the host.")
+            if reading.settings.passthrough:
+                ingress.dead((*at, "secretName"), "TLS is passed on, so no certificate is shown here.")
+                continue
+            secret = entry.get("secretName")
+            name = certificate(world, (ingress.namespace, str(secret))) if secret else _default(world)
+            if name:
+                found[name] = None
+                ingress.mapped((*at, "secretName"), f"Certificate {name}")
+    return list(found), encrypted - {ANY}
+
+
+def _default(world: World) -> str:
+    """The controller's own certificate."""
+    name = world.options.certificates.get(DEFAULT, "")
+    if not name:
+        world.need(f"The default certificate of the controller (--certificate {DEFAULT}=NAME).")
+    return name

@@ -1,0 +1,123 @@
+"""Secrets and ConfigMaps that others name: certificates, authorities, users. Their values never reach the report."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars import authentication
+from apps.definitions.values.certificates import canonical_pem
+from apps.importing.kubernetes.manifests.manifest import Manifest
+from apps.importing.kubernetes.world import Ref, World
+
+SHORTEST_PASSWORD = 8
+_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
+
+
+def certificate(world: World, ref: Ref) -> str:
+    """The name of the certificate of a Secret: one that stands for it, its own content, or one that must be said."""
+    key = "/".join(ref)
+    given = world.options.certificates.get(key)
+    secret = world.find("Secret", ref)
+    if given:
+        if secret is not None:
+            _use(secret, ("tls.crt", "tls.key"), f"Certificate {given}")
+        return given
+    name = world.names.name("Certificate", "-".join(ref) if ref[0] != "default" else ref[1])
+    chain, private = _pair(secret)
+    if secret is not None and chain and private:
+        world.certificates[name] = {"chain": chain, "key": private}
+        _use(secret, ("tls.crt", "tls.key"), f"Certificate {name}")
+    else:
+        world.need(f"The certificate of the Secret {key} (--certificate {key}=NAME).")
+    return name
+
+
+def _pair(secret: Manifest | None) -> tuple[str, str]:
+    if secret is None:
+        return "", ""
+    text = f"{value_of(secret, 'tls.crt')}\n{value_of(secret, 'tls.key')}"
+    blocks = [(found[1], found[0] + "\n") for found in _BLOCK.finditer(text)]
+    chain = "".join(block for kind, block in blocks if kind == "CERTIFICATE")
+    return chain, next((block for kind, block in blocks if kind.endswith("PRIVATE KEY")), "")
+
+
+def value_of(secret: Manifest, key: str) -> str:
+    """A value of a Secret or a ConfigMap, decoded; empty where it is none."""
+    plain = secret.at("stringData" if secret.kind == "Secret" else "data", key)
+    if isinstance(plain, str):
+        return plain
+    coded = secret.at("data", key) if secret.kind == "Secret" else None
+    try:
+        return base64.b64decode("".join(str(coded or "").split()), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def authorities(world: World, ref: Ref, kinds: tuple[str, ...] = ("Secret", "ConfigMap")) -> str:
+    """The PEM of `ca.crt`; asked for where it is not in the file."""
+    for kind in kinds:
+        found = world.find(kind, ref)
+        text = value_of(found, "ca.crt") if found is not None else ""
+        chain = "".join(each[0] + "\n" for each in _BLOCK.finditer(text) if each[1] == "CERTIFICATE")
+        if found is not None and chain:
+            _use(found, ("ca.crt",), "")
+            return canonical_pem(chain)
+    world.need(f"The {' or '.join(kinds)} {'/'.join(ref)} with ca.crt; add it to the YAML.")
+    return ""
+
+
+def users(world: World, ref: Ref, *, as_map: bool) -> dict[str, str] | None:
+    """Names and passwords of a file of htpasswd (`auth`), or of keys and hashes; None where the Secret is missing."""
+    secret = world.find("Secret", ref)
+    if secret is None:
+        world.need(f"The Secret {'/'.join(ref)} with the names of its users; add it to the YAML.")
+        return None
+    keys = _keys(secret)
+    if as_map:
+        pairs = [(key, value_of(secret, key)) for key in keys]
+    else:
+        lines = [line.partition(":") for line in value_of(secret, "auth").splitlines() if ":" in line]
+        pairs = [(name.strip(), coded) for name, _, coded in lines]
+    _use(secret, tuple(keys if as_map else ("auth",)), "")
+    found = {}
+    for name, coded in pairs:
+        try:
+            found[authentication.user_name(name)] = _password(world, name, coded)
+        except GrammarError as error:
+            world.need(f"Another name of the user {name} in the Secret {'/'.join(ref)}: {error.message}")
+    if not found:
+        world.need(f"The Secret {'/'.join(ref)} names no user; add them to the YAML.")
+    return found or None
+
+
+def _keys(secret: Manifest) -> list[str]:
+    return [str(key) for part in ("data", "stringData") for key in _mapping(secret.at(part))]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _password(world: World, name: str, coded: str) -> str:
+    """Empty where the Secret has only a hash; the stored one stays then."""
+    plain = coded.strip().removeprefix("{PLAIN}") if coded.strip().startswith("{PLAIN}") else ""
+    found = world.options.passwords.get(name) or plain
+    if len(found) >= SHORTEST_PASSWORD:
+        return found
+    longer = f"of at least {SHORTEST_PASSWORD} characters " if found else ""
+    world.need(f"The password {longer}of user {name} (--password {name}=…).")
+    return ""
+
+
+def _use(secret: Manifest, keys: tuple[str, ...], owner: str) -> None:
+    owners = (owner,) if owner else ()
+    secret.mapped(("kind",), *owners)
+    secret.mapped(("type",), *owners)
+    for key in keys:
+        for part in ("data", "stringData"):
+            secret.mapped((part, key), *owners)

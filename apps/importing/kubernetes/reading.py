@@ -1,0 +1,59 @@
+"""Manifests in, documents and a verdict for each field out. It never guesses, asks no cluster, and stores nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from apps.importing.contract import Import
+from apps.importing.kubernetes.gateway.reading import read_gateways
+from apps.importing.kubernetes.ingress.reading import read_ingresses
+from apps.importing.kubernetes.manifests.judging import judge
+from apps.importing.kubernetes.manifests.manifest import manifests
+from apps.importing.kubernetes.manifests.parsing import Refused, documents
+from apps.importing.kubernetes.objects.pools import Pools
+from apps.importing.kubernetes.world import World
+from apps.importing.naming import Names, shared_rules
+from apps.importing.options import ImportOptions
+from apps.importing.verdicts import Ledger, LineReport, Verdict
+
+
+def read_kubernetes(text: str, files: Mapping[str, str], options: ImportOptions) -> Import:
+    """The whole file; `files` beside it are not looked at, as manifests name objects and no files.
+
+    1. Documents become objects; each of their fields waits for a verdict.
+    2. Ingresses and Gateways become load balancers and routes, the Services that these name become pools.
+    3. What several routes say alike becomes a policy.
+    4. Fields that no reader took are judged by their kind.
+    """
+    del files
+    ledger = Ledger()
+    try:
+        found = manifests(documents(text), ledger)
+    except Refused as refused:
+        lines = text.splitlines()
+        shown = lines[refused.line - 1].strip()[:80] if refused.line <= len(lines) else ""
+        return Import((), (LineReport(refused.line, shown, "", Verdict.NOT_POSSIBLE, (refused.why,)),))
+    world = World(found, ledger, options, Names(options.prefix))
+    pools = Pools(world)
+    read_ingresses(world, pools)
+    read_gateways(world, pools)
+    judge(world)
+    return Import(tuple(_documents(world)), ledger.report(), tuple(world.needs))
+
+
+def _documents(world: World) -> Iterator[dict[str, Any]]:
+    """In an order in which they can be applied."""
+    lists = {
+        name: {"entries": [{"network": network} for network in networks]}
+        for name, networks in world.network_lists.items()
+    }
+    policies = {name: {"rules": rules} for name, rules in shared_rules(world.names.name, world.routes).items()}
+    made = (
+        ("Certificate", world.certificates), ("NetworkList", lists), ("Pool", world.pools), ("Policy", policies),
+        ("LoadBalancer", world.load_balancers), ("Route", world.routes),
+    )  # fmt: skip
+    for kind, specs in made:
+        owner = {"account": world.options.account} if world.options.account and kind != "LoadBalancer" else {}
+        for name, spec in specs.items():
+            yield {"kind": kind, "name": name, **owner, "spec": spec}
