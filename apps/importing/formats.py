@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from apps.importing.contract import Import
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.haproxy.text.sections import KINDS
+from apps.importing.kubernetes.reading import read_kubernetes
 from apps.importing.options import ImportOptions
 
 Reader = Callable[[str, Mapping[str, str], ImportOptions], Import]
@@ -32,6 +33,14 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     each.name: each
     for each in (
+        Format(
+            "kubernetes",
+            "Kubernetes",
+            "manifests in YAML",
+            "*.y*ml",
+            re.compile(r"^[ \t]*(?:- )?[\"']?apiVersion[\"']?[ \t]*:", re.MULTILINE),
+            read_kubernetes,
+        ),
         Format(
             "haproxy",
             "HAProxy",

@@ -1,10 +1,18 @@
-"""Gateways and the routes that attach to them."""
+"""Gateways and the routes that attach to them, as load balancers and routes."""
 
 from __future__ import annotations
 
+from apps.importing.kubernetes.gateway.connections import read_connections
+from apps.importing.kubernetes.gateway.http_routes import HttpRoutes
+from apps.importing.kubernetes.gateway.listeners import read_listeners
 from apps.importing.kubernetes.objects.pools import Pools
 from apps.importing.kubernetes.world import World
 
 
 def read_gateways(world: World, pools: Pools) -> None:
-    """Every Gateway of the file."""
+    """Every Gateway of the file; load balancers whose last listener fell away are left out."""
+    listeners = read_listeners(world)
+    HttpRoutes(world, pools, listeners).read()
+    read_connections(world, pools, listeners)
+    for name in [name for name, spec in world.load_balancers.items() if not spec["listeners"]]:
+        del world.load_balancers[name]

@@ -1,4 +1,4 @@
-"""The order of routes of one host: where ours would choose another one than the controller, prefixes become patterns."""
+"""The order of routes of one host: where ours would choose otherwise than the controller, prefixes become patterns."""
 
 from __future__ import annotations
 

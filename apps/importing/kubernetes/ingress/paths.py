@@ -71,14 +71,14 @@ def path_of_nginx(text: str, kind: str, rewrite: str, *, regex_host: bool) -> Pa
     if kind == "ImplementationSpecific" and not regex_host and found.text != "/":
         differs = (WHOLE_SEGMENTS,)
     found = PathOfOurs(found.kind, found.text, text, differs=differs)
-    return _rewritten(found, text, rewrite, tail, literal) if rewrite else found
+    return _rewritten(found, rewrite, tail) if rewrite else found
 
 
 def _tail_of(text: str) -> str:
     return next((tail for tail in _TAILS if text.endswith(tail)), "")
 
 
-def _rewritten(found: PathOfOurs, text: str, target: str, tail: str, literal: str) -> PathOfOurs:
+def _rewritten(found: PathOfOurs, target: str, tail: str) -> PathOfOurs:
     """The target of a rewrite: fixed, or with the rest behind the prefix at its end."""
     groups = sorted({int(each) for each in re.findall(r"\$(\d)", target)})
     if not groups:

@@ -13,7 +13,6 @@ from apps.importing.kubernetes.ingress.settings import Settings
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.endpoints import Target
-from apps.importing.kubernetes.world import World
 
 ANY = "*"
 PREFIX_IN_TRAEFIK = "Traefik compares beginnings of texts unless it is told otherwise; here whole segments count."
@@ -40,12 +39,12 @@ class Place:
     at: Path
 
 
-def places_of(world: World, readings: list[Reading]) -> list[Place]:
+def places_of(readings: list[Reading]) -> list[Place]:
     """All places in the order of the file; the oldest Ingress has a host and path, later ones are told."""
     regex_hosts = {host for each in readings for host in _hosts(each) if _is_regex(each)}
     seen: dict[tuple[str, str, str, bool], Place] = {}
     for reading in readings:
-        for place in _places(world, reading, regex_hosts):
+        for place in _places(reading, regex_hosts):
             key = (place.host, place.path.kind, place.path.text, reading.settings.canary is not None)
             if key in seen:
                 other = seen[key].reading.ingress
@@ -83,7 +82,7 @@ def host_of(ingress: Manifest, at: Path, text: object) -> str | None:
         return None
 
 
-def _places(world: World, reading: Reading, regex_hosts: set[str]) -> Iterator[Place]:
+def _places(reading: Reading, regex_hosts: set[str]) -> Iterator[Place]:
     ingress = reading.ingress
     for at, rule in ingress.each("spec", "rules"):
         host = host_of(ingress, (*at, "host"), rule.get("host"))
@@ -106,10 +105,8 @@ def _path(reading: Reading, at: Path, said: Mapping[str, Any], *, regex_host: bo
     text, kind = str(said.get("path") or "/"), str(said.get("pathType") or "ImplementationSpecific")
     nginx = reading.controller == "nginx"
     try:
-        if nginx:
-            found = path_of_nginx(text, kind, settings.rewrite, regex_host=regex_host)
-        else:
-            found = plain_path(text, kind)
+        plain = plain_path(text, kind) if not nginx else None
+        found = plain or path_of_nginx(text, kind, settings.rewrite, regex_host=regex_host)
     except Unsayable as why:
         ingress.impossible(at, f"{why} The path is left out.")
         return None

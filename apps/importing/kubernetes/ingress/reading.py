@@ -48,7 +48,7 @@ class _Class:
 
     def make(self) -> None:
         """The load balancer, then its routes."""
-        places = places_of(self.world, self.readings)
+        places = places_of(self.readings)
         for reading in self.readings:
             if reading.settings.client_certificates and ANY in reading.hosts:
                 said = Annotations(self.world, reading.ingress, NGINX)

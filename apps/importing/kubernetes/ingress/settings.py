@@ -97,7 +97,7 @@ class Annotations:
             return None
         match = _DURATION.fullmatch(text)
         found = int(match[1]) * _UNITS[match[2] or unit] if match else 0
-        if not 0 < found:
+        if found <= 0:
             self.impossible(name, "This is no duration, such as 30s.")
             return None
         if found > LONGEST_MS:

@@ -6,7 +6,7 @@ from apps.importing.kubernetes.ingress.annotations.judged import IMPOSSIBLE, NOD
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.world import World
-from apps.importing.verdicts import Line, Verdict
+from apps.importing.verdicts import Verdict
 
 READ = frozenset({"Ingress", "Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"})
 BESIDE = frozenset(
@@ -31,11 +31,11 @@ def judge(world: World) -> None:
     """Give every open field its verdict."""
     for manifest in world.manifests:
         for path, line in manifest.open_lines():
-            verdict, reason = _judged(manifest, path, line)
+            verdict, reason = _judged(manifest, path)
             world.ledger.note(line, verdict, reason)
 
 
-def _judged(manifest: Manifest, path: Path, line: Line) -> tuple[Verdict, str]:
+def _judged(manifest: Manifest, path: Path) -> tuple[Verdict, str]:
     kind = manifest.kind
     if not path or kind == "no kind":
         return Verdict.NOT_POSSIBLE, "This is no object of Kubernetes; one has apiVersion, kind and metadata."

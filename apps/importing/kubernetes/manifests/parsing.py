@@ -62,9 +62,8 @@ def documents(text: str) -> Iterator[Document]:
 
 def _measure(text: str) -> None:
     """Event by event, which needs no memory: composing goes down into each level."""
-    depth = count = 0
-    for event in yaml.parse(text, Loader=LOADER):
-        count += 1
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, Loader=LOADER)):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):

@@ -15,6 +15,11 @@ from apps.importing.kubernetes.world import World
 
 SERVICE_OF = "kubernetes.io/service-name"
 MOST_SERVERS = 500
+NOW = (
+    "These are the servers of now. A pool follows a headless Service instead by its name in DNS, where nodes reach the "
+    "DNS of the cluster (servers_from: dns://{name}.{namespace}.svc.cluster.local:PORT)."
+)
+OTHER_WAY = "HOST:PORT, several between commas, or dns://NAME:PORT of a headless Service whose name nodes resolve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ def backend_of(world: World, target: Target, owner: str) -> dict[str, Any]:
     found = list(_given(given)) if given else list(_of_cluster(world, service, target, port, owner))
     servers = _servers(world, target, found)
     if not servers:
-        world.need(f"Where the servers of {target.key} are (--map-servers {target.key}=HOST:PORT).")
+        world.need(f"Where the servers of {target.key} are (--map-servers {target.key}={OTHER_WAY}).")
     return {"servers": servers} if servers else {}
 
 
@@ -99,12 +104,14 @@ def _of_cluster(
     endpoints = world.find("Endpoints", (target.namespace, target.service))
     if endpoints is not None and not slices:
         endpoints.mapped(("kind",), owner)
+        endpoints.differs(("kind",), NOW.format(name=endpoints.name, namespace=endpoints.namespace))
         for path, _ in endpoints.each("subsets"):
             yield from _of_subset(endpoints, path, port.name if port else None, wanted, owner)
 
 
 def _of_slice(found: Manifest, name: str | None, wanted: set[str], owner: str) -> Iterator[tuple[str, str]]:
     found.mapped(("kind",), owner)
+    found.differs(("kind",), NOW.format(name=found.at("metadata", "labels", SERVICE_OF), namespace=found.namespace))
     found.mapped(("metadata", "labels", SERVICE_OF), owner)
     found.mapped(("addressType",), owner)
     ports = _ports(found, ("ports",), name, wanted, owner)

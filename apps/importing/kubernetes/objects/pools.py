@@ -11,11 +11,6 @@ from apps.compiler.grammar import GrammarError
 from apps.importing.kubernetes.objects.endpoints import Target, backend_of, port_of
 from apps.importing.kubernetes.world import World
 
-OTHER_WAY = (
-    "Servers come from the EndpointSlices of the file, or are asked for. A pool that is to follow the cluster names a "
-    "headless Service instead: servers_from: dns://{service}.{namespace}.svc.cluster.local:PORT, where nodes reach it."
-)
-
 
 @dataclass(slots=True)
 class Pools:

@@ -1,0 +1,110 @@
+"""Which listeners a route attaches to, and for which hostnames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apps.compiler.grammar import GrammarError
+from apps.compiler.matching.hosts import domain_of, is_wildcard
+from apps.importing.kubernetes.gateway.listeners import ANY, Listener, hostname_of
+from apps.importing.kubernetes.manifests.manifest import Manifest
+from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.kubernetes.world import World
+
+NO_GATEWAY = "This Gateway is not in the file, or it has no such listener; add it to the YAML."
+NO_HOST = "Refused by the cluster as well: the listener is for none of these hostnames."
+OTHER_NAMESPACE = "Refused by the cluster as well: the listener takes routes of its own namespace only."
+KINDS = {"HTTP": ("HTTPRoute", "GRPCRoute"), "HTTPS": ("HTTPRoute", "GRPCRoute"), "TLS": ("TLSRoute", "TCPRoute"),
+         "TCP": ("TCPRoute",)}  # fmt: skip
+
+
+def attachments(world: World, route: Manifest, listeners: list[Listener]) -> list[tuple[Listener, list[str]]]:
+    """Listeners with the hostnames that route and listener share."""
+    wanted = _hostnames(route)
+    found: dict[int, tuple[Listener, list[str]]] = {}
+    for at, ref in route.each("spec", "parentRefs"):
+        named = [each for each in listeners if _is_named(route, ref, each)]
+        if ref.get("kind", "Gateway") != "Gateway" or not named:
+            route.impossible(at, NO_GATEWAY)
+            continue
+        route.mapped(at)
+        taken = [each for each in named if _takes(world, route, each, at)]
+        for listener in taken:
+            shared = _shared(listener.hostname, wanted)
+            if shared:
+                found[id(listener)] = (listener, shared)
+        if taken and not any(id(each) in found for each in taken):
+            route.impossible(at, NO_HOST)
+    for path, text in route.texts("spec", "hostnames"):
+        if any(_shared(listener.hostname, [_ours(text)]) for listener, _ in found.values()):
+            route.mapped(path)
+        else:
+            route.dead(path, "No listener that it attaches to is for this hostname.")
+    return list(found.values())
+
+
+def _hostnames(route: Manifest) -> list[str]:
+    found = []
+    for path, text in route.texts("spec", "hostnames"):
+        try:
+            found.append(hostname_of(text))
+        except GrammarError as error:
+            route.impossible(path, error.message)
+    return found if route.at("spec", "hostnames") else [ANY]
+
+
+def _ours(text: str) -> str:
+    try:
+        return hostname_of(text)
+    except GrammarError:
+        return ""
+
+
+def _is_named(route: Manifest, ref: Mapping[str, object], listener: Listener) -> bool:
+    gateway = listener.gateway
+    same = (str(ref.get("namespace") or route.namespace), ref.get("name")) == (gateway.namespace, gateway.name)
+    section = ref.get("sectionName") in (None, "", listener.name)
+    return same and section and ref.get("port") in (None, listener.port)
+
+
+def _takes(world: World, route: Manifest, listener: Listener, at: Path) -> bool:
+    """Whether the listener lets routes of this kind and namespace attach."""
+    gateway, path = listener.gateway, (*listener.at, "allowedRoutes")
+    kinds = [str(each.get("kind")) for _, each in gateway.each(*path, "kinds")] or KINDS[listener.said]
+    gateway.mapped((*path, "kinds"))
+    gateway.mapped((*path, "namespaces"))
+    if route.kind not in kinds or route.kind not in KINDS[listener.said]:
+        return False
+    scope = gateway.at(*path, "namespaces", "from") or "Same"
+    if scope == "All" or (scope == "Same" and route.namespace == gateway.namespace):
+        return True
+    if scope == "Selector" and _selected(world, route, listener, at):
+        return True
+    route.impossible(at, OTHER_NAMESPACE)
+    return False
+
+
+def _selected(world: World, route: Manifest, listener: Listener, at: Path) -> bool:
+    """By labels of the namespace, where the file has it; else the route is taken, and that is said."""
+    namespace = next((each for each in world.of_kind("Namespace") if each.name == route.namespace), None)
+    path = (*listener.at, "allowedRoutes", "namespaces", "selector")
+    wanted = listener.gateway.at(*path, "matchLabels")
+    labels = namespace.at("metadata", "labels") if namespace is not None else None
+    if namespace is None or listener.gateway.at(*path, "matchExpressions"):
+        route.differs(at, "Whether the labels of its namespace fit the listener is not known; it was taken.")
+        return True
+    labels = {"kubernetes.io/metadata.name": namespace.name, **(labels if isinstance(labels, Mapping) else {})}
+    return all(labels.get(key) == value for key, value in (wanted or {}).items())
+
+
+def _shared(listener: str, wanted: list[str]) -> list[str]:
+    return list(dict.fromkeys(each for host in wanted for each in _both(listener, host)))
+
+
+def _both(one: str, other: str) -> Iterator[str]:
+    """The hosts that both stand for: the narrower of two, if it is within the wider."""
+    for wide, narrow in ((one, other), (other, one)):
+        below = narrow != ANY and is_wildcard(wide) and f".{domain_of(narrow)}".endswith(f".{domain_of(wide)}")
+        if wide in (ANY, narrow) or (below and (is_wildcard(narrow) or domain_of(narrow) != domain_of(wide))):
+            yield narrow
+            return

@@ -1,0 +1,156 @@
+"""Listeners of Gateways as listeners of load balancers: one load balancer for the first port of http and of https."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.compiler.grammar import GrammarError
+from apps.compiler.matching import names
+from apps.importing.kubernetes.gateway.grants import is_granted, refused
+from apps.importing.kubernetes.manifests.manifest import Manifest
+from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.kubernetes.objects.secrets import authorities, certificate
+from apps.importing.kubernetes.world import World
+
+ANY = "*"
+PROTOCOLS = {"HTTP": "http", "HTTPS": "https", "TLS": "tcp", "TCP": "tcp"}
+NO_UDP = "Only HTTP, HTTPS, TLS and TCP are listened to."
+
+
+@dataclass(slots=True)
+class Listener:
+    """A listener of a Gateway. `hostname` is ours: `**.` for what `*.` is there; `spec` is the one of ours it is in."""
+
+    gateway: Manifest
+    at: Path
+    name: str
+    port: int
+    said: str
+    hostname: str
+    load_balancer: str
+    spec: dict[str, Any]
+    passes: bool = False
+    attached: set[str] = field(default_factory=set)
+
+    @property
+    def protocol(self) -> str:
+        """http, https or tcp."""
+        return PROTOCOLS[self.said]
+
+
+def hostname_of(text: object) -> str:
+    """Ours for one of the Gateway API, whose `*.` is for one label or several. Raises GrammarError."""
+    if text in (None, ""):
+        return ANY
+    found = str(text).lower()
+    return names.hostname_of_route(f"*{found}" if found.startswith("*.") else found)
+
+
+def read_listeners(world: World) -> list[Listener]:
+    """Those of every Gateway; each makes its load balancer as far as it is new."""
+    found = []
+    for gateway in world.of_kind("Gateway"):
+        gateway.mapped(("kind",))
+        _class(world, gateway)
+        first: dict[str, int] = {}
+        for at, said in gateway.each("spec", "listeners"):
+            listener = _listener(world, gateway, at, said, first)
+            if listener is not None:
+                found.append(listener)
+    return found
+
+
+def _class(world: World, gateway: Manifest) -> None:
+    gateway.mapped(("spec", "gatewayClassName"))
+    name = gateway.at("spec", "gatewayClassName")
+    for each in world.of_kind("GatewayClass"):
+        if each.name == name:
+            each.mapped(("kind",))
+            each.mapped(("spec", "controllerName"))
+
+
+def _listener(world: World, gateway: Manifest, at: Path, said: Any, first: dict[str, int]) -> Listener | None:
+    protocol, port = str(said.get("protocol") or ""), said.get("port")
+    if protocol not in PROTOCOLS or not isinstance(port, int) or not 0 < port < 65536:
+        gateway.impossible(at, NO_UDP)
+        return None
+    try:
+        hostname = hostname_of(said.get("hostname"))
+    except GrammarError as error:
+        gateway.impossible(at, error.message)
+        return None
+    ours = PROTOCOLS[protocol]
+    passes = protocol == "TLS" and gateway.at(*at, "tls", "mode") == "Passthrough"
+    shown = [] if passes or protocol in ("HTTP", "TCP") else list(_certificates(world, gateway, at))
+    if protocol in ("HTTPS", "TLS") and not passes and not shown:
+        gateway.impossible(at, "No certificate is left for it, so it is left out; in the cluster it does not work.")
+        return None
+    called = _load_balancer(world, gateway, ours, port, first)
+    spec = _spec(world, called, ours, port, str(gateway.at("spec", "addresses", 0, "value") or ""))
+    for name in ("name", "port", "protocol", "hostname", "tls"):
+        if name != "tls" or protocol != "HTTP":
+            for line in gateway.below((*at, name)):
+                if world.ledger.verdict_of(line) is None and not _is_option(line.text):
+                    world.ledger.mapped(line, f"LoadBalancer {called}")
+    if shown:
+        spec["certificates"] = list(dict.fromkeys([*spec.get("certificates", []), *shown]))
+    _clients(world, gateway, at, spec, hostname)
+    return Listener(gateway, at, str(said.get("name") or ""), port, protocol, hostname, called, spec, passes)
+
+
+def _is_option(text: str) -> bool:
+    """What a controller of its own reads, and what asks clients for certificates."""
+    return ".tls.options" in text or ".tls.frontendValidation" in text
+
+
+def _certificates(world: World, gateway: Manifest, at: Path) -> Iterator[str]:
+    for path, ref in gateway.each(*at, "tls", "certificateRefs"):
+        namespace, name = str(ref.get("namespace") or gateway.namespace), str(ref.get("name") or "")
+        if ref.get("kind", "Secret") != "Secret" or not name:
+            gateway.impossible(path, "Certificates are Secrets.")
+        elif not is_granted(world, gateway, "Secret", namespace, name):
+            gateway.impossible(path, refused(gateway, "Secret", namespace))
+        else:
+            found = certificate(world, (namespace, name))
+            gateway.mapped(path, f"Certificate {found}")
+            yield found
+
+
+def _load_balancer(world: World, gateway: Manifest, protocol: str, port: int, first: dict[str, int]) -> str:
+    """The Gateway's own for the first port of a protocol and all of tcp; each further port has one of its own."""
+    own = protocol == "tcp" or first.setdefault(protocol, port) == port
+    base = f"{gateway.namespace}-{gateway.name}" if gateway.namespace != "default" else gateway.name
+    return world.names.name("LoadBalancer", base if own else f"{base}-{port}")
+
+
+def _spec(world: World, called: str, protocol: str, port: int, address: str) -> dict[str, Any]:
+    """The listener of ours at this port."""
+    balancer = world.load_balancers.setdefault(called, {"fleets": list(world.options.fleets), "listeners": []})
+    for each in balancer["listeners"]:
+        if each["port"] == port and each["protocol"] == protocol:
+            found: dict[str, Any] = each
+            return found
+    made: dict[str, Any] = {"name": f"{protocol}-{port}", "protocol": protocol, "port": port}
+    static_ip = world.options.addresses.get(address)
+    if static_ip:
+        made["static_ip"] = static_ip
+    balancer["listeners"].append(made)
+    return made
+
+
+def _clients(world: World, gateway: Manifest, at: Path, spec: dict[str, Any], hostname: str) -> None:
+    """`frontendValidation`: what clients present."""
+    path = (*at, "tls", "frontendValidation")
+    if gateway.at(*path) is None:
+        return
+    ca = ""
+    for ref_at, ref in gateway.each(*path, "caCertificateRefs"):
+        kind = (str(ref.get("kind") or "ConfigMap"),)
+        ca += authorities(world, (str(ref.get("namespace") or gateway.namespace), str(ref.get("name"))), kind)
+        gateway.mapped(ref_at)
+    hostnames = [] if hostname == ANY else [hostname.removeprefix("*")]
+    entry = {"mode": "required", "ca": ca, **({"hostnames": hostnames} if hostnames else {})}
+    if ca:
+        spec.setdefault("client_certificates", []).append(entry)
