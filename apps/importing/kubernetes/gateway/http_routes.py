@@ -81,18 +81,21 @@ class HttpRoutes:
     def _store(
         self, route: Manifest, at: Path, path: Path, spec: dict[str, Any], places: list[tuple[str, str, str]]
     ) -> None:
+        taken = 0
         for balancer, hostname, scheme in places:
             full = {"load_balancer": balancer, "hostname": hostname, **spec, **({"scheme": scheme} if scheme else {})}
             matched = ("load_balancer", "hostname", "path", "path_kind", "methods", "headers", "query", "scheme")
             key = json.dumps({name: full.get(name) for name in matched}, sort_keys=True)
             if key in self._seen:
-                route.dead(path, TAKEN)
+                taken += 1
                 continue
             self._seen.add(key)
             name = self._name(f"{route.namespace}-{route.name}{spec['path']}")
             self.world.routes[name] = full
             for line in (*route.below(path), *route.below((*at, "backendRefs")), *route.below((*at, "filters"))):
                 self.world.ledger.belongs(line, f"Route {name}")
+        if taken == len(places):
+            route.dead(path, TAKEN)
 
     def _name(self, text: str) -> str:
         called, number = text, 1

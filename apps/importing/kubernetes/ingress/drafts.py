@@ -55,33 +55,25 @@ class Draft:
 
 
 def drafts_of(place: Place, pools: Pools, canary: Place | None, *, encrypted: bool) -> Iterator[Draft]:
-    """The routes of one place: a redirect to https, the root, canaries by header and cookie, then the rest."""
+    """The routes of one place: a redirect to https, canaries by header and cookie, then the rest."""
     settings = place.reading.settings
     redirected = settings.force_ssl or (settings.ssl_redirect and encrypted)
     # Over http nobody presents a certificate, so nobody is let in.
     scheme = settings.scheme or ("https" if redirected or settings.client_certificates else "")
+    if settings.redirect and not settings.blocked:  # nginx does this before it redirects to https or asks who it is
+        yield Draft(place, place.path, {"redirect": settings.redirect})
+        return
     if redirected:
         to_https = {"redirect": {"code": settings.ssl_code, "scheme": "https"}}
         yield Draft(place, place.path, to_https, scheme="http")
     if settings.blocked:
         yield Draft(place, place.path, {"fixed_response": NOT_IMPORTED}, scheme=scheme)
         return
-    if settings.app_root and place.path.text == "/" and place.path.kind == "prefix":
-        root = {"redirect": {"code": 302, "path": settings.app_root, "keep_query": False}}
-        yield Draft(place, PathOfOurs("exact", "/"), root, _guards(settings.rules), scheme=scheme)
-    if settings.redirect:
-        yield Draft(place, place.path, {"redirect": settings.redirect}, _guards(settings.rules), scheme=scheme)
-        return
     if place.target is None:
         yield Draft(place, place.path, {"fixed_response": NO_SERVICE}, settings.rules, scheme=scheme)
         return
     main = pools.name_of(place.target, settings.pool)
     yield from _served(Draft(place, place.path, {}, settings.rules, scheme=scheme), main, pools, canary)
-
-
-def _guards(rules: dict[str, Any]) -> dict[str, Any]:
-    """What holds before an answer of our own as well."""
-    return {name: value for name, value in rules.items() if name in ("access", "basic_auth", "client_limit", "log")}
 
 
 def _served(draft: Draft, main: str, pools: Pools, canary: Place | None) -> Iterator[Draft]:

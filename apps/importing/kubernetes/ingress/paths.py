@@ -14,6 +14,7 @@ CASE = (
     "ingress-nginx compares the paths of this host without regard for case, as one of them is a pattern; case counts "
     "here, and a prefix ends where a segment ends."
 )
+ITSELF = "A prefix also takes {path} itself."
 WHOLE_SEGMENTS = "ingress-nginx also took paths that go on in the same segment (/apiary for /api); a prefix does not."
 # `/api(/|$)(.*)` and its like: a prefix, with the rest behind it as the last group.
 _TAILS = {"(/|$)(.*)": 2, "/?(.*)": 1, "/(.*)": 1, "(/.*)?": 1, "/.*": 0, "(.*)": 1, ".*": 0, "(/|$)": 1}
@@ -58,16 +59,17 @@ def plain_path(text: str, kind: str) -> PathOfOurs:
 
 
 def path_of_nginx(text: str, kind: str, rewrite: str, *, regex_host: bool) -> PathOfOurs:
-    """A path as ingress-nginx reads it. Raises Unsayable."""
-    as_regex = regex_host and kind == "ImplementationSpecific"
+    """A path as ingress-nginx reads it; one that is its own target is not rewritten. Raises Unsayable."""
+    rewrite = "" if rewrite == text else rewrite
     tail = _tail_of(text) if regex_host else ""
     literal = text.removesuffix(tail) if tail else text
-    if (as_regex or tail) and not (_LITERAL.fullmatch(literal) and (tail or _LITERAL.fullmatch(text))):
+    goes_on = tail in ("(.*)", ".*") and not literal.endswith("/")  # /api(.*) goes on in the segment
+    if regex_host and (goes_on or not _LITERAL.fullmatch(literal or "/")):
         return _pattern(text, rewrite)
-    if tail == "(.*)" and literal != "/" and not literal.endswith("/"):
-        return _pattern(text, rewrite)  # /api(.*) goes on in the segment
     found = plain_path(re.sub(r"\\([.-])", r"\1", literal), "Prefix" if tail or kind != "Exact" else "Exact")
-    differs = (CASE,) if regex_host else ()
+    differs: tuple[str, ...] = (CASE,) if regex_host else ()
+    if tail in ("/(.*)", "/.*") and found.text != "/":
+        differs += (ITSELF.format(path=found.text),)
     if kind == "ImplementationSpecific" and not regex_host and found.text != "/":
         differs = (WHOLE_SEGMENTS,)
     found = PathOfOurs(found.kind, found.text, text, differs=differs)
@@ -89,7 +91,8 @@ def _rewritten(found: PathOfOurs, target: str, tail: str) -> PathOfOurs:
         before = target.removesuffix(f"${last}")
         whole = "/" if tail == "(/.*)?" else ""  # this group begins with the slash
         if before.endswith("/") or whole:
-            return _with(found, prefix_rewrite=_checked(before.rstrip("/") or "/"))
+            new = _checked(before.rstrip("/") or "/")
+            return found if new == found.text else _with(found, prefix_rewrite=new)
     if not rest:
         return _with(found, rewrite=_checked(re.sub(r"\$\d", "", target) or "/"))
     raise Unsayable("Only what stands behind the prefix can be kept at the end of the new path.")

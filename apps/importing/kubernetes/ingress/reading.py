@@ -66,6 +66,7 @@ class _Class:
         for left in canaries.values():
             left.reading.ingress.dead(left.at, "No other Ingress has this host and path, so nobody is its main one.")
         drafts += self._www(places)
+        drafts += self._roots()
         drafts += self._defaults(drafts)
         self._store(in_order(drafts))
         for reading in self.readings:
@@ -109,13 +110,24 @@ class _Class:
         known = {place.host for place in places}
         for place in places:
             host = place.host
-            if not place.reading.settings.www or host.startswith("*"):
+            if not place.reading.settings.www or host.startswith("*") or host not in place.reading.hosts:
                 continue
             other = host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"
             if other not in known and other.count(".") > 0:
                 known.add(other)
                 twin = Place(place.reading, other, EVERY_PATH, None, place.at)
                 yield Draft(twin, EVERY_PATH, {"redirect": {"code": 308, "host": host}})
+
+    def _roots(self) -> Iterator[Draft]:
+        """`app-root`: ingress-nginx redirects `/` of the host before anything else."""
+        seen = set()
+        for reading in self.readings:
+            for host in (*reading.hosts, *reading.settings.aliases) if reading.settings.app_root else ():
+                if host not in seen:
+                    seen.add(host)
+                    action = {"redirect": {"code": 302, "path": reading.settings.app_root, "keep_query": False}}
+                    path = PathOfOurs("exact", "/")
+                    yield Draft(Place(reading, host, path, None, ("spec",)), path, action)
 
     def _defaults(self, drafts: list[Draft]) -> Iterator[Draft]:
         """What no path takes: the default backend of the host's Ingress; 404 where a wider host would take it."""
@@ -135,8 +147,12 @@ class _Class:
                 yield from drafts_of(Place(reading, host, EVERY_PATH, target, at), self.pools, None, encrypted=False)
         if all(reading.controller != "traefik" for reading in self.readings):
             for host in sorted(hosts - full):
-                if any(other != host and covers(other, host) for other in hosts):
-                    yield Draft(Place(self.readings[0], host, EVERY_PATH, None, ("spec",)), EVERY_PATH, NOT_FOUND)
+                reading = next((each for each in self.readings if host in each.hosts), self.readings[0])
+                place = Place(reading, host, EVERY_PATH, None, ("spec",))
+                if reading.settings.redirect:  # ingress-nginx has it for all paths of the host
+                    yield from drafts_of(place, self.pools, None, encrypted=False)
+                elif any(other != host and covers(other, host) for other in hosts):
+                    yield Draft(place, EVERY_PATH, NOT_FOUND)
 
     def _store(self, drafts: list[Draft]) -> None:
         for draft in drafts:

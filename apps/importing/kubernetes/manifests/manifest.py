@@ -91,6 +91,7 @@ class Manifest:
         """Nothing uses it."""
         for line in self.below(path):
             self.ledger.note(line, Verdict.DEAD, reason)
+            self.ledger.outdone(line, reason)
 
     def open_lines(self) -> list[tuple[Path, Line]]:
         """Fields of which nobody said anything."""
