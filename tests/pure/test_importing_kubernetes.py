@@ -313,5 +313,15 @@ def test_two_ingresses_of_one_host_and_path_are_told_apart_by_age() -> None:
     assert "spec.rules[0].http.paths[0].path: /" in dead
 
 
+def test_two_classes_of_one_port_need_addresses() -> None:
+    other = ingress("other", {"y.example.com": [("/", "Prefix", "b")]})
+    other["spec"]["ingressClassName"] = "internal"
+    (need,) = read(ingress(), other).needs
+    assert need.endswith("(--address internal=STATIC_IP).")
+    found = read(ingress(), other, addresses={"internal": "inside"})
+    listeners = {name: spec["listeners"][0] for name, spec in specs(found, "LoadBalancer").items()}
+    assert (found.needs, listeners["internal"]["static_ip"], "static_ip" in listeners["nginx"]) == ((), "inside", False)
+
+
 def test_equal_manifests_give_equal_objects() -> None:
     assert read(ingress()).documents == read(ingress()).documents

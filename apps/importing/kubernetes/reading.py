@@ -12,7 +12,7 @@ from apps.importing.kubernetes.manifests.judging import judge
 from apps.importing.kubernetes.manifests.manifest import manifests
 from apps.importing.kubernetes.manifests.parsing import Refused, documents
 from apps.importing.kubernetes.objects.pools import Pools
-from apps.importing.kubernetes.world import World
+from apps.importing.kubernetes.world import World, give_addresses
 from apps.importing.naming import Names, shared_rules
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Ledger, LineReport, Verdict
@@ -38,6 +38,7 @@ def read_kubernetes(text: str, files: Mapping[str, str], options: ImportOptions)
     pools = Pools(world)
     read_ingresses(world, pools)
     read_gateways(world, pools)
+    give_addresses(world)
     judge(world)
     return Import(tuple(_documents(world)), ledger.report(), tuple(world.needs))
 

@@ -30,6 +30,8 @@ class World:
     pools: dict[str, dict[str, Any]] = field(default_factory=dict)
     load_balancers: dict[str, dict[str, Any]] = field(default_factory=dict)
     routes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # By what options name the address of a load balancer: a class, a Gateway, an address of the old one.
+    address_keys: dict[str, list[str]] = field(default_factory=dict)
     _found: dict[tuple[str, str, str], Manifest] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,6 +57,23 @@ class World:
         name = known or self.names.name("NetworkList", called)
         self.network_lists[name] = networks
         return name
+
+
+def give_addresses(world: World) -> None:
+    """Static IPs of load balancers; two of them with one port on no address of their own are asked about."""
+    users: dict[tuple[int, str], str] = {}
+    for name, spec in world.load_balancers.items():
+        keys = world.address_keys.get(name, [])
+        static_ip = next((world.options.addresses[key] for key in keys if key in world.options.addresses), "")
+        for listener in spec["listeners"]:
+            if static_ip:
+                listener["static_ip"] = static_ip
+            other = users.setdefault((listener["port"], static_ip), name)
+            if other != name:
+                world.need(
+                    f"The static IP of the load balancer {name}, as {other} has port {listener['port']} as well "
+                    f"(--address {keys[0]}=STATIC_IP)."
+                )
 
 
 def networks_of(text: str) -> tuple[str, ...]:

@@ -88,7 +88,11 @@ def _listener(world: World, gateway: Manifest, at: Path, said: Any, first: dict[
         gateway.impossible(at, "No certificate is left for it, so it is left out; in the cluster it does not work.")
         return None
     called = _load_balancer(world, gateway, ours, port, first)
-    spec = _spec(world, called, ours, port, str(gateway.at("spec", "addresses", 0, "value") or ""))
+    address = str(gateway.at("spec", "addresses", 0, "value") or "")
+    world.address_keys[called] = [f"{gateway.namespace}/{gateway.name}", *([address] if address else [])]
+    if address in world.options.addresses:
+        gateway.mapped(("spec", "addresses"), f"LoadBalancer {called}")
+    spec = _spec(world, called, ours, port)
     for name in ("name", "port", "protocol", "hostname", "tls"):
         if name != "tls" or protocol != "HTTP":
             for line in gateway.below((*at, name)):
@@ -125,7 +129,7 @@ def _load_balancer(world: World, gateway: Manifest, protocol: str, port: int, fi
     return world.names.name("LoadBalancer", base if own else f"{base}-{port}")
 
 
-def _spec(world: World, called: str, protocol: str, port: int, address: str) -> dict[str, Any]:
+def _spec(world: World, called: str, protocol: str, port: int) -> dict[str, Any]:
     """The listener of ours at this port."""
     balancer = world.load_balancers.setdefault(called, {"fleets": list(world.options.fleets), "listeners": []})
     for each in balancer["listeners"]:
@@ -133,9 +137,6 @@ def _spec(world: World, called: str, protocol: str, port: int, address: str) -> 
             found: dict[str, Any] = each
             return found
     made: dict[str, Any] = {"name": f"{protocol}-{port}", "protocol": protocol, "port": port}
-    static_ip = world.options.addresses.get(address)
-    if static_ip:
-        made["static_ip"] = static_ip
     balancer["listeners"].append(made)
     return made
 

@@ -37,7 +37,9 @@ def read_ingresses(world: World, pools: Pools) -> None:
         settings = settings_of(world, ingress, controller)
         classes.setdefault((class_of(ingress), controller), []).append(Reading(ingress, settings, controller))
     for (name, _), readings in classes.items():
-        _Class(world, pools, world.names.name("LoadBalancer", name or "ingress"), readings).make()
+        called = world.names.name("LoadBalancer", name or "ingress")
+        world.address_keys[called] = [name or "ingress"]
+        _Class(world, pools, called, readings).make()
 
 
 class _Class:

@@ -82,4 +82,6 @@ def _field(manifest: Manifest, path: Path) -> tuple[Verdict, str]:
         return (Verdict.NOT_POSSIBLE, f"This field of a {kind} is not read.") if unknown else (Verdict.DEAD, UNUSED)
     if kind in ("IngressClass", "GatewayClass"):
         return Verdict.NODE_SETTING, "Which program reads the objects of the class."
+    if kind == "Gateway" and path[:2] in (("spec", "addresses"), ("spec", "infrastructure")):
+        return Verdict.NODE_SETTING, "Load balancers are on the addresses of nodes, or on static IPs (addresses)."
     return Verdict.NOT_POSSIBLE, f"This field of {kind} is not read."

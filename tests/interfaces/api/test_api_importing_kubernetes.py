@@ -1,0 +1,56 @@
+"""Manifests of Kubernetes are sent and come back as a report of each field with a plan that can be applied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.definitions.models import Route
+from tests.interfaces.api.test_api_importing import FLEET
+from tests.interfaces.api.test_api_objects import Api, house
+from tests.interfaces.api.test_api_openapi import check
+from tests.manifests import tls_secret
+
+__all__ = ["house"]
+CORPUS = sorted((Path(__file__).resolve().parents[2] / "import" / "kubernetes").glob("*.yaml"))
+
+pytestmark = pytest.mark.slow(reason="each import starts a process that reads it")
+
+
+def imported(house: Api, name: str, text: str) -> dict[str, Any]:
+    secret = tls_secret("shop", "shop-tls", "shop.example.com")
+    body = {"files": {name: f"{text}---\n{secret}"}, "fleets": [FLEET], "prefix": "k-"}
+    answer = house("POST", "import", body)
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    check(found, {"$ref": "#/components/schemas/Imported"})
+    return found
+
+
+def test_there_is_a_corpus() -> None:
+    assert len(CORPUS) >= 12
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_each_file_of_the_corpus_gives_a_plan_without_questions(house: Api, path: Path) -> None:
+    found = imported(house, path.name, path.read_text())
+    assert (found["needs"], found["refusals"]) == ([], [])
+    assert found["plan"]["counts"]["create"] == len(found["objects"]) > 0
+
+
+def test_the_plan_is_applied_and_the_same_file_again_changes_nothing(house: Api) -> None:
+    path = next(each for each in CORPUS if "canary" in each.name)
+    plan = imported(house, path.name, path.read_text())["plan"]
+    assert house("POST", f"plans/{plan['plan_id']}/apply").status_code == 200
+    assert Route.objects.filter(load_balancer__name="k-nginx").count() == 5
+    again = imported(house, path.name, path.read_text())["plan"]["counts"]
+    assert again | {"unchanged": 0} == dict.fromkeys(("create", "update", "delete", "unchanged"), 0)
+
+
+def test_what_is_no_yaml_is_said_at_its_line(house: Api) -> None:
+    found = imported(house, "web.yaml", "apiVersion: v1\nkind: [Ingress\n")
+    assert found["plan"] is None
+    (line,) = found["lines"]
+    assert (line["verdict"], "no YAML" in line["reasons"][0]) == ("not_possible", True)
