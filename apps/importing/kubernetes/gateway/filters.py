@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
-from apps.importing.kubernetes.manifests.manifest import Manifest
+from apps.importing.kubernetes.manifests.manifest import Manifest, mapping
 from apps.importing.kubernetes.manifests.parsing import Path
 
 NO_FILTER = "This filter is not read, so its requests get 500, as the Gateway API says."
@@ -95,7 +95,7 @@ def _plain(value: object) -> str:
 
 
 def _redirect(found: Filters, route: Manifest, at: Path, path_kind: str) -> None:
-    said = route.at(*at, "requestRedirect") or {}
+    said = mapping(route.at(*at, "requestRedirect"))
     made: dict[str, Any] = {"code": said.get("statusCode", 302)}
     try:
         grammar.redirect_code(made["code"])
@@ -119,7 +119,7 @@ def _redirect(found: Filters, route: Manifest, at: Path, path_kind: str) -> None
 
 
 def _rewrite(found: Filters, route: Manifest, at: Path, path_kind: str) -> None:
-    said = route.at(*at, "urlRewrite") or {}
+    said = mapping(route.at(*at, "urlRewrite"))
     try:
         if said.get("hostname"):
             found.rules.setdefault("rewrite", {})["host"] = grammar.redirect_host(said["hostname"])

@@ -94,19 +94,13 @@ def _listener(world: World, gateway: Manifest, at: Path, said: Any, first: dict[
         gateway.mapped(("spec", "addresses"), f"LoadBalancer {called}")
     spec = _spec(world, called, ours, port)
     for name in ("name", "port", "protocol", "hostname", "tls"):
-        if name != "tls" or protocol != "HTTP":
-            for line in gateway.below((*at, name)):
-                if world.ledger.verdict_of(line) is None and not _is_option(line.text):
-                    world.ledger.mapped(line, f"LoadBalancer {called}")
+        for line in gateway.known((*at, name)) if name != "tls" or protocol in ("HTTPS", "TLS") else ():
+            if world.ledger.verdict_of(line) is None:
+                world.ledger.mapped(line, f"LoadBalancer {called}")
     if shown:
         spec["certificates"] = list(dict.fromkeys([*spec.get("certificates", []), *shown]))
     _clients(world, gateway, at, spec, hostname)
     return Listener(gateway, at, str(said.get("name") or ""), port, protocol, hostname, called, spec, passes)
-
-
-def _is_option(text: str) -> bool:
-    """What a controller of its own reads, and what asks clients for certificates."""
-    return ".tls.options" in text or ".tls.frontendValidation" in text
 
 
 def _certificates(world: World, gateway: Manifest, at: Path) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from apps.importing.kubernetes.manifests.known import is_known
 from apps.importing.kubernetes.manifests.parsing import Document, Leaf, Path
 from apps.importing.masking import HIDDEN
 from apps.importing.verdicts import Ledger, Line, Verdict
@@ -67,14 +68,23 @@ class Manifest:
         else:
             yield from (line for key, line in self.lines.items() if key[: len(path)] == path)
 
+    def known(self, path: Path) -> Iterator[Line]:
+        """The same without fields that have no meaning here."""
+        if path in self.lines:
+            yield from [self.lines[path]] if is_known(self.kind, path) else []
+        else:
+            for key, line in self.lines.items():
+                if key[: len(path)] == path and is_known(self.kind, key):
+                    yield line
+
     def mapped(self, path: Path, *objects: str) -> None:
         """It works as it did."""
-        for line in self.below(path):
+        for line in self.known(path):
             self.ledger.mapped(line, *objects)
 
     def differs(self, path: Path, reason: str) -> None:
         """It works, and differs."""
-        for line in self.below(path):
+        for line in self.known(path):
             self.ledger.differs(line, reason)
 
     def impossible(self, path: Path, reason: str) -> None:
@@ -163,3 +173,8 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value, if it is a mapping; else an empty one."""
+    return value if isinstance(value, Mapping) else {}

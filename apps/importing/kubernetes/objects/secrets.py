@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
 from apps.definitions.values.certificates import canonical_pem
-from apps.importing.kubernetes.manifests.manifest import Manifest
+from apps.importing.kubernetes.manifests.manifest import Manifest, mapping
 from apps.importing.kubernetes.world import Ref, World
 
 SHORTEST_PASSWORD = 8
@@ -96,11 +94,7 @@ def users(world: World, ref: Ref, *, as_map: bool) -> dict[str, str] | None:
 
 
 def _keys(secret: Manifest) -> list[str]:
-    return [str(key) for part in ("data", "stringData") for key in _mapping(secret.at(part))]
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return [str(key) for part in ("data", "stringData") for key in mapping(secret.at(part))]
 
 
 def _password(world: World, name: str, coded: str) -> str:

@@ -1,0 +1,87 @@
+"""The fields that have a meaning here, by kind: no other one is ever said to work, whatever stands around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apps.importing.kubernetes.manifests.parsing import Path
+
+_REFS = ("group", "kind", "name", "namespace", "port", "weight")
+_HEADERS = tuple(f"{part}.{field}" for part in ("set", "add") for field in ("name", "value"))
+_NEW_PATH = ("path.type", "path.replaceFullPath", "path.replacePrefixMatch")
+_FILTERS = (
+    "type", *(f"requestHeaderModifier.{each}" for each in (*_HEADERS, "remove")),
+    *(f"responseHeaderModifier.{each}" for each in (*_HEADERS, "remove")),
+    *(f"requestRedirect.{each}" for each in ("scheme", "hostname", "port", "statusCode", *_NEW_PATH)),
+    *(f"urlRewrite.{each}" for each in ("hostname", *_NEW_PATH)),
+    *(f"cors.{each}" for each in
+      ("allowOrigins", "allowMethods", "allowHeaders", "exposeHeaders", "allowCredentials", "maxAge")),
+)  # fmt: skip
+_MATCHES = (
+    "path.type", "path.value", "method", "method.type", "method.service", "method.method",
+    *(f"{part}.{field}" for part in ("headers", "queryParams") for field in ("type", "name", "value")),
+)  # fmt: skip
+_RULE = (
+    "name", *(f"matches.{each}" for each in _MATCHES), *(f"filters.{each}" for each in _FILTERS),
+    *(f"backendRefs.{each}" for each in _REFS), "backendRefs.filters.type",
+    *(f"backendRefs.filters.requestHeaderModifier.set.{each}" for each in ("name", "value")),
+    "timeouts.request", "timeouts.backendRequest", "retry.attempts", "retry.codes",
+    *(f"sessionPersistence.{each}" for each in ("type", "sessionName", "idleTimeout", "absoluteTimeout")),
+)  # fmt: skip
+_ROUTE = (
+    *(f"spec.parentRefs.{each}" for each in (*_REFS[:5], "sectionName")), "spec.hostnames",
+    *(f"spec.rules.{each}" for each in _RULE),
+)  # fmt: skip
+_INGRESS_BACKEND = ("service.name", "service.port.number", "service.port.name")
+_LISTENER = (
+    "name", "port", "protocol", "hostname", "tls.mode", *(f"tls.certificateRefs.{each}" for each in _REFS[:4]),
+    *(f"tls.frontendValidation.caCertificateRefs.{each}" for each in _REFS[:4]), "allowedRoutes.namespaces.from",
+    "allowedRoutes.namespaces.selector.matchLabels.*", "allowedRoutes.kinds.group", "allowedRoutes.kinds.kind",
+)  # fmt: skip
+KNOWN: Mapping[str, frozenset[str]] = {
+    "Ingress": frozenset(
+        {"spec.ingressClassName", "spec.tls.hosts", "spec.tls.secretName", "spec.rules.host",
+         "spec.rules.http.paths.path", "spec.rules.http.paths.pathType",
+         *(f"spec.rules.http.paths.backend.{each}" for each in _INGRESS_BACKEND),
+         *(f"spec.defaultBackend.{each}" for each in _INGRESS_BACKEND)}
+    ),
+    "Gateway": frozenset(
+        {"spec.gatewayClassName", "spec.addresses.type", "spec.addresses.value",
+         *(f"spec.listeners.{each}" for each in _LISTENER)}
+    ),
+    **dict.fromkeys(("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"), frozenset(_ROUTE)),
+    "Service": frozenset(
+        {"spec.type", "spec.externalName",
+         *(f"spec.ports.{each}" for each in ("name", "port", "targetPort", "protocol", "appProtocol", "nodePort"))}
+    ),
+    "EndpointSlice": frozenset(
+        {"metadata.labels.kubernetes.io/service-name", "addressType", "endpoints.addresses",
+         *(f"endpoints.conditions.{each}" for each in ("ready", "serving", "terminating")),
+         *(f"ports.{each}" for each in ("name", "port", "protocol", "appProtocol"))}
+    ),
+    "Endpoints": frozenset(
+        {"subsets.addresses.ip", *(f"subsets.ports.{each}" for each in ("name", "port", "protocol", "appProtocol"))}
+    ),
+    "Secret": frozenset({"type", "data.*", "stringData.*"}),
+    "ConfigMap": frozenset({"data.*"}),
+    "ReferenceGrant": frozenset(
+        {*(f"spec.from.{each}" for each in ("group", "kind", "namespace")),
+         *(f"spec.to.{each}" for each in ("group", "kind", "name"))}
+    ),
+    "BackendTLSPolicy": frozenset(
+        {*(f"spec.targetRefs.{each}" for each in ("group", "kind", "name", "sectionName")),
+         "spec.validation.hostname", "spec.validation.wellKnownCACertificates",
+         *(f"spec.validation.caCertificateRefs.{each}" for each in ("group", "kind", "name"))}
+    ),
+    "IngressClass": frozenset({"spec.controller"}),
+    "GatewayClass": frozenset({"spec.controllerName"}),
+}  # fmt: skip
+
+
+def is_known(kind: str, path: Path) -> bool:
+    """Whether a field has a meaning; annotations are asked for by name."""
+    if path == ("kind",) or path[:2] == ("metadata", "annotations"):
+        return True
+    names = [part for part in path if isinstance(part, str)]
+    known = KNOWN.get(kind, frozenset())
+    return ".".join(names) in known or ".".join([*names[:-1], "*"]) in known
