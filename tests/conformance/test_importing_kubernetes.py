@@ -148,6 +148,7 @@ ASKS: dict[str, list[Ask]] = {
         Ask(ONE, "/single", "infra-wide-80"),
         Ask(ONE, "/other", status=404),
     ],
+    "11-protocols": [Ask("any.example.com", "/", "infra-database-5432", port=5432)],
     "14-traefik": [
         Ask("traefik.example.com", "/app/x", "other-web-80"),
         Ask("traefik.example.com", "/apple", status=404),
