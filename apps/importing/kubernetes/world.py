@@ -34,14 +34,19 @@ class World:
     address_keys: dict[str, list[str]] = field(default_factory=dict)
     _found: dict[tuple[str, str, str], Manifest] = field(default_factory=dict)
 
+    _of_kinds: dict[tuple[str, ...], list[Manifest]] = field(default_factory=dict)
+
     def __post_init__(self) -> None:
         for each in self.manifests:
             self._found.setdefault((each.kind, each.namespace, each.name), each)
 
     def of_kind(self, *kinds: str) -> list[Manifest]:
         """All objects of these kinds, the oldest first, as controllers sort them; else in the order of the file."""
-        found = [each for each in self.manifests if each.kind in kinds]
-        return sorted(found, key=lambda each: str(each.at("metadata", "creationTimestamp") or ""))
+        if kinds not in self._of_kinds:
+            found = [each for each in self.manifests if each.kind in kinds]
+            found.sort(key=lambda each: str(each.at("metadata", "creationTimestamp") or ""))
+            self._of_kinds[kinds] = found
+        return self._of_kinds[kinds]
 
     def find(self, kind: str, ref: Ref) -> Manifest | None:
         """One object by namespace and name."""

@@ -74,6 +74,8 @@ class Command(BaseCommand):
         path = Path(options["file"])
         text, files = self._given(path, options)
         form = _format(path, text, options["format"])
+        if options["replay"] and form.name == "kubernetes":
+            raise CommandError("Manifests cannot be replayed: that would need their cluster.")
         found = form.read(text, files, _options(options))
         if options["json"]:
             self.stdout.write(json.dumps(as_data(found), indent=2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.compiler.matching.hosts import covers
+from apps.compiler.matching.hosts import names_that_cover
 from apps.importing.kubernetes.ingress.annotations.judged import NGINX
 from apps.importing.kubernetes.ingress.controllers import class_of, controller_of, settings_of
 from apps.importing.kubernetes.ingress.deciding import in_order
@@ -153,7 +153,7 @@ class _Class:
                 place = Place(reading, host, EVERY_PATH, None, ("spec",))
                 if reading.settings.redirect:  # ingress-nginx has it for all paths of the host
                     yield from drafts_of(place, self.pools, None, encrypted=False)
-                elif any(other != host and covers(other, host) for other in hosts):
+                elif hosts & {*names_that_cover(host)} - {host}:
                     yield Draft(place, EVERY_PATH, NOT_FOUND)
 
     def _store(self, drafts: list[Draft]) -> None:

@@ -33,6 +33,7 @@ class Manifest:
     data: Mapping[str, Any]
     ledger: Ledger
     lines: dict[Path, Line] = field(default_factory=dict)
+    _inside: dict[Path, list[Path]] = field(default_factory=dict, repr=False)
 
     def at(self, *path: str | int) -> Any:
         """The value at a path, None where there is none."""
@@ -63,19 +64,19 @@ class Manifest:
 
     def below(self, path: Path) -> Iterator[Line]:
         """The lines of a field and of all that it holds."""
-        if path in self.lines:
-            yield self.lines[path]
-        else:
-            yield from (line for key, line in self.lines.items() if key[: len(path)] == path)
+        yield from (self.lines[key] for key in self._leaves(path))
 
     def known(self, path: Path) -> Iterator[Line]:
         """The same without fields that have no meaning here."""
-        if path in self.lines:
-            yield from [self.lines[path]] if is_known(self.kind, path) else []
-        else:
-            for key, line in self.lines.items():
-                if key[: len(path)] == path and is_known(self.kind, key):
-                    yield line
+        yield from (self.lines[key] for key in self._leaves(path) if is_known(self.kind, key))
+
+    def _leaves(self, path: Path) -> list[Path]:
+        """The paths of the leaves at and below a path; found once, as large objects are asked for each of theirs."""
+        if not self._inside:
+            for key in self.lines:
+                for length in range(len(key) + 1):
+                    self._inside.setdefault(key[:length], []).append(key)
+        return self._inside.get(path, [])
 
     def mapped(self, path: Path, *objects: str) -> None:
         """It works as it did."""

@@ -48,6 +48,8 @@ def documents(text: str) -> Iterator[Document]:
     try:
         _measure(text)
         nodes = list(yaml.compose_all(text, Loader=LOADER))
+    except UnicodeError as error:
+        raise Refused(1, "This is no text in UTF-8.") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "it cannot be read"
