@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from apps.importing.contract import Import
+from apps.importing.kubernetes.context import Context, give_addresses
 from apps.importing.kubernetes.gateway.reading import read_gateways
 from apps.importing.kubernetes.ingress.reading import read_ingresses
-from apps.importing.kubernetes.manifests.judging import judge
+from apps.importing.kubernetes.manifests.closing import close
 from apps.importing.kubernetes.manifests.manifest import manifests
 from apps.importing.kubernetes.manifests.parsing import Refused, documents
 from apps.importing.kubernetes.objects.pools import Pools
-from apps.importing.kubernetes.world import World, give_addresses
 from apps.importing.naming import Names, shared_rules
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Ledger, LineReport, Verdict
@@ -34,27 +34,27 @@ def read_kubernetes(text: str, files: Mapping[str, str], options: ImportOptions)
         lines = text.splitlines()
         shown = lines[refused.line - 1].strip()[:80] if refused.line <= len(lines) else ""
         return Import((), (LineReport(refused.line, shown, "", Verdict.NOT_POSSIBLE, (refused.why,)),))
-    world = World(found, ledger, options, Names(options.prefix))
-    pools = Pools(world)
-    read_ingresses(world, pools)
-    read_gateways(world, pools)
-    give_addresses(world)
-    judge(world)
-    return Import(tuple(_documents(world)), ledger.report(), tuple(world.needs))
+    context = Context(found, ledger, options, Names(options.prefix))
+    pools = Pools(context)
+    read_ingresses(context, pools)
+    read_gateways(context, pools)
+    give_addresses(context)
+    close(context)
+    return Import(tuple(_documents(context)), ledger.report(), tuple(context.needs))
 
 
-def _documents(world: World) -> Iterator[dict[str, Any]]:
+def _documents(context: Context) -> Iterator[dict[str, Any]]:
     """In an order in which they can be applied."""
     lists = {
         name: {"entries": [{"network": network} for network in networks]}
-        for name, networks in world.network_lists.items()
+        for name, networks in context.network_lists.items()
     }
-    policies = {name: {"rules": rules} for name, rules in shared_rules(world.names.name, world.routes).items()}
+    policies = {name: {"rules": rules} for name, rules in shared_rules(context.names.name, context.routes).items()}
     made = (
-        ("Certificate", world.certificates), ("NetworkList", lists), ("Pool", world.pools), ("Policy", policies),
-        ("LoadBalancer", world.load_balancers), ("Route", world.routes),
+        ("Certificate", context.certificates), ("NetworkList", lists), ("Pool", context.pools), ("Policy", policies),
+        ("LoadBalancer", context.load_balancers), ("Route", context.routes),
     )  # fmt: skip
     for kind, specs in made:
-        owner = {"account": world.options.account} if world.options.account and kind != "LoadBalancer" else {}
+        owner = {"account": context.options.account} if context.options.account and kind != "LoadBalancer" else {}
         for name, spec in specs.items():
             yield {"kind": kind, "name": name, **owner, "spec": spec}

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching.hosts import domain_of, is_wildcard
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.gateway.listeners import ANY, Listener, hostname_of
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
-from apps.importing.kubernetes.world import World
 
 NO_GATEWAY = "This Gateway is not in the file, or it has no such listener; add it to the YAML."
 NO_HOST = "Refused by the cluster as well: the listener is for none of these hostnames."
@@ -18,7 +18,7 @@ KINDS = {"HTTP": ("HTTPRoute", "GRPCRoute"), "HTTPS": ("HTTPRoute", "GRPCRoute")
          "TCP": ("TCPRoute",)}  # fmt: skip
 
 
-def attachments(world: World, route: Manifest, listeners: list[Listener]) -> list[tuple[Listener, list[str]]]:
+def attachments(context: Context, route: Manifest, listeners: list[Listener]) -> list[tuple[Listener, list[str]]]:
     """Listeners with the hostnames that route and listener share."""
     wanted = _hostnames(route)
     found: dict[int, tuple[Listener, list[str]]] = {}
@@ -28,7 +28,7 @@ def attachments(world: World, route: Manifest, listeners: list[Listener]) -> lis
             route.impossible(at, NO_GATEWAY)
             continue
         route.mapped(at)
-        taken = [each for each in named if _takes(world, route, each, at)]
+        taken = [each for each in named if _takes(context, route, each, at)]
         for listener in taken:
             shared = _shared(listener.hostname, wanted)
             if shared:
@@ -67,7 +67,7 @@ def _is_named(route: Manifest, ref: Mapping[str, object], listener: Listener) ->
     return same and section and ref.get("port") in (None, listener.port)
 
 
-def _takes(world: World, route: Manifest, listener: Listener, at: Path) -> bool:
+def _takes(context: Context, route: Manifest, listener: Listener, at: Path) -> bool:
     """Whether the listener lets routes of this kind and namespace attach."""
     gateway, path = listener.gateway, (*listener.at, "allowedRoutes")
     kinds = [str(each.get("kind")) for _, each in gateway.each(*path, "kinds")] or KINDS[listener.said]
@@ -78,15 +78,15 @@ def _takes(world: World, route: Manifest, listener: Listener, at: Path) -> bool:
     scope = gateway.at(*path, "namespaces", "from") or "Same"
     if scope == "All" or (scope == "Same" and route.namespace == gateway.namespace):
         return True
-    if scope == "Selector" and _selected(world, route, listener, at):
+    if scope == "Selector" and _selected(context, route, listener, at):
         return True
     route.impossible(at, OTHER_NAMESPACE)
     return False
 
 
-def _selected(world: World, route: Manifest, listener: Listener, at: Path) -> bool:
+def _selected(context: Context, route: Manifest, listener: Listener, at: Path) -> bool:
     """By labels of the namespace, where the file has it; else the route is taken, and that is said."""
-    namespace = next((each for each in world.of_kind("Namespace") if each.name == route.namespace), None)
+    namespace = next((each for each in context.of_kind("Namespace") if each.name == route.namespace), None)
     path = (*listener.at, "allowedRoutes", "namespaces", "selector")
     wanted = listener.gateway.at(*path, "matchLabels")
     labels = namespace.at("metadata", "labels") if namespace is not None else None

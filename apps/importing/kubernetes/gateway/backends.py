@@ -8,13 +8,13 @@ from typing import Any
 
 from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.gateway.grants import is_granted, refused
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.endpoints import Target, port_of
 from apps.importing.kubernetes.objects.pools import Pools
 from apps.importing.kubernetes.objects.secrets import authorities
-from apps.importing.kubernetes.world import World
 
 ERROR = {"fixed_response": {"status": 500, "body": "This path has no servers.\n"}}
 MOST_WEIGHT, MOST_POOLS = 1000, 8
@@ -45,18 +45,18 @@ def _scaled(weight: int, most: int) -> int:
 
 
 def shares_of(
-    world: World, pools: Pools, route: Manifest, at: Path, settings: Mapping[str, Any], protocol: str = "http"
+    context: Context, pools: Pools, route: Manifest, at: Path, settings: Mapping[str, Any], protocol: str = "http"
 ) -> Shares:
     """Every backend of a rule."""
     found = Shares()
     for path, ref in route.each(*at, "backendRefs"):
         weight = ref.get("weight", 1)
-        target = _target(world, route, path, ref)
+        target = _target(context, route, path, ref)
         if target is None or not isinstance(weight, int):
             found.broken += [path] if weight != 0 else []
             continue
-        own = {**settings, **_of_service(world, target), **_filters(route, path)}
-        own |= _tls(world, target) if protocol == "http" else {}
+        own = {**settings, **_of_service(context, target), **_filters(route, path)}
+        own |= _tls(context, target) if protocol == "http" else {}
         pool = pools.name_of(target, own, protocol)
         found.weights[pool] = found.weights.get(pool, 0) + weight
         for name in ("group", "kind", "name", "namespace", "port", "weight"):
@@ -66,7 +66,7 @@ def shares_of(
     return found
 
 
-def _target(world: World, route: Manifest, at: Path, ref: Mapping[str, Any]) -> Target | None:
+def _target(context: Context, route: Manifest, at: Path, ref: Mapping[str, Any]) -> Target | None:
     name, namespace = str(ref.get("name") or ""), str(ref.get("namespace") or route.namespace)
     if ref.get("kind", "Service") != "Service" or ref.get("group", "") not in ("", None) or not name:
         route.impossible(at, "Only Services are backends; requests for it get 500.")
@@ -74,15 +74,15 @@ def _target(world: World, route: Manifest, at: Path, ref: Mapping[str, Any]) -> 
     if not isinstance(ref.get("port"), int):
         route.impossible(at, "A Service needs a port; requests for it get 500.")
         return None
-    if not is_granted(world, route, "Service", namespace, name):
+    if not is_granted(context, route, "Service", namespace, name):
         route.impossible(at, refused(route, "Service", namespace))
         return None
     return Target(namespace, name, str(ref["port"]))
 
 
-def _of_service(world: World, target: Target) -> dict[str, Any]:
+def _of_service(context: Context, target: Target) -> dict[str, Any]:
     """`appProtocol` of the port."""
-    service = world.find("Service", (target.namespace, target.service))
+    service = context.find("Service", (target.namespace, target.service))
     port = port_of(service, target.port)
     said = service.at(*port.at, "appProtocol") if service is not None and port is not None else None
     return {"http_version": "2"} if said in ("kubernetes.io/h2c", "grpc") else {}
@@ -108,12 +108,12 @@ def _filters(route: Manifest, at: Path) -> dict[str, Any]:
     return {"request_headers": headers} if headers else {}
 
 
-def _tls(world: World, target: Target) -> dict[str, Any]:
+def _tls(context: Context, target: Target) -> dict[str, Any]:
     """The oldest BackendTLSPolicy for this Service, one for its port first."""
-    service = world.find("Service", (target.namespace, target.service))
+    service = context.find("Service", (target.namespace, target.service))
     port = port_of(service, target.port)
     chosen: list[tuple[bool, Manifest, Path]] = []
-    for policy in world.of_kind("BackendTLSPolicy"):
+    for policy in context.of_kind("BackendTLSPolicy"):
         for at, ref in policy.each("spec", "targetRefs"):
             section = ref.get("sectionName")
             fits = section in (None, "") or (port is not None and section == port.name)
@@ -124,10 +124,10 @@ def _tls(world: World, target: Target) -> dict[str, Any]:
     _, policy, at = min(chosen, key=lambda each: each[0])
     policy.mapped(("kind",))
     policy.mapped(at)
-    return {"server_tls": _validation(world, policy)}
+    return {"server_tls": _validation(context, policy)}
 
 
-def _validation(world: World, policy: Manifest) -> dict[str, Any]:
+def _validation(context: Context, policy: Manifest) -> dict[str, Any]:
     at = ("spec", "validation")
     found: dict[str, Any] = {"verify": "system"}
     try:
@@ -137,7 +137,7 @@ def _validation(world: World, policy: Manifest) -> dict[str, Any]:
         policy.impossible((*at, "hostname"), error.message)
     ca = ""
     for path, ref in policy.each(*at, "caCertificateRefs"):
-        ca += authorities(world, (policy.namespace, str(ref.get("name"))), (str(ref.get("kind") or "ConfigMap"),))
+        ca += authorities(context, (policy.namespace, str(ref.get("name"))), (str(ref.get("kind") or "ConfigMap"),))
         policy.mapped(path)
     policy.mapped((*at, "wellKnownCACertificates"))
     if policy.at(*at, "subjectAltNames"):

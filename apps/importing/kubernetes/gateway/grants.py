@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.manifests.manifest import Manifest
-from apps.importing.kubernetes.world import World
 
 REFUSED = "Refused by the cluster as well: no ReferenceGrant in the namespace {namespace} lets {kind} name its {to}."
 
 
-def is_granted(world: World, source: Manifest, kind: str, namespace: str, name: str) -> bool:
+def is_granted(context: Context, source: Manifest, kind: str, namespace: str, name: str) -> bool:
     """Whether an object may name one of this kind; within its own namespace it always may."""
     if source.namespace == namespace:
         return True
-    for grant in world.of_kind("ReferenceGrant"):
+    for grant in context.of_kind("ReferenceGrant"):
         if grant.namespace != namespace:
             continue
         from_at = next(

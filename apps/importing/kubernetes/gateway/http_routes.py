@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.compiler.matching.hosts import covers, example_of
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.gateway.attaching import attachments
 from apps.importing.kubernetes.gateway.backends import ERROR, shares_of
 from apps.importing.kubernetes.gateway.filters import Filters, filters_of
@@ -17,7 +18,6 @@ from apps.importing.kubernetes.gateway.matching import match_of
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.pools import Pools
-from apps.importing.kubernetes.world import World
 
 LONGEST_MS = 3_600_000
 NOT_FOUND = {"fixed_response": {"status": 404, "body": "Nothing is here.\n"}}
@@ -32,7 +32,7 @@ CODES = frozenset({"404", "408", "425", "500", "501", "502", "503", "504"})
 class HttpRoutes:
     """Routes in the order in which the Gateway API decides between equal ones: older objects, earlier rules."""
 
-    world: World
+    context: Context
     pools: Pools
     listeners: list[Listener]
     _seen: set[str] = field(default_factory=set)
@@ -40,19 +40,19 @@ class HttpRoutes:
     def read(self) -> None:
         """All of the file, then what keeps listeners of one port apart."""
         for route in sorted(
-            self.world.of_kind("HTTPRoute", "GRPCRoute"),
+            self.context.of_kind("HTTPRoute", "GRPCRoute"),
             key=lambda each: (str(each.at("metadata", "creationTimestamp") or "9"), each.namespace, each.name),
         ):
             route.mapped(("kind",))
-            places = list(self._places(attachments(self.world, route, self.listeners)))
-            if places:
+            fronts = list(self._fronts(attachments(self.context, route, self.listeners)))
+            if fronts:
                 for at, _ in route.each("spec", "rules"):
-                    self._rule(route, at, places)
+                    self._rule(route, at, fronts)
             else:
                 route.impossible(("spec", "rules"), "The route attaches to no listener.")
         self._isolate()
 
-    def _places(self, attached: list[tuple[Listener, list[str]]]) -> Iterator[tuple[str, str, str]]:
+    def _fronts(self, attached: list[tuple[Listener, list[str]]]) -> Iterator[tuple[str, str, str]]:
         """Load balancer, hostname and scheme; no scheme where the hostname has each that the load balancer has."""
         schemes: dict[tuple[str, str], set[str]] = {}
         for listener, hostnames in attached:
@@ -62,7 +62,7 @@ class HttpRoutes:
         for (balancer, hostname), found in schemes.items():
             yield balancer, hostname, "" if len(found) > 1 else next(iter(found))
 
-    def _rule(self, route: Manifest, at: Path, places: list[tuple[str, str, str]]) -> None:
+    def _rule(self, route: Manifest, at: Path, fronts: list[tuple[str, str, str]]) -> None:
         settings, rules = self._settings(route, at), self._times(route, at)
         route.mapped((*at, "name"))
         action: dict[str, Any] | None = None
@@ -72,17 +72,17 @@ class HttpRoutes:
                 continue
             filters = filters_of(route, at, match["path_kind"])
             if action is None and filters.redirect is None and not filters.broken:
-                action = shares_of(self.world, self.pools, route, at, settings).action(route)
+                action = shares_of(self.context, self.pools, route, at, settings).action(route)
             spec = _spec(match, filters, action or ERROR, rules)
             if filters.redirect or filters.broken:
                 route.dead((*at, "backendRefs"), "A filter of the rule answers first.")
-            self._store(route, at, path, spec, places)
+            self._store(route, at, path, spec, fronts)
 
     def _store(
-        self, route: Manifest, at: Path, path: Path, spec: dict[str, Any], places: list[tuple[str, str, str]]
+        self, route: Manifest, at: Path, path: Path, spec: dict[str, Any], fronts: list[tuple[str, str, str]]
     ) -> None:
         taken = 0
-        for balancer, hostname, scheme in places:
+        for balancer, hostname, scheme in fronts:
             full = {"load_balancer": balancer, "hostname": hostname, **spec, **({"scheme": scheme} if scheme else {})}
             matched = ("load_balancer", "hostname", "path", "path_kind", "methods", "headers", "query", "scheme")
             key = json.dumps({name: full.get(name) for name in matched}, sort_keys=True)
@@ -91,15 +91,15 @@ class HttpRoutes:
                 continue
             self._seen.add(key)
             name = self._name(f"{route.namespace}-{route.name}{spec['path']}")
-            self.world.routes[name] = full
+            self.context.routes[name] = full
             for line in (*route.below(path), *route.below((*at, "backendRefs")), *route.below((*at, "filters"))):
-                self.world.ledger.belongs(line, f"Route {name}")
-        if taken == len(places):
+                self.context.ledger.belongs(line, f"Route {name}")
+        if taken == len(fronts):
             route.dead(path, TAKEN)
 
     def _name(self, text: str) -> str:
         called, number = text, 1
-        while (name := self.world.names.name("Route", called)) in self.world.routes:
+        while (name := self.context.names.name("Route", called)) in self.context.routes:
             number += 1
             called = f"{text}-{number}"
         return name
@@ -164,8 +164,8 @@ class HttpRoutes:
                 continue
             spec = {"load_balancer": listener.load_balancer, "hostname": listener.hostname, "path": "/",
                     "path_kind": "prefix", "scheme": listener.protocol, "action": NOT_FOUND}  # fmt: skip
-            if not any(_takes_all(each, spec) for each in self.world.routes.values()):
-                self.world.routes[self._name(f"{listener.gateway.name}-{listener.name}-nothing")] = spec
+            if not any(_takes_all(each, spec) for each in self.context.routes.values()):
+                self.context.routes[self._name(f"{listener.gateway.name}-{listener.name}-nothing")] = spec
 
 
 def _takes_all(route: dict[str, Any], spec: dict[str, Any]) -> bool:

@@ -8,11 +8,11 @@ from typing import Any
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import names
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.gateway.grants import is_granted, refused
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.secrets import authorities, certificate
-from apps.importing.kubernetes.world import World
 
 ANY = "*"
 PROTOCOLS = {"HTTP": "http", "HTTPS": "https", "TLS": "tcp", "TCP": "tcp"}
@@ -48,30 +48,30 @@ def hostname_of(text: object) -> str:
     return names.hostname_of_route(f"*{found}" if found.startswith("*.") else found)
 
 
-def read_listeners(world: World) -> list[Listener]:
+def read_listeners(context: Context) -> list[Listener]:
     """Those of every Gateway; each makes its load balancer as far as it is new."""
     found = []
-    for gateway in world.of_kind("Gateway"):
+    for gateway in context.of_kind("Gateway"):
         gateway.mapped(("kind",))
-        _class(world, gateway)
+        _class(context, gateway)
         first: dict[str, int] = {}
         for at, said in gateway.each("spec", "listeners"):
-            listener = _listener(world, gateway, at, said, first)
+            listener = _listener(context, gateway, at, said, first)
             if listener is not None:
                 found.append(listener)
     return found
 
 
-def _class(world: World, gateway: Manifest) -> None:
+def _class(context: Context, gateway: Manifest) -> None:
     gateway.mapped(("spec", "gatewayClassName"))
     name = gateway.at("spec", "gatewayClassName")
-    for each in world.of_kind("GatewayClass"):
+    for each in context.of_kind("GatewayClass"):
         if each.name == name:
             each.mapped(("kind",))
             each.mapped(("spec", "controllerName"))
 
 
-def _listener(world: World, gateway: Manifest, at: Path, said: Any, first: dict[str, int]) -> Listener | None:
+def _listener(context: Context, gateway: Manifest, at: Path, said: Any, first: dict[str, int]) -> Listener | None:
     protocol, port = str(said.get("protocol") or ""), said.get("port")
     if protocol not in PROTOCOLS or not isinstance(port, int) or not 0 < port < 65536:
         gateway.impossible(at, NO_UDP)
@@ -83,49 +83,49 @@ def _listener(world: World, gateway: Manifest, at: Path, said: Any, first: dict[
         return None
     ours = PROTOCOLS[protocol]
     passes = protocol == "TLS" and gateway.at(*at, "tls", "mode") == "Passthrough"
-    shown = [] if passes or protocol in ("HTTP", "TCP") else list(_certificates(world, gateway, at))
+    shown = [] if passes or protocol in ("HTTP", "TCP") else list(_certificates(context, gateway, at))
     if protocol in ("HTTPS", "TLS") and not passes and not shown:
         gateway.impossible(at, "No certificate is left for it, so it is left out; in the cluster it does not work.")
         return None
-    called = _load_balancer(world, gateway, ours, port, first)
+    called = _load_balancer(context, gateway, ours, port, first)
     address = str(gateway.at("spec", "addresses", 0, "value") or "")
-    world.address_keys[called] = [f"{gateway.namespace}/{gateway.name}", *([address] if address else [])]
-    if address in world.options.addresses:
+    context.address_keys[called] = [f"{gateway.namespace}/{gateway.name}", *([address] if address else [])]
+    if address in context.options.addresses:
         gateway.mapped(("spec", "addresses"), f"LoadBalancer {called}")
-    spec = _spec(world, called, ours, port)
+    spec = _spec(context, called, ours, port)
     for name in ("name", "port", "protocol", "hostname", "tls"):
         for line in gateway.known((*at, name)) if name != "tls" or protocol in ("HTTPS", "TLS") else ():
-            if world.ledger.verdict_of(line) is None:
-                world.ledger.mapped(line, f"LoadBalancer {called}")
+            if context.ledger.verdict_of(line) is None:
+                context.ledger.mapped(line, f"LoadBalancer {called}")
     if shown:
         spec["certificates"] = list(dict.fromkeys([*spec.get("certificates", []), *shown]))
-    _clients(world, gateway, at, spec, hostname)
+    _clients(context, gateway, at, spec, hostname)
     return Listener(gateway, at, str(said.get("name") or ""), port, protocol, hostname, called, spec, passes)
 
 
-def _certificates(world: World, gateway: Manifest, at: Path) -> Iterator[str]:
+def _certificates(context: Context, gateway: Manifest, at: Path) -> Iterator[str]:
     for path, ref in gateway.each(*at, "tls", "certificateRefs"):
         namespace, name = str(ref.get("namespace") or gateway.namespace), str(ref.get("name") or "")
         if ref.get("kind", "Secret") != "Secret" or not name:
             gateway.impossible(path, "Certificates are Secrets.")
-        elif not is_granted(world, gateway, "Secret", namespace, name):
+        elif not is_granted(context, gateway, "Secret", namespace, name):
             gateway.impossible(path, refused(gateway, "Secret", namespace))
         else:
-            found = certificate(world, (namespace, name))
+            found = certificate(context, (namespace, name))
             gateway.mapped(path, f"Certificate {found}")
             yield found
 
 
-def _load_balancer(world: World, gateway: Manifest, protocol: str, port: int, first: dict[str, int]) -> str:
+def _load_balancer(context: Context, gateway: Manifest, protocol: str, port: int, first: dict[str, int]) -> str:
     """The Gateway's own for the first port of a protocol and all of tcp; each further port has one of its own."""
     own = protocol == "tcp" or first.setdefault(protocol, port) == port
     base = f"{gateway.namespace}-{gateway.name}" if gateway.namespace != "default" else gateway.name
-    return world.names.name("LoadBalancer", base if own else f"{base}-{port}")
+    return context.names.name("LoadBalancer", base if own else f"{base}-{port}")
 
 
-def _spec(world: World, called: str, protocol: str, port: int) -> dict[str, Any]:
+def _spec(context: Context, called: str, protocol: str, port: int) -> dict[str, Any]:
     """The listener of ours at this port."""
-    balancer = world.load_balancers.setdefault(called, {"fleets": list(world.options.fleets), "listeners": []})
+    balancer = context.load_balancers.setdefault(called, {"fleets": list(context.options.fleets), "listeners": []})
     for each in balancer["listeners"]:
         if each["port"] == port and each["protocol"] == protocol:
             found: dict[str, Any] = each
@@ -135,7 +135,7 @@ def _spec(world: World, called: str, protocol: str, port: int) -> dict[str, Any]
     return made
 
 
-def _clients(world: World, gateway: Manifest, at: Path, spec: dict[str, Any], hostname: str) -> None:
+def _clients(context: Context, gateway: Manifest, at: Path, spec: dict[str, Any], hostname: str) -> None:
     """`frontendValidation`: what clients present."""
     path = (*at, "tls", "frontendValidation")
     if gateway.at(*path) is None:
@@ -143,7 +143,7 @@ def _clients(world: World, gateway: Manifest, at: Path, spec: dict[str, Any], ho
     ca = ""
     for ref_at, ref in gateway.each(*path, "caCertificateRefs"):
         kind = (str(ref.get("kind") or "ConfigMap"),)
-        ca += authorities(world, (str(ref.get("namespace") or gateway.namespace), str(ref.get("name"))), kind)
+        ca += authorities(context, (str(ref.get("namespace") or gateway.namespace), str(ref.get("name"))), kind)
         gateway.mapped(ref_at)
     hostnames = [] if hostname == ANY else [hostname.removeprefix("*")]
     entry = {"mode": "required", "ca": ca, **({"hostnames": hostnames} if hostnames else {})}

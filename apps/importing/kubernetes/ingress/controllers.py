@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.ingress.annotations import answers, protection, routing, servers
 from apps.importing.kubernetes.ingress.annotations.haproxy import HAPROXY_GROUPS
-from apps.importing.kubernetes.ingress.annotations.judged import CLOSES, HAPROXY, NGINX, TRAEFIK
 from apps.importing.kubernetes.ingress.annotations.traefik import TRAEFIK_GROUPS
+from apps.importing.kubernetes.ingress.annotations.unmapped import CLOSES, HAPROXY, NGINX, TRAEFIK
 from apps.importing.kubernetes.ingress.settings import Annotations, Group, Settings
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
-from apps.importing.kubernetes.world import World
 
 CLASS = "kubernetes.io/ingress.class"
 NGINX_GROUPS: tuple[Group, ...] = (
@@ -33,10 +33,10 @@ def class_of(ingress: Manifest) -> str:
     return str(ingress.at("spec", "ingressClassName") or ingress.annotations().get(CLASS, ""))
 
 
-def controller_of(world: World, ingress: Manifest) -> str:
+def controller_of(context: Context, ingress: Manifest) -> str:
     """By the class, what the class says of its controller, or the annotations; else ingress-nginx."""
     name = class_of(ingress)
-    found = next((each for each in world.of_kind("IngressClass") if each.name == name), None)
+    found = next((each for each in context.of_kind("IngressClass") if each.name == name), None)
     if found is not None:
         found.mapped(("kind",))
         found.mapped(("spec", "controller"))
@@ -47,10 +47,10 @@ def controller_of(world: World, ingress: Manifest) -> str:
     return by_name or next(by_use, "nginx")
 
 
-def settings_of(world: World, ingress: Manifest, controller: str) -> Settings:
+def settings_of(context: Context, ingress: Manifest, controller: str) -> Settings:
     """Every annotation that the controller reads."""
     prefix, groups = CONTROLLERS[controller]
-    said = Annotations(world, ingress, prefix)
+    said = Annotations(context, ingress, prefix)
     settings = Settings()
     if controller == "nginx" and said.flag("canary"):
         groups = CANARY_GROUPS
@@ -58,7 +58,7 @@ def settings_of(world: World, ingress: Manifest, controller: str) -> Settings:
     if groups is CANARY_GROUPS:
         for name in ingress.annotations():
             line = ingress.lines.get((*ANNOTATIONS, name))
-            if name.startswith(prefix) and line is not None and world.ledger.verdict_of(line) is None:
+            if name.startswith(prefix) and line is not None and context.ledger.verdict_of(line) is None:
                 ingress.dead((*ANNOTATIONS, name), "Of a canary only what chooses it and its servers is read.")
         return settings
     for name, why in CLOSES.items():

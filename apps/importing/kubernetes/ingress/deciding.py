@@ -16,10 +16,10 @@ ELSEWHERE = (
 def in_order(drafts: Iterable[Draft]) -> list[Draft]:
     """Drafts as documents come: by host, the longest path as written first, as ingress-nginx sorts its patterns."""
     by_text = sorted(drafts, key=lambda each: each.path.written, reverse=True)
-    found = sorted(by_text, key=lambda each: (each.place.host, -len(each.path.written)))
+    found = sorted(by_text, key=lambda each: (each.entry.host, -len(each.path.written)))
     by_host: dict[str, list[Draft]] = {}
     for each in found:
-        by_host.setdefault(each.place.host, []).append(each)
+        by_host.setdefault(each.entry.host, []).append(each)
     for host in by_host.values():
         _settle(host)
     return [each for host in by_host.values() for each in host]
@@ -34,7 +34,7 @@ def _settle(drafts: list[Draft]) -> None:
             if late.path.kind == "prefix":
                 late.path = late.path.as_pattern()
             if late.path.kind == "exact" or (late.conditions and not early.conditions):
-                late.place.reading.ingress.differs((*late.place.at, "path"), ELSEWHERE.format(other=early.path.written))
+                late.entry.reading.ingress.differs((*late.entry.at, "path"), ELSEWHERE.format(other=early.path.written))
 
 
 def _meet(one: Draft, other: Draft) -> bool:

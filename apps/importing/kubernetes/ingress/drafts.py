@@ -1,4 +1,4 @@
-"""Routes of one class of Ingresses: of every place one or several, in the order in which the controller decides."""
+"""Routes of one class of Ingresses: of every entry one or several, in the order in which the controller decides."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from apps.compiler.grammar import GrammarError, header_value
 from apps.compiler.matching.names import parameter_name
-from apps.importing.kubernetes.ingress.annotations.judged import NGINX
+from apps.importing.kubernetes.ingress.annotations.unmapped import NGINX
+from apps.importing.kubernetes.ingress.entries import Entry, Reading
 from apps.importing.kubernetes.ingress.paths import PathOfOurs
-from apps.importing.kubernetes.ingress.places import Place, Reading
 from apps.importing.kubernetes.ingress.settings import Canary
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS
 from apps.importing.kubernetes.objects.pools import Pools
@@ -24,7 +24,7 @@ NO_SERVICE = {"status": 503, "body": "No server is there for this request.\n"}
 class Draft:
     """A route before it has a name: what matches, and what happens."""
 
-    place: Place
+    entry: Entry
     path: PathOfOurs
     action: dict[str, Any]
     rules: dict[str, Any] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Draft:
 
     def spec(self, load_balancer: str) -> dict[str, Any]:
         """The specification of the route."""
-        spec: dict[str, Any] = {"load_balancer": load_balancer, "hostname": self.place.host}
+        spec: dict[str, Any] = {"load_balancer": load_balancer, "hostname": self.entry.host}
         spec |= {"path": self.path.text, "path_kind": self.path.kind, **self.conditions}
         if self.scheme:
             spec["scheme"] = self.scheme
@@ -54,34 +54,34 @@ class Draft:
         return spec | ({"rules": rules} if rules else {})
 
 
-def drafts_of(place: Place, pools: Pools, canary: Place | None, *, encrypted: bool) -> Iterator[Draft]:
-    """The routes of one place: a redirect to https, canaries by header and cookie, then the rest."""
-    settings = place.reading.settings
+def drafts_of(entry: Entry, pools: Pools, canary: Entry | None, *, encrypted: bool) -> Iterator[Draft]:
+    """The routes of one entry: a redirect to https, canaries by header and cookie, then the rest."""
+    settings = entry.reading.settings
     redirected = settings.force_ssl or (settings.ssl_redirect and encrypted)
     # Over http nobody presents a certificate, so nobody is let in.
     scheme = settings.scheme or ("https" if redirected or settings.client_certificates else "")
     if settings.redirect and not settings.blocked:  # nginx does this before it redirects to https or asks who it is
-        yield Draft(place, place.path, {"redirect": settings.redirect})
+        yield Draft(entry, entry.path, {"redirect": settings.redirect})
         return
     if redirected:
         to_https = {"redirect": {"code": settings.ssl_code, "scheme": "https"}}
-        yield Draft(place, place.path, to_https, scheme="http")
+        yield Draft(entry, entry.path, to_https, scheme="http")
     if settings.blocked:
-        yield Draft(place, place.path, {"fixed_response": NOT_IMPORTED}, scheme=scheme)
+        yield Draft(entry, entry.path, {"fixed_response": NOT_IMPORTED}, scheme=scheme)
         return
-    if place.target is None:
-        yield Draft(place, place.path, {"fixed_response": NO_SERVICE}, settings.rules, scheme=scheme)
+    if entry.target is None:
+        yield Draft(entry, entry.path, {"fixed_response": NO_SERVICE}, settings.rules, scheme=scheme)
         return
-    main = pools.name_of(place.target, settings.pool)
-    yield from _served(Draft(place, place.path, {}, settings.rules, scheme=scheme), main, pools, canary)
+    main = pools.name_of(entry.target, settings.pool)
+    yield from _served(Draft(entry, entry.path, {}, settings.rules, scheme=scheme), main, pools, canary)
 
 
-def _served(draft: Draft, main: str, pools: Pools, canary: Place | None) -> Iterator[Draft]:
+def _served(draft: Draft, main: str, pools: Pools, canary: Entry | None) -> Iterator[Draft]:
     choice = canary.reading.settings.canary if canary is not None else None
     if canary is None or choice is None or canary.target is None:
         yield replace(draft, action={"pools": [{"pool": main}]})
         return
-    other = pools.name_of(canary.target, draft.place.reading.settings.pool | canary.reading.settings.pool)
+    other = pools.name_of(canary.target, draft.entry.reading.settings.pool | canary.reading.settings.pool)
     for conditions, to_canary in _conditions(choice, canary.reading):
         pool = other if to_canary else main
         yield replace(draft, action={"pools": [{"pool": pool}]}, conditions=conditions)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.compiler.matching.hosts import names_that_cover
-from apps.importing.kubernetes.ingress.annotations.judged import NGINX
+from apps.importing.kubernetes.context import Context
+from apps.importing.kubernetes.ingress.annotations.unmapped import NGINX
 from apps.importing.kubernetes.ingress.controllers import class_of, controller_of, settings_of
 from apps.importing.kubernetes.ingress.deciding import in_order
 from apps.importing.kubernetes.ingress.drafts import Draft, drafts_of
+from apps.importing.kubernetes.ingress.entries import ANY, Entry, Reading, entries_of, target_of
 from apps.importing.kubernetes.ingress.paths import PathOfOurs
-from apps.importing.kubernetes.ingress.places import ANY, Place, Reading, places_of, target_of
 from apps.importing.kubernetes.ingress.settings import Annotations
 from apps.importing.kubernetes.ingress.tls import certificates_of
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
 from apps.importing.kubernetes.objects.pools import Pools
-from apps.importing.kubernetes.world import World
 
 EVERY_PATH = PathOfOurs("prefix", "/", "/")
 NOT_FOUND = {"fixed_response": {"status": 404, "body": "Nothing is here.\n"}}
@@ -26,48 +26,48 @@ NO_ROOM = (
 BY_NAME = "Connections are chosen by name alone, so paths do not count."
 
 
-def read_ingresses(world: World, pools: Pools) -> None:
+def read_ingresses(context: Context, pools: Pools) -> None:
     """Every Ingress of the file."""
     classes: dict[tuple[str, str], list[Reading]] = {}
-    for ingress in world.of_kind("Ingress"):
+    for ingress in context.of_kind("Ingress"):
         if ingress.group != "networking.k8s.io":
             ingress.impossible((), f"Only Ingress of networking.k8s.io/v1 is read, not of {ingress.group or 'v1'}.")
             continue
-        controller = controller_of(world, ingress)
-        settings = settings_of(world, ingress, controller)
+        controller = controller_of(context, ingress)
+        settings = settings_of(context, ingress, controller)
         classes.setdefault((class_of(ingress), controller), []).append(Reading(ingress, settings, controller))
     for (name, _), readings in classes.items():
-        called = world.names.name("LoadBalancer", name or "ingress")
-        world.address_keys[called] = [name or "ingress"]
-        _Class(world, pools, called, readings).make()
+        called = context.names.name("LoadBalancer", name or "ingress")
+        context.address_keys[called] = [name or "ingress"]
+        _Class(context, pools, called, readings).make()
 
 
 class _Class:
     """Ingresses of one class: one load balancer with their hosts."""
 
-    def __init__(self, world: World, pools: Pools, name: str, readings: list[Reading]) -> None:
-        self.world, self.pools, self.name, self.readings = world, pools, name, readings
+    def __init__(self, context: Context, pools: Pools, name: str, readings: list[Reading]) -> None:
+        self.context, self.pools, self.name, self.readings = context, pools, name, readings
 
     def make(self) -> None:
         """The load balancer, then its routes."""
-        places = places_of(self.readings)
+        entries = entries_of(self.readings)
         for reading in self.readings:
             if reading.settings.client_certificates and ANY in reading.hosts:
-                said = Annotations(self.world, reading.ingress, NGINX)
+                said = Annotations(self.context, reading.ingress, NGINX)
                 said.block(reading.settings, "auth-tls-secret", "Clients of any host cannot be asked for certificates.")
-        certificates, encrypted = certificates_of(self.world, self.readings)
-        passed = [place for place in places if place.reading.settings.passthrough]
-        places = [place for place in places if not place.reading.settings.passthrough]
+        certificates, encrypted = certificates_of(self.context, self.readings)
+        passed = [entry for entry in entries if entry.reading.settings.passthrough]
+        entries = [entry for entry in entries if not entry.reading.settings.passthrough]
         self._listen(certificates, passed)
-        canaries = {(each.host, each.path.text): each for each in places if each.reading.settings.canary}
+        canaries = {(each.host, each.path.text): each for each in entries if each.reading.settings.canary}
         drafts: list[Draft] = []
-        for place in places:
-            if not place.reading.settings.canary:
-                canary = canaries.pop((place.host, place.path.text), None)
-                drafts += drafts_of(place, self.pools, canary, encrypted=place.host in encrypted)
+        for entry in entries:
+            if not entry.reading.settings.canary:
+                canary = canaries.pop((entry.host, entry.path.text), None)
+                drafts += drafts_of(entry, self.pools, canary, encrypted=entry.host in encrypted)
         for left in canaries.values():
             left.reading.ingress.dead(left.at, "No other Ingress has this host and path, so nobody is its main one.")
-        drafts += self._www(places)
+        drafts += self._www(entries)
         drafts += self._roots()
         drafts += self._defaults(drafts)
         self._store(in_order(drafts))
@@ -75,7 +75,7 @@ class _Class:
             reading.ingress.mapped(("kind",), f"LoadBalancer {self.name}")
             reading.ingress.mapped(("spec", "ingressClassName"), f"LoadBalancer {self.name}")
 
-    def _listen(self, certificates: list[str], passed: list[Place]) -> None:
+    def _listen(self, certificates: list[str], passed: list[Entry]) -> None:
         listeners: list[dict[str, object]] = [{"name": "http", "protocol": "http", "port": 80}]
         if certificates:
             https: dict[str, object] = {"name": "https", "protocol": "https", "port": 443, "certificates": certificates}
@@ -83,10 +83,10 @@ class _Class:
             listeners.append(https | ({"client_certificates": clients} if clients else {}))
         elif passed:
             listeners.append({"name": "tls", "protocol": "tcp", "port": 443, "sni_routes": list(self._passed(passed))})
-        for place in passed if certificates else ():
-            place.reading.ingress.impossible((*ANNOTATIONS, NGINX + "ssl-passthrough"), NO_ROOM)
-            place.reading.ingress.impossible(place.at, NO_ROOM)
-        self.world.load_balancers[self.name] = {"fleets": list(self.world.options.fleets), "listeners": listeners}
+        for entry in passed if certificates else ():
+            entry.reading.ingress.impossible((*ANNOTATIONS, NGINX + "ssl-passthrough"), NO_ROOM)
+            entry.reading.ingress.impossible(entry.at, NO_ROOM)
+        self.context.load_balancers[self.name] = {"fleets": list(self.context.options.fleets), "listeners": listeners}
 
     def _clients(self) -> Iterator[dict[str, object]]:
         """Who presents certificates, by host; the first Ingress of a host decides."""
@@ -98,26 +98,26 @@ class _Class:
                 seen |= hosts
                 yield {**found, "hostnames": sorted(hosts)}
 
-    def _passed(self, places: list[Place]) -> Iterator[dict[str, object]]:
+    def _passed(self, entries: list[Entry]) -> Iterator[dict[str, object]]:
         seen = set()
-        for place in places:
-            if place.target is not None and place.host not in seen and place.host != ANY:
-                seen.add(place.host)
-                pool = self.pools.name_of(place.target, {}, "tcp")
-                yield {"hostname": place.host, "pool": pool}
-            place.reading.ingress.differs((*place.at, "path"), BY_NAME)
+        for entry in entries:
+            if entry.target is not None and entry.host not in seen and entry.host != ANY:
+                seen.add(entry.host)
+                pool = self.pools.name_of(entry.target, {}, "tcp")
+                yield {"hostname": entry.host, "pool": pool}
+            entry.reading.ingress.differs((*entry.at, "path"), BY_NAME)
 
-    def _www(self, places: list[Place]) -> Iterator[Draft]:
+    def _www(self, entries: list[Entry]) -> Iterator[Draft]:
         """`from-to-www-redirect`: the other one of two names leads to the one that has rules."""
-        known = {place.host for place in places}
-        for place in places:
-            host = place.host
-            if not place.reading.settings.www or host.startswith("*") or host not in place.reading.hosts:
+        known = {entry.host for entry in entries}
+        for entry in entries:
+            host = entry.host
+            if not entry.reading.settings.www or host.startswith("*") or host not in entry.reading.hosts:
                 continue
             other = host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"
             if other not in known and other.count(".") > 0:
                 known.add(other)
-                twin = Place(place.reading, other, EVERY_PATH, None, place.at)
+                twin = Entry(entry.reading, other, EVERY_PATH, None, entry.at)
                 yield Draft(twin, EVERY_PATH, {"redirect": {"code": 308, "host": host}})
 
     def _roots(self) -> Iterator[Draft]:
@@ -129,12 +129,12 @@ class _Class:
                     seen.add(host)
                     action = {"redirect": {"code": 302, "path": reading.settings.app_root, "keep_query": False}}
                     path = PathOfOurs("exact", "/")
-                    yield Draft(Place(reading, host, path, None, ("spec",)), path, action)
+                    yield Draft(Entry(reading, host, path, None, ("spec",)), path, action)
 
     def _defaults(self, drafts: list[Draft]) -> Iterator[Draft]:
         """What no path takes: the default backend of the host's Ingress; 404 where a wider host would take it."""
-        hosts = {draft.place.host for draft in drafts}
-        full = {draft.place.host for draft in drafts if draft.path.text == "/" and draft.path.kind == "prefix"}
+        hosts = {draft.entry.host for draft in drafts}
+        full = {draft.entry.host for draft in drafts if draft.path.text == "/" and draft.path.kind == "prefix"}
         for reading in self.readings:
             ingress, at = reading.ingress, ("spec", "defaultBackend")
             if ingress.at(*at) is None:
@@ -146,28 +146,28 @@ class _Class:
             for host in open_hosts:
                 full.add(host)
                 hosts.add(host)
-                yield from drafts_of(Place(reading, host, EVERY_PATH, target, at), self.pools, None, encrypted=False)
+                yield from drafts_of(Entry(reading, host, EVERY_PATH, target, at), self.pools, None, encrypted=False)
         if all(reading.controller != "traefik" for reading in self.readings):
             for host in sorted(hosts - full):
                 reading = next((each for each in self.readings if host in each.hosts), self.readings[0])
-                place = Place(reading, host, EVERY_PATH, None, ("spec",))
+                entry = Entry(reading, host, EVERY_PATH, None, ("spec",))
                 if reading.settings.redirect:  # ingress-nginx has it for all paths of the host
-                    yield from drafts_of(place, self.pools, None, encrypted=False)
+                    yield from drafts_of(entry, self.pools, None, encrypted=False)
                 elif hosts & {*names_that_cover(host)} - {host}:
-                    yield Draft(place, EVERY_PATH, NOT_FOUND)
+                    yield Draft(entry, EVERY_PATH, NOT_FOUND)
 
     def _store(self, drafts: list[Draft]) -> None:
         for draft in drafts:
-            ingress = draft.place.reading.ingress
+            ingress = draft.entry.reading.ingress
             called = _called(ingress, draft)
             number = 1
-            while (name := self.world.names.name("Route", called)) in self.world.routes:
+            while (name := self.context.names.name("Route", called)) in self.context.routes:
                 number += 1
                 called = f"{_called(ingress, draft)}-{number}"
-            self.world.routes[name] = draft.spec(self.name)
-            if len(draft.place.at) > 1:
-                for line in ingress.below(draft.place.at):
-                    self.world.ledger.belongs(line, f"Route {name}")
+            self.context.routes[name] = draft.spec(self.name)
+            if len(draft.entry.at) > 1:
+                for line in ingress.below(draft.entry.at):
+                    self.context.ledger.belongs(line, f"Route {name}")
 
 
 def _called(ingress: Manifest, draft: Draft) -> str:

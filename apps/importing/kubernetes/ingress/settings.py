@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
-from apps.importing.kubernetes.world import World
 
 _DURATION = re.compile(r"(\d+)(ms|s|m|h|d)?")
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -58,7 +58,7 @@ class Settings:
 class Annotations:
     """Those of one Ingress under one prefix, such as `nginx.ingress.kubernetes.io/`."""
 
-    world: World
+    context: Context
     ingress: Manifest
     prefix: str
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from apps.compiler.matching.hosts import covers
-from apps.importing.kubernetes.ingress.places import ANY, Reading
+from apps.importing.kubernetes.context import Context
+from apps.importing.kubernetes.ingress.entries import ANY, Reading
 from apps.importing.kubernetes.objects.secrets import certificate
-from apps.importing.kubernetes.world import World
 
 DEFAULT = "default"
 
 
-def certificates_of(world: World, readings: list[Reading]) -> tuple[list[str], set[str]]:
+def certificates_of(context: Context, readings: list[Reading]) -> tuple[list[str], set[str]]:
     """Names of certificates in the order of the file, and the hosts that have one."""
     found: dict[str, None] = {}
     encrypted: set[str] = set()
@@ -29,16 +29,16 @@ def certificates_of(world: World, readings: list[Reading]) -> tuple[list[str], s
                 ingress.dead((*at, "secretName"), "TLS is passed on, so no certificate is shown here.")
                 continue
             secret = entry.get("secretName")
-            name = certificate(world, (ingress.namespace, str(secret))) if secret else _default(world)
+            name = certificate(context, (ingress.namespace, str(secret))) if secret else _default(context)
             if name:
                 found[name] = None
                 ingress.mapped((*at, "secretName"), f"Certificate {name}")
     return list(found), encrypted - {ANY}
 
 
-def _default(world: World) -> str:
+def _default(context: Context) -> str:
     """The controller's own certificate."""
-    name = world.options.certificates.get(DEFAULT, "")
+    name = context.options.certificates.get(DEFAULT, "")
     if not name:
-        world.need(f"The default certificate of the controller (--certificate {DEFAULT}=NAME).")
+        context.need(f"The default certificate of the controller (--certificate {DEFAULT}=NAME).")
     return name

@@ -107,8 +107,8 @@ class _Walk:
             if key.tag == "tag:yaml.org,2002:merge":
                 raise Refused(key.start_mark.line + 1, "Merge keys (<<) are not read; write the values out.")
             if last[key.value] != at:
-                place = key.start_mark
-                found.leaves.append(Leaf((*path, key.value), "…", place.line + 1, place.column, again=True))
+                mark = key.start_mark
+                found.leaves.append(Leaf((*path, key.value), "…", mark.line + 1, mark.column, again=True))
             else:
                 value[key.value] = self.value(inner, (*path, key.value), key.start_mark, found)
         return value

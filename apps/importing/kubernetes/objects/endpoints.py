@@ -9,9 +9,9 @@ from typing import Any
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.definitions.shapes.servers.source import source
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
-from apps.importing.kubernetes.world import World
 
 SERVICE_OF = "kubernetes.io/service-name"
 MOST_SERVERS = 500
@@ -54,21 +54,21 @@ def port_of(service: Manifest | None, port: str) -> ServicePort | None:
     return None
 
 
-def backend_of(world: World, target: Target, owner: str) -> dict[str, Any]:
+def backend_of(context: Context, target: Target, owner: str) -> dict[str, Any]:
     """`servers` or `servers_from` of the pool; empty where somebody must say them."""
-    service = world.find("Service", (target.namespace, target.service))
+    service = context.find("Service", (target.namespace, target.service))
     port = port_of(service, target.port)
     if service is not None:
         _mark(service, port, owner)
-    given = world.options.servers.get(target.key) or world.options.servers.get(
+    given = context.options.servers.get(target.key) or context.options.servers.get(
         f"{target.namespace}/{target.service}:{port.number if port else ''}"
     )
     if given and "://" in given:
         return {"servers_from": source(given)}
-    found = list(_given(given)) if given else list(_of_cluster(world, service, target, port, owner))
-    servers = _servers(world, target, found)
+    found = list(_given(given)) if given else list(_of_cluster(context, service, target, port, owner))
+    servers = _servers(context, target, found)
     if not servers:
-        world.need(f"Where the servers of {target.key} are (--map-servers {target.key}={OTHER_WAY}).")
+        context.need(f"Where the servers of {target.key} are (--map-servers {target.key}={OTHER_WAY}).")
     return {"servers": servers} if servers else {}
 
 
@@ -88,7 +88,7 @@ def _given(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_cluster(
-    world: World, service: Manifest | None, target: Target, port: ServicePort | None, owner: str
+    context: Context, service: Manifest | None, target: Target, port: ServicePort | None, owner: str
 ) -> Iterator[tuple[str, str]]:
     """Addresses and ports that the cluster knew when the manifests were written."""
     if service is not None and service.at("spec", "type") == "ExternalName":
@@ -96,12 +96,12 @@ def _of_cluster(
         return
     wanted = {target.port, port.name if port else "", port.target if port else ""}
     slices = [
-        each for each in world.of_kind("EndpointSlice")
+        each for each in context.of_kind("EndpointSlice")
         if each.namespace == target.namespace and each.at("metadata", "labels", SERVICE_OF) == target.service
     ]  # fmt: skip
     for each in slices:
         yield from _of_slice(each, port.name if port else None, wanted, owner)
-    endpoints = world.find("Endpoints", (target.namespace, target.service))
+    endpoints = context.find("Endpoints", (target.namespace, target.service))
     if endpoints is not None and not slices:
         endpoints.mapped(("kind",), owner)
         endpoints.differs(("kind",), NOW.format(name=endpoints.name, namespace=endpoints.namespace))
@@ -149,16 +149,16 @@ def _ports(found: Manifest, path: Path, name: str | None, wanted: set[str], owne
     return chosen
 
 
-def _servers(world: World, target: Target, found: list[tuple[str, str]]) -> list[dict[str, Any]]:
+def _servers(context: Context, target: Target, found: list[tuple[str, str]]) -> list[dict[str, Any]]:
     servers = []
     for number, (address, port) in enumerate(dict.fromkeys(found[:MOST_SERVERS]), 1):
         name = f"{target.service[:50].strip('-')}-{number}"
         try:
-            grammar.server_address(address.lower(), local_development=world.options.local_development)
+            grammar.server_address(address.lower(), local_development=context.options.local_development)
             grammar.port(int(port))
         except (GrammarError, ValueError) as error:
             why = error.message if isinstance(error, GrammarError) else "A port is a number."
-            world.need(
+            context.need(
                 f"Where the server {address}:{port} of {target.key} is: {why} (--map-servers {target.key}=HOST:PORT)."
             )
             continue

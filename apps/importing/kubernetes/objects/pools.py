@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.compiler.grammar import GrammarError
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.objects.endpoints import Target, backend_of, port_of
-from apps.importing.kubernetes.world import World
 
 
 @dataclass(slots=True)
 class Pools:
     """Names of pools by Service, port and settings."""
 
-    world: World
+    context: Context
     _names: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
 
     def name_of(self, target: Target, settings: Mapping[str, Any], protocol: str = "http") -> str:
@@ -27,25 +27,25 @@ class Pools:
         if key not in self._names:
             again = sum(each[:3] == key[:3] for each in self._names)
             called = f"{target.namespace}-{target.service}-{number}" + (f"-{again + 1}" if again else "")
-            name = self.world.names.name("Pool", called)
+            name = self.context.names.name("Pool", called)
             self._names[key] = name
-            self.world.pools[name] = self._spec(target, settings, protocol, f"Pool {name}")
+            self.context.pools[name] = self._spec(target, settings, protocol, f"Pool {name}")
         return self._names[key]
 
     def _number(self, target: Target) -> str:
-        service = self.world.find("Service", (target.namespace, target.service))
+        service = self.context.find("Service", (target.namespace, target.service))
         port = port_of(service, target.port)
         return str(port.number) if port else target.port
 
     def _spec(self, target: Target, settings: Mapping[str, Any], protocol: str, owner: str) -> dict[str, Any]:
         try:
-            servers = backend_of(self.world, target, owner)
+            servers = backend_of(self.context, target, owner)
         except GrammarError as error:
             servers = {}
-            self.world.need(f"Where the servers of {target.key} are: {error.message} (--map-servers {target.key}=…).")
+            self.context.need(f"Where the servers of {target.key} are: {error.message} (--map-servers {target.key}=…).")
         return {
             "protocol": protocol,
             "balance": "roundrobin",
             **settings,
-            "backends": [{"region": self.world.options.region, **servers}],
+            "backends": [{"region": self.context.options.region, **servers}],
         }

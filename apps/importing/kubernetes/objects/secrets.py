@@ -9,29 +9,29 @@ import re
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
 from apps.definitions.values.certificates import canonical_pem
+from apps.importing.kubernetes.context import Context, Ref
 from apps.importing.kubernetes.manifests.manifest import Manifest, mapping
-from apps.importing.kubernetes.world import Ref, World
 
 SHORTEST_PASSWORD = 8
 _BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
-def certificate(world: World, ref: Ref) -> str:
+def certificate(context: Context, ref: Ref) -> str:
     """The name of the certificate of a Secret: one that stands for it, its own content, or one that must be said."""
     key = "/".join(ref)
-    given = world.options.certificates.get(key)
-    secret = world.find("Secret", ref)
+    given = context.options.certificates.get(key)
+    secret = context.find("Secret", ref)
     if given:
         if secret is not None:
             _use(secret, ("tls.crt", "tls.key"), f"Certificate {given}")
         return given
-    name = world.names.name("Certificate", "-".join(ref) if ref[0] != "default" else ref[1])
+    name = context.names.name("Certificate", "-".join(ref) if ref[0] != "default" else ref[1])
     chain, private = _pair(secret)
     if secret is not None and chain and private:
-        world.certificates[name] = {"chain": chain, "key": private}
+        context.certificates[name] = {"chain": chain, "key": private}
         _use(secret, ("tls.crt", "tls.key"), f"Certificate {name}")
     else:
-        world.need(f"The certificate of the Secret {key} (--certificate {key}=NAME).")
+        context.need(f"The certificate of the Secret {key} (--certificate {key}=NAME).")
     return name
 
 
@@ -56,24 +56,24 @@ def value_of(secret: Manifest, key: str) -> str:
         return ""
 
 
-def authorities(world: World, ref: Ref, kinds: tuple[str, ...] = ("Secret", "ConfigMap")) -> str:
+def authorities(context: Context, ref: Ref, kinds: tuple[str, ...] = ("Secret", "ConfigMap")) -> str:
     """The PEM of `ca.crt`; asked for where it is not in the file."""
     for kind in kinds:
-        found = world.find(kind, ref)
+        found = context.find(kind, ref)
         text = value_of(found, "ca.crt") if found is not None else ""
         chain = "".join(each[0] + "\n" for each in _BLOCK.finditer(text) if each[1] == "CERTIFICATE")
         if found is not None and chain:
             _use(found, ("ca.crt",), "")
             return canonical_pem(chain)
-    world.need(f"The {' or '.join(kinds)} {'/'.join(ref)} with ca.crt; add it to the YAML.")
+    context.need(f"The {' or '.join(kinds)} {'/'.join(ref)} with ca.crt; add it to the YAML.")
     return ""
 
 
-def users(world: World, ref: Ref, *, as_map: bool) -> dict[str, str] | None:
+def users(context: Context, ref: Ref, *, as_map: bool) -> dict[str, str] | None:
     """Names and passwords of a file of htpasswd (`auth`), or of keys and hashes; None where the Secret is missing."""
-    secret = world.find("Secret", ref)
+    secret = context.find("Secret", ref)
     if secret is None:
-        world.need(f"The Secret {'/'.join(ref)} with the names of its users; add it to the YAML.")
+        context.need(f"The Secret {'/'.join(ref)} with the names of its users; add it to the YAML.")
         return None
     keys = _keys(secret)
     if as_map:
@@ -85,11 +85,11 @@ def users(world: World, ref: Ref, *, as_map: bool) -> dict[str, str] | None:
     found = {}
     for name, coded in pairs:
         try:
-            found[authentication.user_name(name)] = _password(world, name, coded)
+            found[authentication.user_name(name)] = _password(context, name, coded)
         except GrammarError as error:
-            world.need(f"Another name of the user {name} in the Secret {'/'.join(ref)}: {error.message}")
+            context.need(f"Another name of the user {name} in the Secret {'/'.join(ref)}: {error.message}")
     if not found:
-        world.need(f"The Secret {'/'.join(ref)} names no user; add them to the YAML.")
+        context.need(f"The Secret {'/'.join(ref)} names no user; add them to the YAML.")
     return found or None
 
 
@@ -97,14 +97,14 @@ def _keys(secret: Manifest) -> list[str]:
     return [str(key) for part in ("data", "stringData") for key in mapping(secret.at(part))]
 
 
-def _password(world: World, name: str, coded: str) -> str:
+def _password(context: Context, name: str, coded: str) -> str:
     """Empty where the Secret has only a hash; the stored one stays then."""
     plain = coded.strip().removeprefix("{PLAIN}") if coded.strip().startswith("{PLAIN}") else ""
-    found = world.options.passwords.get(name) or plain
+    found = context.options.passwords.get(name) or plain
     if len(found) >= SHORTEST_PASSWORD:
         return found
     longer = f"of at least {SHORTEST_PASSWORD} characters " if found else ""
-    world.need(f"The password {longer}of user {name} (--password {name}=…).")
+    context.need(f"The password {longer}of user {name} (--password {name}=…).")
     return ""
 
 

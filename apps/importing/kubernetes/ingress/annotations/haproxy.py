@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
+from apps.importing.kubernetes.context import networks_of
 from apps.importing.kubernetes.ingress.annotations.routing import redirect_to
 from apps.importing.kubernetes.ingress.settings import Annotations, Group, Settings
 from apps.importing.kubernetes.objects.secrets import users
-from apps.importing.kubernetes.world import networks_of
 
 BALANCE = {"roundrobin": "roundrobin", "leastconn": "leastconn", "source": "source", "random": "random"}
 TIMES = (("timeout-connect", "connect_timeout_ms"), ("timeout-server", "server_timeout_ms"),
@@ -64,13 +64,13 @@ def protection(settings: Settings, said: Annotations) -> None:
             continue
         try:
             called = f"{said.ingress.namespace}-{said.ingress.name}-{field}"
-            settings.rule("access", **{field: [said.world.network_list(networks_of(text), called)]})
+            settings.rule("access", **{field: [said.context.network_list(networks_of(text), called)]})
             said.mapped(name)
         except ValueError:
             said.block(settings, name, "This is no list of networks; patterns by name are files of the controller.")
     secret = said.ref("auth-secret")
     if said.text("auth-type") is not None:
-        found = users(said.world, secret, as_map=True) if secret and said.text("auth-type") == "basic-auth" else None
+        found = users(said.context, secret, as_map=True) if secret and said.text("auth-type") == "basic-auth" else None
         if found is None:
             said.block(settings, "auth-type", "Only basic-auth with a Secret of the file has a place (basic_auth).")
         else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
+from apps.importing.kubernetes.context import networks_of
 from apps.importing.kubernetes.ingress.settings import Annotations, Settings
 from apps.importing.kubernetes.objects.secrets import authorities, users
-from apps.importing.kubernetes.world import networks_of
 
 MODES = {"on": "required", "optional": "optional"}
 AT_429 = "Who asks for more gets 429, not 503, and is counted over all nodes of a region together."
@@ -24,7 +24,7 @@ def networks(settings: Settings, said: Annotations) -> None:
         except ValueError:
             said.block(settings, name, "This is no list of networks.")
             continue
-        called = said.world.network_list(found, f"{said.ingress.namespace}-{said.ingress.name}-{field}")
+        called = said.context.network_list(found, f"{said.ingress.namespace}-{said.ingress.name}-{field}")
         settings.rule("access", **{field: [called]})
         said.mapped(name)
 
@@ -41,7 +41,7 @@ def passwords(settings: Settings, said: Annotations) -> None:
     if kind != "basic" or secret is None:
         said.block(settings, "auth-type", "Only auth-type basic with an auth-secret has a place (basic_auth).")
         return
-    found = users(said.world, secret, as_map=said.text("auth-secret-type") == "auth-map")
+    found = users(said.context, secret, as_map=said.text("auth-secret-type") == "auth-map")
     if found is None:
         said.block(settings, "auth-secret", "The users of this Secret are not in the file.")
         return
@@ -69,7 +69,7 @@ def client_certificates(settings: Settings, said: Annotations) -> None:
     if verify not in MODES:
         said.block(settings, "auth-tls-verify-client", "Certificates are required or optional, and always verified.")
         return
-    ca = authorities(said.world, secret, ("Secret",))
+    ca = authorities(said.context, secret, ("Secret",))
     if not ca:
         said.block(settings, "auth-tls-secret", "The Secret with ca.crt is not in the file.")
         return

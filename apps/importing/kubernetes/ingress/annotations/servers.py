@@ -76,15 +76,15 @@ def _server_tls(said: Annotations) -> dict[str, str]:
     secret = said.ref("proxy-ssl-secret")
     said.mapped("proxy-ssl-verify")
     if said.flag("proxy-ssl-verify") and secret is not None:
-        ca = authorities(said.world, secret, ("Secret",))
+        ca = authorities(said.context, secret, ("Secret",))
         found = {"verify": "ca", "ca": ca} if ca else {"verify": "system"}
     elif said.flag("proxy-ssl-verify"):
         found["verify"] = "system"
     if secret is not None:
         said.mapped("proxy-ssl-secret")
-        manifest = said.world.find("Secret", secret)
+        manifest = said.context.find("Secret", secret)
         if manifest is not None and (manifest.at("data", "tls.crt") or manifest.at("stringData", "tls.crt")):
-            found["client_certificate"] = certificate(said.world, secret)
+            found["client_certificate"] = certificate(said.context, secret)
     name = said.text("proxy-ssl-name")
     if name is not None:
         try:

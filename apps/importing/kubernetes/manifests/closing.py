@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from apps.importing.kubernetes.ingress.annotations.judged import IMPOSSIBLE, NODE_SETTINGS, OF_OTHERS
+from apps.importing.kubernetes.context import Context
+from apps.importing.kubernetes.ingress.annotations.unmapped import IMPOSSIBLE, NODE_SETTINGS, OF_OTHERS
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
-from apps.importing.kubernetes.world import World
 from apps.importing.verdicts import Verdict
 
 READ = frozenset({"Ingress", "Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"})
@@ -27,15 +27,15 @@ SERVICE = "How the cluster itself reaches the servers; pools have their addresse
 UNUSED = "Nothing that was imported names it."
 
 
-def judge(world: World) -> None:
+def close(context: Context) -> None:
     """Give every open field its verdict."""
-    for manifest in world.manifests:
+    for manifest in context.manifests:
         for path, line in manifest.open_lines():
-            verdict, reason = _judged(manifest, path)
-            world.ledger.note(line, verdict, reason)
+            verdict, reason = _verdict(manifest, path)
+            context.ledger.note(line, verdict, reason)
 
 
-def _judged(manifest: Manifest, path: Path) -> tuple[Verdict, str]:
+def _verdict(manifest: Manifest, path: Path) -> tuple[Verdict, str]:
     kind = manifest.kind
     if not path or kind == "no kind":
         return Verdict.NOT_POSSIBLE, "This is no object of Kubernetes; one has apiVersion, kind and metadata."

@@ -29,7 +29,7 @@ class Reading:
 
 
 @dataclass(slots=True)
-class Place:
+class Entry:
     """A path of a host. `at` is where it stands in the Ingress."""
 
     reading: Reading
@@ -39,18 +39,18 @@ class Place:
     at: Path
 
 
-def places_of(readings: list[Reading]) -> list[Place]:
-    """All places in the order of the file; the oldest Ingress has a host and path, later ones are told."""
+def entries_of(readings: list[Reading]) -> list[Entry]:
+    """All entries in the order of the file; the oldest Ingress has a host and path, later ones are told."""
     regex_hosts = {host for each in readings for host in _hosts(each) if _is_regex(each)}
-    seen: dict[tuple[str, str, str, bool], Place] = {}
+    seen: dict[tuple[str, str, str, bool], Entry] = {}
     for reading in readings:
-        for place in _places(reading, regex_hosts):
-            key = (place.host, place.path.kind, place.path.text, reading.settings.canary is not None)
+        for entry in _entries(reading, regex_hosts):
+            key = (entry.host, entry.path.kind, entry.path.text, reading.settings.canary is not None)
             if key in seen:
                 other = seen[key].reading.ingress
-                reading.ingress.dead(place.at, f"{other.namespace}/{other.name} has this host and path already.")
+                reading.ingress.dead(entry.at, f"{other.namespace}/{other.name} has this host and path already.")
             else:
-                seen[key] = place
+                seen[key] = entry
     return list(seen.values())
 
 
@@ -82,12 +82,12 @@ def host_of(ingress: Manifest, at: Path, text: object) -> str | None:
         return None
 
 
-def _places(reading: Reading, regex_hosts: set[str]) -> Iterator[Place]:
+def _entries(reading: Reading, regex_hosts: set[str]) -> Iterator[Entry]:
     ingress = reading.ingress
     for at, rule in ingress.each("spec", "rules"):
         host = host_of(ingress, (*at, "host"), rule.get("host"))
         if host is None:
-            ingress.impossible((*at, "http"), "Its host has no place here.")
+            ingress.impossible((*at, "http"), "Its host has no entry here.")
             continue
         ingress.mapped((*at, "host"))
         reading.hosts.append(host)
@@ -97,7 +97,7 @@ def _places(reading: Reading, regex_hosts: set[str]) -> Iterator[Place]:
             # Aliases are names of the first host.
             aliases = reading.settings.aliases if host == reading.hosts[0] else ()
             if found is not None:
-                yield from (Place(reading, each, found, target, path_at) for each in (host, *aliases))
+                yield from (Entry(reading, each, found, target, path_at) for each in (host, *aliases))
 
 
 def _path(reading: Reading, at: Path, said: Mapping[str, Any], *, regex_host: bool) -> PathOfOurs | None:

@@ -17,7 +17,7 @@ PROTOCOLS = ("http", "https")
 
 
 @dataclass(slots=True)
-class World:
+class Context:
     """One import while it goes on. What is made stands by kind and name, in the order in which it can be applied."""
 
     manifests: list[Manifest]
@@ -64,18 +64,18 @@ class World:
         return name
 
 
-def give_addresses(world: World) -> None:
+def give_addresses(context: Context) -> None:
     """Static IPs of load balancers; two of them with one port on no address of their own are asked about."""
     users: dict[tuple[int, str], str] = {}
-    for name, spec in world.load_balancers.items():
-        keys = world.address_keys.get(name, [])
-        static_ip = next((world.options.addresses[key] for key in keys if key in world.options.addresses), "")
+    for name, spec in context.load_balancers.items():
+        keys = context.address_keys.get(name, [])
+        static_ip = next((context.options.addresses[key] for key in keys if key in context.options.addresses), "")
         for listener in spec["listeners"]:
             if static_ip:
                 listener["static_ip"] = static_ip
             other = users.setdefault((listener["port"], static_ip), name)
             if other != name:
-                world.need(
+                context.need(
                     f"The static IP of the load balancer {name}, as {other} has port {listener['port']} as well "
                     f"(--address {keys[0]}=STATIC_IP)."
                 )
