@@ -47,6 +47,13 @@ def ingress(
     return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": metadata, "spec": spec}
 
 
+def annotated(name: str, value: str) -> dict[str, Any]:
+    """An Ingress with this annotation; one without a prefix is of ingress-nginx."""
+    found = ingress()
+    found["metadata"]["annotations"] = {name if "/" in name else NGINX + name.replace("_", "-"): value}
+    return found
+
+
 def specs(found: Import, kind: str) -> dict[str, dict[str, Any]]:
     for document in found.documents:
         read_object(document)
@@ -137,6 +144,18 @@ def test_http_is_redirected_with_308_where_tls_is_configured_and_nowhere_else() 
     assert [each[3] for each in routes(forced)] == [{"scheme": "http"}, {"scheme": "https"}]
 
 
+def test_the_rest_of_a_host_is_redirected_as_its_paths_are_and_traefik_serves_tls_alone() -> None:
+    tls = [{"hosts": ["x.example.com"], "secretName": "site"}]
+    web = ingress(rules={"x.example.com": [("/a", "Prefix", "a")]}, tls=tls)
+    web["spec"]["defaultBackend"] = backend("b")
+    assert [(each[2], each[3]["scheme"]) for each in routes(read(web))] == [
+        ("/a", "http"), ("/a", "https"), ("/", "http"), ("/", "https"),
+    ]  # fmt: skip
+    traefik = ingress(tls=tls)
+    traefik["spec"]["ingressClassName"] = "traefik"
+    assert routes(read(traefik)) == [("x.example.com", "prefix", "/", {"scheme": "https"}, "a")]
+
+
 def test_groups_of_a_rewrite_keep_the_rest_of_the_path() -> None:
     rules = {"x.example.com": [("/api(/|$)(.*)", "ImplementationSpecific", "a")]}
     (route,) = specs(read(ingress(rules=rules, rewrite_target="/v2/$2")), "Route").values()
@@ -201,14 +220,17 @@ def test_a_canary_may_look_for_a_value_and_only_that_one() -> None:
     ],
 )  # fmt: skip
 def test_redirects_lead_to_a_url_or_keep_the_request(name: str, value: str, redirect: dict[str, Any]) -> None:
-    assert [each[-1] for each in routes(read(ingress(**{name: value})))] == [redirect]
+    assert [each[-1] for each in routes(read(annotated(name, value)))] == [redirect]
 
 
-@pytest.mark.parametrize("name", ["auth_url", "auth_snippet", "auth_tls_match_cn"])
+@pytest.mark.parametrize(
+    "name",
+    ["auth_url", "auth_snippet", "auth_tls_match_cn", "auth_new_word", "nginx.com/jwt-key", "a.example/allowlist"],
+)
 def test_what_protects_a_path_and_has_no_place_closes_it(name: str) -> None:
-    found = read(ingress(**{name: "https://sso.example.com/verify"}))
+    found = read(annotated(name, "https://sso.example.com/verify"))
     assert routes(found) == [("x.example.com", "prefix", "/", {}, 503)]
-    verdict, why = said(found, name.replace("_", "-"))
+    verdict, why = said(found, name if "/" in name else name.replace("_", "-"))
     assert (verdict, "503" in why) == (Verdict.NOT_POSSIBLE, True)
     assert routes(read(ingress())) == [("x.example.com", "prefix", "/", {}, "a")]
 

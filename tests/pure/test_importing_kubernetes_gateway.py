@@ -313,3 +313,16 @@ def test_a_listener_without_its_certificate_is_left_out() -> None:
                  route(rule("a")))  # fmt: skip
     assert found.documents == ()
     assert Verdict.NOT_POSSIBLE in verdicts(found, "certificateRefs")
+
+
+@pytest.mark.parametrize(("kind", "name"), [("HTTPRoute", "web"), ("Gateway", "edge")])
+def test_routes_that_a_policy_of_another_project_may_protect_stay_closed(kind: str, name: str) -> None:
+    def policy(called: str, target: str) -> dict[str, Any]:
+        spec = {"targetRefs": [{"group": "gateway.networking.k8s.io", "kind": kind, "name": target}]}
+        return {"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": called, "metadata": {"name": "p"}, "spec": spec}
+
+    found = read(gateway(), route(rule("a")), policy("SecurityPolicy", name))
+    assert routes(found)[0][-1] == 500
+    assert verdicts(found, "targetRefs") == {Verdict.NOT_POSSIBLE}
+    for other in (policy("SecurityPolicy", "another"), policy("BackendTrafficPolicy", name)):
+        assert routes(read(gateway(), route(rule("a")), other))[0][-1] == "a"

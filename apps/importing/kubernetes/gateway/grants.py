@@ -1,10 +1,17 @@
-"""References into another namespace: they hold where a ReferenceGrant of that namespace says so."""
+"""References into another namespace hold where a ReferenceGrant says so; policies that may keep somebody out."""
 
 from __future__ import annotations
 
-from apps.importing.kubernetes.context import Context
-from apps.importing.kubernetes.manifests.manifest import Manifest
+import re
 
+from apps.importing.kubernetes.context import Context
+from apps.importing.kubernetes.manifests.known import KNOWN
+from apps.importing.kubernetes.manifests.manifest import Manifest, mapping
+from apps.importing.kubernetes.manifests.parsing import Path
+
+# Kinds of other projects that attach to routes and keep somebody out.
+GUARDS = re.compile(r"security|auth|jwt|oidc|waf|access", re.IGNORECASE)
+CLOSED = "The {kind} {name} is not read and may keep somebody out, so the routes that it names answer 500."
 REFUSED = "Refused by the cluster as well: no ReferenceGrant in the namespace {namespace} lets {kind} name its {to}."
 
 
@@ -34,3 +41,23 @@ def is_granted(context: Context, source: Manifest, kind: str, namespace: str, na
 def refused(source: Manifest, kind: str, namespace: str) -> str:
     """Why such a reference does not hold."""
     return REFUSED.format(namespace=namespace, kind=f"{source.kind} of {source.namespace}", to=kind)
+
+
+def guards(context: Context) -> dict[tuple[str, str, str], Manifest]:
+    """Routes and Gateways (kind, namespace, name) that a policy of a kind that is not read may protect."""
+    found = {}
+    for manifest in context.manifests:
+        if not GUARDS.search(manifest.kind) or manifest.kind in KNOWN:
+            continue
+        refs = [manifest.at("spec", "targetRef"), *(each for _, each in manifest.each("spec", "targetRefs"))]
+        for ref in refs:
+            named = mapping(ref)
+            if named.get("name"):
+                found[str(named.get("kind")), manifest.namespace, str(named["name"])] = manifest
+    return found
+
+
+def closes(route: Manifest, at: Path, guard: Manifest) -> None:
+    """Say that requests get 500 for a policy that is not read."""
+    route.impossible((*at, "backendRefs"), CLOSED.format(kind=guard.kind, name=guard.name))
+    guard.impossible((), CLOSED.format(kind=guard.kind, name=guard.name))

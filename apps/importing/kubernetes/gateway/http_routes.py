@@ -13,6 +13,7 @@ from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.gateway.attaching import attachments
 from apps.importing.kubernetes.gateway.backends import ERROR, shares_of
 from apps.importing.kubernetes.gateway.filters import Filters, filters_of
+from apps.importing.kubernetes.gateway.grants import closes, guards
 from apps.importing.kubernetes.gateway.listeners import ANY, Listener
 from apps.importing.kubernetes.gateway.matching import match_of
 from apps.importing.kubernetes.manifests.manifest import Manifest
@@ -36,6 +37,7 @@ class HttpRoutes:
     pools: Pools
     listeners: list[Listener]
     _seen: set[str] = field(default_factory=set)
+    _guards: dict[tuple[str, str, str], Manifest] | None = None
 
     def read(self) -> None:
         """All of the file, then what keeps listeners of one port apart."""
@@ -65,12 +67,16 @@ class HttpRoutes:
     def _rule(self, route: Manifest, at: Path, fronts: list[tuple[str, str, str]]) -> None:
         settings, rules = self._settings(route, at), self._times(route, at)
         route.mapped((*at, "name"))
+        guard = self._guard(route)
         action: dict[str, Any] | None = None
         for path, said in list(route.each(*at, "matches")) or [((*at, "no match"), {})]:
             match = match_of(route, path, said)
             if match is None:
                 continue
             filters = filters_of(route, at, match["path_kind"])
+            if guard is not None:
+                filters.broken = True
+                closes(route, at, guard)
             if action is None and filters.redirect is None and not filters.broken:
                 action = shares_of(self.context, self.pools, route, at, settings).action(route)
             spec = _spec(match, filters, action or ERROR, rules)
@@ -103,6 +109,15 @@ class HttpRoutes:
             number += 1
             called = f"{text}-{number}"
         return name
+
+    def _guard(self, route: Manifest) -> Manifest | None:
+        """A policy that is not read, of the route or of a Gateway that it names."""
+        if self._guards is None:
+            self._guards = guards(self.context)
+        parents = [each for _, each in route.each("spec", "parentRefs")]
+        named = [(route.kind, route.namespace, route.name)]
+        named += [("Gateway", str(each.get("namespace") or route.namespace), str(each.get("name"))) for each in parents]
+        return next((self._guards[key] for key in named if key in self._guards), None)
 
     def _settings(self, route: Manifest, at: Path) -> dict[str, Any]:
         """What a rule says of its pools: retries, persistence, HTTP/2 for gRPC."""

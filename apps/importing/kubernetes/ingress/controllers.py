@@ -8,7 +8,14 @@ from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.ingress.annotations import answers, protection, routing, servers
 from apps.importing.kubernetes.ingress.annotations.haproxy import HAPROXY_GROUPS
 from apps.importing.kubernetes.ingress.annotations.traefik import TRAEFIK_GROUPS
-from apps.importing.kubernetes.ingress.annotations.unmapped import CLOSES, HAPROXY, NGINX, TRAEFIK
+from apps.importing.kubernetes.ingress.annotations.unmapped import (
+    CLOSES,
+    HAPROXY,
+    NGINX,
+    PROTECTS,
+    TRAEFIK,
+    is_known,
+)
 from apps.importing.kubernetes.ingress.settings import Annotations, Group, Settings
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
 
@@ -61,10 +68,19 @@ def settings_of(context: Context, ingress: Manifest, controller: str) -> Setting
             if name.startswith(prefix) and line is not None and context.ledger.verdict_of(line) is None:
                 ingress.dead((*ANNOTATIONS, name), "Of a canary only what chooses it and its servers is read.")
         return settings
-    for name, why in CLOSES.items():
-        if name.startswith(prefix) and said.text(name.removeprefix(prefix)) is not None:
-            said.block(settings, name.removeprefix(prefix), why)
+    _close(settings, Annotations(context, ingress, ""))
     return settings
+
+
+def _close(settings: Settings, said: Annotations) -> None:
+    """Annotations that keep somebody out, and those that nobody knows and that are called as if they did."""
+    for name in said.ingress.annotations():
+        line = said.ingress.lines.get((*ANNOTATIONS, name))
+        told = line is None or said.context.ledger.verdict_of(line) is not None
+        if name in CLOSES:
+            said.block(settings, name, CLOSES[name])
+        elif not told and not is_known(name) and PROTECTS.search(name):
+            said.block(settings, name, "This annotation is not known, and may keep somebody out.")
 
 
 def _read(settings: Settings, said: Annotations, groups: Iterable[Group]) -> None:

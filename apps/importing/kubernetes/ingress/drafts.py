@@ -59,7 +59,8 @@ def drafts_of(entry: Entry, pools: Pools, canary: Entry | None, *, encrypted: bo
     settings = entry.reading.settings
     redirected = settings.force_ssl or (settings.ssl_redirect and encrypted)
     # Over http nobody presents a certificate, so nobody is let in.
-    scheme = settings.scheme or ("https" if redirected or settings.client_certificates else "")
+    alone = settings.client_certificates or (entry.reading.controller == "traefik" and encrypted)
+    scheme = settings.scheme or ("https" if redirected or alone else "")
     if settings.redirect and not settings.blocked:  # nginx does this before it redirects to https or asks who it is
         yield Draft(entry, entry.path, {"redirect": settings.redirect})
         return

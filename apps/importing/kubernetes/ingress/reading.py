@@ -69,7 +69,7 @@ class _Class:
             left.reading.ingress.dead(left.at, "No other Ingress has this host and path, so nobody is its main one.")
         drafts += self._www(entries)
         drafts += self._roots()
-        drafts += self._defaults(drafts)
+        drafts += self._defaults(drafts, encrypted)
         self._store(in_order(drafts))
         for reading in self.readings:
             reading.ingress.mapped(("kind",), f"LoadBalancer {self.name}")
@@ -131,7 +131,7 @@ class _Class:
                     path = PathOfOurs("exact", "/")
                     yield Draft(Entry(reading, host, path, None, ("spec",)), path, action)
 
-    def _defaults(self, drafts: list[Draft]) -> Iterator[Draft]:
+    def _defaults(self, drafts: list[Draft], encrypted: set[str]) -> Iterator[Draft]:
         """What no path takes: the default backend of the host's Ingress; 404 where a wider host would take it."""
         hosts = {draft.entry.host for draft in drafts}
         full = {draft.entry.host for draft in drafts if draft.path.text == "/" and draft.path.kind == "prefix"}
@@ -146,7 +146,8 @@ class _Class:
             for host in open_hosts:
                 full.add(host)
                 hosts.add(host)
-                yield from drafts_of(Entry(reading, host, EVERY_PATH, target, at), self.pools, None, encrypted=False)
+                rest = Entry(reading, host, EVERY_PATH, target, at)
+                yield from drafts_of(rest, self.pools, None, encrypted=host in encrypted)
         if all(reading.controller != "traefik" for reading in self.readings):
             for host in sorted(hosts - full):
                 reading = next((each for each in self.readings if host in each.hosts), self.readings[0])

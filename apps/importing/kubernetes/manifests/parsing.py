@@ -51,9 +51,8 @@ def documents(text: str) -> Iterator[Document]:
     except UnicodeError as error:
         raise Refused(1, "This is no text in UTF-8.") from error
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "it cannot be read"
-        raise Refused(mark.line + 1 if mark else 1, f"This is no YAML: {problem}.") from error
+        raise Refused(_line(getattr(error, "problem_mark", None)), f"This is no YAML: {problem}.") from error
     walk = _Walk()
     for node in nodes:
         if node is not None:
@@ -71,9 +70,14 @@ def _measure(text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MOST_DEPTH:
-            raise Refused(event.start_mark.line + 1, f"Values are nested deeper than {MOST_DEPTH} levels.")
+            raise Refused(_line(event.start_mark), f"Values are nested deeper than {MOST_DEPTH} levels.")
         if count > 4 * MOST_VALUES:
-            raise Refused(event.start_mark.line + 1, f"The file has more than {MOST_VALUES} values; divide it.")
+            raise Refused(_line(event.start_mark), f"The file has more than {MOST_VALUES} values; divide it.")
+
+
+def _line(mark: Any) -> int:
+    """The line of a mark, the first one where there is none."""
+    return mark.line + 1 if mark else 1
 
 
 class _Walk:
@@ -114,7 +118,7 @@ class _Walk:
         return value
 
 
-def _scalar(node: yaml.Node) -> Any:
+def _scalar(node: Any) -> Any:
     """Text, number, truth or nothing; a date or anything else stays the text that it is."""
     kind = node.tag.rpartition(":")[2]
     try:

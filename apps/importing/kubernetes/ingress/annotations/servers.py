@@ -85,8 +85,7 @@ def _server_tls(said: Annotations) -> dict[str, str]:
         manifest = said.context.find("Secret", secret)
         if manifest is not None and (manifest.at("data", "tls.crt") or manifest.at("stringData", "tls.crt")):
             found["client_certificate"] = certificate(said.context, secret)
-    name = said.text("proxy-ssl-name")
-    if name is not None:
+    if (name := said.text("proxy-ssl-name")) is not None:
         try:
             found["server_name"] = grammar.redirect_host(name)
             said.mapped("proxy-ssl-name")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 NGINX, HAPROXY, TRAEFIK = "nginx.ingress.kubernetes.io/", "haproxy.org/", "traefik.ingress.kubernetes.io/"
@@ -100,3 +101,10 @@ OF_OTHERS: tuple[tuple[str, str], ...] = (
     ("external-dns.alpha.kubernetes.io/", "Names are records of zones here."),
     ("prometheus.io/", "Spillway has metrics of its own."),
 )
+# What an annotation is called that keeps somebody out.
+PROTECTS = re.compile(r"auth|jwt|oidc|oauth|allow-?list|white-?list|deny|black-?list|block|waf", re.IGNORECASE)
+
+
+def is_known(name: str) -> bool:
+    """Whether it stands in one of these tables."""
+    return name in IMPOSSIBLE or name in NODE_SETTINGS or any(name.startswith(begin) for begin, _ in OF_OTHERS)
