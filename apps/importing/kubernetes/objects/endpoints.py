@@ -152,7 +152,7 @@ def _ports(found: Manifest, path: Path, name: str | None, wanted: set[str], owne
 def _servers(context: Context, target: Target, found: list[tuple[str, str]]) -> list[dict[str, Any]]:
     servers = []
     for number, (address, port) in enumerate(dict.fromkeys(found[:MOST_SERVERS]), 1):
-        name = f"{target.service[:50].strip('-')}-{number}"
+        name = context.names.name(f"Server {target.key}", f"{target.service[:50]}-{number}")
         try:
             grammar.server_address(address.lower(), local_development=context.options.local_development)
             grammar.port(int(port))

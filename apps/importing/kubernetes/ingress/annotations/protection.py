@@ -61,7 +61,8 @@ def client_certificates(settings: Settings, said: Annotations) -> None:
     secret = said.ref("auth-tls-secret")
     verify = said.text("auth-tls-verify-client") or "on"
     if secret is None:
-        said.dead("auth-tls-verify-client", "There is no auth-tls-secret.")
+        for name in ("auth-tls-verify-client", "auth-tls-verify-depth", "auth-tls-pass-certificate-to-upstream"):
+            said.dead(name, "There is no auth-tls-secret.")
         return
     if verify == "off":
         said.mapped("auth-tls-secret", "auth-tls-verify-client")

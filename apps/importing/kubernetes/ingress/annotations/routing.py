@@ -58,11 +58,11 @@ def redirects(settings: Settings, said: Annotations) -> None:
 def redirect_to(url: str) -> dict[str, Any] | None:
     """A URL as the target of a redirect; None for one that has no place."""
     keeps = next((each for each in REQUEST if url.endswith(each)), "")
-    parts = urlsplit(url.removesuffix(keeps))
-    if parts.fragment or parts.username or "$" in url.removesuffix(keeps) or (keeps and parts.path.strip("/")):
-        return None
     found: dict[str, Any] = {"keep_query": bool(keeps)}
     try:
+        parts = urlsplit(url.removesuffix(keeps))
+        if parts.fragment or parts.username or "$" in url.removesuffix(keeps) or (keeps and parts.path.strip("/")):
+            return None
         if parts.scheme:
             found["scheme"] = grammar.url_scheme(parts.scheme)
         if parts.hostname:

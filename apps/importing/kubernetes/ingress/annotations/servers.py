@@ -108,10 +108,10 @@ def affinity(settings: Settings, said: Annotations) -> None:
         return
     found: dict[str, object] = {"by": "cookie", "cookie": "INGRESSCOOKIE", "http_only": True}
     said.differs("affinity", "The values of the cookie are new, so each client is given a server once more.")
-    name = said.text("session-cookie-name")
-    if name is not None:
+    called = said.text("session-cookie-name")
+    if called is not None:
         try:
-            found["cookie"] = cookie_name(name)
+            found["cookie"] = cookie_name(called)
             said.mapped("session-cookie-name")
         except GrammarError as error:
             said.differs("session-cookie-name", f"{error.message} The cookie is INGRESSCOOKIE.")
