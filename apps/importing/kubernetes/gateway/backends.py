@@ -52,7 +52,7 @@ def shares_of(
     for path, ref in route.each(*at, "backendRefs"):
         weight = ref.get("weight", 1)
         target = _target(context, route, path, ref)
-        if target is None or not isinstance(weight, int):
+        if target is None or type(weight) is not int or weight < 0:
             found.broken += [path] if weight != 0 else []
             continue
         own = {**settings, **_of_service(context, target), **_filters(route, path)}
@@ -71,7 +71,7 @@ def _target(context: Context, route: Manifest, at: Path, ref: Mapping[str, Any])
     if ref.get("kind", "Service") != "Service" or ref.get("group", "") not in ("", None) or not name:
         route.impossible(at, "Only Services are backends; requests for it get 500.")
         return None
-    if not isinstance(ref.get("port"), int):
+    if type(ref.get("port")) is not int:
         route.impossible(at, "A Service needs a port; requests for it get 500.")
         return None
     if not is_granted(context, route, "Service", namespace, name):

@@ -74,15 +74,17 @@ def _changes(
                 route.mapped(path)
             except GrammarError as error:
                 route.impossible(path, error.message)
+        first = {header.lower(): header for header in reversed(values)}  # of two spellings the first counts
+        values = {header: text for header, text in values.items() if first[header.lower()] == header}
         changes |= {name: values} if values else {}
-    removed = []
+    removed: list[str] = []
     for path, text in route.texts(*at, "remove"):
         try:
             removed.append(read(text))
             route.mapped(path)
         except GrammarError as error:
             route.impossible(path, error.message)
-    changes |= {"remove": removed} if removed else {}
+    changes |= {"remove": list(dict.fromkeys(removed))} if removed else {}
     if changes:
         found.rules.setdefault(block, {}).update(changes)
 
@@ -162,7 +164,7 @@ def _cors(found: Filters, route: Manifest, at: Path, _: str) -> None:
             except GrammarError as error:
                 route.impossible(path, error.message)
         if values or usual:
-            block[ours] = values or usual
+            block[ours] = list(dict.fromkeys(values)) or usual
     if "origins" not in block:
         route.impossible(at, "No origin is left, so no other page may read responses.")
         return
@@ -172,7 +174,7 @@ def _cors(found: Filters, route: Manifest, at: Path, _: str) -> None:
 
 def _credentials(block: dict[str, Any], route: Manifest, at: Path) -> None:
     age, credentials = route.at(*at, "maxAge"), bool(route.at(*at, "allowCredentials"))
-    block["max_age_s"] = min(age, LONGEST_AGE_S) if isinstance(age, int) and age >= 0 else USUAL_AGE_S
+    block["max_age_s"] = min(age, LONGEST_AGE_S) if type(age) is int and age >= 0 else USUAL_AGE_S
     route.mapped((*at, "maxAge"))
     route.mapped((*at, "allowCredentials"))
     if credentials and "*" in block["origins"]:

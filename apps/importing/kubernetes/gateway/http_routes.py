@@ -125,8 +125,9 @@ class HttpRoutes:
         if route.at(*at, "retry") is not None:
             codes = [text for _, text in route.texts(*at, "retry", "codes")]
             attempts = route.at(*at, "retry", "attempts")
-            on = ["connect", "no_answer", *(code for code in codes if code in CODES)]
-            found["retries"] = {"attempts": min(attempts, 10) if isinstance(attempts, int) else 1, "on": on}
+            on = list(dict.fromkeys(["connect", "no_answer", *(code for code in codes if code in CODES)]))
+            said = attempts if type(attempts) is int and attempts >= 0 else 1
+            found["retries"] = {"attempts": min(said, 10), "on": on}
             route.mapped((*at, "retry", "attempts"))
             for path, code in route.texts(*at, "retry", "codes"):
                 route.mapped(path) if code in CODES else route.impossible(path, "There is no retry after this status.")

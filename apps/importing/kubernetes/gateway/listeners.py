@@ -73,7 +73,7 @@ def _class(context: Context, gateway: Manifest) -> None:
 
 def _listener(context: Context, gateway: Manifest, at: Path, said: Any, first: dict[str, int]) -> Listener | None:
     protocol, port = str(said.get("protocol") or ""), said.get("port")
-    if protocol not in PROTOCOLS or not isinstance(port, int) or not 0 < port < 65536:
+    if protocol not in PROTOCOLS or type(port) is not int or not 0 < port < 65536:
         gateway.impossible(at, NO_UDP)
         return None
     try:

@@ -49,7 +49,7 @@ class ServicePort:
 def port_of(service: Manifest | None, port: str) -> ServicePort | None:
     """The port that is meant; None for one that the Service does not have, or where it is not in the file."""
     for path, each in service.each("spec", "ports") if service else ():
-        if port in (str(each.get("port", "")), str(each.get("name", ""))) and isinstance(each.get("port"), int):
+        if port in (str(each.get("port", "")), str(each.get("name", ""))) and type(each.get("port")) is int:
             return ServicePort(str(each.get("name") or ""), each["port"], str(each.get("targetPort") or ""), path)
     return None
 
