@@ -326,3 +326,22 @@ def test_routes_that_a_policy_of_another_project_may_protect_stay_closed(kind: s
     assert verdicts(found, "targetRefs") == {Verdict.NOT_POSSIBLE}
     for other in (policy("SecurityPolicy", "another"), policy("BackendTrafficPolicy", name)):
         assert routes(read(gateway(), route(rule("a")), other))[0][-1] == "a"
+
+
+def test_clients_present_certificates_where_the_gateway_says_so() -> None:
+    def asked(**frontend: Any) -> list[Any]:
+        listeners = [
+            {"name": f"p{port}", "port": port, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "tls"}]}}
+            for port in (443, 8443)
+        ]
+        front = gateway(*listeners)
+        front["spec"]["tls"] = {"frontend": frontend}
+        made = specs(read(front, route(rule("a")), config), "LoadBalancer").values()
+        return [each.get("client_certificates") for spec in made for each in spec["listeners"]]
+
+    authority = Authority().pem
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ca"}, "data": {"ca.crt": authority}}
+    validation = {"validation": {"caCertificateRefs": [{"kind": "ConfigMap", "group": "", "name": "ca"}]}}
+    wanted = [{"mode": "required", "ca": authority}]
+    assert asked(default=validation) == [wanted, wanted]
+    assert asked(perPort=[{"port": 8443, "tls": validation}]) == [None, wanted]

@@ -15,6 +15,7 @@ from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.secrets import authorities, certificate
 
 ANY = "*"
+FRONTEND = ("spec", "tls", "frontend")
 PROTOCOLS = {"HTTP": "http", "HTTPS": "https", "TLS": "tcp", "TCP": "tcp"}
 NO_UDP = "Only HTTP, HTTPS, TLS and TCP are listened to."
 
@@ -93,7 +94,7 @@ def _listener(context: Context, gateway: Manifest, at: Path, said: Any, first: d
     if address in context.options.addresses:
         gateway.mapped(("spec", "addresses"), f"LoadBalancer {called}")
     spec = _spec(context, called, ours, port)
-    for name in ("name", "port", "protocol", "hostname", "tls"):
+    for name in ("name", "port", "protocol", "hostname", "tls", "allowedRoutes"):
         for line in gateway.known((*at, name)) if name != "tls" or protocol in ("HTTPS", "TLS") else ():
             if context.ledger.verdict_of(line) is None:
                 context.ledger.mapped(line, f"LoadBalancer {called}")
@@ -136,16 +137,25 @@ def _spec(context: Context, called: str, protocol: str, port: int) -> dict[str, 
 
 
 def _clients(context: Context, gateway: Manifest, at: Path, spec: dict[str, Any], hostname: str) -> None:
-    """`frontendValidation`: what clients present."""
-    path = (*at, "tls", "frontendValidation")
-    if gateway.at(*path) is None:
+    """What clients present: `frontendValidation` of the listener, or what the Gateway says of its port or of all."""
+    if spec["protocol"] == "http" or "certificates" not in spec:
+        return
+    own = [path for path, each in gateway.each(*FRONTEND, "perPort") if each.get("port") == spec["port"]]
+    ways = [(*at, "tls", "frontendValidation"), *((*path, "tls", "validation") for path in own[:1])]
+    path = next((each for each in (*ways, (*FRONTEND, "default", "validation")) if gateway.at(*each)), None)
+    if path is None:
         return
     ca = ""
     for ref_at, ref in gateway.each(*path, "caCertificateRefs"):
         kind = (str(ref.get("kind") or "ConfigMap"),)
         ca += authorities(context, (str(ref.get("namespace") or gateway.namespace), str(ref.get("name"))), kind)
         gateway.mapped(ref_at)
+    gateway.mapped((*path, "mode"))
+    for each in own:
+        gateway.mapped((*each, "port"))
+    optional = gateway.at(*path, "mode") == "AllowInsecureFallback"
     hostnames = [] if hostname == ANY else [hostname.removeprefix("*")]
-    entry = {"mode": "required", "ca": ca, **({"hostnames": hostnames} if hostnames else {})}
+    entry = {"mode": "optional" if optional else "required", "ca": ca}
     if ca:
-        spec.setdefault("client_certificates", []).append(entry)
+        entries = spec.setdefault("client_certificates", [])
+        entries.append(entry | ({"hostnames": hostnames} if hostnames else {}))

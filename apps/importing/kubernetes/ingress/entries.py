@@ -87,7 +87,7 @@ def _entries(reading: Reading, regex_hosts: set[str]) -> Iterator[Entry]:
     for at, rule in ingress.each("spec", "rules"):
         host = host_of(ingress, (*at, "host"), rule.get("host"))
         if host is None:
-            ingress.impossible((*at, "http"), "Its host has no entry here.")
+            ingress.impossible((*at, "http"), "Its host has no place here.")
             continue
         ingress.mapped((*at, "host"))
         reading.hosts.append(host)

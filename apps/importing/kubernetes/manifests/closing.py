@@ -19,7 +19,7 @@ OF_CLUSTER = frozenset(
      "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "HorizontalPodAutoscaler", "PodDisruptionBudget",
      "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "NetworkPolicy", "CustomResourceDefinition",
      "Certificate", "Issuer", "ClusterIssuer", "ServiceMonitor", "PodMonitor", "PriorityClass", "LimitRange",
-     "ResourceQuota", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "List"}
+     "ReplicationController", "ResourceQuota", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "List"}
 )  # fmt: skip
 RUNS = "The cluster runs this by itself; no load balancer is made of it."
 NAMES = "It names the object."

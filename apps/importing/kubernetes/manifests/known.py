@@ -38,6 +38,10 @@ _LISTENER = (
     *(f"tls.frontendValidation.caCertificateRefs.{each}" for each in _REFS[:4]), "allowedRoutes.namespaces.from",
     "allowedRoutes.namespaces.selector.matchLabels.*", "allowedRoutes.kinds.group", "allowedRoutes.kinds.kind",
 )  # fmt: skip
+_VALIDATION = tuple(
+    f"{way}.{each}" for way in ("default.validation", "perPort.tls.validation")
+    for each in ("mode", *(f"caCertificateRefs.{part}" for part in _REFS[:4]))
+)  # fmt: skip
 KNOWN: Mapping[str, frozenset[str]] = {
     "Ingress": frozenset(
         {"spec.ingressClassName", "spec.tls.hosts", "spec.tls.secretName", "spec.rules.host",
@@ -46,7 +50,8 @@ KNOWN: Mapping[str, frozenset[str]] = {
          *(f"spec.defaultBackend.{each}" for each in _INGRESS_BACKEND)}
     ),
     "Gateway": frozenset(
-        {"spec.gatewayClassName", "spec.addresses.type", "spec.addresses.value",
+        {"spec.gatewayClassName", "spec.addresses.type", "spec.addresses.value", "spec.tls.frontend.perPort.port",
+         *(f"spec.tls.frontend.{each}" for each in _VALIDATION),
          *(f"spec.listeners.{each}" for each in _LISTENER)}
     ),
     **dict.fromkeys(("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"), frozenset(_ROUTE)),

@@ -55,7 +55,7 @@ def documents(text: str) -> Iterator[Document]:
         raise Refused(_line(getattr(error, "problem_mark", None)), f"This is no YAML: {problem}.") from error
     walk = _Walk()
     for node in nodes:
-        if node is not None:
+        if node is not None and node.value != "":  # else nothing stands between two marks
             found = Document()
             found.value = walk.value(node, (), node.start_mark, found)
             yield found

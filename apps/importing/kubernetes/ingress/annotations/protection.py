@@ -70,19 +70,20 @@ def client_certificates(settings: Settings, said: Annotations) -> None:
     if verify not in MODES:
         said.block(settings, "auth-tls-verify-client", "Certificates are required or optional, and always verified.")
         return
+    said.mapped("auth-tls-verify-client")
+    if said.text("auth-tls-verify-depth"):
+        said.differs("auth-tls-verify-depth", "Chains may be as long as the authorities allow.")
+    passed = "auth-tls-pass-certificate-to-upstream"
+    if said.flag(passed):
+        why = "Servers get the subject, issuer, serial number and digest of the certificate in headers of Spillway."
+        said.impossible(passed, why)
+    said.mapped(passed)
     ca = authorities(said.context, secret, ("Secret",))
     if not ca:
         said.block(settings, "auth-tls-secret", "The Secret with ca.crt is not in the file.")
         return
     settings.client_certificates = {"mode": MODES[verify], "ca": ca}
-    said.mapped("auth-tls-secret", "auth-tls-verify-client")
-    if said.text("auth-tls-verify-depth"):
-        said.differs("auth-tls-verify-depth", "Chains may be as long as the authorities allow.")
-    if said.flag("auth-tls-pass-certificate-to-upstream"):
-        said.impossible(
-            "auth-tls-pass-certificate-to-upstream",
-            "Servers get the subject, issuer, serial number and digest of the certificate in headers of Spillway.",
-        )
+    said.mapped("auth-tls-secret")
 
 
 def limits(settings: Settings, said: Annotations) -> None:
