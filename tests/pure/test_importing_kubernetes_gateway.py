@@ -147,6 +147,14 @@ def test_equal_matches_go_to_the_older_route() -> None:
     assert routes(by_name) == [("x.example.com", "/", "http", "a")]
 
 
+def test_conditions_in_another_order_are_the_same_match() -> None:
+    headers = [{"name": "X-B", "value": "1"}, {"name": "x-a", "value": "2"}]
+    again = [{"name": "X-A", "value": "2"}, {"name": "x-b", "value": "1"}]
+    found = read(gateway(), route(rule("a", matches=[prefix("/", headers=headers)]),
+                                  rule("b", matches=[prefix("/", headers=again)])))  # fmt: skip
+    assert [each[-1] for each in routes(found)] == ["a"]
+
+
 def test_matches_are_alternatives_and_their_parts_belong_together() -> None:
     match = prefix("/api/", method="POST", headers=[{"name": "X-A", "value": "1"}],
                    queryParams=[{"name": "q", "type": "RegularExpression", "value": "[0-9]+"}])  # fmt: skip
@@ -169,8 +177,10 @@ def test_another_namespace_needs_a_grant_for_exactly_that() -> None:
     def asked(*more: dict[str, Any]) -> Any:
         return routes(read(gateway(), route({"backendRefs": [{"name": "a", "namespace": "other", "port": 80}]}), *more))
 
-    def grant(namespace: str = "other", source: str = "default", name: str = "") -> dict[str, Any]:
-        to = {"group": "", "kind": "Service", **({"name": name} if name else {})}
+    def grant(
+        namespace: str = "other", source: str = "default", name: str = "", group: str = "", kind: str = "Service"
+    ) -> dict[str, Any]:
+        to = {"group": group, "kind": kind, **({"name": name} if name else {})}
         spec = {"from": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": source}], "to": [to]}
         metadata = {"name": "g", "namespace": namespace}
         return {"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant", "metadata": metadata,
@@ -178,7 +188,9 @@ def test_another_namespace_needs_a_grant_for_exactly_that() -> None:
 
     refused = [("x.example.com", "/", "http", 500)]
     assert asked() == refused
-    for wrong in (grant(source="third"), grant(namespace="default"), grant(name="b")):
+    for wrong in (
+        grant(source="third"), grant(namespace="default"), grant(name="b"), grant(group="other"), grant(kind="Secret"),
+    ):  # fmt: skip
         assert asked(wrong) == refused
     for right in (grant(), grant(name="a")):
         assert [each[-1] for each in asked(right)] == ["a"]
@@ -345,3 +357,17 @@ def test_clients_present_certificates_where_the_gateway_says_so() -> None:
     wanted = [{"mode": "required", "ca": authority}]
     assert asked(default=validation) == [wanted, wanted]
     assert asked(perPort=[{"port": 8443, "tls": validation}]) == [None, wanted]
+
+
+def test_filters_of_the_only_backend_are_those_of_the_rule() -> None:
+    filters = [
+        {"type": "RequestHeaderModifier", "requestHeaderModifier": {"add": [{"name": "X-A", "value": "1"}]}},
+        {"type": "URLRewrite", "urlRewrite": {"path": {"type": "ReplaceFullPath", "replaceFullPath": "/x"}}},
+    ]
+    alone = {"backendRefs": [{"name": "a", "port": 80, "filters": filters}]}
+    (made,) = specs(read(gateway(), route(alone)), "Route").values()
+    assert made["rules"] == {"request_headers": {"add": {"X-A": "1"}}, "rewrite": {"path": "/x"}}
+    set_one = [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "X-A", "value": "1"}]}}]
+    one_of_two = {"backendRefs": [{"name": "a", "port": 80, "filters": set_one}, {"name": "b", "port": 80}]}
+    pools = specs(read(gateway(), route(one_of_two)), "Pool")
+    assert [each.get("request_headers") for each in pools.values()] == [{"X-A": "1"}, None]

@@ -9,6 +9,7 @@ from typing import Any
 from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
 from apps.importing.kubernetes.context import Context
+from apps.importing.kubernetes.gateway.filters import is_alone
 from apps.importing.kubernetes.gateway.grants import is_granted, refused
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
@@ -52,10 +53,11 @@ def shares_of(
     for path, ref in route.each(*at, "backendRefs"):
         weight = ref.get("weight", 1)
         target = _target(context, route, path, ref)
-        if target is None or type(weight) is not int or weight < 0:
+        headers = {} if is_alone(route, at) else _filters(route, path)
+        if target is None or headers is None or type(weight) is not int or weight < 0:
             found.broken += [path] if weight != 0 else []
             continue
-        own = {**settings, **_of_service(context, target), **_filters(route, path)}
+        own = {**settings, **_of_service(context, target), **headers}
         own |= _tls(context, target) if protocol == "http" else {}
         pool = pools.name_of(target, own, protocol)
         found.weights[pool] = found.weights.get(pool, 0) + weight
@@ -88,13 +90,13 @@ def _of_service(context: Context, target: Target) -> dict[str, Any]:
     return {"http_version": "2"} if said in ("kubernetes.io/h2c", "grpc") else {}
 
 
-def _filters(route: Manifest, at: Path) -> dict[str, Any]:
-    """Filters of one backend: only headers that are set are its pool's."""
+def _filters(route: Manifest, at: Path) -> dict[str, Any] | None:
+    """Filters of one backend of several: only headers that are set are its pool's; None for others."""
     headers: dict[str, str] = {}
     for path, said in route.each(*at, "filters"):
         if said.get("type") != "RequestHeaderModifier":
-            route.impossible(path, "Of one backend only request headers are set; write the rest for the whole rule.")
-            continue
+            route.impossible(path, "Of one backend of several only request headers are set; it is left out.")
+            return None
         for header_at, header in route.each(*path, "requestHeaderModifier", "set"):
             try:
                 name = header_text.request_header(header.get("name"))

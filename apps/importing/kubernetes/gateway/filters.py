@@ -30,7 +30,10 @@ class Filters:
 def filters_of(route: Manifest, at: Path, path_kind: str) -> Filters:
     """All filters of a rule, for a match with a path of this kind."""
     found = Filters()
-    for path, said in route.each(*at, "filters"):
+    lists = [(*at, "filters")]
+    if is_alone(route, at):  # what is said of the only backend holds for the rule
+        lists.append((*at, "backendRefs", 0, "filters"))
+    for path, said in (each for name in lists for each in route.each(*name)):
         kind = said.get("type")
         read = READERS.get(str(kind))
         if kind == "RequestMirror":
@@ -42,6 +45,11 @@ def filters_of(route: Manifest, at: Path, path_kind: str) -> Filters:
             route.mapped((*path, "type"))
             read(found, route, path, path_kind)
     return found
+
+
+def is_alone(route: Manifest, at: Path) -> bool:
+    """Whether a rule has one backend."""
+    return len(list(route.each(*at, "backendRefs"))) == 1
 
 
 def _request_headers(found: Filters, route: Manifest, at: Path, _: str) -> None:
@@ -85,8 +93,9 @@ def _changes(
         except GrammarError as error:
             route.impossible(path, error.message)
     changes |= {"remove": list(dict.fromkeys(removed))} if removed else {}
-    if changes:
-        found.rules.setdefault(block, {}).update(changes)
+    said = found.rules.setdefault(block, {}) if changes else {}
+    for name, more in changes.items():
+        said[name] = {**said[name], **more} if isinstance(more, dict) and name in said else more
 
 
 def _plain(value: object) -> str:

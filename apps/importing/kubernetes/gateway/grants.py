@@ -28,9 +28,13 @@ def is_granted(context: Context, source: Manifest, kind: str, namespace: str, na
              and each.get("group") == source.group), None
         )  # fmt: skip
         to_at = next(
-            (at for at, each in grant.each("spec", "to")
-             if each.get("kind") == kind and each.get("name") in (None, "", name)), None
-        )  # fmt: skip
+            (
+                at
+                for at, each in grant.each("spec", "to")
+                if each.get("kind") == kind and not each.get("group") and each.get("name") in (None, "", name)
+            ),
+            None,
+        )
         if from_at and to_at:
             for at in (("kind",), from_at, to_at):
                 grant.mapped(at)

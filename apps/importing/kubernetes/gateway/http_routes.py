@@ -91,7 +91,9 @@ class HttpRoutes:
         for balancer, hostname, scheme in fronts:
             full = {"load_balancer": balancer, "hostname": hostname, **spec, **({"scheme": scheme} if scheme else {})}
             matched = ("load_balancer", "hostname", "path", "path_kind", "methods", "headers", "query", "scheme")
-            key = json.dumps({name: full.get(name) for name in matched}, sort_keys=True)
+            same = {name: full.get(name) for name in matched}
+            same["headers"] = [{**each, "name": each["name"].lower()} for each in full.get("headers", ())]
+            key = json.dumps(same, sort_keys=True)
             if key in self._seen:
                 taken += 1
                 continue

@@ -24,7 +24,7 @@ def match_of(route: Manifest, at: Path, said: Mapping[str, Any]) -> dict[str, An
         for name, field, read in (("headers", "headers", grammar.header_name), ("queryParams", "query", _parameter)):
             conditions = [_condition(each, read) for _, each in route.each(*at, name)]
             first = {each["name"].lower() if name == "headers" else each["name"]: each for each in conditions[::-1]}
-            found |= {field: list(first.values())[::-1]} if first else {}
+            found |= {field: [first[key] for key in sorted(first)]} if first else {}
     except GrammarError as error:
         route.impossible(at, f"{error.message} {LEFT_OUT}")
         return None

@@ -23,8 +23,8 @@ _MATCHES = (
 )  # fmt: skip
 _RULE = (
     "name", *(f"matches.{each}" for each in _MATCHES), *(f"filters.{each}" for each in _FILTERS),
-    *(f"backendRefs.{each}" for each in _REFS), "backendRefs.filters.type",
-    *(f"backendRefs.filters.requestHeaderModifier.set.{each}" for each in ("name", "value")),
+    *(f"backendRefs.{each}" for each in _REFS),
+    *(f"backendRefs.filters.{each}" for each in _FILTERS),
     "timeouts.request", "timeouts.backendRequest", "retry.attempts", "retry.codes",
     *(f"sessionPersistence.{each}" for each in ("type", "sessionName", "idleTimeout", "absoluteTimeout")),
 )  # fmt: skip
