@@ -9,6 +9,7 @@ import yaml
 
 from apps.definitions.reading.documents import read_object
 from apps.importing.contract import Import
+from apps.importing.kubernetes.ingress.spellings import ignoring_case
 from apps.importing.kubernetes.reading import read_kubernetes
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Verdict
@@ -184,6 +185,9 @@ def test_a_pattern_that_no_route_can_have_is_said_and_left_out() -> None:
     found = read(ingress(rules=rules, use_regex="true"))
     assert said(found, "spec.rules[0].http.paths[0].path:")[0] is Verdict.NOT_POSSIBLE
     assert [each[-1] for each in routes(found)] == ["b"]
+    assert found.needs == ()
+    (need,) = read(ingress(rules=rules, use_regex="true", whitelist_source_range="10.0.0.0/8")).needs
+    assert "/(?!admin).*" in need, "what protects it would be lost without a word"
 
 
 def test_a_canary_joins_the_ingress_of_its_host_and_path() -> None:
@@ -250,6 +254,29 @@ def test_networks_passwords_and_limits_become_rules() -> None:
     assert networks == [{"network": "10.0.0.0/8"}, {"network": "192.0.2.1/32"}]
     assert read(guarded, people).needs == ("The password of user alice (--password alice=…).",)
     assert routes(read(guarded))[0][-1] == 503, "without its Secret nobody is let in"
+
+
+def test_a_protected_path_is_protected_in_every_spelling_that_the_controller_protects() -> None:
+    web = ingress(rules={"x.example.com": [("/", "Prefix", "a"), ("/x", "Prefix", "c")]})
+    rules = {"x.example.com": [("/x/admin", "ImplementationSpecific", "b")]}
+    found = read(web, ingress("admin", rules, whitelist_source_range="10.0.0.0/8"))
+    assert [(each[1], each[2], each[-1]) for each in routes(found)] == [
+        ("prefix", "/x/admin", "b"), ("regex", "/x/admin.*", "b"), ("regex", "/x(/.*)?", "c"), ("prefix", "/", "a"),
+    ]  # fmt: skip
+    in_any_case = read(web, ingress("admin", rules, whitelist_source_range="10.0.0.0/8", use_regex="true"))
+    assert ("regex", "/[xX]/[aA][dD][mM][iI][nN].*", "b") in [
+        (each[1], each[2], each[-1]) for each in routes(in_any_case)
+    ]
+    plain = read(web, ingress("admin", rules))
+    assert len(routes(plain)) == 3, "what is open has no need of it"
+
+
+@pytest.mark.parametrize(
+    ("text", "ignoring"),
+    [("/a1", "/[aA]1"), (r"/\d[a-f]", r"/\d[a-fA-F]"), ("/[x9](b|C)", "/[x9X]([bB]|[cC])"), (r"/\.\w", r"/\.\w")],
+)
+def test_a_pattern_takes_letters_in_both_cases(text: str, ignoring: str) -> None:
+    assert ignoring_case(text) == ignoring
 
 
 def test_a_wrong_list_of_networks_closes_the_path() -> None:

@@ -8,13 +8,16 @@ from typing import Any
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import names
+from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.ingress.paths import PathOfOurs, Unsayable, path_of_nginx, plain_path
 from apps.importing.kubernetes.ingress.settings import Settings
+from apps.importing.kubernetes.ingress.spellings import OPEN, other_spellings
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.endpoints import Target
 
 ANY = "*"
+PROTECTS = {"access", "basic_auth", "client_limit"}
 PREFIX_IN_TRAEFIK = "Traefik compares beginnings of texts unless it is told otherwise; here whole segments count."
 
 
@@ -39,12 +42,12 @@ class Entry:
     at: Path
 
 
-def entries_of(readings: list[Reading]) -> list[Entry]:
+def entries_of(context: Context, readings: list[Reading]) -> list[Entry]:
     """All entries in the order of the file; the oldest Ingress has a host and path, later ones are told."""
     regex_hosts = {host for each in readings for host in _hosts(each) if _is_regex(each)}
     seen: dict[tuple[str, str, str, bool], Entry] = {}
     for reading in readings:
-        for entry in _entries(reading, regex_hosts):
+        for entry in _entries(context, reading, regex_hosts):
             key = (entry.host, entry.path.kind, entry.path.text, reading.settings.canary is not None)
             if key in seen:
                 other = seen[key].reading.ingress
@@ -82,7 +85,7 @@ def host_of(ingress: Manifest, at: Path, text: object) -> str | None:
         return None
 
 
-def _entries(reading: Reading, regex_hosts: set[str]) -> Iterator[Entry]:
+def _entries(context: Context, reading: Reading, regex_hosts: set[str]) -> Iterator[Entry]:
     ingress = reading.ingress
     for at, rule in ingress.each("spec", "rules"):
         host = host_of(ingress, (*at, "host"), rule.get("host"))
@@ -92,15 +95,31 @@ def _entries(reading: Reading, regex_hosts: set[str]) -> Iterator[Entry]:
         ingress.mapped((*at, "host"))
         reading.hosts.append(host)
         for path_at, said in ingress.each(*at, "http", "paths"):
-            found = _path(reading, path_at, said, regex_host=host in regex_hosts)
+            found = _path(context, reading, path_at, said, regex_host=host in regex_hosts)
             target = target_of(ingress, (*path_at, "backend"))
             # Aliases are names of the first host.
             aliases = reading.settings.aliases if host == reading.hosts[0] else ()
-            if found is not None:
-                yield from (Entry(reading, each, found, target, path_at) for each in (host, *aliases))
+            for path in _spelled(reading, path_at, found) if found is not None else ():
+                yield from (Entry(reading, each, path, target, path_at) for each in (host, *aliases))
 
 
-def _path(reading: Reading, at: Path, said: Mapping[str, Any], *, regex_host: bool) -> PathOfOurs | None:
+def _is_protected(settings: Settings) -> bool:
+    return bool(settings.blocked or settings.rules.keys() & PROTECTS)
+
+
+def _spelled(reading: Reading, at: Path, found: PathOfOurs) -> list[PathOfOurs]:
+    """The path, and other spellings of one that is protected: those would go to paths that are open."""
+    try:
+        more = other_spellings(found) if _is_protected(reading.settings) else None
+    except GrammarError:
+        reading.ingress.differs((*at, "path"), OPEN)
+        more = None
+    return [found, *([more] if more else [])]
+
+
+def _path(
+    context: Context, reading: Reading, at: Path, said: Mapping[str, Any], *, regex_host: bool
+) -> PathOfOurs | None:
     ingress, settings = reading.ingress, reading.settings
     text, kind = str(said.get("path") or "/"), str(said.get("pathType") or "ImplementationSpecific")
     nginx = reading.controller == "nginx"
@@ -109,6 +128,9 @@ def _path(reading: Reading, at: Path, said: Mapping[str, Any], *, regex_host: bo
         found = plain or path_of_nginx(text, kind, settings.rewrite, regex_host=regex_host)
     except Unsayable as why:
         ingress.impossible(at, f"{why} The path is left out.")
+        if _is_protected(settings):  # its requests would go to paths that are open
+            name = f"{ingress.namespace}/{ingress.name}"
+            context.need(f"A plainer path in the YAML than {text} of the Ingress {name}, which protects it.")
         return None
     for name in ("path", "pathType"):
         ingress.mapped((*at, name))

@@ -50,7 +50,7 @@ class _Class:
 
     def make(self) -> None:
         """The load balancer, then its routes."""
-        entries = entries_of(self.readings)
+        entries = entries_of(self.context, self.readings)
         for reading in self.readings:
             if reading.settings.client_certificates and ANY in reading.hosts:
                 said = Annotations(self.context, reading.ingress, NGINX)
