@@ -21,22 +21,19 @@ WEIGHT = {verdict: weight for weight, verdict in enumerate(Verdict)}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One directive: where it stands, and its words; `section` is `frontend www`.
-
-    `column` tells apart what stands in one line of the file.
-    """
+    """One directive: where it stands, and its words; `section` is `frontend www`, `at` its place on the line."""
 
     number: int
     words: tuple[str, ...]
     text: str
     section: str = ""
     file: str = ""
-    column: int = 0
+    at: int = 0
 
     @property
-    def key(self) -> tuple[str, int, int]:
-        """By what a ledger knows it."""
-        return self.file, self.number, self.column
+    def position(self) -> tuple[str, int, int]:
+        """Where it stands, which no other directive does."""
+        return self.file, self.number, self.at
 
     @property
     def keyword(self) -> str:
@@ -73,16 +70,16 @@ class Ledger:
         self._unset: dict[tuple[str, int, int], dict[str, None]] = {}
 
     def add(self, line: Line) -> None:
-        """A line that must end with a verdict."""
-        self._entries[line.key] = _Entry(line)
+        """A line that must end with a verdict; one of a file that is read twice is one."""
+        self._entries.setdefault(line.position, _Entry(line))
 
     def has(self, line: Line) -> bool:
         """Whether a line stands there already."""
-        return line.key in self._entries
+        return line.position in self._entries
 
     def note(self, line: Line, verdict: Verdict, reason: str = "") -> None:
         """A verdict; the strongest of all stays, with the reasons of all that are as strong as `different`."""
-        entry = self._entries[line.key]
+        entry = self._entries[line.position]
         if verdict is Verdict.NOT_POSSIBLE and self.has_unset(line):
             verdict = Verdict.DIFFERENT
         if entry.verdict is None or WEIGHT[verdict] > WEIGHT[entry.verdict]:
@@ -96,12 +93,12 @@ class Ledger:
 
     def unset(self, line: Line, name: str) -> None:
         """A variable of the line that nobody gave: what the line is worth shows once it is there."""
-        self._unset.setdefault(line.key, {})[name] = None
+        self._unset.setdefault(line.position, {})[name] = None
         self.differs(line, f"The variable {name} is not set; give it with --env {name}=….")
 
     def has_unset(self, line: Line) -> bool:
         """Whether the line has such a variable."""
-        return line.key in self._unset
+        return line.position in self._unset
 
     def variables_asked_for(self) -> tuple[str, ...]:
         """Variables that nobody gave, of lines that count."""
@@ -123,17 +120,17 @@ class Ledger:
 
     def outdone(self, line: Line, reason: str) -> None:
         """It was read, and never decides anything."""
-        entry = self._entries[line.key]
+        entry = self._entries[line.position]
         if entry.verdict is Verdict.MAPPED:
             entry.verdict, entry.reasons = Verdict.DEAD, [reason]
 
     def belongs(self, line: Line, *objects: str) -> None:
         """The line is part of these objects."""
-        self._entries[line.key].objects.update(dict.fromkeys(objects))
+        self._entries[line.position].objects.update(dict.fromkeys(objects))
 
     def verdict_of(self, line: Line) -> Verdict | None:
         """What was said of it until now."""
-        return self._entries[line.key].verdict
+        return self._entries[line.position].verdict
 
     def open_lines(self) -> list[Line]:
         """Lines without a verdict."""

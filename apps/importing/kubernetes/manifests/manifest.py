@@ -140,9 +140,9 @@ def _manifest(value: Any, leaves: list[Leaf], ledger: Ledger, skip: int = 0) -> 
     for leaf in leaves:
         path = leaf.path[skip:]
         section = f"{kind} {namespace}/{name}" if name else kind
-        line = Line(leaf.line, (), f"{_shown(path)}: {_value(made, path, leaf)}", section, column=leaf.column)
+        line = Line(leaf.line, (), f"{_shown(path)}: {_value(made, path, leaf)}", section, at=leaf.column)
         if ledger.has(line):  # an alias repeats what stands elsewhere
-            line = replace(line, column=next(_REPEATED))
+            line = replace(line, at=next(_REPEATED))
         ledger.add(line)
         if leaf.again:
             ledger.note(line, Verdict.DEAD, AGAIN)
