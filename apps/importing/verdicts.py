@@ -73,10 +73,6 @@ class Ledger:
         """A line that must end with a verdict; one of a file that is read twice is one."""
         self._entries.setdefault(line.position, _Entry(line))
 
-    def has(self, line: Line) -> bool:
-        """Whether a line stands there already."""
-        return line.position in self._entries
-
     def note(self, line: Line, verdict: Verdict, reason: str = "") -> None:
         """A verdict; the strongest of all stays, with the reasons of all that are as strong as `different`."""
         entry = self._entries[line.position]
@@ -131,6 +127,10 @@ class Ledger:
     def verdict_of(self, line: Line) -> Verdict | None:
         """What was said of it until now."""
         return self._entries[line.position].verdict
+
+    def has(self, line: Line) -> bool:
+        """Whether a line stands there already."""
+        return line.position in self._entries
 
     def open_lines(self) -> list[Line]:
         """Lines without a verdict."""

@@ -89,9 +89,10 @@ class HttpRoutes:
     ) -> None:
         taken = 0
         for balancer, hostname, scheme in fronts:
-            full = {"load_balancer": balancer, "hostname": hostname, **spec, **({"scheme": scheme} if scheme else {})}
+            full: dict[str, Any] = {"load_balancer": balancer, "hostname": hostname, **spec}
+            full |= {"scheme": scheme} if scheme else {}
             matched = ("load_balancer", "hostname", "path", "path_kind", "methods", "headers", "query", "scheme")
-            same = {name: full.get(name) for name in matched}
+            same: dict[str, Any] = {name: full.get(name) for name in matched}
             same["headers"] = [{**each, "name": each["name"].lower()} for each in full.get("headers", ())]
             key = json.dumps(same, sort_keys=True)
             if key in self._seen:

@@ -83,6 +83,9 @@ def _served(draft: Draft, main: str, pools: Pools, canary: Entry | None) -> Iter
         yield replace(draft, action={"pools": [{"pool": main}]})
         return
     other = pools.name_of(canary.target, draft.entry.reading.settings.pool | canary.reading.settings.pool)
+    if other == main:  # the canary is the same pool
+        yield replace(draft, action={"pools": [{"pool": main}]})
+        return
     for conditions, to_canary in _conditions(choice, canary.reading):
         pool = other if to_canary else main
         yield replace(draft, action={"pools": [{"pool": pool}]}, conditions=conditions)
