@@ -86,3 +86,4 @@ def _of_a_policy(page: Page, url: str) -> None:
     expect(users).to_be_enabled()
     expect(users).to_have_value("anna=a long password of hers")
     expect(page.locator("#told-rules-basic-auth")).to_contain_text("Not on AWS (load balancer cloud).")
+    assert wrong_in(page, 1) == []

@@ -24,7 +24,7 @@ from tests.interfaces.people import client_of
 
 __all__ = ["grown"]
 LEDGER: dict[str, int] = json.loads((Path(__file__).parent / "query_ledger.json").read_text())
-PARTS = 4  # so that several workers share the pages
+PARTS = 5  # so that several workers share the pages
 
 
 OF_ROUTES = {
