@@ -101,3 +101,26 @@ def test_who_uses_a_pool_leads_to_the_user_and_to_the_table_of_all(
     assert wrong_in(page, 0) == complaints == []
     page.get_by_role("link", name="more-24", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("/more/24")
+
+
+def test_a_long_list_is_sorted_on_the_server_and_a_chip_removes_its_filter_by_keyboard(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    pool = Pool.objects.get(name="shop")
+    Pool.objects.bulk_create(Pool(account=pool.account, name=f"more-{at:03}") for at in range(120))
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto("/pools?q=acme")
+    names = page.get_by_role("region", name="Pools", exact=True).locator("tbody th a")
+    page.get_by_role("link", name="Pool", exact=True).click()
+    expect(names.first).to_have_text("more-000")
+    page.get_by_role("link", name="Pool", exact=True).click()
+    expect(page.locator("thead th[aria-sort=descending]")).to_contain_text("Pool")
+    expect(names.first).to_have_text("shop-next")
+    page.get_by_role("link", name="Next", exact=True).click()
+    expect(names.first).to_have_text("more-071")
+    assert wrong_in(page, 0) == complaints == []
+    page.get_by_role("link", name="Remove the filter Search: acme").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{live_server.url}/pools?sort=-Pool")
+    expect(page.locator("[aria-label='Active filters']")).to_have_count(0)

@@ -25,6 +25,7 @@ from apps.replacements.selectors import open_in
 from apps.rollouts.selectors import conditions_of
 from apps.stacks.cloud import health
 from apps.web.capacity.measured import measured
+from apps.web.finding.sorting import Sorting, chips, sorted_page
 from apps.web.kit.object_forms import copied
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save, tell, telling, two_edits, version_sent
@@ -38,18 +39,27 @@ from apps.web.pools.servers import said_of_servers
 from apps.web.pools.tables import backends_table, charts, number_cells, policy_of
 from apps.web.sizing.balance import who_works
 
+# A thousand pools are few: no column needs an index.
+SORTS = {"Pool": ("name", "account__name"), "Protocol": ("protocol", "name"), "Balance": ("balance", "name")}
 ACTIONS = {"ready": "ready", "drain": "draining", "maintenance": "in maintenance"}
 
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Pools a keyset page at a time, the sick ones first, then by account and name; `?q=` looks into both names."""
+    """Pools a keyset page at a time, the sick ones first, then by account and name, or as `?sort=` says.
+
+    `?q=` looks into both names.
+    """
     rows = selectors.pools(request.actor)
     query, after = request.GET.get("q", "").strip()[:63], request.GET.get("after", "")
     if query and query.isprintable():
         rows = rows.filter(Q(name__icontains=query) | Q(account__name__icontains=query))
-    sick = severity(observe.sick_pools().values())
-    shown, next_after = keyset_page(rows, sick, ("account__name", "name"), after)
+    sorting = Sorting.asked(SORTS, request.GET.get("sort", ""))
+    if sorting.head:
+        shown, next_after = sorted_page(rows, sorting, after)
+    else:
+        sick = severity(observe.sick_pools().values())
+        shown, next_after = keyset_page(rows, sick, ("account__name", "name"), after)
     numbers = observe.pool_numbers(request.actor, [pool.pk for pool in shown])
     context = {
         "rows": [
@@ -60,6 +70,9 @@ def index(request: PageRequest) -> HttpResponse:
         "query": query,
         "after": after,
         "next_after": next_after,
+        "sorting": sorting,
+        "paged": bool(after or next_after),
+        "chips": chips(request.GET, {"q": "Search"}),
     }
     return show(request, "pages/pools/list.html", context)
 

@@ -20,12 +20,15 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions import selectors
 from apps.definitions.models import Route
 from apps.definitions.writing.kinds import hostnames
+from apps.web.finding.sorting import Sorting, chips, sorted_page
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, telling
 from apps.web.kit.worst_first import counted, keyset_page
 
 PER_PAGE = 100
+SORTS = {"Hostname": ("name",)}  # the one column with an index
+STATE_WORDS = {"waiting": "waiting for verification"}
 STATES = {
     "waiting": ("waiting", "Waiting for verification"),
     "verified": ("done", "Verified"),
@@ -56,7 +59,7 @@ class ClaimForm(forms.Form):
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Claimed names, those that wait for verification first, a keyset page at a time; `?q=` and `?state=` narrow."""
+    """Claimed names, those that wait for verification first or as `?sort=` says; `?q=` and `?state=` narrow."""
     rows = selectors.hostnames(request.actor)
     rows = rows.annotate(route_count=counted(Route.objects.filter(hostname=OuterRef("pk")), "hostname"))
     query, state, after = (request.GET.get(name, "").strip()[:253] for name in ("q", "state", "after"))
@@ -68,15 +71,22 @@ def index(request: PageRequest) -> HttpResponse:
         rows = rows.exclude(released_at=None)
     elif state == "verified":
         rows = rows.filter(released_at=None).exclude(verification="")
-    waits = When(verification="", released_at=None, then=Value(0))
-    rank = Case(waits, default=Value(9), output_field=IntegerField())
-    found, next_after = keyset_page(rows, rank, ("name",), after, PER_PAGE)
+    sorting = Sorting.asked(SORTS, request.GET.get("sort", ""))
+    if sorting.head:
+        found, next_after = sorted_page(rows, sorting, request.GET.get("after", ""), PER_PAGE)
+    else:
+        waits = When(verification="", released_at=None, then=Value(0))
+        rank = Case(waits, default=Value(9), output_field=IntegerField())
+        found, next_after = keyset_page(rows, rank, ("name",), after, PER_PAGE)
     context = {
         "rows": [(row, *STATES[state_of(row)], VERIFICATIONS.get(row.verification, "")) for row in found],
         "query": query,
         "state": state,
         "after": after,
         "next_after": next_after,
+        "sorting": sorting,
+        "paged": bool(after or next_after),
+        "chips": chips(request.GET, {"q": "Search", "state": "Status"}, STATE_WORDS),
         "most": quota(request.actor.account, "hostnames"),
     }
     return show(request, "pages/hostnames/list.html", context)

@@ -23,6 +23,7 @@ from apps.observe.evaluate.lost_pools import sentence
 from apps.observe.selectors import series, sick_pools
 from apps.rollouts.selectors import conditions_of
 from apps.web.drawing.charts import traffic_chart
+from apps.web.finding.sorting import Sorting, chips, sorted_page
 from apps.web.fleets.deployment_status import deployment_status
 from apps.web.kit.figures import spark
 from apps.web.kit.pages import PageRequest, page, post_page, show
@@ -36,33 +37,52 @@ from apps.web.routes.rows import rows_of
 PER_PAGE = 50
 # Counting all of them would cost more than showing some.
 MOST_COUNTED = 1000
-FILTERS = ("q", "account", "pool", "load_balancer", "action", "hostname")
+LABELS = {
+    "q": "Search",
+    "account": "Account",
+    "pool": "Pool",
+    "load_balancer": "Load balancer",
+    "action": "Action",
+    "hostname": "Hostname",
+}
+# By the indexes of hostnames and paths, and of accounts and names.
+SORTS = {"Route": ("hostname__name", "path"), "Account": ("account__name", "name")}
 ACTIONS = (("pools", "Pools"), ("redirect", "Redirect"), ("fixed_response", "Fixed response"))
 
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Routes of sick pools, then all others by hostname and path, a keyset page at a time, narrowed as in the API."""
+    """Routes of sick pools, then all others by hostname and path, or as `?sort=` says; narrowed as in the API."""
     actor, chosen = request.actor, request.GET
     context: dict[str, Any] = {
         "chosen": chosen,
         "actions": ACTIONS,
-        "filtered": any(chosen.get(name) for name in FILTERS),
+        "filtered": any(chosen.get(name) for name in LABELS),
+        "chips": chips(chosen, LABELS, dict(ACTIONS)),
+        "sorting": Sorting.asked(SORTS, chosen.get("sort", "")),
     }
     try:
         narrowed = filter_routes(visible_routes(actor), chosen)
-        sick = _of_sick_pools(narrowed)
-        rest = narrowed.exclude(pk__in=[route.pk for route in sick])
-        found = page_of_routes(rest, limit=PER_PAGE, cursor=chosen.get("cursor", ""))
+        shown, following = _page(narrowed, context["sorting"], chosen)
     except Invalid as error:
         context |= {"field_errors": error.field_errors, "filtered": True}
         return show(request, "pages/routes/list.html", context | _choices(request), status=422)
     total = narrowed.prefetch_related(None).order_by()[: MOST_COUNTED + 1].count()
-    shown = found.rows if chosen.get("cursor") else [*sick, *found.rows]
-    context |= {"rows": rows_of(actor, shown), "next_cursor": found.next_cursor}
+    context |= {"rows": rows_of(actor, shown), **following}
+    context["paged"] = any(following.values()) or any(chosen.get(name) for name in ("cursor", "after"))
     of = f"{total:,}" if total <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
     context["count"] = f"{len(shown)} of {of} route{'' if total == 1 else 's'}"
     return show(request, "pages/routes/list.html", context | _choices(request))
+
+
+def _page(rows: QuerySet[Route], sorting: Sorting, chosen: Any) -> tuple[list[Route], dict[str, str | None]]:
+    """The next routes, and where those behind them begin, by the word of the query that says so."""
+    if sorting.head:
+        found, after = sorted_page(rows, sorting, chosen.get("after", ""), PER_PAGE)
+        return found, {"next_after": after}
+    sick, cursor = _of_sick_pools(rows), chosen.get("cursor", "")
+    rest = page_of_routes(rows.exclude(pk__in=[route.pk for route in sick]), limit=PER_PAGE, cursor=cursor)
+    return rest.rows if cursor else [*sick, *rest.rows], {"next_cursor": rest.next_cursor}
 
 
 def _of_sick_pools(rows: QuerySet[Route]) -> list[Route]:

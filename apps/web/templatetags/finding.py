@@ -8,6 +8,7 @@ from django import template
 from django.template import Context
 
 from apps.web.finding.kinds import kind_of
+from apps.web.finding.sorting import Sorting
 from apps.web.finding.used_by import users_shown
 
 register = template.Library()
@@ -26,3 +27,31 @@ def used_by(context: Context, row: Any) -> dict[str, Any]:
     """A card with whoever uses the object, as far as the actor sees them."""
     actor = context["actor"]
     return {"row": row, "users": users_shown(actor, row), "word": kind_of(row)[1].word, "actor": actor}
+
+
+@register.inclusion_tag("components/sort_head.html", takes_context=True)
+def sort_head(context: Context, head: str, numbers: bool = False) -> dict[str, Any]:
+    """The head of a column: a link that sorts, where the table is longer than a page and the column can be sorted."""
+    sorting: Sorting = context["sorting"]
+    chosen = head == sorting.head
+    # Once, the other way round, and as it was.
+    following = None if chosen and sorting.down else f"{'-' if chosen else ''}{head}"
+    url = _without(context, sort=following) if context["paged"] and head in sorting.columns else ""
+    return {"head": head, "numbers": numbers, "chosen": chosen and bool(url), "down": sorting.down, "url": url}
+
+
+@register.inclusion_tag("components/filter_chips.html", takes_context=True)
+def filter_chips(context: Context) -> dict[str, Any]:
+    """Each filter that narrows a list, with a button that removes it."""
+    return {"chips": [(chip, _without(context, **{chip.name: None})) for chip in context["chips"]]}
+
+
+def _without(context: Context, **changed: str | None) -> str:
+    """The URL of the first page with something else in its query; what is empty does not stand there."""
+    query = context["request"].GET.copy()
+    for name in ("after", "cursor", "partial", *changed):
+        query.pop(name, None)
+    for name in [name for name in query if not query[name]]:
+        del query[name]
+    query.update({name: value for name, value in changed.items() if value})
+    return f"?{query.urlencode()}" if query else context["request"].path

@@ -66,8 +66,10 @@ WORDS: dict[type[Model], str] = {
     Schedule: "schedule",
 }
 # Objects of these kinds may be used by others.
-USED = (Region, Fleet, CloudAccount, Stack, AddressPool, StaticIP, Certificate, Pool, LoadBalancer, NetworkList)
-USED += (Policy, Zone, CapacityTest, Hostname)
+USED: tuple[type[Model], ...] = (
+    *(Region, Fleet, CloudAccount, Stack, AddressPool, StaticIP, Certificate, Pool, LoadBalancer, NetworkList),
+    *(Policy, Zone, CapacityTest, Hostname),
+)
 # A policy says for which load balancers it is the default: it holds for them, and they can go.
 _NO_USE = {(Policy, "load_balancers")}
 _ALONGSIDE: dict[type[Model], tuple[str, ...]] = {
@@ -167,8 +169,9 @@ def _by_name(row: Any) -> Iterator[tuple[type[Model], Q]]:
         case CapacityTest():
             yield Schedule, Q(target_kind="capacity_test", target__name=row.name, account=row.account_id)
         case NetworkList():
-            for user, rows in zip((Policy, Route), users_of_list(row), strict=True):
-                yield user, Q(pk__in=[each.pk for each in rows])
+            policies, routes = users_of_list(row)
+            yield Policy, Q(pk__in=[each.pk for each in policies])
+            yield Route, Q(pk__in=[each.pk for each in routes])
         case Region():
             yield Stack, Q(pk__in=_holding(Stack, "network", f'"{row.name}": "').values("pk"))
             for user in (Policy, Route):
@@ -186,7 +189,8 @@ def _otherwise(row: Any) -> Iterator[tuple[str, type[Model], Q]]:
 def _holding(model: type[Model], field: str, text: str) -> QuerySet[Any]:
     """Rows of which a JSON column has the text in it."""
     rows = model._default_manager.filter(**{f"{field}__isnull": False}).annotate(text=Cast(field, TextField()))
-    return rows.filter(text__contains=text).order_by()
+    found: QuerySet[Any] = rows.filter(text__contains=text).order_by()
+    return found
 
 
 def _orders(rules: dict[str, Any] | None, region: str) -> bool:
