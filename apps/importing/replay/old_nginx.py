@@ -181,7 +181,11 @@ class OldNginx:
     def lines(self, request: Request, before: Answer, after: Answer) -> tuple[int, ...]:
         """Lines of the servers of the port, at locations of the path, that make such a difference."""
         path = request.path.partition("?")[0]
-        asked = [each for each in self._asked(path) if (each.line.file, each.line.number, each.line.text) in self._said]
+        asked = [
+            each
+            for each in self._asked(request, path)
+            if (each.line.file, each.line.number, each.line.text) in self._said
+        ]
         found: dict[int, None] = {}
         differences = before.differences(after)
         deciding = [each for each in differences if each.startswith(("status:", "pool:"))]
@@ -192,13 +196,33 @@ class OldNginx:
             found |= dict.fromkeys(saying)
         return tuple(found)
 
-    def _asked(self, path: str) -> Iterator[Directive]:
+    def _asked(self, request: Request, path: str) -> Iterator[Directive]:
+        """Directives of the server that answers, and those around it, in locations that may take the path."""
+        server = self._server_of(request)
         for each in self._tree.root.everything():
             block: Directive | None = each
-            while block is not None and _may_take(block, path):
+            while block is not None and _may_take(block, path) and (block.name != "server" or block is server):
                 block = block.parent
             if block is None:
                 yield each
+
+    def _server_of(self, request: Request) -> Directive | None:
+        host = request.host.lower().partition(":")[0]
+        listening = [each for each in self._servers if request.port in _ports_of(each)]
+        names = [(name.lower(), each) for each in listening for one in each.each("server_name") for name in one.args]
+        for name, each in sorted(names, key=lambda pair: -len(pair[0])):
+            if name.removeprefix(".") == host:
+                return each
+        for name, each in sorted(names, key=lambda pair: -len(pair[0])):
+            if name.startswith(("*.", ".")) and host.endswith(name.removeprefix("*")):
+                return each
+        said = (each for each in listening for one in each.each("listen") if "default_server" in one.args)
+        return next(said, next(iter(listening), None))
+
+
+def _ports_of(server: Directive) -> set[int]:
+    found = [endpoint_of(value_of(each)) for each in server.each("listen")]
+    return {each[1] for each in found if each is not None} or {80}
 
 
 def _may_take(block: Directive, path: str) -> bool:
