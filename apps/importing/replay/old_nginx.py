@@ -40,6 +40,8 @@ CHANGES = {
     "path of the server": ("proxy_pass", "rewrite", "location", "if"),
     "request header host": ("proxy_pass", "proxy_set_header"),
 }
+# Another location answers, so all that follows may differ.
+ELSEWHERE = re.compile(r"decided by another line|answered alike")
 HEAD = """daemon off;
 master_process off;
 pid {0}/nginx.pid;
@@ -57,8 +59,9 @@ class OldNginx:
         self._tree = Tree(text, files, Ledger())
         self._files = Files(files)
         self._upstreams = {value_of(each): each for each in self._tree.root.everything() if each.name == "upstream"}
+        # Lines that say a difference, with what they say.
         self._said = {
-            (line.file, line.number, line.text): line.number
+            (line.file, line.number, line.text): " ".join(line.reasons)
             for line in found.report if line.verdict in (Verdict.DIFFERENT, Verdict.NOT_POSSIBLE)
         }  # fmt: skip
         self.ports: dict[int, int] = {}
@@ -181,16 +184,14 @@ class OldNginx:
     def lines(self, request: Request, before: Answer, after: Answer) -> tuple[int, ...]:
         """Lines of the servers of the port, at locations of the path, that make such a difference."""
         path = request.path.partition("?")[0]
-        asked = [
-            each
-            for each in self._asked(request, path)
-            if (each.line.file, each.line.number, each.line.text) in self._said
-        ]
+        keys = ((each, (each.line.file, each.line.number, each.line.text)) for each in self._asked(request, path))
+        asked = [(each, self._said[key]) for each, key in keys if key in self._said]
         found: dict[int, None] = {}
         differences = before.differences(after)
         deciding = [each for each in differences if each.startswith(("status:", "pool:"))]
         for difference in deciding or differences:
-            saying = [each.line.number for each in asked if _says(each, difference.partition(":")[0])]
+            name = difference.partition(":")[0]
+            saying = [each.line.number for each, why in asked if _says(each, name) or ELSEWHERE.search(why)]
             if not saying:
                 return ()
             found |= dict.fromkeys(saying)
