@@ -330,3 +330,8 @@ def test_the_report_is_told_with_counts() -> None:
 def test_equal_files_give_equal_objects() -> None:
     text = (CORPUS / "16-many-acls.cfg").read_text()
     assert read(text).documents == read(text).documents
+
+
+def test_classes_of_an_expression_take_both_cases_where_it_does() -> None:
+    assert as_pattern("^/c/[a-z0-9]$", ignore_case=True) == "/[Cc]/[a-z0-9A-Z]"
+    assert as_pattern(r"^[^x\d-]$", ignore_case=True) == r"[^x\dX-]"

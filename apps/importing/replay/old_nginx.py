@@ -40,6 +40,8 @@ CHANGES = {
     "path of the server": ("proxy_pass", "rewrite", "location", "if"),
     "request header host": ("proxy_pass", "proxy_set_header"),
 }
+# Another location answers, so all that follows may differ.
+ELSEWHERE = re.compile(r"decided by another line|answered alike")
 HEAD = """daemon off;
 master_process off;
 pid {0}/nginx.pid;
@@ -57,8 +59,9 @@ class OldNginx:
         self._tree = Tree(text, files, Ledger())
         self._files = Files(files)
         self._upstreams = {value_of(each): each for each in self._tree.root.everything() if each.name == "upstream"}
+        # Lines that say a difference, with what they say.
         self._said = {
-            (line.file, line.number, line.text): line.number
+            (line.file, line.number, line.text): " ".join(line.reasons)
             for line in found.report if line.verdict in (Verdict.DIFFERENT, Verdict.NOT_POSSIBLE)
         }  # fmt: skip
         self.ports: dict[int, int] = {}
@@ -181,24 +184,46 @@ class OldNginx:
     def lines(self, request: Request, before: Answer, after: Answer) -> tuple[int, ...]:
         """Lines of the servers of the port, at locations of the path, that make such a difference."""
         path = request.path.partition("?")[0]
-        asked = [each for each in self._asked(path) if (each.line.file, each.line.number, each.line.text) in self._said]
+        keys = ((each, (each.line.file, each.line.number, each.line.text)) for each in self._asked(request, path))
+        asked = [(each, self._said[key]) for each, key in keys if key in self._said]
         found: dict[int, None] = {}
         differences = before.differences(after)
         deciding = [each for each in differences if each.startswith(("status:", "pool:"))]
         for difference in deciding or differences:
-            saying = [each.line.number for each in asked if _says(each, difference.partition(":")[0])]
+            name = difference.partition(":")[0]
+            saying = [each.line.number for each, why in asked if _says(each, name) or ELSEWHERE.search(why)]
             if not saying:
                 return ()
             found |= dict.fromkeys(saying)
         return tuple(found)
 
-    def _asked(self, path: str) -> Iterator[Directive]:
+    def _asked(self, request: Request, path: str) -> Iterator[Directive]:
+        """Directives of the server that answers, and those around it, in locations that may take the path."""
+        server = self._server_of(request)
         for each in self._tree.root.everything():
             block: Directive | None = each
-            while block is not None and _may_take(block, path):
+            while block is not None and _may_take(block, path) and (block.name != "server" or block is server):
                 block = block.parent
             if block is None:
                 yield each
+
+    def _server_of(self, request: Request) -> Directive | None:
+        host = request.host.lower().partition(":")[0]
+        listening = [each for each in self._servers if request.port in _ports_of(each)]
+        names = [(name.lower(), each) for each in listening for one in each.each("server_name") for name in one.args]
+        for name, each in sorted(names, key=lambda pair: -len(pair[0])):
+            if name.removeprefix(".") == host:
+                return each
+        for name, each in sorted(names, key=lambda pair: -len(pair[0])):
+            if name.startswith(("*.", ".")) and host.endswith(name.removeprefix("*")):
+                return each
+        said = (each for each in listening for one in each.each("listen") if "default_server" in one.args)
+        return next(said, next(iter(listening), None))
+
+
+def _ports_of(server: Directive) -> set[int]:
+    found = [endpoint_of(value_of(each)) for each in server.each("listen")]
+    return {each[1] for each in found if each is not None} or {80}
 
 
 def _may_take(block: Directive, path: str) -> bool:

@@ -103,6 +103,7 @@ def _together(atoms: list[Atom], keys: list[Key]) -> list[str]:
         f"{value.rstrip('/')}" for atom in atoms if atom.match in ("beg", "segment") for value in atom.values
     ][:MOST_TOGETHER]
     shapes = {"end": "/zz{}", "sub": "/zz{}zz", "dir": "/{}/zz"}
+    beside = [f"zz{value}" for atom in atoms if atom.match == "end" for value in atom.values][:MOST_TOGETHER]
     endings = [
         shapes[atom.match].format(value.strip("/") if atom.match == "dir" else value)
         for atom in atoms if atom.match in shapes for value in atom.values
@@ -111,7 +112,9 @@ def _together(atoms: list[Atom], keys: list[Key]) -> list[str]:
         "/zz" + patterns.example_of(key.text).lstrip("/") for key in keys
         if key.kind == REGEX and key.text.startswith((".*", "[^/]"))
     ][:MOST_TOGETHER]  # fmt: skip
-    return [f"/{begin.strip('/')}{end}" for begin in dict.fromkeys(beginnings) for end in dict.fromkeys(endings)]
+    return [
+        f"/{begin.strip('/')}{end}" for begin in dict.fromkeys(beginnings) for end in dict.fromkeys([*endings, *beside])
+    ]
 
 
 def _inner_first(keys: list[Key]) -> list[Key]:
@@ -183,7 +186,7 @@ def _examples(atom: Atom, value: str) -> list[str]:
     if atom.match in ("str", "beg", "segment"):
         text = "/" + value if atom.match == "segment" else value
         bare = text.rstrip("/")
-        below = [f"{bare}/zz", f"{bare}zz", f"{bare}/", bare, bare[:-1]]
+        below = [f"{bare}/zz", f"{bare}zz", f"{bare}-9.z", f"{bare}/", bare, bare[:-1]]
         return [text, *below, *([text.upper()] if atom.ignore_case else [])]
     if atom.match in ("end", "sub", "dir"):
         bare = value.strip("/")

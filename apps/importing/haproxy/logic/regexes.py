@@ -163,17 +163,25 @@ def checked(text: str) -> str | None:
         return None
 
 
+_CLASS = re.compile(r"\[(\^?)((?:\\.|[^\]\\])+)\]|\\.|[A-Za-z]")
+_MEMBER = re.compile(r"([a-z])-([a-z])|([A-Z])-([A-Z])|\\.|[A-Za-z]")
+
+
 def either_case(text: str) -> str:
-    """Each letter outside of classes and escapes in both cases."""
-    found, in_class, escaped = "", False, False
-    for sign in text:
-        if escaped or in_class or not sign.isalpha():
-            found += sign
-        else:
-            found += f"[{sign.upper()}{sign.lower()}]"
-        in_class = (sign == "[" or in_class) and sign != "]"
-        escaped = sign == "\\" and not escaped
-    return found
+    """Each letter in both cases, also those of classes."""
+
+    def both(found: re.Match[str]) -> str:
+        if found[2]:
+            more = "".join(_other_case(each) for each in _MEMBER.finditer(found[2]))
+            own = found[2].removesuffix("-")  # a hyphen stays at the end, where it begins no range
+            return f"[{found[1]}{own}{more}{found[2][len(own) :]}]"
+        return found[0] if found[0].startswith("\\") else f"[{found[0].upper()}{found[0].lower()}]"
+
+    return _CLASS.sub(both, text)
+
+
+def _other_case(member: re.Match[str]) -> str:
+    return "" if member[0].startswith("\\") else member[0].swapcase()
 
 
 def literal(text: str, *, ignore_case: bool = False) -> str:

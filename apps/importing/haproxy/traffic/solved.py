@@ -22,7 +22,7 @@ class HostRoutes:
 
 
 @dataclass(slots=True)
-class _Indexed:
+class Indexed:
     """A program whose rules are found by the host that they ask for."""
 
     general: list[tuple[int, Rule]] = field(default_factory=list)
@@ -35,8 +35,9 @@ class _Indexed:
         return [rule for _, rule in merged]
 
 
-def _indexed(rules: tuple[Rule, ...]) -> _Indexed:
-    found = _Indexed()
+def indexed(rules: tuple[Rule, ...]) -> Indexed:
+    """The rules by the hosts that they ask for."""
+    found = Indexed()
     for number, rule in enumerate(rules):
         required = required_hosts(rule.condition)
         if required is None:
@@ -64,7 +65,7 @@ class Frontend:
         """Hostnames with their drafts; one whose drafts are those of the wildcard above it is left out."""
         atoms = {atom for rule in self._all_rules() for atom in atoms_of(rule.condition) if atom.subject == "host"}
         self.hosts = hostnames_of(sorted(atoms, key=repr), self.known_hosts)
-        index, answers = _indexed(self.program.rules), _indexed(self.program.answers)
+        index, answers = indexed(self.program.rules), indexed(self.program.answers)
         done: dict[str, tuple[Draft, ...]] = {}
         ordered = sorted({*self.hosts.names, hosts.ANY}, key=hosts.position_of, reverse=True)
         for hostname in ordered:
@@ -79,7 +80,7 @@ class Frontend:
             yield from program.rules
             yield from program.answers
 
-    def _of_host(self, hostname: str, index: _Indexed, answers: _Indexed) -> tuple[Draft, ...]:
+    def _of_host(self, hostname: str, index: Indexed, answers: Indexed) -> tuple[Draft, ...]:
         host = example_of(hostname)
 
         def known(atom: Atom) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apps.importing.verdicts import Line
 
@@ -17,19 +17,27 @@ class Directive:
     line: Line
     parent: Directive | None = None
     block: list[Directive] | None = None
+    _by_name: dict[str, list[Directive]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for each in self.block or ():
+            self._by_name.setdefault(each.name, []).append(each)
 
     def add(self, directive: Directive) -> None:
         """One more at the end of the block."""
         if self.block is not None:
             self.block.append(directive)
+            self._by_name.setdefault(directive.name, []).append(directive)
 
     def each(self, *names: str) -> Iterator[Directive]:
         """Directives of these names in the block itself."""
+        if len(names) == 1:
+            return iter(self._by_name.get(names[0], ()))
         return (each for each in self.block or () if each.name in names)
 
     def last(self, name: str) -> Directive | None:
         """The one that counts of those in the block itself."""
-        return next((each for each in reversed(self.block or []) if each.name == name), None)
+        return next(iter(self._by_name.get(name, ())[-1:]), None)
 
     def inherited(self, name: str) -> Directive | None:
         """The one of the nearest block around that has one, this block first."""
@@ -39,8 +47,8 @@ class Directive:
         """All of the nearest block that has any: a block that says one forgets those around it."""
         block: Directive | None = self
         while block is not None:
-            if found := list(block.each(name)):
-                return found
+            if name in block._by_name:
+                return list(block._by_name[name])
             block = block.parent
         return []
 

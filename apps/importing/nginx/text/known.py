@@ -64,6 +64,19 @@ WHY = (
 )  # fmt: skip
 
 
+# What readers take where a request comes by.
+READ = frozenset(
+    """
+    proxy_pass grpc_pass proxy_set_header grpc_set_header add_header proxy_hide_header grpc_hide_header
+    proxy_pass_header grpc_pass_header client_max_body_size proxy_connect_timeout proxy_read_timeout
+    proxy_send_timeout grpc_connect_timeout grpc_read_timeout grpc_send_timeout proxy_next_upstream
+    proxy_next_upstream_tries proxy_ssl_verify proxy_ssl_name proxy_ssl_server_name proxy_ssl_trusted_certificate
+    proxy_intercept_errors error_page limit_req limit_conn limit_req_zone limit_conn_zone allow deny auth_basic
+    auth_basic_user_file gzip gzip_types set_real_ip_from real_ip_header real_ip_recursive limit_except
+    """.split()  # noqa: SIM905 - as a list it would take a screen
+)
+
+
 def close(ledger: Ledger, directives: dict[tuple[str, int, int], Directive]) -> None:
     """A verdict for every line that is still without one."""
     for line in ledger.open_lines():
@@ -86,7 +99,9 @@ def _judge(ledger: Ledger, line: Line, directive: Directive | None) -> None:
         if re.fullmatch(pattern, name):
             ledger.impossible(line, reason)
             return
-    if name in DIRECTIVES:
+    if name in READ and not _inside(directive, "if"):
+        ledger.note(line, Verdict.DEAD, "No request that is passed to servers uses it.")
+    elif name in DIRECTIVES:
         ledger.impossible(line, f"There is nothing like {name} here, or not in this place.")
     else:
         ledger.impossible(line, f"The directive {name} is not known; leave it out, or let a server behind do it.")

@@ -1,7 +1,8 @@
 """Which location takes a path, in the order in which nginx decides it: a list of which the first that holds counts.
 
 1. `=`, and the redirect to a prefix with its slash where a server answers behind it.
-2. The longest prefix is looked for. What is firm inside of it comes first, and it itself where it says `^~`.
+2. The longest prefix is looked for. What is firm inside of it comes first, and it itself where it says `^~`. That keeps
+   expressions of its own block away, and not those of blocks around.
 3. Expressions in their order.
 4. The longest prefix.
 """
@@ -55,8 +56,13 @@ def modifier_of(location: Directive) -> tuple[str, str]:
 
 def choices_of(block: Directive, questions: Questions) -> Iterator[Choice]:
     """All locations of a server, nested ones too; a request that none takes is the block's own."""
-    yield from _firm(block, questions, True)
-    yield from _soft(block, questions, True)
+    yield from _inside(block, questions, True)
+
+
+def _inside(block: Directive, questions: Questions, around: Formula) -> Iterator[Choice]:
+    """Locations of a block from which nothing around can take a request away any more."""
+    yield from _firm(block, questions, around, is_last=True)
+    yield from _soft(block, questions, around, is_last=True)
 
 
 def path_asked(questions: Questions, match: str, text: str) -> Formula:
@@ -82,42 +88,41 @@ def _level(block: Directive) -> _Level:
     return found
 
 
-def _firm(block: Directive, questions: Questions, around: Formula) -> Iterator[Choice]:
-    """What no expression of a block around can take away: equal paths, `^~`, and expressions in their order."""
+def _firm(block: Directive, questions: Questions, around: Formula, *, is_last: bool) -> Iterator[Choice]:
+    """What no expression of a block around can take away: equal paths, expressions, and `^~` of the last block."""
     level = _level(block)
-    atoms = questions.atoms
     for text, scope in level.exact:
         yield Choice(all_of([around, path_asked(questions, "str", text)]), scope, text)
     yield from _slashes(level, questions, around)
-    longer: list[tuple[str, bool]] = []
+    longer: list[str] = []
+    without_regexes: list[Formula] = []
     for text, scope in level.prefixes:
         is_firm = modifier_of(scope)[0] == "^~"
-        # A longer `^~` stands above, and has taken what is its own.
-        others = [each for each, other_firm in longer if each.startswith(text) and not other_firm]
-        mine = path_asked(questions, "beg", text)
-        if others:
-            mine = all_of([mine, negated(any_of([atoms.get("path", "beg", (each,)) for each in others]))])
+        # Longer ones have taken what is their own only where they stand above.
+        others = [path_asked(questions, "beg", each) for each in longer if each.startswith(text)]
+        mine = all_of([path_asked(questions, "beg", text), negated(any_of(others))])
         inside = all_of([around, mine])
-        yield from _firm(scope, questions, inside)
-        if is_firm:
-            yield from _soft(scope, questions, inside)
+        if is_firm and is_last:
+            yield from _inside(scope, questions, inside)
             yield Choice(inside, scope, text)
+            continue
+        yield from _firm(scope, questions, inside, is_last=False)
+        without_regexes += [negated(mine)] if is_firm else []
         if not asks(mine, "unknown"):
-            longer.append((text, is_firm))
+            longer.append(text)
     for text, ignore_case, scope in level.regexes:
         matches = sayable(questions, questions.of_regex(text, "path", "", ignore_case=ignore_case))
-        inside = all_of([around, matches])
-        yield from _firm(scope, questions, inside)
-        yield from _soft(scope, questions, inside)
+        inside = all_of([around, matches, *without_regexes])
+        yield from _inside(scope, questions, inside)
         yield Choice(inside, scope, captured=Captured(beginning_of(text)))
 
 
-def _soft(block: Directive, questions: Questions, around: Formula) -> Iterator[Choice]:
+def _soft(block: Directive, questions: Questions, around: Formula, *, is_last: bool) -> Iterator[Choice]:
     """Prefixes, the longest first."""
     for text, scope in _level(block).prefixes:
-        if modifier_of(scope)[0] != "^~":
+        if modifier_of(scope)[0] != "^~" or not is_last:
             inside = all_of([around, path_asked(questions, "beg", text)])
-            yield from _soft(scope, questions, inside)
+            yield from _soft(scope, questions, inside, is_last=False)
             yield Choice(inside, scope, text)
 
 

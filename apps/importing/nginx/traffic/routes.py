@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +17,14 @@ from apps.importing.haproxy.logic.regexes import checked, literal
 from apps.importing.haproxy.logic.solving import Draft
 from apps.importing.haproxy.traffic.conditions import conditions_of
 from apps.importing.haproxy.traffic.outcomes import Outcome, Unsayable, outcome_of
-from apps.importing.haproxy.traffic.solved import Frontend
+from apps.importing.haproxy.traffic.solved import Frontend, indexed
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.traffic.contents import Contents
 from apps.importing.nginx.traffic.context import Nginx
 from apps.importing.nginx.traffic.listeners import is_encrypted, listener_of
 from apps.importing.nginx.traffic.ports import Port, named_servers, ports_of
 from apps.importing.nginx.traffic.programs import Programs
+from apps.importing.nginx.traffic.saying import Saying
 from apps.importing.verdicts import Verdict
 
 Group = list[Port]
@@ -74,11 +76,13 @@ def _routes(nginx: Nginx, group: Group, name: str) -> None:
         if atom.subject == "scheme" and len(schemes) == 1:
             answers[atom] = schemes == {True}
     _say_unnamed(nginx, group[0], {id(each.server) for each in named})
-    frontend = Frontend(Program(tuple(rules)), {}, answers)
+    program = Program(tuple(rules))
+    frontend, said = Frontend(program, {}, answers), Saying(indexed(program.rules), answers)
     for found in frontend.routes():
-        for draft in found.drafts:
-            _route(nginx, name, found.hostname, draft, both=len(schemes) == 2)
-    _say(nginx, group, frontend)
+        drafts = tuple(said.of_draft(found.hostname, draft) for draft in found.drafts)
+        for draft, outcome in _sayable(nginx, found.hostname, drafts):
+            _route(nginx, name, found.hostname, draft, outcome, both=len(schemes) == 2)
+    _say(nginx, group, frontend, said)
 
 
 def _say_unnamed(nginx: Nginx, port: Port, named: set[int]) -> None:
@@ -94,10 +98,10 @@ def _say_unnamed(nginx: Nginx, port: Port, named: set[int]) -> None:
                 nginx.ledger.note(each.line, Verdict.DEAD, "No host leads to its server.")
 
 
-def _say(nginx: Nginx, group: Group, frontend: Frontend) -> None:
+def _say(nginx: Nginx, group: Group, frontend: Frontend, said: Saying) -> None:
     """Examples that are decided otherwise, and values that can be no hostname."""
     for hostname, path, decision in frontend.differing:
-        for line in decision.lines[-1:]:
+        for line in said.lines(hostname, path, decision, frozenset())[-1:]:
             nginx.ledger.differs(line, f"Some requests of {hostname} such as {path} are decided by another line.")
     names = [each for server in group[0].servers for each in server.each("server_name")]
     for value, why in frontend.hosts.odd.items():
@@ -108,10 +112,7 @@ def _say(nginx: Nginx, group: Group, frontend: Frontend) -> None:
         nginx.ledger.differs(group[0].default.line, "More than two of its many conditions at once are not told apart.")
 
 
-def _route(nginx: Nginx, load_balancer: str, hostname: str, draft: Draft, *, both: bool) -> None:
-    outcome, draft = _sayable(nginx, draft, hostname)
-    if outcome is None:
-        return
+def _route(nginx: Nginx, load_balancer: str, hostname: str, draft: Draft, outcome: Outcome, *, both: bool) -> None:
     spec: dict[str, Any] = {"load_balancer": load_balancer, "hostname": hostname}
     if (draft.key.kind, draft.key.text) != (PREFIX, "/"):
         spec |= {"path": draft.key.text, "path_kind": draft.key.kind}
@@ -134,24 +135,43 @@ def _route(nginx: Nginx, load_balancer: str, hostname: str, draft: Draft, *, bot
         nginx.ledger.belongs(line, f"Route {name}")
 
 
-def _sayable(nginx: Nginx, draft: Draft, hostname: str) -> tuple[Outcome | None, Draft]:
-    """The parts of the route; a pattern that stands for a prefix becomes it where only a prefix can do this."""
-    said = ""
-    for each in (draft, _as_prefix(draft)):
-        if each is None:
+def _sayable(nginx: Nginx, hostname: str, drafts: tuple[Draft, ...]) -> Iterator[tuple[Draft, Outcome]]:
+    """Drafts with the parts of their routes.
+
+    A pattern that can only be a prefix becomes one. Prefixes come before patterns, so those below it become some too.
+    """
+    only = [draft for draft in drafts if _why_not(nginx, draft, hostname) and _can_be_prefix(nginx, draft, hostname)]
+    above = [f"{_prefix_of(draft)}/" for draft in only]
+    for draft in drafts:
+        prefix = _as_prefix(draft)
+        below = prefix is not None and any(f"{prefix.key.text}/".startswith(each) for each in above)
+        found = prefix if prefix is not None and below else draft
+        if why := _why_not(nginx, found, hostname):
+            for line in found.decision.lines[-1:]:
+                nginx.ledger.impossible(line, f"{hostname}{found.key.text}: {why}")
             continue
-        try:
-            outcome = _outcome(nginx, each.decision, each.key, hostname)
-        except Unsayable as error:
-            said = said or f"{hostname}{each.key.text}: {error}"
-            continue
-        for line in each.decision.lines[-1:] if said else ():
-            why = f"{hostname}{each.key.text}: paths below it that an expression takes are answered alike."
+        for line in found.decision.lines[-1:] if below else ():
+            why = f"{hostname}{found.key.text}: paths below it that an expression takes are answered alike."
             nginx.ledger.differs(line, why)
-        return outcome, each
-    for line in draft.decision.lines[-1:]:
-        nginx.ledger.impossible(line, said)
-    return None, draft
+        yield found, _outcome(nginx, found.decision, found.key, hostname)
+
+
+def _prefix_of(draft: Draft) -> str:
+    prefix = _as_prefix(draft)
+    return prefix.key.text if prefix is not None else draft.key.text
+
+
+def _why_not(nginx: Nginx, draft: Draft, hostname: str) -> str:
+    try:
+        _outcome(nginx, draft.decision, draft.key, hostname)
+    except Unsayable as error:
+        return str(error)
+    return ""
+
+
+def _can_be_prefix(nginx: Nginx, draft: Draft, hostname: str) -> bool:
+    prefix = _as_prefix(draft)
+    return prefix is not None and not _why_not(nginx, prefix, hostname)
 
 
 def _as_prefix(draft: Draft) -> Draft | None:
@@ -211,6 +231,8 @@ def _move(outcome: Outcome, key: Key, old: str, new: str) -> None:
 
 def _prefix(text: str, old: str, new: str) -> str | None:
     """What takes the place of the whole prefix of a route; None where no prefix does."""
+    if text == "/" and not new.endswith("/"):
+        return None  # the slash of the path itself is replaced
     if text.rstrip("/") + "/" == old and new.endswith("/"):
         return _plain(new.rstrip("/") or "/")
     if not text.startswith(old):
