@@ -88,6 +88,16 @@ def test_programs_get_the_whole_of_it(tutorial_env: Actor, old: Path) -> None:
     assert all(each["verdict"] for each in found["report"])
 
 
+def test_the_format_is_recognised_or_said(tutorial_env: Actor, tmp_path: Path) -> None:
+    path = tmp_path / "moved.txt"
+    path.write_text("http { server { listen 8189; return 204; } }")
+    for words in ((), ("--format", "nginx")):
+        assert "create  LoadBalancer operator/nginx-8189" in said(path, *words)
+    path.write_text("once upon a time")
+    with pytest.raises(CommandError, match=r"Say which it is: .*nginx \(nginx.conf\).* Use --format."):
+        said(path)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

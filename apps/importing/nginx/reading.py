@@ -8,6 +8,7 @@ from typing import Any
 from apps.importing.contract import Import
 from apps.importing.haproxy.reading import OWN
 from apps.importing.haproxy.traffic.context import documents_of_lists
+from apps.importing.nginx.rules.variables import OTHER_MATCH, asks_parts_of_hosts
 from apps.importing.nginx.text.known import close
 from apps.importing.nginx.traffic.context import Nginx, read_context
 from apps.importing.nginx.traffic.routes import read_servers
@@ -52,6 +53,8 @@ def _mark_maps(nginx: Nginx) -> None:
             if each.parent is not block and each is not block and any(f"${name}" in arg for arg in each.args)
         ]  # fmt: skip
         verdict = Verdict.MAPPED if users else Verdict.DEAD
+        if any(asks_parts_of_hosts(condition) for condition, _ in nginx.variables.given[name]):
+            nginx.ledger.differs(block.line, OTHER_MATCH)
         for each in (block, *(block.block or ())):
             nginx.ledger.note(each.line, verdict, "" if users else "No directive names its variable.")
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow(reason="each import starts a process that reads it
 
 def order(path: Path, **more: Any) -> dict[str, Any]:
     text = path.read_text().replace("8080;", "8086;")  # the port of another load balancer there
-    files = {path.name: text, "/etc/nginx/htpasswd": (CORPUS / "files" / "htpasswd").read_text()}
+    files = {path.name: text} | {each.name: each.read_text() for each in (CORPUS / "files").iterdir()}
     files |= dict.fromkeys(re.findall(r"ssl_certificate\S* (\S+);", text), PEM)
     passwords = {"alice": "a long password"}
     return {"files": files, "file": path.name, "fleets": [FLEET], "prefix": "old-", "passwords": passwords} | more

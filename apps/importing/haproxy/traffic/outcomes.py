@@ -144,6 +144,8 @@ def _path(target: Target, key: Key) -> dict[str, str]:
     if not target.keeps_path:
         return {"path": target.path or "/"}
     below = f"{key.text}/".startswith(f"{target.strip}/")
+    if target.strip and key.kind not in (EXACT, PREFIX):
+        raise Unsayable("The redirect changes the beginning of paths of a pattern; use a prefix.")
     if target.strip and not below and key.text != "/":
         return {}
     if (not target.before or target.before == "/") and not target.strip:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, any_of, atoms_of, negated
 from apps.importing.haproxy.logic.questions import Questions
 from apps.importing.haproxy.logic.regexes import as_pattern, as_texts
+from apps.importing.nginx.rules.targets import host_beginning_of
 from apps.importing.nginx.text.directives import Directive
 
 MOST, LONGEST = 64, 4096
 _PART = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 PATHS = ("uri", "document_uri", "request_uri")
+OTHER_MATCH = "Of all hosts that begin so or have this in them, those that the file names have routes."
 HOSTS = ("host", "http_host")
 Choice = tuple[Formula, str]
 
@@ -159,6 +161,8 @@ class Variables:
 
     def _text(self, subject: str, named: str, operator: str, value: str) -> Formula:
         atoms, ignore_case = self.questions.atoms, operator == "=*"
+        if operator in ("~", "~*") and subject == "host" and (begins := host_beginning_of(value)):
+            return atoms.get("host", "beg", (begins[0],))
         if operator in ("~", "~*"):
             return sayable(self.questions, self.questions.of_regex(value, subject, named, ignore_case=operator == "~*"))
         if value == "" and subject in ("header", "query", "cookie"):
@@ -198,6 +202,11 @@ def sayable(questions: Questions, formula: Formula) -> Formula:
 
     found = {atom: new for atom in atoms_of(formula) if (new := known(atom)) is not atom}
     return _replaced(formula, found) if found else formula
+
+
+def asks_parts_of_hosts(formula: Formula) -> bool:
+    """Whether it asks how hosts begin or what is in them, where routes have whole ones and endings."""
+    return any(atom.subject == "host" and atom.match in ("beg", "sub") for atom in atoms_of(formula))
 
 
 def _replaced(formula: Formula, new: dict[Atom, Formula]) -> Formula:

@@ -18,7 +18,7 @@ from apps.importing.nginx.rules.headers import response_headers
 from apps.importing.nginx.rules.returning import OTHER_TARGET, Answered, answer_of
 from apps.importing.nginx.rules.rewriting import NOT_SAID, Moved, moved, redirect_of
 from apps.importing.nginx.rules.targets import Captured, beginning_of, host_beginning_of
-from apps.importing.nginx.rules.variables import Variables, sayable
+from apps.importing.nginx.rules.variables import OTHER_MATCH, Variables, asks_parts_of_hosts, sayable
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.traffic.contents import Contents
 from apps.importing.nginx.traffic.context import Nginx
@@ -28,7 +28,6 @@ from apps.importing.verdicts import Line, Verdict
 NO_FILES = "Nodes have no files, so this is decided as if no file were there; put a server behind that has them."
 REFUSES = (("401",), ("403",), ("404",), ("444",))
 IN_ORDER = ("set", "if", "return", "rewrite", "break")
-OTHER_MATCH = "Its host is matched by a part: of all hosts that fit, those that the file names have routes."
 
 
 @dataclass(slots=True)
@@ -157,6 +156,8 @@ class Programs:
             say_unknown(self.nginx.context, each.line, why, gone=sure is False)
         for why in differing(sure):
             self.nginx.ledger.differs(each.line, why)
+        if asks_parts_of_hosts(sure):
+            self.nginx.ledger.differs(each.line, OTHER_MATCH)
 
     def _return(
         self, block: Directive, each: Directive, guard: Formula, variables: Variables, captured: Captured
@@ -272,8 +273,6 @@ class Programs:
     def emit(self, line: Line, condition: Formula, effects: Iterable[Effect]) -> None:
         """Rules of the effects, as far as their condition is certain."""
         sure, _ = surely(all_of([self.host, condition]))
-        if any(atom.subject == "host" and atom.match in ("beg", "sub", "dir", "len") for atom in atoms_of(sure)):
-            self.nginx.ledger.differs(line, OTHER_MATCH)
         if sure is not False:
             self.rules += [Rule(line, sure, effect) for effect in effects]
 
