@@ -101,7 +101,10 @@ class ImportForm(forms.Form):
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
         """The fields by heading."""
         where = ("/fleets", "/account", "/region", "/prefix")
-        named = {"Configuration": ("/files", "pasted", "/file", "/format"), "Destination": where}
+        named: dict[str, tuple[str, ...]] = {
+            "Configuration": ("/files", "pasted", "/file", "/format"),
+            "Destination": where,
+        }
         named["Answers"] = tuple(f"/{name}" for name in HINTS)
         return [(title, [self[name] for name in names]) for title, names in named.items()]
 
