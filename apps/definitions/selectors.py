@@ -123,6 +123,8 @@ def pools(actor: Actor) -> QuerySet[Pool]:
 
 def pool_named(actor: Actor, text: str, owner: Account) -> Pool | None:
     """The pool that the text names as documents of `owner` do (`shop`, `acme/shop`); None where the actor sees none."""
+    if not text.isprintable():
+        return None
     account, _, name = text.rpartition("/")
     rows = seen_pools(actor, Pool.objects.select_related("account"))
     return rows.filter(account__name=account or owner.name, name=name).first()
