@@ -176,8 +176,11 @@ def test_a_cname_chooses_neither_a_name_nor_a_zone_of_somebody_else(
     assert way_of(acme, "*.shop.elsewhere.example").kind == DNS  # the operator's zone serves every account
 
 
-def test_a_name_server_that_is_silent_proves_nothing(tutorial_env: Actor, acme: Actor, settings: Settings) -> None:
-    settings.RESOLVERS = ("127.0.0.1:1",)
+def test_a_name_server_that_is_silent_proves_nothing(
+    tutorial_env: Actor, acme: Actor, names: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proving, "PATIENCE_WITH_RESOLVERS_S", 0.2)
+    names.silent = True
     with pytest.raises(proving.NotProvable):
         way_of(acme, "*.shop.elsewhere.example")
 
