@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from apps.core.clock import now
 from apps.definitions.models import Route
-from apps.definitions.previewing.effective_rules import partly_logged
 from apps.drivers.logs.contract import Comparison, Condition, Group, Query
+from apps.logs.objectives.standing import Gap, gaps_of
 from apps.logs.searching import answering, until_now
 
 LAST = timedelta(minutes=15)
@@ -41,13 +42,12 @@ def sides_of(route: Route) -> dict[int, Side]:
     return {pk: _side(group, total) if group else Side() for pk, group in groups.items()}
 
 
-def why_unknown(route: Route) -> str:
-    """Why lines do not say how the pools stand, as a sentence; empty where they do."""
+def gap_of(route: Route) -> Gap:
+    """Why lines do not say how the pools stand, else what of them is missing."""
     names = [share.pool.name for share in route.shares]
     if len(set(names)) < len(names):
-        return "Two of its pools have the same name, and request lines have no more than the name."
-    partly = partly_logged(Route.objects.filter(pk=route.pk)).get(route.pk)
-    return f"{partly}." if partly else ""
+        return Gap("Two of its pools have the same name, and request lines have no more than the name")
+    return gaps_of([route], now())[route.pk]
 
 
 def _side(group: Group, total: int) -> Side:

@@ -6,7 +6,7 @@ Routes are counted in request lines, so those must be written and have come; poo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -52,16 +52,42 @@ def route_standings(
     wanted = {route.pk: route for route in routes if route.objective}
     if not wanted:
         return {}
-    partly = partly_logged(Route.objects.filter(pk__in=list(wanted)))
-    nodes = _nodes({route.load_balancer_id for route in wanted.values()})
+    gaps = gaps_of(wanted.values(), at)
     until = dict(CountedLines.objects.exclude(until=None).values_list("account", "until"))
     found = standings(wanted.values(), at, kind="route", windows=windows)
     for pk, standing in found.items():
-        own = nodes[wanted[pk].load_balancer_id]
-        unknown = partly.get(pk) or ("" if own else NO_NODE)
-        missing = " ".join(_missing(own, until.get(wanted[pk].account_id), at))
-        found[pk] = _without_numbers(standing, unknown) if unknown else replace(standing, incomplete=missing)
+        gap = gaps[pk]
+        missing = " ".join(filter(None, (gap.late or _uncounted(until.get(wanted[pk].account_id), at), gap.lost)))
+        found[pk] = _without_numbers(standing, gap.unknown) if gap.unknown else replace(standing, incomplete=missing)
     return found
+
+
+def _uncounted(until: datetime | None, at: datetime) -> str:
+    if until is None or at - until <= UNCOUNTED:
+        return ""
+    return f"Counted until {until.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Why lines say nothing of a route, else what of them is late and what is lost; as sentences, or empty."""
+
+    unknown: str
+    late: str = ""
+    lost: str = ""
+
+
+def gaps_of(routes: Collection[Route], at: datetime) -> dict[int, Gap]:
+    """What request lines lack of each route, by primary key. A fixed number of queries."""
+    partly = partly_logged(Route.objects.filter(pk__in=[route.pk for route in routes]))
+    nodes = _nodes({route.load_balancer_id for route in routes})
+    return {route.pk: _gap(partly.get(route.pk, ""), nodes[route.load_balancer_id], at) for route in routes}
+
+
+def _gap(partly: str, nodes: Sequence[_NodeLines], at: datetime) -> Gap:
+    if partly or not nodes:
+        return Gap(partly or NO_NODE)
+    return Gap("", _late(nodes, at), _lost(nodes, at))
 
 
 def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
@@ -73,20 +99,22 @@ def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
     return found
 
 
-def _missing(nodes: Sequence[_NodeLines], until: datetime | None, at: datetime) -> Iterator[str]:
-    """What is not counted, or not yet, as sentences."""
+def _late(nodes: Sequence[_NodeLines], at: datetime) -> str:
     silent = sum(each.read_at is None or at - each.read_at > BEHIND for each in nodes)
     late = sum(bool(each.error) or (each.waiting_s or 0) > BEHIND.total_seconds() for each in nodes)
     if silent == len(nodes):
-        yield "Nobody collects request lines now."
-    elif silent or late:
+        return "Nobody collects request lines now."
+    if silent or late:
         missing = f"Request lines of {max(silent, late)} of {len(nodes)} nodes are missing"
-        yield f"{missing}; they are counted when they come."
-    elif until is not None and at - until > UNCOUNTED:
-        yield f"Counted until {until.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
+        return f"{missing}; they are counted when they come."
+    return ""
+
+
+def _lost(nodes: Sequence[_NodeLines], at: datetime) -> str:
     lost = max((each.dropped_at for each in nodes if each.dropped_at), default=None)
-    if lost is not None and at - lost < WINDOW:
-        yield f"A node lost request lines, last seen {lost.astimezone(UTC):%Y-%m-%d %H:%M} UTC; they are not counted."
+    if lost is None or at - lost >= WINDOW:
+        return ""
+    return f"A node lost request lines, last seen {lost.astimezone(UTC):%Y-%m-%d %H:%M} UTC; they are not counted."
 
 
 def _without_numbers(standing: Standing, unknown: str) -> Standing:

@@ -78,6 +78,19 @@ def test_sides_are_unknown_where_not_every_request_is_logged(canary: Route, acme
     assert "Unknown. " in answer.content.decode()
 
 
+def test_sides_say_what_is_missing_of_their_lines(canary: Route, acme: Actor) -> None:
+    found = client_of(acme).get(reverse("web:route-sides", args=[canary.pk])).content.decode()
+    assert "Nobody collects request lines now." in found
+
+
+@pytest.mark.usefixtures("lines")
+def test_sides_are_unknown_where_no_node_writes_lines(canary: Route, acme: Actor) -> None:
+    canary.load_balancer.fleets.clear()
+    answer = client_of(acme).get(reverse("web:route-sides", args=[canary.pk]))
+    assert cells(answer) == {}
+    assert "Unknown. No node serves this route, and clouds write no request lines." in answer.content.decode()
+
+
 def test_sides_are_unknown_while_the_store_does_not_answer(
     canary: Route, acme: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
