@@ -124,9 +124,11 @@ def _stored(actor: Actor, token: EnrolmentToken, asked: Asked) -> Node:
     host = f"[{asked.address}]" if ":" in asked.address else asked.address
     url = f"https://{host}:{asked.port}"
     row = Node.objects.select_related("fleet").filter(name=token.node_name).first()
-    if row is not None and (row.fleet_id, row.url, row.address) == (token.fleet_id, url, asked.address):
+    tags = token.tags if token.tags is not None else row.tags if row is not None else {}
+    wanted = (token.fleet_id, url, asked.address, tags)
+    if row is not None and (row.fleet_id, row.url, row.address, row.tags) == wanted:
         return row
-    spec: dict[str, object] = {"fleet": token.fleet.name, "url": url, "address": asked.address}
+    spec: dict[str, object] = {"fleet": token.fleet.name, "url": url, "address": asked.address, "tags": tags}
     if row is not None:
         spec["port_offset"] = row.port_offset
     save_object(actor=actor, kind="Node", name=token.node_name, spec=spec, reason="The machine was enrolled.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -15,6 +16,8 @@ from apps.compiler import grammar
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.services import KINDS
+from apps.definitions.shapes.base.shape import Wrong
+from apps.definitions.shapes.base.words import TAGS, sorted_pairs
 from apps.enrolment import pinned
 from apps.fleet import selectors as topology
 from apps.fleet.models import EnrolmentToken, Fleet, Node
@@ -31,14 +34,17 @@ def digest_of(text: str) -> str:
 
 
 @transaction.atomic
-def make_token(*, actor: Actor, node: object, fleet: object, reason: str = "") -> tuple[EnrolmentToken, str]:
+def make_token(
+    *, actor: Actor, node: object, fleet: object, tags: object = None, reason: str = ""
+) -> tuple[EnrolmentToken, str]:
     """A token for a node of that name in that fleet, and its text, which is shown this once.
 
-    Raises Invalid for a name that is none, a fleet that is not there, and a node that is in another fleet; Conflict
-    while nobody has said how nodes know the console; Forbidden.
+    The node gets the tags; None leaves those of a node that is there already. Raises Invalid for a name or tags that
+    are none, a fleet that is not there, and a node that is in another fleet; Conflict while nobody has said how nodes
+    know the console; Forbidden.
     """
     KINDS["Node"].may_change(actor)
-    name, found = _read(actor, node, fleet)
+    name, found, labels = _read(actor, node, fleet, tags)
     secret, instant = secrets.token_urlsafe(32), now()
     text = f"sne_{pinned.pin()}_{secret}"
     row = EnrolmentToken.objects.create(
@@ -48,20 +54,27 @@ def make_token(*, actor: Actor, node: object, fleet: object, reason: str = "") -
         created_at=instant,
         created_by=actor.name[:150],
         expires_at=instant + LIFE,
+        tags=labels,
     )
-    after = {"node": name, "fleet": found.name, "expires_at": row.expires_at.isoformat()}
+    after = {"node": name, "fleet": found.name, "tags": labels, "expires_at": row.expires_at.isoformat()}
     audit.record(
         actor=actor, action="create", kind="EnrolmentToken", object_id=row.pk, label=name, after=after, reason=reason
     )
     return row, text
 
 
-def _read(actor: Actor, node: object, fleet: object) -> tuple[str, Fleet]:
-    errors, name = [], ""
+def _read(actor: Actor, node: object, fleet: object, tags: object) -> tuple[str, Fleet, dict[str, str] | None]:
+    errors, name, labels = [], "", None
     try:
         name = grammar.name(node)
     except grammar.GrammarError as error:
         errors.append(FieldError("/node", error.code, error.message))
+    try:
+        labels = None if tags is None else sorted_pairs(TAGS.read(tags))
+    except grammar.GrammarError as error:
+        errors.append(FieldError("/tags", error.code, error.message))
+    except Wrong as wrong:
+        errors += [replace(each, pointer=f"/tags{each.pointer}") for each in wrong.field_errors]
     found = topology.fleets(actor).filter(name=fleet).first() if isinstance(fleet, str) else None
     if found is None:
         errors.append(FieldError("/fleet", "unknown", "There is no such fleet. Create it first."))
@@ -71,7 +84,7 @@ def _read(actor: Actor, node: object, fleet: object) -> tuple[str, Fleet]:
         errors.append(FieldError("/fleet", "other_fleet", detail))
     if errors or found is None:
         raise Invalid(errors)
-    return name, found
+    return name, found, labels
 
 
 @transaction.atomic

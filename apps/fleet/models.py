@@ -88,7 +88,8 @@ class Fleet(Named):
 class Node(Named):
     """One HAProxy instance with its agent at `url` (`unix:///…` or `https://host:port`).
 
-    Listeners without a static IP are reached at `address`:(port + `port_offset`).
+    Listeners without a static IP are reached at `address`:(port + `port_offset`). `tags` say what it is to those who
+    run it, such as its rack; they change nothing of what it runs.
     """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="nodes")
@@ -96,6 +97,7 @@ class Node(Named):
     url = models.CharField(max_length=400)
     address = models.CharField(max_length=45, default="127.0.0.1")
     port_offset = models.PositiveIntegerField(default=0)
+    tags = models.JSONField(default=dict, db_default={})
 
 
 class CloudAccount(Named):

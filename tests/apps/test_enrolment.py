@@ -59,6 +59,38 @@ def test_a_token_makes_a_machine_a_node_that_is_reached_where_it_came_from(env: 
     assert said == [("enrolment by somebody of operator", "us-1")]
 
 
+def test_a_node_gets_the_tags_of_its_token_and_keeps_them_where_a_token_has_none(env: Env) -> None:
+    tagged = make_token(actor=env.operator, node="us-1", fleet="here", tags={"rack": "a1"})[1]
+    env.enrol(tagged)
+    assert Node.objects.get(name="us-1").tags == {"rack": "a1"}
+    env.enrol(env.token(), address="192.0.2.8")
+    assert Node.objects.get(name="us-1").tags == {"rack": "a1"}
+    env.enrol(make_token(actor=env.operator, node="us-1", fleet="here", tags={})[1])
+    assert Node.objects.get(name="us-1").tags == {}
+
+
+@pytest.mark.parametrize("tags", ["rack=a1", ["rack"], {"rack": 1}, {"Rack": "a1"}, {"rack": "a 1"}, {"rack": ""}, 7])
+def test_tags_that_are_none_make_no_token(env: Env, tags: object) -> None:
+    with pytest.raises(Invalid) as refused:
+        make_token(actor=env.operator, node="us-1", fleet="here", tags=tags)
+    assert refused.value.field_errors
+    assert all(error.pointer.startswith("/tags") for error in refused.value.field_errors)
+    assert not EnrolmentToken.objects.exists()
+
+
+def test_a_tag_alone_reaches_no_node_and_a_move_reaches_all(env: Env) -> None:
+    def save(**spec: object) -> int:
+        save_object(
+            actor=env.operator, kind="Node", name="us-1", spec={"fleet": "here", "url": "unix:///a.sock"} | spec
+        )
+        env.fleet.refresh_from_db()
+        return env.fleet.desired_generation
+
+    first = save()
+    assert save(tags={"rack": "a1"}) == first
+    assert save(tags={"rack": "a1"}, port_offset=7) > first
+
+
 def test_nothing_of_a_token_is_stored_but_a_digest(env: Env) -> None:
     token = env.token()
     secret = token.rpartition("_")[2] if "_" not in token[-43:] else token[-43:]

@@ -166,7 +166,8 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
     ),
     "node": (
         "Node",
-        {"fleet": "us-central1", "url": "https://10.0.0.1:9440", "address": "10.0.0.1", "port_offset": 1},
+        {"fleet": "us-central1", "url": "https://10.0.0.1:9440", "address": "10.0.0.1", "port_offset": 1,
+         "tags": {"rack": "a1"}},
     ),
     **CLOUD_EXAMPLES,
     "grant": (

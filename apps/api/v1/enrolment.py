@@ -25,10 +25,14 @@ class Token(APIView):
     """POST: let one machine in as the node of this name, which may not be there yet."""
 
     def post(self, request: Request, name: str) -> Response:
-        """`{fleet}`; the answer holds `token`, this once."""
-        data = requests.only(request, ("fleet",))
+        """`{fleet, tags}`; the answer holds `token`, this once."""
+        data = requests.only(request, ("fleet", "tags"))
         row, text = tokens.make_token(
-            actor=requests.actor_of(request), node=name, fleet=data.get("fleet"), reason=requests.reason(request)
+            actor=requests.actor_of(request),
+            node=name,
+            fleet=data.get("fleet"),
+            tags=data.get("tags"),
+            reason=requests.reason(request),
         )
         command = f"spillway-agent enroll {settings.CONSOLE_URL} --token {text}"
         return Response(shown.NodeToken.of(row, token=text, command=command), status=201)

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,10 +18,12 @@ from apps.accounts.selectors import accounts
 from apps.api.v1 import shapes
 from apps.api.v1.accounts import member_shapes
 from apps.api.v1.protocol import requests
+from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.filters import filter_routes
 from apps.definitions.key_sets.following import facts_of, url_of
+from apps.definitions.shapes.base.words import read_tag
 from apps.fleet import selectors as topology
 from apps.members import selectors as members
 from apps.rollouts.selectors import conditions_of
@@ -40,11 +43,12 @@ class Noun:
 
 CONDITIONED = ("Certificate", "Pool", "Route")
 NAME, ACCOUNT = {"name": "name"}, {"account": "account__name"}
+TAGS = "tags"  # the filter is one of them: `key=value`
 NOUNS: dict[str, Noun] = {
     "accounts": Noun(accounts, shapes.definition, NAME),
     "regions": Noun(topology.regions, shapes.definition, NAME),
     "fleets": Noun(topology.fleets, shapes.definition, NAME | {"region": "region__name"}),
-    "nodes": Noun(topology.nodes, shapes.definition, NAME | {"fleet": "fleet__name"}),
+    "nodes": Noun(topology.nodes, shapes.definition, NAME | {"fleet": "fleet__name", "tag": TAGS}),
     "cloud-accounts": Noun(topology.cloud_accounts, shapes.definition, NAME),
     "stacks": Noun(topology.stacks, shapes.definition, NAME | {"region": "region__name"}),
     "address-pools": Noun(topology.address_pools, shapes.definition, NAME | {"region": "region__name"}),
@@ -160,8 +164,18 @@ def narrowed(request: Request, filters: Mapping[str, str], rows: QuerySet[Any]) 
         if value := request.query_params.get(parameter):
             if not value.isprintable() or len(value) > 253:
                 raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
-            rows = rows.filter(**{field: value})
+            rows = tagged(rows, value, parameter) if field == TAGS else rows.filter(**{field: value})
     return rows
+
+
+def tagged(rows: QuerySet[Any], tag: str, parameter: str) -> QuerySet[Any]:
+    """The rows with the tag `key=value`. Raises Invalid."""
+    try:
+        key, _, value = read_tag(tag).partition("=")
+    except GrammarError as error:
+        raise Invalid([FieldError(f"/{parameter}", error.code, error.message)]) from None
+    # As text: a look-up by key takes a key of digits for a place in a list. Words of tags hold no quotation marks.
+    return rows.annotate(of_tags=Cast(TAGS, TextField())).filter(of_tags__contains=f'"{key}": "{value}"')
 
 
 def of_state(request: Request, rows: QuerySet[Any], known: list[str]) -> QuerySet[Any]:

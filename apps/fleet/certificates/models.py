@@ -61,7 +61,8 @@ class NodeCertificate(models.Model):
 class EnrolmentToken(models.Model):
     """What lets one machine in as a node, once: the SHA-256 of its secret, and what it stands for.
 
-    `key` is the SHA-256 of the public key that used it: the same one is answered again with the same certificate.
+    `key` is the SHA-256 of the public key that used it: the same one is answered again with the same certificate. The
+    node gets its `tags`; null leaves those of a node that is there already.
     """
 
     digest = models.CharField(max_length=64, unique=True)
@@ -73,6 +74,7 @@ class EnrolmentToken(models.Model):
     used_at = models.DateTimeField(null=True)
     used_from = models.CharField(max_length=45, blank=True)
     key = models.CharField(max_length=64, blank=True)
+    tags = models.JSONField(null=True)
     certificate = models.ForeignKey(NodeCertificate, on_delete=models.SET_NULL, null=True, related_name="tokens")
 
     class Meta:

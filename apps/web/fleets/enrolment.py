@@ -12,11 +12,14 @@ from django.shortcuts import redirect
 
 from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.selectors import only
+from apps.definitions.shapes.base.fields import field_at
+from apps.definitions.shapes.platform.topology import NodeSpec
 from apps.enrolment import revoking, rotating, selectors, tokens
 from apps.fleet import selectors as topology
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show, show_once
 from apps.web.kit.saving import confirmed, telling
+from apps.web.kit.shape_fields import form_field, typed
 
 
 class TokenForm(forms.Form):
@@ -31,6 +34,7 @@ class TokenForm(forms.Form):
             label="Node", widget=plain, help_text="A new name, or that of a node whose machine you replace."
         )
         self.fields["/fleet"] = forms.ChoiceField(label="Fleet", choices=[(name, name) for name in fleets])
+        self.fields["/tags"] = form_field(field_at(NodeSpec, "tags"))
 
 
 @page
@@ -52,7 +56,10 @@ def new(request: PageRequest) -> HttpResponse:
     if form.is_bound and form.is_valid():
         try:
             row, text = tokens.make_token(
-                actor=request.actor, node=form.cleaned_data["/node"], fleet=form.cleaned_data["/fleet"]
+                actor=request.actor,
+                node=form.cleaned_data["/node"],
+                fleet=form.cleaned_data["/fleet"],
+                tags=typed(form.fields["/tags"], form.cleaned_data["/tags"]),
             )
         except (Invalid, Conflict) as error:
             attach_errors(form, error if isinstance(error, Invalid) else Invalid([FieldError("", "", error.detail)]))

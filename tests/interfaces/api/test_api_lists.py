@@ -47,6 +47,20 @@ def test_a_list_in_pages_of_one_is_the_list(house: Api) -> None:
         assert pages(house, f"{noun}?limit=1") == whole
 
 
+@pytest.mark.both_engines  # they look into JSON differently
+def test_nodes_are_listed_by_a_tag_whatever_its_key_is_called(house: Api) -> None:
+    for name, tags in {"n-1": {"rack": "a1"}, "n-2": {"rack": "a2"}, "n-3": {"in": "a1", "2": "x"}}.items():
+        spec = {"fleet": "us-central1", "url": f"unix:///{name}.sock", "tags": tags}
+        assert house("PUT", f"nodes/{name}", {"spec": spec}).status_code == 201
+
+    def found(tag: str) -> list[str]:
+        return [row["name"] for row in house("GET", f"nodes?tag={tag}").json()["items"]]
+
+    assert (found("rack=a1"), found("in=a1"), found("2=x"), found("rack=b")) == (["n-1"], ["n-3"], ["n-3"], [])
+    refused = house("GET", "nodes?tag=rack")
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/tag")
+
+
 @pytest.mark.both_engines
 def test_rows_that_come_and_go_move_no_others(api: Api, acme: Actor) -> None:
     grow_routes(12, acme)

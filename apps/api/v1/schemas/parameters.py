@@ -34,6 +34,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     ),
     "region": ({"type": "string", "maxLength": 253}, "Only objects in this region."),
     "fleet": ({"type": "string", "maxLength": 253}, "Only objects in this fleet."),
+    "tag": ({"type": "string", "maxLength": 127}, "Only nodes with this tag: `key=value`."),
     "zone": ({"type": "string", "maxLength": 253}, "Only objects in the zone with this name."),
     "pool": ({"type": "string", "maxLength": 253}, "Only objects of this pool; for routes, also as account/name."),
     "rate": ({"type": "number", "exclusiveMinimum": 0, "maximum": 1e7}, "Total requests/s in all regions."),

@@ -23,6 +23,7 @@ class Command(BaseCommand):
         enrol = does.add_parser("enrol", help="print a token that lets one machine in as a node, for 15 minutes")
         enrol.add_argument("node")
         enrol.add_argument("--fleet", required=True)
+        enrol.add_argument("--tag", action="append", metavar="KEY=VALUE", help="a tag of the node; may be repeated")
         revoke = does.add_parser("revoke", help="revoke the certificates of a node; no console speaks to it any more")
         revoke.add_argument("node")
         does.add_parser("rotate", help="let a new authority sign; the one before goes when no node needs it")
@@ -40,8 +41,9 @@ class Command(BaseCommand):
             raise CommandError(error.detail) from None
 
     def _enrol(self, options: dict[str, Any]) -> str:
+        tags = None if options["tag"] is None else dict(each.partition("=")[::2] for each in options["tag"])
         row, text = tokens.make_token(
-            actor=platform_actor(), node=options["node"], fleet=options["fleet"], reason=options["reason"]
+            actor=platform_actor(), node=options["node"], fleet=options["fleet"], tags=tags, reason=options["reason"]
         )
         until = f"Once, until {row.expires_at:%H:%M} UTC, on the machine that is to be {row.node_name}:"
         return f"{until}\nspillway-agent enroll {settings.CONSOLE_URL} --token {text}"

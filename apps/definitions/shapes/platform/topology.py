@@ -22,6 +22,7 @@ from apps.definitions.shapes.base.words import (
     Hostname,
     Instant,
     Port,
+    Tags,
     Title,
     at_most,
     read_tag,
@@ -146,6 +147,15 @@ class NodeSpec(Shape):
     port_offset: Annotated[
         int, whole(0, 60_000), About("Added to the ports of nodes that share one address.", "Port offset")
     ] = 0
+    tags: Annotated[
+        Tags,
+        About(
+            "Labels of your own, by which nodes are listed.",
+            "Tags",
+            "For example rack=a1, zone=b. They change nothing of what the node runs.",
+            {"rack": "a1"},
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,13 +125,19 @@ def store_node(changes: ChangeSet, owner: Account, row: Node, spec: NodeSpec) ->
         changes.add_error("/spec/url", "taken", f"Node {other.name} already has this URL.")
     if changes.field_errors or fleet is None:
         raise Invalid(changes.field_errors.drain())
-    if row.pk is not None:
-        changes.affected.add_zones(zones_of(row))  # of the fleet that it leaves
+    before = _place(row) if row.pk is not None else None
+    zones = zones_of(row) if row.pk is not None else []  # of the fleet that it leaves
     copy_plain(spec, row)
     row.account, row.fleet = owner, fleet
     row.save()
-    changes.affected.add_all_fleets()
-    changes.affected.add_zones(zones_of(row))
+    if before != _place(row):  # tags alone reach no node
+        changes.affected.add_zones(zones)
+        changes.affected.add_all_fleets()
+        changes.affected.add_zones(zones_of(row))
+
+
+def _place(row: Node) -> tuple[object, ...]:
+    return row.fleet_id, row.url, row.address, row.port_offset
 
 
 def revoke_node(changes: ChangeSet, row: Node) -> None:

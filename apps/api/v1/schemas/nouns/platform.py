@@ -32,9 +32,10 @@ class NodeToken(words.Shown):
 
 
 class CreateNodeToken(words.Sent):
-    """The fleet that the node is to be in."""
+    """The fleet that the node is to be in, and its tags."""
 
     fleet = words.name()
+    tags = serializers.DictField(child=serializers.CharField(max_length=63), required=False)
 
 
 class NodeCertificate(words.Shown):

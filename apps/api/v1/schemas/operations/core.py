@@ -114,7 +114,7 @@ OPERATIONS: Table = {
     **written("accounts", noun("Account", "an account", "accounts"), "name"),
     **written("regions", REGION, "name"),
     **written("fleets", noun("Fleet", "a fleet", "fleets", facts=Generation), "name", "region"),
-    **written("nodes", noun("Node", "a node", "nodes"), "name", "fleet"),
+    **written("nodes", noun("Node", "a node", "nodes"), "name", "fleet", "tag"),
     **OF_ADOPTING,
     **OF_CLOUDS,
     **OF_ENROLMENT,
