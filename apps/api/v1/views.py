@@ -175,7 +175,8 @@ def tagged(rows: QuerySet[Any], tag: str, parameter: str) -> QuerySet[Any]:
     except GrammarError as error:
         raise Invalid([FieldError(f"/{parameter}", error.code, error.message)]) from None
     # As text: a look-up by key takes a key of digits for a place in a list. Words of tags hold no quotation marks.
-    return rows.annotate(of_tags=Cast(TAGS, TextField())).filter(of_tags__contains=f'"{key}": "{value}"')
+    found: QuerySet[Any] = rows.annotate(of_tags=Cast(TAGS, TextField()))
+    return found.filter(of_tags__contains=f'"{key}": "{value}"')
 
 
 def of_state(request: Request, rows: QuerySet[Any], known: list[str]) -> QuerySet[Any]:
