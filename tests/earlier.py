@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 NAMED = Path(__file__).with_suffix(".txt")
 KEPT = ROOT / "var" / "earlier"
+VENDOR = Path("frontend/static/vendor")
 
 
 def missing() -> str:
@@ -36,6 +37,8 @@ def tree() -> Path:
         with tarfile.open(packed) as archive:
             archive.extractall(folder, filter="data")
         packed.unlink()
+        # Its console reads all static files when it starts; third-party ones are never in the history.
+        (folder / VENDOR).symlink_to(ROOT / VENDOR)
         folder.chmod(0o755)
         try:
             folder.rename(target)
