@@ -8,9 +8,9 @@ import pytest
 
 from tests.architecture.sources import functions, modules, name
 
-parses_everything = pytest.mark.slow(reason="every module of the project is parsed, once in each process")
 LARGEST_FILE = 500
 LARGEST_FUNCTION = 60
+TYPICAL_FUNCTION = 20
 LARGEST_FOLDER = 14
 
 
@@ -23,8 +23,8 @@ def test_no_folder_of_apps_has_more_than_14_modules() -> None:
     assert {folder for folder, count in folders.items() if count > LARGEST_FOLDER} == set()
 
 
-@parses_everything
-def test_no_function_is_longer_than_60_lines() -> None:
+@pytest.mark.slow(reason="every module of the project is parsed")
+def test_no_function_is_longer_than_60_lines_and_the_typical_one_has_at_most_20() -> None:
     long = [
         f"{name(path)}:{function.line} {function.name} ({function.lines})"
         for path in modules()
@@ -32,9 +32,5 @@ def test_no_function_is_longer_than_60_lines() -> None:
         if function.lines > LARGEST_FUNCTION
     ]
     assert long == []
-
-
-@parses_everything
-def test_the_typical_function_has_at_most_20_lines() -> None:
     sizes = sorted(function.lines for path in modules("apps", "controlplane") for function in functions(path))
-    assert sizes[len(sizes) * 9 // 10] <= 20
+    assert sizes[len(sizes) * 9 // 10] <= TYPICAL_FUNCTION

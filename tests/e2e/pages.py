@@ -232,6 +232,10 @@ CLOUDS = [
 ]
 
 
+# Their forms are those of the pages that make such an object: `make test` looks at those, `make test-all` at both.
+EDITS = {name for name in PAGES if name.endswith("-edit") and f"{name.removesuffix('-edit')}-new" in PAGES}
+
+
 def paths(first_id: Callable[[str], str]) -> dict[str, str]:
     """The path of every page; `first_id` says the id of the first object that the API lists there."""
     return {name: path.format(first_id(listed) if listed else "") for name, (path, listed) in PAGES.items()}

@@ -82,9 +82,9 @@ def test_every_url_has_a_row() -> None:
     assert [f"{url}: say in tests/permissions who may ask for it" for url, rows in BY_URL.items() if not rows] == []
 
 
-@pytest.mark.parametrize("url", BY_URL)
-def test_an_url_takes_no_method_without_a_row(env: Env, url: str) -> None:
-    assert taken(env, url) == set()
+@pytest.mark.parametrize("part", range(20))
+def test_an_url_takes_no_method_without_a_row(env: Env, part: int) -> None:
+    assert {url: found for url in list(BY_URL)[part::20] if (found := taken(env, url))} == {}
 
 
 @pytest.mark.exhaustive

@@ -60,10 +60,11 @@ def test_each_value_of_the_corpus_has_one_verdict_and_every_object_is_valid(path
     assert len({(each["kind"], each["name"]) for each in found.documents}) == len(found.documents)
 
 
+@pytest.mark.parametrize("times", [3, pytest.param(30, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_field_that_nobody_knows_is_reported_wherever_it_stands(path: Path) -> None:
+def test_a_field_that_nobody_knows_is_reported_wherever_it_stands(path: Path, times: int) -> None:
     chance = random.Random(f"{SEED} {path.name}")
-    for number in range(12):
+    for number in range(times):
         values = [each for each in yaml.safe_load_all(path.read_text()) if each is not None]
         chance.choice(mappings(chance.choice(values)))[f"frobnicate{number}"] = "seventeen"
         found = read(yaml.safe_dump_all(values, sort_keys=False))
@@ -132,12 +133,13 @@ def test_what_is_no_object_is_reported_and_makes_nothing(text: str) -> None:
     assert all(line.verdict is not Verdict.MAPPED for line in found.report)
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("wrong", [None, 5, "x", [], {}, [5], {"a": 5}, True])
-def test_a_field_of_another_shape_is_never_an_error(wrong: Any) -> None:
+def test_a_field_of_another_shape_is_never_an_error(wrong: Any, times: int) -> None:
     for path in FILES:
         values = [each for each in yaml.safe_load_all(path.read_text()) if each is not None]
         chance = random.Random(f"{SEED} {path.name} {wrong}")
-        for _ in range(3):
+        for _ in range(times):
             holder = chance.choice([each for value in values for each in mappings(value) if each])
             holder[chance.choice(list(holder))] = copy.deepcopy(wrong)
             found = read(yaml.safe_dump_all(values, sort_keys=False))
