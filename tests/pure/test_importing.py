@@ -13,10 +13,10 @@ import pytest
 
 from apps.definitions.reading.documents import read_object
 from apps.importing.contract import Import
-from apps.importing.haproxy.logic.regexes import as_pattern, as_texts
-from apps.importing.haproxy.logic.samples import Sample, parse_sample
+from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.haproxy.text.words import Words
+from apps.importing.logic.regexes import as_pattern, as_texts
 from apps.importing.options import ImportOptions
 from apps.importing.telling import report
 from apps.importing.verdicts import Verdict

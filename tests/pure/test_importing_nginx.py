@@ -14,7 +14,7 @@ from crossplane.analyzer import DIRECTIVES
 from apps.definitions.reading.documents import read_object
 from apps.importing.contract import Import
 from apps.importing.formats import FORMATS, main_files, recognised
-from apps.importing.haproxy.logic.paths import Key
+from apps.importing.logic.paths import Key
 from apps.importing.nginx.reading import read_nginx
 from apps.importing.nginx.text.words import words_of
 from apps.importing.options import ImportOptions

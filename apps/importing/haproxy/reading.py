@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from apps.importing.context import document, documents_of_lists
 from apps.importing.contract import Import
-from apps.importing.haproxy.files import Files
+from apps.importing.files import Files
 from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.connections import Connections
 from apps.importing.haproxy.pools.backends import pool_of, protocol_of
 from apps.importing.haproxy.rules.variables import read_variables
 from apps.importing.haproxy.text.keywords import close, fact_of
 from apps.importing.haproxy.text.sections import Configuration, Section, mark_unused_defaults
-from apps.importing.haproxy.traffic.context import Context, context_of, documents_of_lists
+from apps.importing.haproxy.traffic.context import Context, context_of
 from apps.importing.haproxy.traffic.frontends import Frontends, Made
 from apps.importing.haproxy.traffic.ignored import becomes_http, mark_ignored, without_requests
 from apps.importing.haproxy.traffic.passing import mark_scripts, mark_what_nodes_do
 from apps.importing.naming import shared_rules
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Ledger, Verdict
-
-OWN = frozenset({"LoadBalancer"})
 
 
 def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) -> Import:
@@ -102,21 +101,15 @@ def _documents(
 ) -> Iterator[dict[str, Any]]:
     """In an order in which they can be applied."""
     for name, spec in certificates.documents.items():
-        yield _document(context, "Certificate", name, spec)
+        yield document(context, "Certificate", name, spec)
     for kind, name, entries in documents_of_lists(context):
-        yield _document(context, kind, name, entries)
+        yield document(context, kind, name, entries)
     for name, spec in pools.items():
-        yield _document(context, "Pool", name, spec)
+        yield document(context, "Pool", name, spec)
     policies = shared_rules(context.name, made.routes)
     for name, rules in policies.items():
-        yield _document(context, "Policy", name, {"rules": rules})
+        yield document(context, "Policy", name, {"rules": rules})
     for name, spec in made.load_balancers.items():
-        yield _document(context, "LoadBalancer", name, spec)
+        yield document(context, "LoadBalancer", name, spec)
     for name, spec in made.routes.items():
-        yield _document(context, "Route", name, spec)
-
-
-def _document(context: Context, kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    account = context.options.account
-    owner = {"account": account} if account and kind not in OWN else {}
-    return {"kind": kind, "name": name, **owner, "spec": dict(spec)}
+        yield document(context, "Route", name, spec)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from apps.importing.context import document, documents_of_lists
 from apps.importing.contract import Import
-from apps.importing.haproxy.reading import OWN
-from apps.importing.haproxy.traffic.context import documents_of_lists
 from apps.importing.nginx.rules.variables import OTHER_MATCH, asks_parts_of_hosts
 from apps.importing.nginx.text.known import close
 from apps.importing.nginx.traffic.context import Nginx, read_context
@@ -63,18 +62,12 @@ def _documents(nginx: Nginx) -> Iterator[dict[str, Any]]:
     """In an order in which they can be applied."""
     made = nginx.made
     for name, spec in made.certificates.items():
-        yield _document(nginx, "Certificate", name, spec)
+        yield document(nginx.context, "Certificate", name, spec)
     for kind, name, entries in documents_of_lists(nginx.context):
-        yield _document(nginx, kind, name, entries)
+        yield document(nginx.context, kind, name, entries)
     for key, spec in made.pools.items():
-        yield _document(nginx, "Pool", made.names[key], spec)
+        yield document(nginx.context, "Pool", made.names[key], spec)
     for name, spec in made.load_balancers.items():
-        yield _document(nginx, "LoadBalancer", name, spec)
+        yield document(nginx.context, "LoadBalancer", name, spec)
     for name, spec in made.routes.items():
-        yield _document(nginx, "Route", name, spec)
-
-
-def _document(nginx: Nginx, kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    account = nginx.context.options.account
-    owner = {"account": account} if account and kind not in OWN else {}
-    return {"kind": kind, "name": name, **owner, "spec": dict(spec)}
+        yield document(nginx.context, "Route", name, spec)

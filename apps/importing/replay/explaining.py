@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.importing.haproxy.logic.answers import about_host, about_path
-from apps.importing.haproxy.logic.conditions import Conditions
-from apps.importing.haproxy.logic.formulas import Atom, simplified
-from apps.importing.haproxy.logic.questions import number_holds
+from apps.importing.haproxy.criteria.conditions import Conditions
+from apps.importing.haproxy.criteria.criteria import number_holds
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
+from apps.importing.logic.answers import about_host, about_path
+from apps.importing.logic.formulas import Atom, simplified
 from apps.importing.replay.contract import Answer, Request
 from apps.importing.verdicts import Line, LineReport, Verdict
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from apps.importing.contract import Import
-from apps.importing.haproxy.files import Files
+from apps.importing.files import Files
 from apps.importing.haproxy.rules.variables import read_variables
 from apps.importing.haproxy.text.sections import Configuration
 from apps.importing.haproxy.traffic.context import context_of

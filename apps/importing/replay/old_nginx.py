@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from apps.importing.contract import Import
-from apps.importing.haproxy.files import Files
+from apps.importing.files import Files
 from apps.importing.nginx.pools.reaching import read_url
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.tree import Tree

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from apps.importing.haproxy.files import Files
+from apps.importing.files import Files
 from apps.importing.haproxy.listeners.binds import binds_of
 from apps.importing.haproxy.pools.backends import protocol_of
 from apps.importing.haproxy.pools.servers import options_of

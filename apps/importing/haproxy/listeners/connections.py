@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.listeners.binds import binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.listening import add_options
-from apps.importing.haproxy.logic.conditions import Conditions
-from apps.importing.haproxy.logic.formulas import Atom, Formula, Or, atoms_of
-from apps.importing.haproxy.logic.hostnames import Hosts
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.rules.limits import limit_of, table_of
 from apps.importing.haproxy.rules.programs import _action_of
 from apps.importing.haproxy.text.sections import Section
-from apps.importing.haproxy.traffic.certainty import answered, asks, surely
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.haproxy.traffic.frontends import NO_PORT, Made
+from apps.importing.logic.certainty import answered, asks, surely
+from apps.importing.logic.formulas import Atom, Formula, Or, atoms_of
+from apps.importing.logic.hostnames import Hosts
 from apps.importing.verdicts import Line, Verdict
 
 FIREWALL = "A tcp listener takes connections of all networks; keep others out by the firewall of the nodes."

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.importing import context as general
 from apps.importing.haproxy.text.words import expanded
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.verdicts import Line
@@ -46,8 +47,11 @@ def endpoint_of(context: Context, line: Line, text: str, default_port: int = 0) 
     """Where the server is; None where it can be none, which is said."""
     text, unknown = expanded(text, context.configuration.environment)
     say_unset(context, line, unknown)
-    if context.ledger.has_unset(line):
-        return None
+    return None if context.ledger.has_unset(line) else server_at(context, line, text, default_port)
+
+
+def server_at(context: general.Context, line: Line, text: str, default_port: int = 0) -> Endpoint | None:
+    """The same for a text without variables, in whatever format it stands."""
     moved = context.options.servers.get(text, text)
     found = divided(moved)
     if found is None:
@@ -60,7 +64,7 @@ def endpoint_of(context: Context, line: Line, text: str, default_port: int = 0) 
     return _allowed(context, line, text, Endpoint(found.address.lower(), found.port or default_port))
 
 
-def _allowed(context: Context, line: Line, text: str, found: Endpoint) -> Endpoint | None:
+def _allowed(context: general.Context, line: Line, text: str, found: Endpoint) -> Endpoint | None:
     address = _canonical(found.address)
     try:
         grammar.server_address(address, local_development=context.options.local_development)

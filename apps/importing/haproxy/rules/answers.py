@@ -7,7 +7,8 @@ import re
 from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError
 from apps.importing.haproxy.rules.formats import as_header_text
-from apps.importing.haproxy.rules.requests import COLON, Read, change
+from apps.importing.haproxy.rules.requests import COLON, Read
+from apps.importing.logic.decisions import change
 
 _HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?[\s\\]*(.*)", re.DOTALL)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from apps.importing.haproxy.logic.conditions import Conditions
-from apps.importing.haproxy.logic.decisions import Effect, Rule
-from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, any_of, simplified
-from apps.importing.haproxy.logic.samples import Sample, parse_sample
+from apps.importing.context import say_unknown
+from apps.importing.haproxy.criteria.conditions import Conditions
+from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.haproxy.text.sections import Section
-from apps.importing.haproxy.traffic.certainty import differing, surely
-from apps.importing.haproxy.traffic.context import Context, say_unknown
+from apps.importing.haproxy.traffic.context import Context
+from apps.importing.logic.certainty import differing, surely
+from apps.importing.logic.decisions import Effect, Rule
+from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, simplified
 from apps.importing.verdicts import Line
 
 _DYNAMIC = re.compile(r"(.*?)%(?:\{[^}]*\})?\[(.*)\](.*)", re.DOTALL)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.header_text import header_text
-from apps.importing.haproxy.logic.samples import parse_sample
+from apps.importing.haproxy.criteria.samples import parse_sample
+from apps.importing.logic.targets import HOST, PATH, QUERY, Target
 
 _PART = re.compile(r"%(?:\{[^}]*\})?(?:\[((?:[^\[\]]|\[[^\]]*\])*)\]|([A-Za-z]{1,3})|(%))")
 _VARIABLES = {
@@ -18,28 +18,8 @@ _VARIABLES = {
     **dict.fromkeys(("unique-id", "%ID", "uuid()", "uuid", "rand", "uuid(4)"), "request_id"),
     **dict.fromkeys(("ssl_fc_protocol", "%sslv"), "tls_version"),
 }
-HOST, PATH, QUERY = "\2", "\3", "\4"
 _URI = ("capture.req.uri", "url", "pathq", "uri")
 _LOCATION = re.compile(r"(?:(https?)://([^/\x03?:]*)(?::([0-9]+))?)?([^?\x04]*)(\x04?)(?:\?(.*))?", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where a redirect leads. `host` holds HOST for that of the request (`www.` HOST, or HOST less `www.`).
-
-    `before` is put before the path of the request, whose beginning `strip` is taken away; `path` replaces it.
-    """
-
-    scheme: str = ""
-    host: str = ""
-    drop_from_host: str = ""
-    port: int = 0
-    path: str = ""
-    before: str = ""
-    strip: str = ""
-    keeps_path: bool = False
-    keep_query: bool = False
-    query: str = ""
 
 
 def as_header_text(text: str) -> str | None:

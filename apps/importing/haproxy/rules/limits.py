@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from apps.importing.haproxy.logic.formulas import Atom, Formula
 from apps.importing.haproxy.text.durations import milliseconds
 from apps.importing.haproxy.text.sections import Configuration, Section
+from apps.importing.logic.formulas import Atom, Formula
 from apps.importing.verdicts import Line
 
 _COUNTER = re.compile(r"([a-z0-9_]+)\(([0-9a-z]+)\)")

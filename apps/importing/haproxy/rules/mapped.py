@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from apps.importing.haproxy.logic.formulas import Formula
-from apps.importing.haproxy.logic.samples import Sample, parse_sample
-from apps.importing.haproxy.traffic.certainty import surely
+from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.haproxy.traffic.context import Context
+from apps.importing.logic.certainty import surely
+from apps.importing.logic.formulas import Formula
 from apps.importing.verdicts import Line
 
 _PART = re.compile(r"%(?:\{[^}]*\})?\[([^\[\]]*,map(?:_[a-z_]+)?\([^\[\]]*)\]")

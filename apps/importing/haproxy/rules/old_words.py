@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from apps.importing.haproxy.logic.decisions import Effect
 from apps.importing.haproxy.rules.requests import Read, read_request
 from apps.importing.haproxy.rules.rewriting import read_replace_path
+from apps.importing.logic.decisions import Effect
 
 _HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?[\s\\]*(.*)", re.DOTALL)
 # `^([^\ :]*)\ /api/(.*)`: the method, a space, and the path.

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apps.importing.haproxy.logic.conditions import Conditions
-from apps.importing.haproxy.logic.decisions import Effect, Program, Rule
-from apps.importing.haproxy.logic.formulas import Formula, all_of, negated
+from apps.importing.context import say_unknown
+from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.rules.answers import read_old, read_response
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.rules.mapped import by_map
 from apps.importing.haproxy.rules.old_words import KEYWORDS, read_old_request
-from apps.importing.haproxy.rules.requests import Read, change, read_request
+from apps.importing.haproxy.rules.requests import Read, read_request
 from apps.importing.haproxy.rules.soft import Soft
 from apps.importing.haproxy.text.keywords import fact_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
-from apps.importing.haproxy.traffic.certainty import asks, differing, source_and_rest, surely
-from apps.importing.haproxy.traffic.context import Context, say_unknown
+from apps.importing.haproxy.traffic.context import Context
+from apps.importing.logic.certainty import asks, differing, source_and_rest, surely
+from apps.importing.logic.decisions import Effect, Program, Rule, change
+from apps.importing.logic.formulas import Formula, all_of, negated
 from apps.importing.verdicts import Line, Verdict
 
 NEVER = "HAProxy no longer has the request when it answers, so this never holds; it keeps what it needs by set-var."

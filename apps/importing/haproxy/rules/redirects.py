@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from apps.importing.haproxy.logic.decisions import Effect
-from apps.importing.haproxy.rules.formats import HOST, Target, as_target
+from apps.importing.haproxy.rules.formats import as_target
+from apps.importing.logic.decisions import Effect
+from apps.importing.logic.targets import HOST, Target
 
 CODES = (301, 302, 303, 307, 308)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
-from apps.importing.haproxy.logic.decisions import Effect
 from apps.importing.haproxy.rules.formats import as_header_text
 from apps.importing.haproxy.rules.redirects import redirect_effect
 from apps.importing.haproxy.rules.rewriting import read_replace_path, read_set_path
 from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
+from apps.importing.logic.decisions import Effect, change, fixed
 
 Read = tuple[list[Effect], str]
 """Effects, and what of them differs; no effects and a reason where it is not possible, neither where all is well."""
@@ -24,20 +24,10 @@ MOST_BODY = 8192
 COLON = "different:The name of a header has no colon; HAProxy sends two."
 
 
-def change(block: str, name: str, value: object) -> Effect:
-    """An effect that adds to what will be done."""
-    return Effect("change", (block, name, value))
-
-
 def read_request(action: str, words: tuple[str, ...]) -> Read | None:
     """What an action of `http-request` does; None for one that is not read here."""
     reader = _ACTIONS.get(action.partition("(")[0])
     return reader(words) if reader else None
-
-
-def fixed(status: int, body: str = "", content_type: str = "text/plain; charset=utf-8") -> Effect:
-    """An answer without a server."""
-    return Effect("fixed", (status, content_type, body))
 
 
 def _deny(words: tuple[str, ...]) -> Read:

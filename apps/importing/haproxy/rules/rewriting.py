@@ -7,8 +7,8 @@ import re
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import rewriting
-from apps.importing.haproxy.logic.decisions import Effect
-from apps.importing.haproxy.logic.regexes import as_pattern
+from apps.importing.logic.decisions import Effect
+from apps.importing.logic.regexes import as_pattern
 
 NOT_SAID = "Paths are rewritten by prefix, as a whole, or by a pattern with groups; this is another way."
 _BEHIND = re.compile(r"%\[(?:pathq?|url|capture\.req\.uri)(?:,regsub\(\^?(/[A-Za-z0-9._/-]+),(/?)(?:,[a-z]*)?\))?\]")

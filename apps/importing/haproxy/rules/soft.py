@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
-from apps.importing.haproxy.logic.decisions import Effect, Rule
-from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, any_of, atoms_of
 from apps.importing.haproxy.rules.limits import Limit, Tracker, limit_of, table_of
-from apps.importing.haproxy.rules.requests import change
 from apps.importing.haproxy.rules.users import users_of
 from apps.importing.haproxy.text.sections import Section
-from apps.importing.haproxy.traffic.certainty import answered, asks
 from apps.importing.haproxy.traffic.context import Context
+from apps.importing.logic.certainty import answered, asks
+from apps.importing.logic.decisions import Effect, Rule, change
+from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, atoms_of
 from apps.importing.verdicts import Line
 
 

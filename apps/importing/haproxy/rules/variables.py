@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from apps.importing.haproxy.logic.conditions import Conditions
+from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.verdicts import Line

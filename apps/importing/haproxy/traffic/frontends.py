@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.importing.haproxy.criteria.conditions import Conditions
+from apps.importing.haproxy.criteria.criteria import number_holds
 from apps.importing.haproxy.listeners.binds import Bind, binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.listening import add_options
-from apps.importing.haproxy.logic.answers import about_host
-from apps.importing.haproxy.logic.conditions import Conditions
-from apps.importing.haproxy.logic.decisions import Effect, Program
-from apps.importing.haproxy.logic.formulas import Atom, atoms_of
-from apps.importing.haproxy.logic.hostnames import example_of
-from apps.importing.haproxy.logic.questions import number_holds
-from apps.importing.haproxy.logic.solving import Draft
 from apps.importing.haproxy.rules.programs import Reader
 from apps.importing.haproxy.rules.soft import Soft
 from apps.importing.haproxy.text.sections import Section
-from apps.importing.haproxy.traffic.conditions import conditions_of
 from apps.importing.haproxy.traffic.context import Context
-from apps.importing.haproxy.traffic.outcomes import Outcome, Unsayable, outcome_of
 from apps.importing.haproxy.traffic.pages import error_pages
-from apps.importing.haproxy.traffic.solved import Frontend
+from apps.importing.logic.answers import about_host
+from apps.importing.logic.conditions import conditions_of
+from apps.importing.logic.decisions import Effect, Program
+from apps.importing.logic.formulas import Atom, atoms_of
+from apps.importing.logic.hostnames import example_of
+from apps.importing.logic.outcomes import Outcome, Unsayable, outcome_of
+from apps.importing.logic.solved import Frontend
+from apps.importing.logic.solving import Draft
 from apps.importing.verdicts import Line
 
 NO_PORT = "No bind line of this section has a port that clients can connect to."

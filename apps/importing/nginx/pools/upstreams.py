@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.importing.haproxy.pools.addresses import endpoint_of
+from apps.importing.haproxy.pools.addresses import server_at
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.units import milliseconds
 from apps.importing.nginx.traffic.context import Nginx
@@ -47,7 +47,7 @@ def _server(nginx: Nginx, directive: Directive, target: str, port: int, name: st
     moved = nginx.context.options.servers
     if target in moved and text not in moved:
         text = target
-    endpoint = endpoint_of(nginx.context, directive.line, text, port)
+    endpoint = server_at(nginx.context, directive.line, text, port)
     if endpoint is None:
         return None
     return {"name": name, "address": endpoint.address, "port": endpoint.port, "weight": 1}

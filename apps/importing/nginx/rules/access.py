@@ -9,10 +9,9 @@ from typing import Any
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
-from apps.importing.haproxy.logic.decisions import Effect
-from apps.importing.haproxy.rules.requests import change, fixed
+from apps.importing.context import Context
 from apps.importing.haproxy.rules.users import SHORTEST
-from apps.importing.haproxy.traffic.context import Context
+from apps.importing.logic.decisions import Effect, change, fixed
 from apps.importing.nginx.text.directives import Directive, value_of
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.importing.haproxy.logic.formulas import Formula, negated
+from apps.importing.logic.formulas import Formula, negated
 from apps.importing.nginx.rules.variables import Variables
 from apps.importing.nginx.text.directives import Directive
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError, redirect_host
-from apps.importing.haproxy.logic.decisions import Effect
-from apps.importing.haproxy.rules.requests import OURS, change
+from apps.importing.haproxy.rules.requests import OURS
+from apps.importing.logic.decisions import Effect, change
 from apps.importing.nginx.rules.variables import Variables
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.verdicts import Ledger, Verdict

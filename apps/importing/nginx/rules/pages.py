@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.importing.haproxy.logic.decisions import Effect
-from apps.importing.haproxy.rules.requests import change
+from apps.importing.logic.decisions import Effect, change
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.traffic.context import Nginx
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.importing.haproxy.logic.decisions import Effect
 from apps.importing.haproxy.rules.redirects import CODES
-from apps.importing.haproxy.rules.requests import fixed
+from apps.importing.logic.decisions import Effect, fixed
 from apps.importing.nginx.rules.targets import Captured, as_target
 
 TEXT = "text/plain; charset=utf-8"

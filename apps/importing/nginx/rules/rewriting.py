@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import rewriting
-from apps.importing.haproxy.logic.decisions import Effect
-from apps.importing.haproxy.logic.regexes import as_pattern
-from apps.importing.haproxy.rules.formats import Target
-from apps.importing.haproxy.rules.requests import change
+from apps.importing.logic.decisions import Effect, change
+from apps.importing.logic.regexes import as_pattern
+from apps.importing.logic.targets import Target
 from apps.importing.nginx.rules.targets import Captured, as_target, beginning_of
 
 NOT_SAID = "Paths are rewritten by prefix, as a whole, or by a pattern with groups; this is another way."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from apps.importing.haproxy.rules.formats import HOST, PATH, QUERY, Target
+from apps.importing.logic.targets import HOST, PATH, QUERY, Target
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _URL = re.compile(

@@ -6,9 +6,9 @@ import ipaddress
 import re
 from dataclasses import dataclass, field
 
-from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, any_of, atoms_of, negated
-from apps.importing.haproxy.logic.questions import Questions
-from apps.importing.haproxy.logic.regexes import as_pattern, as_texts
+from apps.importing.logic.formulas import Formula, all_of, any_of, atoms_of, negated
+from apps.importing.logic.questions import Questions, sayable
+from apps.importing.logic.regexes import as_texts
 from apps.importing.nginx.rules.targets import host_beginning_of
 from apps.importing.nginx.text.directives import Directive
 
@@ -190,34 +190,9 @@ class Variables:
         return self.questions.atoms.get("source", "in", (network,))
 
 
-def sayable(questions: Questions, formula: Formula) -> Formula:
-    """The formula, in which a pattern of paths or hosts that routes cannot have is an unknown question."""
-
-    def known(atom: Atom) -> Formula:
-        if atom.match == "reg" and atom.subject == "host":
-            return questions.unknown(f"hosts are named, not matched by {atom.values[0]}")
-        if atom.match == "reg" and as_pattern(atom.values[0], ignore_case=atom.ignore_case) is None:
-            return questions.unknown(f"patterns of routes cannot be like {atom.values[0]}")
-        return atom
-
-    found = {atom: new for atom in atoms_of(formula) if (new := known(atom)) is not atom}
-    return _replaced(formula, found) if found else formula
-
-
 def asks_parts_of_hosts(formula: Formula) -> bool:
     """Whether it asks how hosts begin or what is in them, where routes have whole ones and endings."""
     return any(atom.subject == "host" and atom.match in ("beg", "sub") for atom in atoms_of(formula))
-
-
-def _replaced(formula: Formula, new: dict[Atom, Formula]) -> Formula:
-    if isinstance(formula, Atom):
-        return new.get(formula, formula)
-    parts = getattr(formula, "parts", None)
-    if parts is not None:
-        rebuilt = [_replaced(part, new) for part in parts]
-        return all_of(rebuilt) if type(formula).__name__ == "And" else any_of(rebuilt)
-    part = getattr(formula, "part", None)
-    return negated(_replaced(part, new)) if part is not None else formula
 
 
 def _subject(name: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from apps.importing.haproxy.files import Files
+from apps.importing.files import Files
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.text.words import shown, words_of
 from apps.importing.verdicts import Ledger, Line, Verdict

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.importing.haproxy.logic.decisions import NOWHERE, Effect
-from apps.importing.haproxy.logic.formulas import Formula, negated
-from apps.importing.haproxy.rules.requests import change, fixed
+from apps.importing.logic.decisions import NOWHERE, Effect, change, fixed
+from apps.importing.logic.formulas import Formula, negated
 from apps.importing.nginx.pools.reaching import SAME_PATH, Url, note_websocket, pool_key, proxy_host, read_url
 from apps.importing.nginx.rules.access import AS_WRITTEN, REFUSED, access, basic_auth, body, limits, refusal
 from apps.importing.nginx.rules.headers import request_headers, response_headers, sets_host

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.importing.haproxy.files import Files
-from apps.importing.haproxy.text.sections import Configuration
-from apps.importing.haproxy.traffic.context import Context, context_of
+from apps.importing.context import Context
+from apps.importing.files import Files
+from apps.importing.logic.questions import Questions
+from apps.importing.naming import Names
 from apps.importing.nginx.rules.variables import Variables
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.text.tree import Tree
@@ -48,7 +49,7 @@ def read_context(text: str, files: Mapping[str, str], options: ImportOptions) ->
     """The context of one configuration, with its upstreams, zones and maps."""
     ledger = Ledger()
     tree = Tree(text, files, ledger)
-    context = context_of(Configuration("", {}, ledger), Files(files), options)
+    context = Context(ledger, Files(files), options, Questions(), Names(options.prefix))
     context.needs |= tree.needs
     variables = Variables(context.questions)
     everything = list(tree.root.everything())

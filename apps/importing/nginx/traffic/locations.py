@@ -12,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from apps.compiler import grammar
-from apps.compiler.grammar import GrammarError
-from apps.importing.haproxy.logic.formulas import Formula, all_of, any_of, negated
-from apps.importing.haproxy.logic.questions import Questions
-from apps.importing.haproxy.traffic.certainty import asks
+from apps.importing.logic.certainty import asks
+from apps.importing.logic.formulas import Formula, all_of, any_of, negated
+from apps.importing.logic.questions import Questions, path_asked, sayable
 from apps.importing.nginx.rules.targets import Captured, beginning_of
-from apps.importing.nginx.rules.variables import sayable
 from apps.importing.nginx.text.directives import Directive
 
 
@@ -63,15 +60,6 @@ def _inside(block: Directive, questions: Questions, around: Formula) -> Iterator
     """Locations of a block from which nothing around can take a request away any more."""
     yield from _firm(block, questions, around, is_last=True)
     yield from _soft(block, questions, around, is_last=True)
-
-
-def path_asked(questions: Questions, match: str, text: str) -> Formula:
-    """Whether a path is the text or begins with it; unknown where no route can have such a path."""
-    try:
-        grammar.path(text if match == "str" else text.rstrip("/") or "/")
-    except GrammarError as error:
-        return questions.unknown(f"{text} is no path of a route. {error.message}")
-    return questions.atoms.get("path", match, (text,))
 
 
 def _level(block: Directive) -> _Level:

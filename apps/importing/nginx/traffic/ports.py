@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from apps.importing.haproxy.logic.formulas import Atoms, Formula, any_of
+from apps.importing.logic.formulas import Atoms, Formula, any_of
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.traffic.context import Nginx
 from apps.importing.verdicts import Verdict

@@ -6,19 +6,20 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from apps.importing.haproxy.logic.answers import about_path
-from apps.importing.haproxy.logic.decisions import NOWHERE, Effect, Rule
-from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, atoms_of, negated, simplified
-from apps.importing.haproxy.logic.paths import paths_of
-from apps.importing.haproxy.traffic.certainty import differing, surely
-from apps.importing.haproxy.traffic.context import say_unknown
+from apps.importing.context import say_unknown
+from apps.importing.logic.answers import about_path
+from apps.importing.logic.certainty import differing, surely
+from apps.importing.logic.decisions import NOWHERE, Effect, Rule
+from apps.importing.logic.formulas import Atom, Formula, all_of, atoms_of, negated, simplified
+from apps.importing.logic.paths import paths_of
+from apps.importing.logic.questions import sayable
 from apps.importing.nginx.rules.access import AS_WRITTEN
 from apps.importing.nginx.rules.conditions import asks_for_files, condition_of
 from apps.importing.nginx.rules.headers import response_headers
 from apps.importing.nginx.rules.returning import OTHER_TARGET, Answered, answer_of
 from apps.importing.nginx.rules.rewriting import NOT_SAID, Moved, moved, redirect_of
 from apps.importing.nginx.rules.targets import Captured, beginning_of, host_beginning_of
-from apps.importing.nginx.rules.variables import OTHER_MATCH, Variables, asks_parts_of_hosts, sayable
+from apps.importing.nginx.rules.variables import OTHER_MATCH, Variables, asks_parts_of_hosts
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.traffic.contents import Contents
 from apps.importing.nginx.traffic.context import Nginx

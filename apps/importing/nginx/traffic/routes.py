@@ -10,14 +10,14 @@ from typing import Any
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import rewriting
-from apps.importing.haproxy.logic.decisions import Decision, Effect, Program
-from apps.importing.haproxy.logic.formulas import Atom, atoms_of
-from apps.importing.haproxy.logic.paths import EXACT, PREFIX, REGEX, Key
-from apps.importing.haproxy.logic.regexes import checked, literal
-from apps.importing.haproxy.logic.solving import Draft
-from apps.importing.haproxy.traffic.conditions import conditions_of
-from apps.importing.haproxy.traffic.outcomes import Outcome, Unsayable, outcome_of
-from apps.importing.haproxy.traffic.solved import Frontend, indexed
+from apps.importing.logic.conditions import conditions_of
+from apps.importing.logic.decisions import Decision, Effect, Program
+from apps.importing.logic.formulas import Atom, atoms_of
+from apps.importing.logic.outcomes import Outcome, Unsayable, outcome_of
+from apps.importing.logic.paths import EXACT, PREFIX, REGEX, Key
+from apps.importing.logic.regexes import checked, literal
+from apps.importing.logic.solved import Frontend, indexed
+from apps.importing.logic.solving import Draft
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.traffic.contents import Contents
 from apps.importing.nginx.traffic.context import Nginx

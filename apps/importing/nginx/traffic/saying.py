@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from apps.compiler.matching import patterns
-from apps.importing.haproxy.logic.answers import about_host, about_path
-from apps.importing.haproxy.logic.decisions import Decision, Program, Run
-from apps.importing.haproxy.logic.formulas import Atom
-from apps.importing.haproxy.logic.hostnames import example_of
-from apps.importing.haproxy.logic.paths import REGEX, REST, ROOT, Key
-from apps.importing.haproxy.logic.solving import Draft
-from apps.importing.haproxy.traffic.solved import Indexed
+from apps.importing.logic.answers import about_host, about_path
+from apps.importing.logic.decisions import Decision, Program, Run
+from apps.importing.logic.formulas import Atom
+from apps.importing.logic.hostnames import example_of
+from apps.importing.logic.paths import REGEX, REST, ROOT, Key
+from apps.importing.logic.solved import Indexed
+from apps.importing.logic.solving import Draft
 from apps.importing.verdicts import Line
 
 

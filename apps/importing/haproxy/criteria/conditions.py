@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from apps.importing.haproxy.logic.formulas import Atom, Formula, all_of, any_of, negated
-from apps.importing.haproxy.logic.questions import PREDEFINED, Questions
+from apps.importing.haproxy.criteria.criteria import PREDEFINED, Criteria
 from apps.importing.haproxy.text.sections import Section
+from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, negated
 from apps.importing.verdicts import Ledger, Line, Verdict
 
 
 class Conditions:
     """The ACLs of one proxy; which of them are used is kept, so that the others can be called dead."""
 
-    def __init__(self, section: Section, questions: Questions, ledger: Ledger, *, of_responses: bool = False) -> None:
+    def __init__(self, section: Section, questions: Criteria, ledger: Ledger, *, of_responses: bool = False) -> None:
         self.questions = questions
         self.of_responses = of_responses
         self.ledger = ledger

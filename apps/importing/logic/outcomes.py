@@ -9,9 +9,9 @@ from typing import Any
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import patterns
-from apps.importing.haproxy.logic.decisions import Decision, Effect
-from apps.importing.haproxy.logic.paths import EXACT, PREFIX, Key
-from apps.importing.haproxy.rules.formats import HOST, Target
+from apps.importing.logic.decisions import Decision, Effect
+from apps.importing.logic.paths import EXACT, PREFIX, Key
+from apps.importing.logic.targets import HOST, Target
 
 
 class Unsayable(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from apps.importing.haproxy.logic.formulas import Atom, Formula, Known, atoms_of, simplified
+from apps.importing.logic.formulas import Atom, Formula, Known, atoms_of, simplified
 from apps.importing.verdicts import Line
 
 SOFT = frozenset({"auth", "rate"})
@@ -22,6 +22,16 @@ class Effect:
     data: tuple[object, ...] = ()
 
 
+def change(block: str, name: str, value: object) -> Effect:
+    """An effect that adds to what will be done."""
+    return Effect("change", (block, name, value))
+
+
+def fixed(status: int, body: str = "", content_type: str = "text/plain; charset=utf-8") -> Effect:
+    """An answer without a server."""
+    return Effect("fixed", (status, content_type, body))
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """An effect under a condition. `phase` 0 are http-request rules, of which `allow` ends the rest; 1 all others."""
@@ -34,7 +44,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Rules in the order of HAProxy; `answers` are those about responses of servers, in the order of their lines."""
+    """Rules in their order; `answers` are those about responses of servers, in the order of their lines."""
 
     rules: tuple[Rule, ...] = ()
     answers: tuple[Rule, ...] = ()

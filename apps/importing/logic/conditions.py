@@ -9,8 +9,8 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import names
 from apps.compiler.matching.patterns import LONGEST
-from apps.importing.haproxy.logic.formulas import Atom
-from apps.importing.haproxy.logic.regexes import as_pattern, checked, literal
+from apps.importing.logic.formulas import Atom
+from apps.importing.logic.regexes import as_pattern, checked, literal
 
 MOST_NETWORKS = 100
 _FIELDS = {"header": "headers", "query": "query", "cookie": "cookies"}

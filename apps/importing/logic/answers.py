@@ -1,10 +1,10 @@
-"""Answers to questions about a host or a path, as HAProxy gives them."""
+"""Answers to questions about a host or a path."""
 
 from __future__ import annotations
 
 import re
 
-from apps.importing.haproxy.logic.formulas import Atom
+from apps.importing.logic.formulas import Atom
 
 
 def about_host(atom: Atom, host: str) -> bool:

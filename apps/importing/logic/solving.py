@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from apps.importing.haproxy.logic.answers import about_path
-from apps.importing.haproxy.logic.decisions import Decision, Program, Run, Undecided
-from apps.importing.haproxy.logic.formulas import Atom, atoms_of
-from apps.importing.haproxy.logic.paths import Key, Paths, paths_of
+from apps.importing.logic.answers import about_path
+from apps.importing.logic.decisions import Decision, Program, Run, Undecided
+from apps.importing.logic.formulas import Atom, atoms_of
+from apps.importing.logic.paths import Key, Paths, paths_of
 
 MOST_QUESTIONS = 7
 # Where a condition stands in the order of routing.py.

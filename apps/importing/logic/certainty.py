@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from apps.importing.haproxy.logic.formulas import And, Atom, Formula, Not, Or, all_of, any_of, atoms_of, simplified
-from apps.importing.haproxy.traffic.conditions import WEBSOCKET_WHY, condition_of, is_websocket
+from apps.importing.logic.conditions import WEBSOCKET_WHY, condition_of, is_websocket
+from apps.importing.logic.formulas import And, Atom, Formula, Not, Or, all_of, any_of, atoms_of, simplified
 
 ALWAYS_ASKED = frozenset({"host", "path", "scheme", "port"})
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import hosts
-from apps.importing.haproxy.logic.formulas import And, Atom, Formula, Or
+from apps.importing.logic.formulas import And, Atom, Formula, Or
 
 ANYBODY = "any-other.host.invalid"
 _PORT = re.compile(r":[0-9]+\Z")

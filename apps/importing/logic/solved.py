@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from apps.compiler.matching import hosts
-from apps.importing.haproxy.logic.answers import about_host
-from apps.importing.haproxy.logic.decisions import Decision, Effect, Program, Rule
-from apps.importing.haproxy.logic.formulas import Atom, atoms_of, simplified
-from apps.importing.haproxy.logic.hostnames import Hosts, example_of, hostnames_of, required_hosts
-from apps.importing.haproxy.logic.solving import Draft, Solution, Solver
+from apps.importing.logic.answers import about_host
+from apps.importing.logic.decisions import Decision, Effect, Program, Rule
+from apps.importing.logic.formulas import Atom, atoms_of, simplified
+from apps.importing.logic.hostnames import Hosts, example_of, hostnames_of, required_hosts
+from apps.importing.logic.solving import Draft, Solution, Solver
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import patterns
-from apps.importing.haproxy.logic.formulas import Atom
-from apps.importing.haproxy.logic.regexes import as_pattern, checked, either_case, literal
+from apps.importing.logic.formulas import Atom
+from apps.importing.logic.regexes import as_pattern, checked, either_case, literal
 
 EXACT, PREFIX, REGEX = "exact", "prefix", "regex"
 _ORDER = {EXACT: 0, PREFIX: 1, REGEX: 2}

@@ -1,4 +1,4 @@
-"""Regular expressions of haproxy.cfg: as few plain texts where they are some, else as a pattern of ours."""
+"""Regular expressions as others write them: as few plain texts where they are some, else as a pattern of ours."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import eq, ge, gt, le, lt
 
-from apps.importing.haproxy.files import Files
-from apps.importing.haproxy.logic.formulas import Atom, Atoms, Formula, all_of, any_of, negated
-from apps.importing.haproxy.logic.regexes import as_texts
-from apps.importing.haproxy.logic.samples import Sample, parse_sample
+from apps.importing.files import Files
+from apps.importing.haproxy.criteria.samples import Sample, parse_sample
+from apps.importing.logic.formulas import Formula, all_of, any_of, negated
+from apps.importing.logic.questions import Questions
 
 MATCHES = ("beg", "dir", "dom", "end", "len", "reg", "sub", "val", "cnt", "ip")
 _SUFFIXED = re.compile(
@@ -87,11 +87,11 @@ class _Asked:
     ignore_case: bool = False
 
 
-class Questions:
+class Criteria(Questions):
     """Reads criteria; `missing` are the files that were not given."""
 
     def __init__(self, files: Files, variables: Variables, environment: Mapping[str, str]) -> None:
-        self.atoms = Atoms()
+        super().__init__()
         self.files = files
         self.variables = variables
         self.environment = environment
@@ -99,10 +99,6 @@ class Questions:
         self.reads_requests = True
         # HAProxy no longer has the request when it answers: what asks it there never holds.
         self.of_responses = False
-
-    def unknown(self, why: str) -> Atom:
-        """A question that no route can ask."""
-        return self.atoms.get("unknown", why=why)
 
     def read(self, words: tuple[str, ...]) -> Formula:
         """The formula of `hdr_beg(host) -i www. static.` and the like."""
@@ -244,21 +240,6 @@ class Questions:
         values = tuple(value.lower() for value in asked.values) if subject in ("host", "sni") else tuple(asked.values)
         return self.atoms.get(subject, match, values, name=name, ignore_case=ignore_case)
 
-    def of_regex(self, text: str, subject: str, name: str, *, ignore_case: bool) -> Formula:
-        """A question of a regular expression; one that stands for few texts becomes those."""
-        plain = as_texts(text)
-        ignore_case |= text.startswith("(?i)")
-        if plain is None:
-            return self.atoms.get(subject, "reg", (text,), name=name, ignore_case=ignore_case)
-        found: dict[str, list[str]] = {}
-        for match, value in plain:
-            found.setdefault(match, []).append(value.lower() if subject in ("host", "sni") else value)
-        parts: list[Formula] = [
-            self.atoms.get(subject, match, tuple(values), name=name, ignore_case=ignore_case)
-            for match, values in found.items()
-        ]
-        return any_of(parts)
-
     def _of_path(self, asked: _Asked) -> Formula:
         converters = asked.sample.converters
         for name, args in converters:
@@ -364,29 +345,29 @@ def _constant_matches(match: str, constant: str, value: str) -> bool:
     return compared.get(match, lambda: constant == value)()
 
 
-_READERS: dict[str, Callable[[Questions, _Asked], Formula]] = {
-    "path": Questions._of_path,
-    "pathq": Questions._of_path,
-    "url": Questions._of_path,
-    "capture.req.uri": Questions._of_path,
-    "uri": Questions._of_path,
-    "base": Questions._of_base,
+_READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
+    "path": Criteria._of_path,
+    "pathq": Criteria._of_path,
+    "url": Criteria._of_path,
+    "capture.req.uri": Criteria._of_path,
+    "uri": Criteria._of_path,
+    "base": Criteria._of_base,
     "method": lambda self, asked: self.atoms.get("method", "str", tuple(asked.values)),
     "capture.req.method": lambda self, asked: self.atoms.get("method", "str", tuple(asked.values)),
-    "src": Questions._of_source,
-    "hdr_ip": Questions._of_source,
-    "ssl_fc": Questions._of_scheme,
-    "ssl_fc_used": Questions._of_scheme,
-    "dst_port": Questions._of_port,
+    "src": Criteria._of_source,
+    "hdr_ip": Criteria._of_source,
+    "ssl_fc": Criteria._of_scheme,
+    "ssl_fc_used": Criteria._of_scheme,
+    "dst_port": Criteria._of_port,
     "always_true": lambda _self, _asked: True,
     "always_false": lambda _self, _asked: False,
     "bool": lambda _self, asked: _argument(asked).lower() in ("true", "1"),
     "http_auth": lambda self, asked: self.atoms.get("auth", name=_argument(asked)),
     "http_auth_group": lambda self, asked: self.atoms.get("auth", values=tuple(asked.values), name=_argument(asked)),
-    **dict.fromkeys(("hdr_val", "req.hdr_val", "req.body_size", "req.body_len"), Questions._of_size),
-    "hdr_cnt": Questions._of_count,
-    "req.hdr_cnt": Questions._of_count,
-    "req.fhdr_cnt": Questions._of_count,
+    **dict.fromkeys(("hdr_val", "req.hdr_val", "req.body_size", "req.body_len"), Criteria._of_size),
+    "hdr_cnt": Criteria._of_count,
+    "req.hdr_cnt": Criteria._of_count,
+    "req.fhdr_cnt": Criteria._of_count,
     **dict.fromkeys(
         ("hdr", "req.hdr", "req.fhdr", "req_hdr"),
         lambda self, asked: self._values(asked, "header", _argument(asked).lower()),

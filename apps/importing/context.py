@@ -1,0 +1,69 @@
+"""What every reader of one configuration shares: its verdicts, its files, and what was asked for beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.importing.files import Files
+from apps.importing.logic.questions import Questions
+from apps.importing.naming import Names
+from apps.importing.options import ImportOptions
+from apps.importing.verdicts import Ledger, Line
+
+OWN = frozenset({"LoadBalancer"})
+
+
+@dataclass(slots=True)
+class Context:
+    """One import while it goes on. `needs` are open questions: what must be said before the result can be applied."""
+
+    ledger: Ledger
+    files: Files
+    options: ImportOptions
+    questions: Questions
+    names: Names
+    needs: dict[str, None] = field(default_factory=dict)
+    stand_ins: dict[str, list[str]] = field(default_factory=dict)
+    network_lists: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def name(self, kind: str, text: str) -> str:
+        """A name of ours for one of the old file; equal ones get equal names, different ones different names."""
+        return self.names.name(kind, text)
+
+    def network_list(self, networks: tuple[str, ...], called: str) -> str:
+        """The name of a list of these networks."""
+        if networks not in self.network_lists:
+            self.network_lists[networks] = self.name("NetworkList", called or f"networks-{len(self.network_lists) + 1}")
+        return self.network_lists[networks]
+
+    def need(self, sentence: str) -> None:
+        """Something that must be said before this can be applied."""
+        self.needs[sentence] = None
+
+
+def say_unknown(context: Context, line: Line, why: str, *, gone: bool) -> None:
+    """A question that cannot be asked; a rule that is `gone` holds nowhere. A missing file can still be given."""
+    if why.endswith("was not given"):
+        context.need(f"{why[0].upper()}{why[1:]} (--files).")
+        context.ledger.differs(line, f"{why[0].upper()}{why[1:]}, so this holds nowhere.")
+    elif gone:
+        context.ledger.impossible(line, f"This cannot be asked: {why}.")
+    else:
+        context.ledger.differs(line, f"This cannot be asked: {why}.")
+
+
+def documents_of_lists(context: Context) -> list[tuple[str, str, Mapping[str, object]]]:
+    """Kind, name and specification of each list of networks."""
+    return [
+        ("NetworkList", name, {"entries": [{"network": network} for network in networks]})
+        for networks, name in context.network_lists.items()
+    ]
+
+
+def document(context: Context, kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """An object as it is applied, with its owner."""
+    account = context.options.account
+    owner = {"account": account} if account and kind not in OWN else {}
+    return {"kind": kind, "name": name, **owner, "spec": dict(spec)}

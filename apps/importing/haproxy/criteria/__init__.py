@@ -1,0 +1,1 @@
+"""Conditions of haproxy.cfg as formulas over what a request has."""

@@ -1,1 +1,0 @@
-"""Conditions of haproxy.cfg as boolean algebra over what a request has."""

@@ -1,0 +1,68 @@
+"""Questions about a request that every format asks: equal ones are one, and some can be asked by no route."""
+
+from __future__ import annotations
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.importing.logic.formulas import Atom, Atoms, Formula, all_of, any_of, atoms_of, negated
+from apps.importing.logic.regexes import as_pattern, as_texts
+
+
+class Questions:
+    """Makes the questions of one import."""
+
+    def __init__(self) -> None:
+        self.atoms = Atoms()
+
+    def unknown(self, why: str) -> Atom:
+        """A question that no route can ask."""
+        return self.atoms.get("unknown", why=why)
+
+    def of_regex(self, text: str, subject: str, name: str, *, ignore_case: bool) -> Formula:
+        """A question of a regular expression; one that stands for few texts becomes those."""
+        plain = as_texts(text)
+        ignore_case |= text.startswith("(?i)")
+        if plain is None:
+            return self.atoms.get(subject, "reg", (text,), name=name, ignore_case=ignore_case)
+        found: dict[str, list[str]] = {}
+        for match, value in plain:
+            found.setdefault(match, []).append(value.lower() if subject in ("host", "sni") else value)
+        parts: list[Formula] = [
+            self.atoms.get(subject, match, tuple(values), name=name, ignore_case=ignore_case)
+            for match, values in found.items()
+        ]
+        return any_of(parts)
+
+
+def path_asked(questions: Questions, match: str, text: str) -> Formula:
+    """Whether a path is the text or begins with it; unknown where no route can have such a path."""
+    try:
+        grammar.path(text if match == "str" else text.rstrip("/") or "/")
+    except GrammarError as error:
+        return questions.unknown(f"{text} is no path of a route. {error.message}")
+    return questions.atoms.get("path", match, (text,))
+
+
+def sayable(questions: Questions, formula: Formula) -> Formula:
+    """The formula, in which a pattern of paths or hosts that routes cannot have is an unknown question."""
+
+    def known(atom: Atom) -> Formula:
+        if atom.match == "reg" and atom.subject == "host":
+            return questions.unknown(f"hosts are named, not matched by {atom.values[0]}")
+        if atom.match == "reg" and as_pattern(atom.values[0], ignore_case=atom.ignore_case) is None:
+            return questions.unknown(f"patterns of routes cannot be like {atom.values[0]}")
+        return atom
+
+    found = {atom: new for atom in atoms_of(formula) if (new := known(atom)) is not atom}
+    return _replaced(formula, found) if found else formula
+
+
+def _replaced(formula: Formula, new: dict[Atom, Formula]) -> Formula:
+    if isinstance(formula, Atom):
+        return new.get(formula, formula)
+    parts = getattr(formula, "parts", None)
+    if parts is not None:
+        rebuilt = [_replaced(part, new) for part in parts]
+        return all_of(rebuilt) if type(formula).__name__ == "And" else any_of(rebuilt)
+    part = getattr(formula, "part", None)
+    return negated(_replaced(part, new)) if part is not None else formula
