@@ -33,13 +33,11 @@ class _Found:
     node: Node | None
     node_answers: bool
     balancer: LoadBalancer | None
+    listens: bool
     pool: Pool | None
+    has_servers: bool
     route: Route | None
     served: bool
-
-    @property
-    def listens(self) -> bool:
-        return self.balancer is not None and bool(self.balancer.listeners.all())
 
 
 def first_steps(actor: Actor) -> list[Step]:
@@ -56,17 +54,21 @@ def first_steps(actor: Actor) -> list[Step]:
 
 def _found(actor: Actor) -> _Found:
     node = topology.nodes(actor).first()
-    balancers = list(load_balancers(actor).exclude(manager=MANAGER).exclude(fleets=None).distinct()[:2])
-    own = pools(actor).exclude(manager=MANAGER)
+    balancers = load_balancers(actor).exclude(manager=MANAGER).exclude(fleets=None).prefetch_related(None).distinct()
+    listening = balancers.exclude(listeners=None).first()
+    own = pools(actor).exclude(manager=MANAGER).prefetch_related(None)
+    with_servers = own.exclude(backends__servers=None).first()
     return _Found(
         actor.account.name,
         topology.regions(actor).exclude(manager=MANAGER).exists(),
         topology.fleets(actor).exclude(manager=MANAGER).exists(),
         node,
         node is not None and reached(actor),
-        next((each for each in balancers if each.listeners.all()), balancers[0] if balancers else None),
-        own.filter(backends__servers__isnull=False).first() or own.first(),
-        routes(actor).exclude(manager=MANAGER).first(),
+        listening or balancers.first(),
+        listening is not None,
+        with_servers or own.first(),
+        with_servers is not None,
+        routes(actor).exclude(manager=MANAGER).prefetch_related(None).first(),
         served_before(now()),
     )
 
@@ -78,8 +80,7 @@ def _done(found: _Found) -> Iterator[bool]:
     yield found.balancer is not None
     yield found.listens
     # A route with a fixed response or a redirect needs no servers.
-    has_servers = found.pool is not None and any(each.servers.all() for each in found.pool.backends.all())
-    yield has_servers or found.route is not None
+    yield found.has_servers or found.route is not None
     yield found.route is not None
     yield found.served
 
