@@ -8,6 +8,7 @@ import secrets
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 
 from apps.accounts.actors import Actor
@@ -25,6 +26,14 @@ from apps.fleet.models import EnrolmentToken, Fleet, Node
 LIFE = timedelta(minutes=15)
 KEPT = timedelta(days=7)
 FORM = re.compile(r"sne_[A-Za-z0-9_-]{43}_([A-Za-z0-9_-]{43})")
+
+# Where the agent's unit looks who it is; without this file it does not start (deploy/systemd/spillway-agent.service).
+UNIT_READS = "/etc/spillway/agent"
+
+
+def command_with(text: str) -> str:
+    """What root runs on the machine, with the text of a token."""
+    return f"spillway-agent enroll {settings.CONSOLE_URL} --token {text} --environment {UNIT_READS}"
 
 
 def digest_of(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import Model
 
@@ -25,7 +25,7 @@ from apps.observe.show.traffic import traffic_by_region
 
 __all__ = [
     "has_served", "listener_numbers", "live_numbers", "node_numbers", "node_troubles", "overall_series", "pool_numbers",
-    "problems", "route_numbers", "series", "server_rows", "traffic_by_region",
+    "problems", "reached", "route_numbers", "series", "served_before", "server_rows", "traffic_by_region",
 ]  # fmt: skip
 
 PREFIXES: Mapping[str, tuple[str, type[Model]]] = {
@@ -73,6 +73,17 @@ def has_served(actor: Actor) -> bool:
     names = [f"pool-{pk}" for pk in _own_pools(actor)]
     rows = Sample.objects.filter(kind="backend", object_id__in=names, requests__gt=0)
     return bool(names) and rows.exists()
+
+
+def served_before(moment: datetime) -> bool:
+    """Whether any node answered a request before that, and within the time that samples are kept."""
+    return Sample.objects.filter(kind__in=("frontend", "backend"), requests__gt=0, at__lt=moment).exists()
+
+
+def reached(actor: Actor) -> bool:
+    """Whether any node of the actor answers its console."""
+    seen = NodeReport.objects.filter(seen_at__isnull=False, last_contact_error="")
+    return bool(actor.is_operator) and seen.exists()
 
 
 def series(

@@ -20,6 +20,7 @@ from apps.web.changes import views as changes
 from apps.web.clouds import cloud_accounts, stack_revisions, stacks, static_ips
 from apps.web.clouds import forms as cloud_forms
 from apps.web.finding import siblings, used_by
+from apps.web.first_steps import views as example
 from apps.web.fleets import enrolment, quarantine, regions, rollouts
 from apps.web.fleets import forms as fleet_forms
 from apps.web.fleets import views as fleets
@@ -62,6 +63,8 @@ urlpatterns = [
     path("switch", accounts.switch, name="switch-account"),
     path("stop-impersonating", accounts.stop_impersonating, name="stop-impersonating"),
     path("", overview.overview, name="overview"),
+    path("example/load", example.load, name="example-load"),
+    path("example/remove", example.remove, name="example-remove"),
     path("wall", wall.wall, name="wall"),
     path("account", accounts.own, name="own-account"),
     path("accounts", accounts.index, name="accounts"),

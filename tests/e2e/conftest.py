@@ -14,6 +14,11 @@ from tests.e2e import verdicts
 from tests.e2e.overflow_env import OverflowEnv, RegionSetup, rate, regions
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """For how long what is watched for a time is watched; known where a file of this folder is named."""
+    parser.addoption("--minutes", type=float, default=1, help="of tests that watch something for a time")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line for each attack and fault that was tried."""
     for line in verdicts.LINES:

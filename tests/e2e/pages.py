@@ -154,7 +154,7 @@ PARTS = {
     *("capacity-test-check", "capacity-test-run", "capacity-test-delete", "capacity-test-compare"),
     *("alerts-acknowledge", "alert-acknowledge", "alert-silence", "alert-silence-end"),
     *("alert-rule-switch", "alert-rule-delete", "alert-channel-test", "alert-channel-delete"),
-    "import-apply",
+    *("import-apply", "example-load", "example-remove"),
     # There is no forward; its form is that of log-forward-new.
     *("log-forward-edit", "log-forward-delete", "log-forward-test"),
     # There is no webhook; their form is that of webhook-new.

@@ -53,6 +53,8 @@ PAGES: tuple[Row, ...] = (
     Row("/readyz", "GET", Open(200, 200), at="/readyz"),
     Row("/metrics", "GET", Open(200, 200), at="/metrics"),
     *shown("overview", LIST, "all"),
+    sent("example-load", OPERATED),
+    sent("example-remove", OPERATED),
     *shown("search", LIST, "all"),
     *shown("options", LIST, "all", {"kind": "pools"}),
     *shown("siblings", READ_OWN, "pool", {"kind": "pool", "pk": "$pool"}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -34,8 +33,7 @@ class Token(APIView):
             tags=data.get("tags"),
             reason=requests.reason(request),
         )
-        command = f"spillway-agent enroll {settings.CONSOLE_URL} --token {text}"
-        return Response(shown.NodeToken.of(row, token=text, command=command), status=201)
+        return Response(shown.NodeToken.of(row, token=text, command=tokens.command_with(text)), status=201)
 
 
 class Certificates(APIView):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -64,8 +63,11 @@ def new(request: PageRequest) -> HttpResponse:
         except (Invalid, Conflict) as error:
             attach_errors(form, error if isinstance(error, Invalid) else Invalid([FieldError("", "", error.detail)]))
         else:
-            command = f"spillway-agent enroll {settings.CONSOLE_URL} --token {text}"
-            return show_once(request, "pages/enrolment/made.html", {"row": row, "command": command})
+            return show_once(
+                request,
+                "pages/enrolment/made.html",
+                {"row": row, "command": tokens.command_with(text), "first": "first" in request.GET},
+            )
     return show(request, "pages/enrolment/form.html", {"form": form}, status=422 if form.is_bound else 200)
 
 

@@ -33,7 +33,7 @@ PAGES = {
     "node-revoke": "operate/nodes#revoke-a-node",
     "openid": "operate/accounts",
     "overflow": "use/overflow",
-    "overview": "start/first-change",
+    "overview": "start/first-day",
     "own-account": "operate/accounts",
     "people": "operate/accounts",
     "person": "operate/accounts",

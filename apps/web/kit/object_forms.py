@@ -16,7 +16,7 @@ from apps.accounts.actors import Actor
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import only
 from apps.definitions.writing.rules.usage import USED
-from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.pages import PageRequest, onward, operators_only, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, save_form, version_shown
 from apps.web.kit.shape_forms import Group, Names, ShapeForm
 
@@ -64,7 +64,7 @@ def edit_object(request: PageRequest, form: ObjectForm, way: Way, copy: str = ""
     noun = capitalized(form.noun)
     saved = save_form(request, form, form.kind, form.stored, form.spec, lambda row: f"{noun} {row.name} is saved.")
     if saved:
-        return redirect(way.to, saved.pk) if way.to else redirect(way.crumbs[-1][0])
+        return onward(request, way.to, saved.pk) if way.to else onward(request, way.crumbs[-1][0])
     return show_form(request, form, way, stored=form.stored, name=form.stored.name if form.stored else "", copy=copy)
 
 

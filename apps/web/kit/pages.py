@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
 from django.urls import reverse
@@ -137,6 +137,11 @@ def show_shared(
     response = HttpResponse(made_once(key, lambda: show(request, template, context()).content, PART_LASTS_S))
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def onward(request: PageRequest, to: str, *args: object) -> HttpResponse:
+    """After saving: to a page, or back to the first steps for somebody who came from there (`?first=1`)."""
+    return redirect("web:overview") if "first" in request.GET else redirect(to, *args)
 
 
 def show_once(request: PageRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:

@@ -52,6 +52,8 @@ class DocumentForm(forms.Form):
         self.begin_with(document)
         for name, (field, _) in self.shown.items():
             options = [("", "none"), *((row.name, row.name) for row in names.get(field.name, ()))]
+            if document is None and field.required and len(options) == 2:  # there is nothing to choose
+                self.initial[name] = options[1][0]
             widget = (Checkboxes if field.many else forms.Select)(choices=options[field.many :])
             self.fields[name] = form_field(field, widget if field.name in names else None)
 

@@ -23,7 +23,7 @@ from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet import selectors as topology
 from apps.web.capabilities.notes import LEADS, note_fields, path_of
 from apps.web.kit.object_forms import ObjectForm, OperatorPages, Way, show_form
-from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.pages import PageRequest, onward, operators_only, page, post_page, show
 from apps.web.kit.saving import Typed, confirmed, save_form, save_or_attach_errors, tell
 from apps.web.kit.shape_fields import LINES, offers, words
 from apps.web.kit.shape_forms import DocumentForm, Group
@@ -55,6 +55,8 @@ class LoadBalancerForm(ObjectForm):
         super().__init__(data, stored=stored, names=names)
         if not names["stacks"]:  # nothing to choose from
             del self.fields["/spec/stacks"]
+            if stored is None and len(names["fleets"]) == 1:
+                self.initial["/spec/fleets"] = names["fleets"][0].name
 
 
 class ListenerForm(DocumentForm):
@@ -166,7 +168,7 @@ def _listener(request: PageRequest, balancer: LoadBalancer, stored: Listener | N
     if request.method == "POST" and request.GET.get("partial"):
         return show(request, "pages/object_form.html", {"form": form})
     if save_form(request, form, "LoadBalancer", balancer, whole, lambda row: f"{row.name} is saved. {TOLD}"):
-        return redirect("web:load-balancer", balancer.pk)
+        return onward(request, "web:load-balancer", balancer.pk)
     crumbs = (
         (reverse("web:load-balancers"), "Load balancers"),
         (reverse("web:load-balancer", args=[balancer.pk]), balancer.name),

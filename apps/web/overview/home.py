@@ -8,7 +8,7 @@ from apps.accounts.actors import Actor
 from apps.definitions import selectors as definitions
 from apps.fleet.models import Fleet
 from apps.rollouts.selectors import sync_statuses
-from apps.web.overview.first_steps import first_steps
+from apps.web.first_steps.customers import first_steps
 from apps.web.overview.incidents import Incident, standing_still
 
 TEMPLATE = "pages/overview/home.html"

@@ -9,11 +9,11 @@ from django.http import HttpResponse
 from apps.accounts.actors import Actor
 from apps.core.events import Topic
 from apps.definitions import selectors as definitions
-from apps.fleet import selectors as topology
 from apps.overflow.flows import Flow
 from apps.rollouts import selectors as rollouts
 from apps.web.capacity.upcoming import tests_now
 from apps.web.changes.rows import latest_changes
+from apps.web.first_steps import example, operators
 from apps.web.kit.pages import PageRequest, page, show_shared
 from apps.web.overview import home
 from apps.web.overview.incidents import standing_still
@@ -31,7 +31,7 @@ def overview(request: PageRequest) -> HttpResponse:
     if not actor.is_operator:
         topics: tuple[Topic, ...] = ("samples", "definitions", "rollouts")
         return show_shared(request, home.TEMPLATE, topics, lambda: _context_of(actor, sort))
-    topics = ("samples", "nodes", "rollouts")
+    topics = ("samples", "nodes", "rollouts", "definitions")
     return show_shared(request, "pages/overview/overview.html", topics, lambda: _context_of(actor, sort))
 
 
@@ -42,7 +42,10 @@ def _context_of(actor: Actor, sort: str) -> dict[str, Any]:
     context = {**now.context, **attention(now.incidents), **_below(actor, sort, now.flow)}
     if not actor.is_operator:
         return context | home.context_of(actor, standing)
-    return context | {"first_run": not topology.fleets(actor).exists()}
+    steps = operators.first_steps(actor)
+    # Until there is a route, or what a cloud does, nothing else on the page could say anything.
+    building = bool(steps) and not definitions.routes(actor).exclude(manager=example.MANAGER).exists()
+    return context | {"steps": steps, "building": building, "has_example": example.is_loaded(actor)}
 
 
 def _below(actor: Actor, sort: str, flow: Flow) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from apps.stacks.cloud import health
 from apps.web.capacity.measured import measured
 from apps.web.finding.sorting import Sorting, chips, sorted_page
 from apps.web.kit.object_forms import copied
-from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.pages import PageRequest, onward, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save, tell, telling, two_edits, version_sent
 from apps.web.kit.undoing import say_done
 from apps.web.kit.worst_first import keyset_page, severity
@@ -193,7 +193,7 @@ def _typed(request: PageRequest, form: PoolForm, pool: Pool | None) -> Typed:
 def _saved(request: PageRequest, typed: Typed, done: str) -> HttpResponse:
     saved: Pool = save(request, typed)
     tell(request, typed, saved, f"Pool {saved.name} {done}.")
-    return redirect("web:pool", pk=saved.pk)
+    return onward(request, "web:pool", saved.pk)
 
 
 def _two_edits(request: PageRequest, form: PoolForm, typed: Typed, regions: list[Region]) -> HttpResponse:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from django.shortcuts import redirect
 
 from apps.accounts.models import Account
 from apps.accounts.selectors import accounts
@@ -14,7 +13,7 @@ from apps.definitions.models import Route
 from apps.definitions.selectors import only, route_conflicts
 from apps.definitions.selectors import routes as visible_routes
 from apps.web.kit.object_forms import copied
-from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.pages import PageRequest, onward, page, post_page, show
 from apps.web.kit.saving import Typed, save, tell, two_edits
 from apps.web.routes.form import RouteEntry
 from apps.web.routes.rendering import rendered_route
@@ -76,7 +75,7 @@ def _typed(entry: RouteEntry) -> Typed:
 def _saved(request: PageRequest, typed: Typed) -> HttpResponse:
     saved: Route = save(request, typed)
     tell(request, typed, saved, f"Route {saved.name} is saved and is being rolled out.")
-    return redirect("web:route", pk=saved.pk)
+    return onward(request, "web:route", saved.pk)
 
 
 def _two_edits(request: PageRequest, entry: RouteEntry, typed: Typed) -> HttpResponse:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import platform_actor
@@ -46,7 +45,7 @@ class Command(BaseCommand):
             actor=platform_actor(), node=options["node"], fleet=options["fleet"], tags=tags, reason=options["reason"]
         )
         until = f"Once, until {row.expires_at:%H:%M} UTC, on the machine that is to be {row.node_name}:"
-        return f"{until}\nspillway-agent enroll {settings.CONSOLE_URL} --token {text}"
+        return f"{until}\n{tokens.command_with(text)}"
 
     def _revoke(self, options: dict[str, Any]) -> str:
         count = revoking.revoke_node(actor=platform_actor(), name=options["node"], reason=options["reason"])

@@ -13,20 +13,10 @@ from apps.accounts.models import Hostname
 from apps.definitions.models import Pool, Route
 from apps.definitions.selectors import hostnames, pools, routes
 from apps.observe.selectors import has_served, pool_numbers
+from apps.web.first_steps.steps import Step, in_order
 from apps.web.routes.rows import sync_of
 
 LOOKED_AT = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One thing to do: `state` is done, now (the next one) or empty; `url` and `action` are where it is done."""
-
-    title: str
-    text: str
-    state: str
-    url: str = ""
-    action: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +49,7 @@ def first_steps(actor: Actor) -> list[Step]:
     done = list(_done(actor, found))
     if all(done) or has_served(actor):
         return []
-    following = done.index(False)
-    return [
-        Step(title, text, "done" if done[index] else "now" if index == following else "", url, action)
-        for index, (title, text, url, action) in enumerate(_words(found))
-    ]
+    return in_order(_words(found), done)
 
 
 def _done(actor: Actor, found: _Found) -> Iterator[bool]:
