@@ -28,6 +28,7 @@ from apps.exporting.services import FORMATS, export, export_by_request
 from tests.pure.compiler_fixtures import certificate_pem
 
 pytestmark = pytest.mark.django_db
+ON_FLEETS = [form for form in FORMATS if form != "terraform"]
 EXHAUSTIVE = pytest.mark.exhaustive
 PASSWORD = "a long password"
 
@@ -188,14 +189,16 @@ def test_what_cannot_be_done_is_said(operator: Actor, monkeypatch: pytest.Monkey
             export_by_request(operator, "nothing", "documents")
         with pytest.raises(Invalid, match="Use one of haproxy"):
             export_by_request(operator, "front", "xml")
+        with pytest.raises(Invalid, match=r"front is on none\. Use haproxy, gateway-api or documents"):
+            export_by_request(operator, "front", "terraform")
         with pytest.raises(Invalid, match="Name the fleet of front; there are east"):
-            export_by_request(operator, "front", "haproxy", fleet="west")
+            export_by_request(operator, "front", "haproxy", within="west")
         monkeypatch.setattr(services, "MOST_ROUTES", 1)
         with pytest.raises(Invalid, match=r"manage\.py export front"):
             export_by_request(operator, "front", "documents")
 
 
-@pytest.mark.parametrize("form", ["gateway-api", *(pytest.param(form, marks=EXHAUSTIVE) for form in FORMATS)])
+@pytest.mark.parametrize("form", ["gateway-api", *(pytest.param(form, marks=EXHAUSTIVE) for form in ON_FLEETS)])
 def test_the_command_writes_each_format_into_a_new_folder(operator: Actor, form: str, tmp_path: Path) -> None:
     out, errors = io.StringIO(), io.StringIO()
     with stored(operator, OBJECTS):

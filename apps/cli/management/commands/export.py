@@ -25,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("load_balancer", help="name of the load balancer")
         parser.add_argument("--format", choices=list(FORMATS), default="haproxy", help="default: haproxy")
         parser.add_argument("--fleet", default="", help="fleet that runs it; default: its only one")
+        parser.add_argument("--stack", default="", help="stack that it is in (terraform); default: its only one")
         parser.add_argument("--to", required=True, metavar="FOLDER", help="a new folder")
 
     def handle(self, *_: Any, load_balancer: str, fleet: str, to: str, **options: Any) -> None:
@@ -34,8 +35,9 @@ class Command(BaseCommand):
         if balancer is None:
             sentence = f"Name the fleet of {load_balancer} with --fleet; there are none, as it is no load balancer."
             raise CommandError(sentence)
+        within = options["stack"] if options["format"] == "terraform" else fleet
         try:
-            found = export(actor, balancer, options["format"], fleet=fleet, with_keys=True)
+            found = export(actor, balancer, options["format"], within=within, with_keys=True)
             write_folder(found, Path(to))
         except NotExportable as error:
             raise CommandError(str(error)) from error
