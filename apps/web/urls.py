@@ -25,7 +25,7 @@ from apps.web.fleets import enrolment, quarantine, regions, rollouts
 from apps.web.fleets import forms as fleet_forms
 from apps.web.fleets import views as fleets
 from apps.web.kit.pages import page, post_page
-from apps.web.load_balancers import certificates, importing, portability
+from apps.web.load_balancers import certificates, exporting, importing, portability
 from apps.web.load_balancers import forms as load_balancer_forms
 from apps.web.load_balancers import views as load_balancers
 from apps.web.overflow import views as overflow
@@ -191,6 +191,7 @@ urlpatterns = [
     path("adopt", cloud_accounts.adopt, name="adopt"),
     path("import", importing.index, name="import"),
     re_path(r"^import/(?P<plan>[0-9a-f]{32})/apply$", importing.apply, name="import-apply"),
+    path("export/<int:pk>", exporting.detail, name="export"),
     path("portability/<int:pk>", portability.detail, name="portability"),
     path("stacks", stacks.index, name="stacks"),
     *cloud_forms.STACKS.urls("stacks", "stack"),

@@ -89,6 +89,7 @@ PAGES = {
     "stack-new": ("/stacks/new", ""),
     "stack-edit": ("/stacks/{}/edit", "stacks"),
     "portability": ("/portability/{}", "load-balancers"),
+    "export": ("/export/{}", "load-balancers"),
     "zones": ("/zones", ""),
     "zone": ("/zones/{}", "zones"),
     "zone-new": ("/zones/new", ""),

@@ -39,6 +39,7 @@ CLOUD_PAGES: tuple[Row, ...] = (
     Row("web:import", "GET", OPERATE),
     sent("import", FAULTY, form={"/prefix": "???"}),
     sent("import-apply", SENT_GONE, path={"plan": "0" * 32}),
+    *shown("export", SEE, "", {"pk": "$loadbalancer"}),
     *shown("portability", LIST, "", {"pk": "$loadbalancer"}),
     Row("web:static-ip-new", "GET", OPERATE),
     sent("static-ip-new", FAULTY, form={"/name": ""}),

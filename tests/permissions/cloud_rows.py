@@ -13,6 +13,7 @@ from tests.permissions.rows import Row, codes
 OPERATORS = codes(404, 404, 200)
 STACK, RUN = {"name": "aws-eu"}, {"pk": "$stackrun"}
 ADDRESS, ZONE = {"name": "front"}, {"pk": "$zone"}
+FRONT = {"account": "operator", "name": "front"}
 WHY = {"X-Change-Reason": "asked by the table"}
 
 
@@ -65,6 +66,7 @@ CLOUDS: tuple[Row, ...] = (
     Row("api:static-ips-move", "POST", codes(403, 403, "403 422 422"), ADDRESS, body={"load_balancer": "front"}),
     Row("api:static-ips-release", "POST", codes(403, 403, "403 200 200"), ADDRESS),
     Row("api:load-balancers-portability", "GET", codes(200, 200, 200), {"pk": "$loadbalancer"}),
+    Row("api:load-balancers-named-export", "GET", codes(403, 403, 200), FRONT, query={"format": "documents"}),
     Row("api:zones-state", "GET", codes(404, 200, 200), ZONE, "zone"),
     Row("api:zones-differences", "GET", codes(404, 404, 200), ZONE, "zone"),
     Row("api:zones-repair", "POST", codes(404, "403 202 202", "403 202 202"), ZONE, "zone"),

@@ -20,6 +20,7 @@ from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
 from apps.api.v1.traffic import (
     bans,
+    exports,
     flows,
     health,
     heartbeats,
@@ -228,6 +229,9 @@ urlpatterns = [
     path("sizing", comparing.Sizing.as_view(), name="sizing"),
     re_path(rf"{ADDRESS}/move$", addresses.Move.as_view(), name="static-ips-move"),
     re_path(rf"{ADDRESS}/release$", addresses.Release.as_view(), name="static-ips-release"),
+    re_path(
+        rf"^load-balancers/{NAMED}/export$", exports.LoadBalancerExport.as_view(), name="load-balancers-named-export"
+    ),
     re_path(rf"^load-balancers/{PK}/portability$", addresses.Portability.as_view(), name="load-balancers-portability"),
     re_path(rf"{CLOUD}/load-balancers$", adopting.LoadBalancers.as_view(), name="cloud-accounts-load-balancers"),
     re_path(rf"{CLOUD}/adopt$", adopting.Adopt.as_view(), name="cloud-accounts-adopt"),

@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage
 from typing import IO, Any
@@ -90,15 +90,8 @@ class Api:
         text: bytes | None = None,
     ) -> Any:
         """The answer's JSON, None where it is empty. `body` is sent as JSON, `text` as YAML. Raises Failure."""
-        url = f"{self.url.rstrip('/')}/api/v1/{quote(path, safe='/:')}"
-        query = {**(query or {}), **(self.said if method != "GET" else {})}
-        if query:
-            url = f"{url}?{urlencode(query)}"
-        headers = {
-            "Accept": "application/json",
-            "Authorization": f"Bearer {self.token}",
-            "User-Agent": f"spillway-cli/{__version__}",
-        }
+        url = self._url(path, {**(query or {}), **(self.said if method != "GET" else {})})
+        headers = self._headers()
         data = text
         if text is not None:
             headers["Content-Type"] = "application/yaml"
@@ -106,17 +99,33 @@ class Api:
             data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
         if method != "GET":
             headers |= {"Idempotency-Key": str(uuid.uuid4()), **self.origin}
-        return _patiently(urllib.request.Request(url, data, headers, method=method))  # noqa: S310 - judged above
+        return _patiently(urllib.request.Request(url, data, headers, method=method), _json)  # noqa: S310 - judged above
+
+    def file(self, path: str, query: Mapping[str, str]) -> bytes:
+        """What is read as a file. Raises Failure."""
+        request = urllib.request.Request(self._url(path, query), headers=self._headers())  # noqa: S310 - judged above
+        return bytes(_patiently(request, lambda content, _: content))
+
+    def _url(self, path: str, query: Mapping[str, str]) -> str:
+        url = f"{self.url.rstrip('/')}/api/v1/{quote(path, safe='/:')}"
+        return f"{url}?{urlencode(query)}" if query else url
+
+    def _headers(self) -> dict[str, str]:
+        return {
+            "Accept": "application/json",
+            "Authorization": f"Bearer {self.token}",
+            "User-Agent": f"spillway-cli/{__version__}",
+        }
 
 
-def _patiently(request: urllib.request.Request) -> Any:
+def _patiently(request: urllib.request.Request, read: Callable[[bytes, int], Any]) -> Any:
     """Send until the server has answered for good; the key lets it do the work once. Raises Failure."""
     opener = urllib.request.build_opener(_Stay)
     lost = ""
     for attempt in range(ATTEMPTS):
         try:
             with opener.open(request, timeout=TIMEOUT_S) as response:
-                return _json(response.read(), response.status)
+                return read(response.read(), response.status)
         except urllib.error.HTTPError as error:
             problem = Problem(error.code, _problem(error))
             # An earlier attempt of ours, whose answer was lost, is still being worked on.

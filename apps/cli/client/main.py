@@ -12,7 +12,19 @@ from typing import Any, NoReturn
 
 from . import __version__
 from .api import Api, Failure, Problem
-from .commands import adopting, applying, banning, changing, clouds, looking, managing, measuring, scheduling, watching
+from .commands import (
+    adopting,
+    applying,
+    banning,
+    changing,
+    clouds,
+    exporting,
+    looking,
+    managing,
+    measuring,
+    scheduling,
+    watching,
+)
 from .error_lines import line_of
 from .texts import plain
 from .words import said
@@ -41,7 +53,8 @@ def parser() -> Parser:
     found = Parser(prog="spillway", description="Spillway from the command line.", epilog=EXITS)
     found.add_argument("--version", action="version", version=f"spillway {__version__}")
     commands = found.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    for module in (applying, changing, looking, watching, scheduling, measuring, clouds, adopting, banning, managing):
+    reading = (looking, watching, exporting)
+    for module in (applying, changing, *reading, scheduling, measuring, clouds, adopting, banning, managing):
         module.add_to(commands, every)
     version = commands.add_parser("version", help="print the version of this command")
     version.set_defaults(run=None)

@@ -44,10 +44,9 @@ class NotAlone(Exception):
 
 def standalone(snapshot: Snapshot, load_balancer_id: str) -> Compilation[Mapping[str, bytes]]:
     """Files by path of one load balancer of a fleet. Raises NotAlone, and CompileError as compiling does."""
-    found = next((each for each in snapshot.load_balancers if each.id == load_balancer_id), None)
-    if found is None:
-        raise NotAlone(f"The fleet {snapshot.fleet} does not run this load balancer.")
-    compilation = compile_snapshot(_alone(snapshot, found))
+    by_itself = alone(snapshot, load_balancer_id)
+    (found,) = by_itself.load_balancers
+    compilation = compile_snapshot(by_itself)
     names = {pool.id: pool.label for pool in snapshot.pools}
     names |= {listener.id: f"listener {listener.label}" for listener in found.listeners}
     text = "\n".join(_lines(compilation.output, snapshot, found, names)) + "\n"
@@ -61,8 +60,11 @@ def _is_kept(path: str) -> bool:
     return path not in (MANIFEST, CONFIG, REFUSED_ADDRESSES) and not path.endswith((".conf", "refused-addresses.map"))
 
 
-def _alone(snapshot: Snapshot, found: LoadBalancer) -> Snapshot:
-    """The load balancer with its pools, on a node that knows no other one."""
+def alone(snapshot: Snapshot, load_balancer_id: str) -> Snapshot:
+    """The load balancer with its pools, on a node that knows no other one. Raises NotAlone."""
+    found = next((each for each in snapshot.load_balancers if each.id == load_balancer_id), None)
+    if found is None:
+        raise NotAlone(f"The fleet {snapshot.fleet} does not run this load balancer.")
     named = {share.pool_id for route in found.routes for share in route.pools}
     named |= {listener.default_pool_id or "" for listener in found.listeners}
     named |= {route.pool_id for listener in found.listeners for route in listener.sni_routes}

@@ -24,6 +24,7 @@ PAGES = {
     "grant": "operate/accounts",
     "hostname": "use/traffic#hostnames",
     "import": "use/import",
+    "export": "use/export",
     "invit": "operate/accounts",
     "listener": "use/listeners",
     "load-balancer": "use/traffic",

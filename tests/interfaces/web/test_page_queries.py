@@ -77,6 +77,7 @@ def paths() -> dict[str, str]:
         "policy, new": "/policies/new",
         "load balancers": "/load-balancers",
         "load balancer": f"/load-balancers/{LoadBalancer.objects.get(name='front').pk}",
+        "export": f"/export/{LoadBalancer.objects.get(name='front').pk}",
         "listener, new": f"/load-balancers/{LoadBalancer.objects.get(name='front').pk}/listeners/new",
         "hostnames": "/hostnames",
         "hostname": f"/hostnames/{Route.objects.get(pk=route).hostname_id}",

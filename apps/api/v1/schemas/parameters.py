@@ -7,6 +7,7 @@ from typing import Any
 from apps.alerts.models import Notification
 from apps.definitions.models import Route, Schedule
 from apps.definitions.shapes.base.words import NAME
+from apps.exporting.services import FORMATS
 from apps.replacements.models import Replacement
 from apps.schedules.models import ScheduleRun
 from apps.webhooks.models import Delivery
@@ -75,6 +76,15 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "schedule": ({"type": "string", "maxLength": 253}, "Only objects of the schedule with this name."),
     "region-word-cloud": ({"type": "string", "maxLength": 40}, "The cloud's name of its region; global on Google."),
     "target-word-cloud": ({"type": "string", "enum": ["haproxy", "aws", "google"]}, "Only this target."),
+    "format": ({"type": "string", "enum": list(FORMATS)}, "The format of the export. Default: haproxy."),
+    "stack-word-export": (
+        {"type": "string", "maxLength": 63},
+        "The stack that is written as Terraform. Default: the only one of the load balancer.",
+    ),
+    "fleet-word-export": (
+        {"type": "string", "maxLength": 63},
+        "The fleet whose servers are written. Default: the only one of the load balancer.",
+    ),
     "target": ({"type": "string", "enum": Schedule.TargetKind.values}, "Only schedules with this action."),
     "after": ({"type": "string", "maxLength": 40}, "Only messages after the one with this ID."),
     "after-word-number": ({"type": "integer", "minimum": 0, "maximum": 999999999}, "Only rows with a higher number."),

@@ -62,6 +62,13 @@ OPERATIONS: Table = {
     ("load-balancers-portability", "GET"): detail(
         clouds.Portability, "the portability of a load balancer", "target-word-cloud", version=False
     ),
+    ("load-balancers-named-export", "GET"): Operation(
+        summary="Export a load balancer as a zip that works without Spillway",
+        shown={200: None},
+        query=("format", "fleet-word-export", "stack-word-export"),
+        refuses=(*READ_REFUSALS, 404),
+        media=("application/zip",),
+    ),
     **RUNS,
     ("stack-runs-detail", "GET"): detail(clouds.StackRunDetail, "a run of a stack and its plan", version=False),
     ("stack-runs-approve", "POST"): of_one("Approve exactly this plan", {200: clouds.StackRun}, clouds.Approval),

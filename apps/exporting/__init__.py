@@ -1,0 +1,1 @@
+"""Load balancers leave: files that go on without us, in each of several formats."""
