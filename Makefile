@@ -143,6 +143,10 @@ bench-logs: .venv/.stamp-tests ## CPU of a node and its agent with the request l
 	@deploy/packages.sh haproxy wrk
 	$(PY) -m tests.bench.request_log_cost $(ARGS)
 
+bench-alerts: .venv/.stamp-tests frontend/static/vendor/.stamp ## seconds from a dead server to a mail and to Alertmanager, and to the word that it is well; ARGS="--rounds 10"
+	@deploy/packages.sh haproxy redis-server prometheus-alertmanager
+	$(PY) -m tests.bench.alert_delay $(ARGS)
+
 bench-request-log-store: .venv/.stamp-tests ## a day of request lines: bytes a line, how soon questions are answered; ARGS="--lines 100000000" or "--bucket"
 	$(PY) -m tests.bench.request_log_store $(ARGS)
 
