@@ -41,9 +41,14 @@ var/deploy-venv/.stamp: .venv/.stamp deploy/requirements.txt
 	var/deploy-venv/bin/pip install -q --disable-pip-version-check --require-hashes -r deploy/requirements.txt
 	touch $@
 
+var/clickhouse-venv/.stamp: .venv/.stamp tests/clickhouse/requirements.txt
+	.venv/bin/python -m venv var/clickhouse-venv
+	var/clickhouse-venv/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/clickhouse/requirements.txt
+	touch $@
+
 lock: .venv/.stamp-tests ## compile every requirements*.in with hashes
 	.venv/bin/pip install -q uv
-	for each in requirements requirements-aws requirements-google frontend/requirements tests/requirements docs/requirements deploy/requirements; do \
+	for each in requirements requirements-aws requirements-google frontend/requirements tests/requirements tests/clickhouse/requirements docs/requirements deploy/requirements; do \
 		.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 $$each.in -o $$each.txt || exit 1; done
 
 frontend/static/vendor/.stamp: .venv/.stamp frontend/requirements.txt frontend/package.json frontend/package-lock.json frontend/install.py frontend/static/icons/lucide.txt
@@ -98,7 +103,7 @@ test: .venv/.stamp-tests frontend/static/vendor/.stamp ## for each change, 10 mi
 	@deploy/packages.sh $(TESTED_WITH)
 	@$(PY) -m tests.run_suite test $(ARGS)
 
-test-all: .venv/.stamp-tests var/deploy-venv/.stamp frontend/static/vendor/.stamp ## before a tag: everything on both engines, kills, outages, full tables
+test-all: .venv/.stamp-tests var/deploy-venv/.stamp var/clickhouse-venv/.stamp frontend/static/vendor/.stamp ## before a tag: everything on both engines, kills, outages, full tables
 	@deploy/packages.sh $(TESTED_WITH) debhelper mmdebstrap systemd-container
 	@HAPROXY_BINARIES=$${HAPROXY_BINARIES:-$$($(PY) -m tests.haproxy_releases)} $(PY) -m tests.run_suite all $(ARGS)
 
@@ -137,6 +142,10 @@ bench-policies: .venv/.stamp-tests ## CPU of a node per request with and without
 bench-logs: .venv/.stamp-tests ## CPU of a node and its agent with the request log, beside HAProxy's own log, with wrk
 	@deploy/packages.sh haproxy wrk
 	$(PY) -m tests.bench.request_log_cost $(ARGS)
+
+bench-alerts: .venv/.stamp-tests frontend/static/vendor/.stamp ## seconds from a dead server to a mail and to Alertmanager, and to the word that it is well; ARGS="--rounds 10"
+	@deploy/packages.sh haproxy redis-server prometheus-alertmanager
+	$(PY) -m tests.bench.alert_delay $(ARGS)
 
 bench-request-log-store: .venv/.stamp-tests ## a day of request lines: bytes a line, how soon questions are answered; ARGS="--lines 100000000" or "--bucket"
 	$(PY) -m tests.bench.request_log_store $(ARGS)

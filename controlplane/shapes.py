@@ -136,7 +136,11 @@ BROKER = url("redis://host:6379/0", "redis")
 WEB = url("https://console.example", "https", "http")
 MAIL = url("smtp://user:password@mail.example:587?tls=1", "smtp", "smtps")
 ADDRESS = Shape("a mail address", "spillway@example.com", lambda value: _ADDRESS.fullmatch(value) is not None)
-LOGS = url("logs+file:///var/lib/spillway/logs", "logs+file", "logs+s3", "memory", "clickhouse", host=False)
+LOGS = url(
+    "logs+file:///var/lib/spillway/logs",
+    *("logs+file", "logs+s3", "clickhouse+https", "clickhouse", "memory"),
+    host=False,
+)
 NETWORKS = listed(Shape("networks", "10.0.0.0/8", _is_network))
 SERVERS = listed(Shape("addresses, with a port where it is not 53", "192.0.2.53:5353", _is_server))
 PLACE = Shape("a URL, or a path of this console", "/docs/", _is_place)

@@ -122,6 +122,11 @@ def until_now(length: timedelta) -> tuple[datetime, datetime]:
     return end - length, end
 
 
+def dialect() -> str:
+    """In whose SQL the store is asked."""
+    return "ClickHouse" if settings.LOGS_URL.startswith("clickhouse") else "DuckDB"
+
+
 @contextmanager
 def answering(pointer: str = "/cursor") -> Iterator[LogStore]:
     """The store; what it rejects is said of the field at `pointer`. Raises NotAnswered, Invalid."""

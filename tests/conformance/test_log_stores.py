@@ -1,4 +1,4 @@
-"""One suite against every log store: files in a folder and in a bucket, and the fake in memory."""
+"""One suite against every log store: files in a folder and a bucket, ClickHouse's engine, and the fake in memory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,26 @@ from apps.drivers.logs.contract import Comparison, Condition, Group, LogStore, O
 from apps.drivers.logs.memory import MemoryStore
 from apps.logs.filters import parse
 from apps.logs.patterns import PATTERNS, Around, found
+from tests.clickhouse.starting import in_clickhouse, needs_clickhouse
 from tests.conformance.log_places import PLACES, opened_at
 
-pytestmark = pytest.mark.slow(reason="real files, and a bucket that is asked over HTTP")
+pytestmark = pytest.mark.slow(reason="real files, and a bucket and ClickHouse that are asked over HTTP")
 
 START = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 HOSTILE = "a\nb\r\"c'\\\0\u2028 ü🙂 %s $1 {}\t;--"
 
 
-@pytest.fixture(params=["memory", *PLACES])
+CLICKHOUSE = pytest.param("clickhouse", marks=(needs_clickhouse, pytest.mark.exhaustive))
+
+
+@pytest.fixture(params=["memory", *PLACES, CLICKHOUSE])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LogStore]:
     if request.param == "memory":
         yield MemoryStore()
+        return
+    if request.param == "clickhouse":
+        with in_clickhouse() as opened:
+            yield opened
         return
     with opened_at(request.param, tmp_path / "it's logs") as opened:
         yield opened

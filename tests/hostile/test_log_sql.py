@@ -132,7 +132,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=PLACES)
 def store(request: pytest.FixtureRequest, root: Path) -> Iterator[Any]:
     """Lines of two accounts; of a bucket, copies of both lie here."""
-    from apps.drivers.logs.asking.workers import Ceilings
+    from apps.drivers.logs.ceilings import Ceilings
 
     ceilings = Ceilings(seconds=1.5, memory_mb=128, threads=1, rows=100)
     with opened_at(request.param, root / request.param, ceilings=ceilings) as opened:
@@ -242,7 +242,8 @@ def test_a_statement_of_great_depth_or_length_ends_nothing(store: Any) -> None:
 
 def test_the_process_has_nothing_of_ours_in_its_environment(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPILLWAY_SECRET_KEY", "hunter2")
-    from apps.drivers.logs.asking.workers import Ceilings, _Worker
+    from apps.drivers.logs.asking.workers import _Worker
+    from apps.drivers.logs.ceilings import Ceilings
 
     worker = _Worker(store._files, Ceilings())
     try:
@@ -293,18 +294,17 @@ print(json.dumps(read))
     return found
 
 
-def test_archives_leave_room_for_searches(root: Path) -> None:
-    from apps.drivers.logs.asking.workers import Ceilings, Workers
+def test_archives_leave_room_for_searches() -> None:
+    from apps.drivers.logs.ceilings import Ceilings, Turns
     from apps.drivers.logs.contract import Busy
-    from apps.drivers.logs.files.folder import FolderFiles
 
-    workers = Workers(FolderFiles(root), Ceilings(exports_at_once=2, at_once=3, wait_seconds=0.01))
-    workers._enter(17, exports=True)
+    turns = Turns(Ceilings(exports_at_once=2, at_once=3, wait_seconds=0.01))
+    turns.enter(17, exports=True)
     with pytest.raises(Busy):
-        workers._enter(17, exports=True)
-    workers._enter(18, exports=True)
+        turns.enter(17, exports=True)
+    turns.enter(18, exports=True)
     with pytest.raises(Busy):
-        workers._enter(19, exports=True)
-    workers._enter(19, exports=False)
-    workers._leave(17, exports=True)
-    workers._enter(17, exports=True)
+        turns.enter(19, exports=True)
+    turns.enter(19, exports=False)
+    turns.leave(17, exports=True)
+    turns.enter(17, exports=True)

@@ -1,9 +1,9 @@
 """The border of the log store: what every store of request lines promises.
 
-Two implementations stand behind it, chosen by URL in `registry.py`: Parquet files in a folder or a bucket, searched by
-DuckDB (`parquet.py`), and an honest fake in memory (`memory.py`). `tests/conformance/` runs one suite against all of
-them. Every call names the account as a number of its own; no filter and no SQL can name another one. What an operator
-looks for on pages may name several.
+Three implementations stand behind it, chosen by URL in `registry.py`: Parquet files in a folder or a bucket, searched
+by DuckDB (`parquet.py`), a table of ClickHouse (`clickhouse/`), and an honest fake in memory (`memory.py`).
+`tests/conformance/` runs one suite against all of them. Every call names the account as a number of its own; no filter
+and no SQL can name another one. What an operator looks for on pages may name several.
 """
 
 from __future__ import annotations

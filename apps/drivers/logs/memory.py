@@ -112,7 +112,7 @@ class MemoryStore:
 
     def sql(self, account: int, text: str, *, start: datetime, end: datetime) -> SqlAnswer:  # noqa: ARG002 - the contract
         """There is no SQL here."""
-        raise Rejected("The log store in memory has no SQL: choose logs+file:// as SPILLWAY_LOG_STORE.")
+        raise Rejected("The log store in memory has no SQL: choose logs+file:// as SPILLWAY_LOGS_URL.")
 
     def export(self, account: int, query: Query, target: Path, kind: ExportFormat) -> int:
         """JSON lines only."""

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from apps.drivers.logs.asking.workers import Ceilings, Workers
+from apps.drivers.logs.asking.workers import Workers
 from apps.drivers.logs.bins import histogram_of
+from apps.drivers.logs.ceilings import Ceilings
 from apps.drivers.logs.contract import (
     ExportFormat,
     Facet,

@@ -8,15 +8,17 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from apps.drivers.extras import missing
+from apps.drivers.logs.clickhouse.endpoint import LOOPBACK, SCHEMES, endpoint_of, options_of
 from apps.drivers.logs.contract import LogStore, Rejected, Unavailable
 from apps.drivers.logs.memory import MemoryStore
 from apps.drivers.logs.queues import Queues
 
-KNOWN = "logs+file:///var/lib/spillway/logs, logs+s3://bucket/prefix?region=eu-central-1 or memory://name"
-NO_CLICKHOUSE = "ClickHouse is not supported: use a folder or a bucket."
+KNOWN = (
+    "logs+file:///var/lib/spillway/logs, logs+s3://bucket/prefix?region=eu-central-1, "
+    "clickhouse+https://user:password@host:8443/database or memory://name"
+)
 # What a URL of a bucket may say; folder is of this machine.
 OPTIONS = {"endpoint": "", "region": "", "folder": "/var/lib/spillway/logs", "cache_megabytes": "4096", "http": ""}
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @cache
@@ -29,8 +31,10 @@ def open_logs(url: str) -> LogStore:
         return _in_files(Path(unquote(parts.path)))
     if parts.scheme == "logs+s3" and parts.netloc:
         return _in_bucket(parts)
-    if parts.scheme == "clickhouse":
-        raise Rejected(NO_CLICKHOUSE)
+    if parts.scheme in SCHEMES:
+        from apps.drivers.logs.clickhouse.store import ClickHouseStore
+
+        return ClickHouseStore(endpoint_of(parts))
     raise Rejected(f"SPILLWAY_LOGS_URL names no log store: use {KNOWN}.")
 
 
@@ -40,7 +44,10 @@ def open_queues(url: str) -> Queues:
     parts = urlsplit(url)
     if parts.scheme == "memory":
         return Queues(Path(tempfile.mkdtemp(prefix="spillway-forward-")))
-    folder = _options(parts)["folder"] if parts.scheme == "logs+s3" else unquote(parts.path)
+    if parts.scheme in SCHEMES:
+        folder = options_of(parts)["folder"]
+    else:
+        folder = _options(parts)["folder"] if parts.scheme == "logs+s3" else unquote(parts.path)
     return Queues(Path(folder) / "forward")
 
 

@@ -28,3 +28,18 @@ def query_from_json(value: Mapping[str, Any]) -> Query:
             for name, comparison, values, negated in value["conditions"]
         ),
     )
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON has; others as their own text."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else str(value)
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)  # noqa: PLR0124 - NaN
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    return str(value)

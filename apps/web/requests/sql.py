@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +14,14 @@ from apps.accounts.selectors import accounts
 from apps.audit.exporting import cell
 from apps.core.errors import FieldError, Invalid
 from apps.logs import selectors
-from apps.logs.searching import NotAnswered
+from apps.logs.searching import NotAnswered, dialect
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.requests.asked import LENGTHS, Asked
 
 # A page shows so many rows; the CSV has all of the answer.
 SHOWN = 200
 LONGEST_CELL = 300
+_QUANTILE = re.compile(r"quantile_cont\((\w+), ([0-9.]+)\)")
 EXAMPLES = (
     (
         "Server errors per server",
@@ -52,6 +54,11 @@ GROUP BY ALL ORDER BY minute DESC, status""",
 )
 
 
+def examples(of: str) -> list[tuple[str, str]]:
+    """What may be asked, each with its name, in the dialect of a store."""
+    return [(name, _QUANTILE.sub(r"quantile(\2)(\1)", text) if of == "ClickHouse" else text) for name, text in EXAMPLES]
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """What a statement found, as text to show; `more` rows are in the CSV only, `truncated` that there were others."""
@@ -73,7 +80,7 @@ def ask(request: PageRequest) -> HttpResponse:
         "text": text,
         "lengths": [(word, title) for word, (title, _) in LENGTHS.items()],
         "accounts": accounts(request.actor) if request.actor.is_operator else (),
-        "examples": EXAMPLES,
+        "examples": examples(dialect()),
     }
     if "sql" not in request.POST:
         return show(request, "pages/requests/sql.html", context)

@@ -14,7 +14,8 @@ import duckdb
 
 from apps.drivers.logs.asking.statements import Values, names_of, where
 from apps.drivers.logs.bins import check_fields, check_measured, step_of
-from apps.drivers.logs.contract import STATUS_CLASSES, Query, TooLarge
+from apps.drivers.logs.ceilings import check_exported
+from apps.drivers.logs.contract import STATUS_CLASSES, Query
 from apps.drivers.logs.files.columns import NAMES, NO_ROWS, cursor_of, millis, moment, position, rows_of
 from apps.drivers.logs.files.layout import HOUR, Hour, account_of, hour_of, hours_of_each, live_files
 from apps.drivers.logs.files.port import Entry, Files
@@ -22,8 +23,6 @@ from apps.drivers.logs.files.tidying import COUNTED_BY
 from apps.drivers.logs.files.writing import FORMAT, quoted
 
 READ, READ_OF, MINUTES = rows_of("?"), rows_of("?", file="file"), "read_parquet(?, hive_partitioning=false)"
-# What can be written before whoever waits for it gives up; JSON takes six times as long.
-MOST_EXPORTED = {"parquet": 5_000_000, "jsonl.gz": 1_000_000}
 TRIES = 3
 Row = dict[str, Any]
 P = ParamSpec("P")
@@ -175,9 +174,7 @@ class Answering:
         text, values = where(query)
         files = self._lines_of(self._hours(query))
         lines = self._count(files, text, values)
-        if lines > MOST_EXPORTED[kind]:
-            most = f"{MOST_EXPORTED[kind]:,}".replace(",", " ")
-            raise TooLarge(f"This archive has more than {most} lines: take a shorter time.")
+        check_exported(lines, kind)
         form, columns = (FORMAT.format(level=6), "*") if kind == "parquet" else (_JSON_LINES, _AS_JSON)
         found = f"SELECT {columns} FROM {READ} AS line WHERE {text} ORDER BY line.time, id" if files else NO_ROWS
         self._rows(f"COPY ({found}) TO {quoted(Path(target))} {form}", [files, *values] if files else [])

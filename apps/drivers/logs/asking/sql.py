@@ -14,6 +14,7 @@ from typing import Any
 
 from apps.drivers.logs.contract import Rejected
 from apps.drivers.logs.files.columns import NAMES, NO_ROWS, rows_of
+from apps.drivers.logs.wire import plain
 
 TABLE = "requests"
 LONGEST = 20_000
@@ -37,7 +38,7 @@ def answer(connection: Any, files: Sequence[str], window: tuple[str, str], text:
     found = cursor.fetchmany(rows + 1)
     return {
         "columns": columns,
-        "rows": [[_plain(value) for value in row] for row in found[:rows]],
+        "rows": [[plain(value) for value in row] for row in found[:rows]],
         "truncated": len(found) > rows,
     }
 
@@ -118,18 +119,3 @@ def _nodes(value: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(each.values())
         elif isinstance(each, list):
             waiting.extend(each)
-
-
-def _plain(value: Any) -> Any:
-    """A value that JSON has; others as DuckDB's own text of them."""
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, int):
-        return value if abs(value) < 2**53 else str(value)
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)  # noqa: PLR0124 - NaN
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    return str(value)

@@ -12,40 +12,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from apps.drivers.logs import contract
 from apps.drivers.logs.asking.pipe import Lender
-from apps.drivers.logs.contract import Busy, LogStoreError, TooLarge, Unavailable, Whose, each_of
+from apps.drivers.logs.ceilings import MOST_BYTES, Ceilings, Turns
+from apps.drivers.logs.contract import LogStoreError, TooLarge, Unavailable, Whose, each_of
 from apps.drivers.logs.files.folder import FolderFiles
 from apps.drivers.logs.files.port import Files
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
 MODULE = "apps.drivers.logs.asking"
-MOST_BYTES = 32 * 2**20
 QUESTIONS_EACH = 500
 SPARE = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Ceilings:
-    """What one question may take, and how many may be asked at once by all and by one account."""
-
-    seconds: float = 20.0
-    export_seconds: float = 50.0
-    memory_mb: int = 1024
-    threads: int = 2
-    rows: int = 10_000
-    at_once: int = 4
-    at_once_each: int = 2
-    exports_at_once: int = 2
-    wait_seconds: float = 5.0
 
 
 class Workers:
@@ -55,34 +38,28 @@ class Workers:
         self.ceilings = ceilings
         self._files = files
         self._idle: list[_Worker] = []
-        self._turn = threading.Condition()
-        self._asking: Counter[int] = Counter()
-        self._exporting: set[int] = set()
+        self._lock = threading.Lock()
+        self._turns = Turns(ceilings)
         self._process = os.getpid()
 
     def ask(self, account: Whose, ask: str, given: Sequence[object], *, alone: bool = False) -> dict[str, Any]:
-        """The answer. With `alone` the process is new and ends with the question. Raises LogStoreError.
-
-        Questions about several accounts are counted as those of one that is called 0.
-        """
+        """The answer. With `alone` the process is new and ends with the question. Raises LogStoreError."""
         exports = ask == "export"
         seconds = self.ceilings.export_seconds if exports else self.ceilings.seconds
         accounts = each_of(account)
         question = {"ask": ask, "accounts": accounts, "given": list(given), "seconds": seconds}
-        asking = accounts[0] if len(accounts) == 1 else 0
-        self._enter(asking, exports=exports)
         worker = None
-        try:
-            worker = _Worker(self._files, self.ceilings) if alone else self._take()
-            with ExitStack() as held:
-                answer = worker.ask(question, seconds, Lender(self._files, accounts, held))
-            if not alone:
-                self._give_back(worker)
-                worker = None
-        finally:
-            if worker is not None:
-                worker.kill()
-            self._leave(asking, exports=exports)
+        with self._turns.taken(account, exports=exports):
+            try:
+                worker = _Worker(self._files, self.ceilings) if alone else self._take()
+                with ExitStack() as held:
+                    answer = worker.ask(question, seconds, Lender(self._files, accounts, held))
+                if not alone:
+                    self._give_back(worker)
+                    worker = None
+            finally:
+                if worker is not None:
+                    worker.kill()
         if "error" in answer:
             error = getattr(contract, answer["error"], LogStoreError)
             raise error(answer["message"])
@@ -94,32 +71,10 @@ class Workers:
         while self._idle:
             self._idle.pop().kill()
 
-    def _enter(self, account: int, *, exports: bool) -> None:
-        with self._turn:
-            if self._process != os.getpid():
-                self._idle, self._asking, self._exporting, self._process = [], Counter(), set(), os.getpid()
-            if exports and (account in self._exporting or len(self._exporting) >= self.ceilings.exports_at_once):
-                # Archives take long: searches always find a place beside them.
-                raise Busy("Archives are being written now, one for each account: ask again when they are done.")
-            if not self._turn.wait_for(lambda: self._is_room(account), self.ceilings.wait_seconds):
-                raise Busy("Too many questions are asked of the request log now: ask again in a moment.")
-            self._asking[account] += 1
-            if exports:
-                self._exporting.add(account)
-
-    def _is_room(self, account: int) -> bool:
-        return self._asking.total() < self.ceilings.at_once and self._asking[account] < self.ceilings.at_once_each
-
-    def _leave(self, account: int, *, exports: bool) -> None:
-        with self._turn:
-            if exports:
-                self._exporting.discard(account)
-            self._asking[account] -= 1
-            self._asking += Counter()
-            self._turn.notify_all()
-
     def _take(self) -> _Worker:
-        with self._turn:
+        with self._lock:
+            if self._process != os.getpid():  # a fork leaves them to who started them
+                self._idle, self._process = [], os.getpid()
             while self._idle:
                 worker = self._idle.pop()
                 if worker.is_alive():
@@ -128,7 +83,7 @@ class Workers:
         return _Worker(self._files, self.ceilings)
 
     def _give_back(self, worker: _Worker) -> None:
-        with self._turn:
+        with self._lock:
             if len(self._idle) < SPARE and worker.asked < QUESTIONS_EACH:
                 self._idle.append(worker)
                 return
