@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from django.core.signals import request_finished
 from django.dispatch import receiver
@@ -14,8 +16,10 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.core import log_context
 
+T = TypeVar("T")
 _GIVEN = re.compile(r"[A-Za-z0-9-]{8,64}")
 _current: ContextVar[str] = ContextVar("request_id", default="")
+_answers: ContextVar[dict[Hashable, Any] | None] = ContextVar("answers", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,27 @@ def set_change_origin(origin: ChangeOrigin) -> None:
 def request_id() -> str:
     """Id of the request being served, empty outside of one."""
     return _current.get()
+
+
+@contextmanager
+def answers_kept() -> Iterator[None]:
+    """Within it `asked_once` asks once: while a page is made that only reads."""
+    kept = _answers.set({})
+    try:
+        yield
+    finally:
+        _answers.reset(kept)
+
+
+def asked_once(key: Hashable, ask: Callable[[], T]) -> T:
+    """The answer to a question that many parts of a page ask; asked each time outside of `answers_kept`."""
+    answers = _answers.get()
+    if answers is None:
+        return ask()
+    if key not in answers:
+        answers[key] = ask()
+    found: T = answers[key]
+    return found
 
 
 class RequestIdMiddleware:

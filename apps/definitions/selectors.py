@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -238,6 +238,12 @@ def plans(actor: Actor) -> QuerySet[StoredPlan]:
 def fleets_of_load_balancers(ids: QuerySet[LoadBalancer] | list[int]) -> QuerySet[Fleet]:
     """Fleets whose nodes run any of the load balancers."""
     return Fleet.objects.filter(load_balancers__in=ids).distinct()
+
+
+def fleets_of_each(load_balancers: Iterable[int]) -> list[tuple[int, int]]:
+    """Load balancer and a fleet whose nodes run it, by primary keys, for each that does."""
+    rows = LoadBalancer.fleets.through._default_manager.filter(loadbalancer__in=list(load_balancers))
+    return list(rows.values_list("loadbalancer_id", "fleet_id"))
 
 
 def fleets_of_pools(pool_ids: list[int]) -> QuerySet[Fleet]:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.db.models import Model, Prefetch, QuerySet
 
 from apps.accounts.actors import Actor
+from apps.core.requests import asked_once
 from apps.fleet import distances
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, RegionLatency, Stack, StaticIP
 
@@ -21,12 +22,18 @@ def regions(_actor: Actor) -> QuerySet[Region]:
     return Region.objects.select_related("account").prefetch_related(Prefetch("latencies", known)).order_by("name")
 
 
-def latency_table() -> distances.Table:
-    """Round trips in ms between every two regions by their ids, with where each number comes from; two queries."""
-    coordinates = {
-        pk: distances.Coordinates(latitude, longitude)
-        for pk, latitude, longitude in Region.objects.values_list("pk", "latitude", "longitude")
-    }
+def node_regions() -> dict[int, int]:
+    """Every node and the region that it stands in, by primary keys."""
+    return asked_once("node_regions", lambda: dict(Node.objects.values_list("pk", "fleet__region_id")))
+
+
+def latency_table(regions: Iterable[Region] | None = None) -> distances.Table:
+    """Round trips in ms between every two regions by their ids, with where each number comes from.
+
+    Two queries, one with the regions as they were read already.
+    """
+    rows = Region.objects.all() if regions is None else regions
+    coordinates = {row.pk: distances.Coordinates(row.latitude, row.longitude) for row in rows}
     fields = ("from_region_id", "to_region_id", "set_ms", "measured_ms")
     known = {
         (first, second): distances.Known(set_ms, measured_ms)

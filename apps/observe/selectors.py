@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
+from apps.core.requests import asked_once
 from apps.definitions.models import Backend, KeySet, Listener, LoadBalancer, Pool, Route, Server, ServerSource
 from apps.definitions.serving import in_use
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
+from apps.fleet.selectors import node_regions
 from apps.observe.collect import consoles, lease
 from apps.observe.evaluate.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.live.store import LiveNode
@@ -48,10 +51,13 @@ def _visible(actor: Actor, kind: str, ids: Iterable[int]) -> list[int]:
     """Those of the primary keys that the actor may see; nodes are for operators."""
     if kind == "node" and not actor.is_operator:
         return []
+    wanted = tuple(ids)
     if kind == "backend":
-        return sorted(seen_pools(actor, Pool.objects.filter(pk__in=list(ids))).values_list("pk", flat=True))
-    rows = actor.visible(PREFIXES[kind][1]._default_manager.filter(pk__in=list(ids)))
-    return sorted(rows.values_list("pk", flat=True))
+        rows: QuerySet[Any] = seen_pools(actor, Pool.objects.filter(pk__in=wanted))
+    else:
+        rows = actor.visible(PREFIXES[kind][1]._default_manager.filter(pk__in=wanted))
+    key = ("visible", actor.account.pk, kind, wanted)
+    return asked_once(key, lambda: sorted(rows.values_list("pk", flat=True)))
 
 
 def _own_pools(actor: Actor) -> list[int]:
@@ -61,7 +67,7 @@ def _own_pools(actor: Actor) -> list[int]:
 def live_numbers(actor: Actor) -> Numbers:
     """The sum of everything that the actor may see: all listeners for operators, own pools for customers."""
     if actor.is_operator:
-        nodes = list(Node.objects.values_list("pk", flat=True))
+        nodes = list(node_regions())
         keys = [("node", f"node-{pk}") for pk in nodes]
         return numbers_of(read_windows(keys, nodes).values(), keys)
     keys = [("backend", f"pool-{pk}") for pk in _own_pools(actor)]
@@ -102,7 +108,7 @@ def series(
 def overall_series(actor: Actor, *, minutes: int = 30, points: int = 60, latency: bool = False) -> Series:
     """The series of what `live_numbers` shows."""
     if actor.is_operator:
-        kind, names = "node", [f"node-{pk}" for pk in Node.objects.values_list("pk", flat=True)]
+        kind, names = "node", [f"node-{pk}" for pk in node_regions()]
     else:
         kind, names = "backend", [f"pool-{pk}" for pk in _own_pools(actor)]
     return read_series({"all": names}, kind, grid(minutes, points), latency=latency)["all"]
@@ -228,7 +234,7 @@ def listener_numbers(actor: Actor, listener_ids: Iterable[int]) -> dict[int, Num
 
 def _numbers_of_kind(actor: Actor, kind: str, ids: Iterable[int]) -> dict[int, Numbers]:
     visible = _visible(actor, kind, ids)
-    nodes = list(Node.objects.values_list("pk", flat=True)) if visible else []
+    nodes = list(node_regions()) if visible else []
     keys = {pk: (kind, f"{PREFIXES[kind][0]}-{pk}") for pk in visible}
     nodes_own = [("node", f"node-{pk}") for pk in nodes]
     windows = read_windows([*keys.values(), *nodes_own], nodes).values()
@@ -244,7 +250,7 @@ def node_numbers(actor: Actor) -> dict[int, NodeNumbers]:
     """Every node by primary key with its last report; empty for customers, who have no nodes. Four queries."""
     if not actor.is_operator:
         return {}
-    nodes = list(Node.objects.values_list("pk", flat=True))
+    nodes = list(node_regions())
     reports = {report.node_id: report for report in NodeReport.objects.all()}
     verdicts = _verdicts("node", nodes, Type.REACHABLE) if lease.watched() else {}
     unwatched = lease.unwatched(verdicts) if verdicts else set()

@@ -14,8 +14,8 @@ from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SE
 from apps.definitions.freezing.frozen_servers import open_to
 from apps.definitions.models import Backend, Pool, Server, scaled_limit
 from apps.definitions.sharing import seen_pools
-from apps.fleet.models import Node, Region
-from apps.fleet.selectors import latency_table
+from apps.fleet.models import Region
+from apps.fleet.selectors import latency_table, node_regions
 from apps.observe.models import Condition
 from apps.observe.numbers import Numbers
 from apps.observe.selectors import pool_numbers
@@ -76,6 +76,7 @@ class PoolFacts:
     rate_capped: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     busy: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     lanes: dict[tuple[str, str, str], float] = field(default_factory=lambda: defaultdict(float))
+    regions: Sequence[str] = ()  # that have to do with it, by name
 
     def own(self, region: str) -> float:
         """What a region serves of its own clients' requests."""
@@ -132,14 +133,17 @@ def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     ready = _ready_servers(pools)
     _add_shares(pools, regions, Counter(ready.values()))
     measured = rates([f"pool-{pk}" for pk in pools], at)
-    home = {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
+    home = {node: f"rgn-{region}" for node, region in node_regions().items()}
     _add_rates({f"pool-{pk}": facts for pk, facts in pools.items()}, measured, home)
+    for facts in pools.values():
+        facts.regions = _regions_of(facts, regions)
     latencies = {
         (f"rgn-{first}", f"rgn-{second}"): known.ms
-        for (first, second), known in latency_table().items()
+        for (first, second), known in latency_table(regions.values()).items()
         if known.ms is not None
     }
-    numbers = {pk: known.numbers for pk, known in pool_numbers(actor, _needs_time(pools)).items()}
+    timed = _needs_time(pools)
+    numbers = {pk: known.numbers for pk, known in pool_numbers(actor, timed).items()} if timed else {}
     return Facts(regions, list(pools.values()), measured, latencies, _down(pools, ready), numbers)
 
 
@@ -232,11 +236,13 @@ def capacity_rps(share: Share, numbers: Numbers | None) -> float | None:
     return capacity_of_flight(share.flight, numbers.p50_ms if numbers else None)
 
 
-def regions_of(facts: Facts, pool: PoolFacts | None = None) -> Sequence[str]:
-    """Regions that have to do with this pool, or with any, by name."""
-    used = {
-        key
-        for each in (facts.pools if pool is None else [pool])
-        for key in (*each.shares, *each.served, *each.refused, *(source for source, _, _ in each.lanes))
-    }
+def regions_of(facts: Facts) -> Sequence[str]:
+    """Regions that have to do with any of the pools, by name."""
+    used = {key for each in facts.pools for key in each.regions}
     return [key for key in facts.regions if key in used]
+
+
+def _regions_of(pool: PoolFacts, regions: Mapping[str, Region]) -> Sequence[str]:
+    """Where it has servers, or traffic."""
+    used = {*pool.shares, *pool.served, *pool.refused, *(source for source, _, _ in pool.lanes)}
+    return [key for key in regions if key in used]

@@ -38,6 +38,12 @@ def clock(since: datetime | None, now: datetime) -> str:
     return f" since {since:%H:%M}" if now - since < DAY else f" since {since:%d %b %H:%M}"
 
 
+def is_quiet(use: RegionUse) -> bool:
+    """Whether there is nothing to say of a pool in a region from which nothing goes elsewhere."""
+    moved = use.rejected_rps > NEARLY or use.queued_rps > NEARLY or (use.unlimited and use.overflow_in_rps > NEARLY)
+    return use.usable and not moved
+
+
 def sentences(use: RegionUse, lanes: Sequence[Lane], since: Mapping[str, str], *, pool: str = "") -> tuple[str, ...]:
     """What there is to say of one pool in one region; empty when it simply serves its own traffic there.
 

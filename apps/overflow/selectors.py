@@ -18,6 +18,7 @@ from apps.overflow import reasons
 from apps.overflow.facts import Facts, PoolFacts, capacity_rps, gather, regions_of
 from apps.overflow.flows import Flow, Lane, Point, PoolUse, RegionUse, WhatIf
 from apps.overflow.planner import Plan, Question, mean_added_ms, plan
+from apps.overflow.shared import once_per_sample
 
 NOBODY = ""
 # Less than one request in twenty seconds is a leftover of the window, no flow.
@@ -45,7 +46,12 @@ def flow_of(actor: Actor, pool: Pool | None, at: datetime | None = None) -> Flow
 
 def flow_and_plan(actor: Actor, pool: Pool | None) -> tuple[Flow, Flow]:
     """What nodes count now, and what the planner makes of the very same traffic."""
-    facts = gather(actor, pool, None)
+    if pool is None:
+        return once_per_sample(actor, "flow and plan", lambda: _both(gather(actor, None, None)))
+    return _both(gather(actor, pool, None))
+
+
+def _both(facts: Facts) -> tuple[Flow, Flow]:
     return _counted(facts, causes_since(facts)), _planned(facts, NO_QUESTION)
 
 
@@ -55,6 +61,8 @@ def _counted(facts: Facts, since: Since) -> Flow:
 
 def flow_overall(actor: Actor, at: datetime | None = None) -> Flow:
     """The flow of everything that the actor may see."""
+    if at is None:
+        return once_per_sample(actor, "flow", lambda: flow_of(actor, None))
     return flow_of(actor, None, at)
 
 
@@ -146,7 +154,7 @@ def causes_since(facts: Facts) -> dict[tuple[str, str, str], datetime]:
 def _measured(facts: Facts, pool: PoolFacts) -> Part:
     """What nodes counted of one pool."""
     uses = {}
-    for region in regions_of(facts, pool):
+    for region in pool.regions:
         rates = {
             "own": pool.own(region),
             "served": pool.served[region],
@@ -214,6 +222,8 @@ def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
 
 def _told(facts: Facts, part: Part, since: Since, *, several: bool) -> Part:
     """The part with its sentences; with several pools each sentence names its own."""
+    if not part.lanes and all(reasons.is_quiet(use) for use in part.uses.values()):
+        return part
     lanes = _lanes(facts, part.lanes)
     uses = {}
     for region, use in part.uses.items():
@@ -283,7 +293,7 @@ def _planned_part(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping
     lanes: dict[tuple[str, str, str], float] = defaultdict(float)
     rows: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     _add_plan(plan(question), why, lanes, rows)
-    regions = dict.fromkeys((*regions_of(facts, pool), *rows))
+    regions = dict.fromkeys((*pool.regions, *rows))
     uses = {key: _planned_use(facts, pool, key, rows[key], question.capacity.get(key), asked) for key in regions}
     return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses)
 
@@ -298,7 +308,7 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping[str
             rps = asked.limits[region]
         capacity[region] = 0.0 if region in (*asked.failed_regions, *asked.drained_regions) else rps
     offered: dict[str, float] = defaultdict(float)
-    for region in regions_of(facts, pool):
+    for region in pool.regions:
         if rate := pool.offered(region) * asked.factor:
             offered[refuges.get(region) or region] += rate
     orders = {region: facts.order(region, pool) for region in offered}

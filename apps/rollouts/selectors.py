@@ -14,6 +14,7 @@ from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
 from apps.compiler.questions.withholding import KINDS, kind_of
 from apps.core.errors import NotFound
+from apps.core.requests import asked_once
 from apps.fleet.models import Fleet, Node
 from apps.observe.models import NodeReport
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout, Step
@@ -135,6 +136,10 @@ def fleet_syncs(actor: Actor) -> QuerySet[FleetSync]:
 def sync_statuses(_actor: Actor) -> dict[int, str]:
     """How each fleet stands, by fleet id, for everybody: in_sync, behind, held or refused."""
     # Says nothing about anybody's definitions: whether what is stored is what runs.
+    return asked_once("sync_statuses", _sync_statuses)
+
+
+def _sync_statuses() -> dict[int, str]:
     latest = Rollout.objects.filter(fleet=OuterRef("pk")).order_by("-id")
     rows = Fleet.objects.annotate(
         latest_state=Subquery(latest.values("state")[:1]),

@@ -104,7 +104,12 @@ def _sentence(busiest: Share, idlest: Share, spread: float | None, servers: int,
 
 def balance(actor: Actor, pool_id: int, *, minutes: int = 10, until: datetime | None = None) -> list[Balance]:
     """The verdict per region over the `minutes` before `until` (now). Raises NotFound; three queries."""
-    done = work_by_region(servers_of(pool_of(actor, pool_id)), minutes, until or now())
+    return balance_of(servers_of(pool_of(actor, pool_id)), minutes=minutes, until=until)
+
+
+def balance_of(servers: Sequence[Server], *, minutes: int = 10, until: datetime | None = None) -> list[Balance]:
+    """The same of servers that were read already. One query."""
+    done = work_by_region(servers, minutes, until or now())
     return [evaluate_balance(region, work) for region, work in done.items()]
 
 

@@ -71,9 +71,10 @@ class Policies:
         self._of_front: dict[int, list[Policy]] = defaultdict(list)
         self._layers: dict[int, Layer] = {}
         self._found: dict[tuple[int, str, tuple[int, ...]], str] = {}
-        for route, policy in _links(routes):
+        rows = list(_policies(routes))
+        for route, policy in _links(routes) if rows else ():
             self.links[route] += (policy,)
-        for row in _policies(routes):
+        for row in rows:
             self._by_id[row.pk] = row
             self._of_account[row.account_id].append(row)
             for front in row.load_balancers.all():

@@ -76,11 +76,11 @@ def partly_logged(routes: QuerySet[Route]) -> dict[int, str]:
 
 def own_overflow(routes: QuerySet[Route]) -> list[tuple[int, str, str]]:
     """Routes that say themselves where their overflow goes: id, name, and where, in words."""
-    names = dict(routes.values_list("pk", "name"))
+    overflows = {pk: said for pk, layers in _layers_of(routes) if (said := effective(layers).overflow)}
+    names = dict(routes.filter(pk__in=overflows).values_list("pk", "name")) if overflows else {}
     found = []
-    for pk, layers in _layers_of(routes):
-        said = effective(layers).overflow
-        if said:
+    for pk, said in overflows.items():
+        if pk in names:
             regions = {f"rgn-{key}": name for key, name in Region.objects.values_list("pk", "name")}
             order = " → ".join(regions.get(each, each) for each in said.order or ())
             known = {"never": "nowhere", "listed": f"{order}, nowhere else"}

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from apps.core.clock import database_now
+from apps.core.requests import asked_once
 from apps.observe.models import CollectorLease, CollectorMember
 
 # Who dies is missed for so long; who could not renew for so long stores nothing more.
@@ -86,7 +87,7 @@ def leave(holder: str) -> None:
 
 def watched() -> bool:
     """Whether some collector looks at nodes now; without one every verdict is unknown."""
-    return CollectorLease.objects.filter(until__gt=Now()).exists()
+    return asked_once("watched", lambda: CollectorLease.objects.filter(until__gt=Now()).exists())
 
 
 def unwatched(node_ids: Iterable[int]) -> set[int]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
 from apps.core.clock import now
-from apps.fleet.models import Node
+from apps.fleet.selectors import node_regions
 from apps.observe.collect.buckets import SHORT
 from apps.observe.collect.deltas import Counts, Key
 from apps.observe.collect.percentiles import merge, percentile
@@ -24,7 +24,7 @@ RESPONSES = ("status_2xx", "status_3xx", "status_4xx", "status_5xx")
 
 def read_windows(keys: Sequence[Key], node_ids: Iterable[int] | None = None) -> dict[int, LiveNode]:
     """The newest window of these objects per node, none older than a minute; at most two queries."""
-    nodes = list(node_ids) if node_ids is not None else list(Node.objects.values_list("pk", flat=True))
+    nodes = list(node_ids) if node_ids is not None else list(node_regions())
     found = live.read(nodes, keys) if keys else {}
     limit = now().timestamp() - FORGOTTEN
     fresh = {node_id: window for node_id, window in (found or {}).items() if window.at >= limit}

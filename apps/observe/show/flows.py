@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import F, QuerySet, Sum
 
 from apps.core.clock import now
-from apps.fleet.models import Node
+from apps.fleet.selectors import node_regions
 from apps.observe.collect.buckets import LONG, SHORT, start_of
 from apps.observe.collect.deltas import Counts, Key
 from apps.observe.live import store as live
@@ -54,7 +54,7 @@ class Rates:
 
 def rates(pools: Collection[str], at: datetime | None = None) -> Rates:
     """Rates of these pools (`pool-17`) on all nodes, of the last ten seconds or of the bucket that holds `at`."""
-    nodes = list(Node.objects.values_list("pk", flat=True))
+    nodes = list(node_regions())
     return _past(pools, nodes, at) if at is not None else _present(pools, nodes)
 
 
@@ -167,7 +167,7 @@ def moved_by_minute(pools: Collection[str], minutes: int) -> list[Step]:
 
 def homes() -> dict[int, str]:
     """Node (primary key) → region that it stands in (`rgn-2`)."""
-    return {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
+    return {node: f"rgn-{region}" for node, region in node_regions().items()}
 
 
 def _moved(

@@ -6,11 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db.models import F, Max, Q, QuerySet, Sum
 
 from apps.core.clock import now
-from apps.fleet.models import Node
+from apps.fleet.selectors import node_regions
 from apps.observe.collect.buckets import LONG, SHORT, start_of
 from apps.observe.collect.percentiles import from_json, merge, percentile
 from apps.observe.models import Sample
@@ -59,34 +60,40 @@ class _Cell:
 
 
 def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *, latency: bool) -> dict[str, Series]:
-    """Series per group of model ids; three queries, four with latency.
+    """Series per group of model ids; two queries besides the nodes'.
 
     At points where some node was looked at, an object without a row did nothing; elsewhere nothing is known.
     """
     observed = _observed(grid)
     group_of = {name: group for group, names in groups.items() for name in names}
     cells: dict[tuple[str, int], _Cell] = defaultdict(_Cell)
-    rows = (
-        _rows(kind, group_of, grid)
-        .values("at", "object_id")
-        .annotate(
-            rate=Sum(F("requests") / F("seconds"), filter=Q(seconds__gt=0)),
-            bad=Sum(F("status_5xx") / F("seconds"), filter=Q(seconds__gt=0)),
-            busy=Max("connections_now"),
-            waiting=Max("queue_now"),
-        )
-    )
-    for row in rows:
-        cell = cells[group_of[row["object_id"]], grid.position(row["at"])]
-        cell.rate += row["rate"] or 0.0
-        cell.errors += row["bad"] or 0.0
-        cell.connections = max(cell.connections, row["busy"])
-        cell.queue = max(cell.queue, row["waiting"])
-    if latency:
-        stored = _rows(kind, group_of, grid).values_list("at", "object_id", "latency_buckets")
-        for at, name, buckets in stored:
-            cells[group_of[name], grid.position(at)].latency.append(from_json(buckets))
+    rows = _rows(kind, group_of, grid)
+    for at, name, rate, bad, busy, waiting, *buckets in _each(rows) if latency else _summed(rows):
+        cell = cells[group_of[name], grid.position(at)]
+        cell.rate += rate or 0.0
+        cell.errors += bad or 0.0
+        cell.connections = max(cell.connections, busy)
+        cell.queue = max(cell.queue, waiting)
+        cell.latency += [from_json(each) for each in buckets]
     return {group: _series(group, cells, grid, observed, latency=latency) for group in groups}
+
+
+def _summed(rows: QuerySet[Sample]) -> Iterable[Any]:
+    """Of all nodes together: they need not be read one by one."""
+    return rows.values_list("at", "object_id").annotate(
+        rate=Sum(F("requests") / F("seconds"), filter=Q(seconds__gt=0)),
+        bad=Sum(F("status_5xx") / F("seconds"), filter=Q(seconds__gt=0)),
+        busy=Max("connections_now"),
+        waiting=Max("queue_now"),
+    )
+
+
+def _each(rows: QuerySet[Sample]) -> Iterable[Any]:
+    """The same of each node by itself, with how long its requests took."""
+    names = ("at", "object_id", "seconds", "requests", "status_5xx", "connections_now", "queue_now", "latency_buckets")
+    for at, name, seconds, requests, bad, *rest in rows.values_list(*names):
+        rates = (requests / seconds, bad / seconds) if seconds > 0 else (0.0, 0.0)
+        yield (at, name, *rates, *rest)
 
 
 def _rows(kind: str, names: Iterable[str], grid: Grid) -> QuerySet[Sample]:
@@ -101,7 +108,7 @@ def _rows(kind: str, names: Iterable[str], grid: Grid) -> QuerySet[Sample]:
 
 def _observed(grid: Grid) -> Counter[int]:
     """How many buckets of each point some node was looked at."""
-    nodes = [f"node-{pk}" for pk in Node.objects.values_list("pk", flat=True)]
+    nodes = [f"node-{pk}" for pk in node_regions()]
     instants = set(_rows("node", nodes, grid).values_list("at", flat=True).distinct())
     return Counter(grid.position(at) for at in instants)
 

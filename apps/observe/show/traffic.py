@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Backend, Server
-from apps.fleet.models import Node, Region
+from apps.fleet.models import Region
+from apps.fleet.selectors import node_regions
 from apps.observe.collect import lease
 from apps.observe.evaluate.conditions import Type
 from apps.observe.live.store import LiveNode
@@ -22,7 +23,7 @@ def traffic_by_region(actor: Actor) -> list[RegionTraffic]:
     for backend in actor.visible(Backend.objects.all()).order_by():
         backends[backend.region_id].append(backend)
     nodes: dict[int, list[int]] = defaultdict(list)
-    for node_id, region_id in Node.objects.values_list("pk", "fleet__region_id"):
+    for node_id, region_id in node_regions().items():
         nodes[region_id].append(node_id)
     keys = sorted({_key(backend) for each in backends.values() for backend in each})
     windows = read_windows(keys, [node_id for each in nodes.values() for node_id in each])

@@ -63,7 +63,9 @@ def backends_of(actor: Actor, stack_id: int) -> list[BackendHealth]:
 
 
 def backends_of_pool(actor: Actor, pool_id: int) -> list[BackendHealth]:
-    """The backends of a pool in every stack that has them, as far as the actor sees them; six queries."""
+    """The backends of a pool in every stack that has them, as far as the actor sees them; at most seven queries."""
+    if not Stack.objects.exists():
+        return []
     ids = list(Backend.objects.filter(pool_id=pool_id).values_list("pk", flat=True))
     named = Q(object_id__in=[f"bkd-{pk}" for pk in ids])
     return _backends(actor, named, Q(pk__in=ids))

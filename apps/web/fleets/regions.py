@@ -36,7 +36,7 @@ from apps.web.overflow.parts import lanes_in, lanes_out, shown
 from apps.web.overflow.words import rate, use_kind, use_words, why
 from apps.web.pools.tables import limit_words
 
-SHARES_SHOWN = 100
+SHARES_SHOWN = 50
 NOT_MEASURED = "not measured yet"
 PEERS_KNOWN_FOR = timedelta(minutes=1)
 SOURCES = {

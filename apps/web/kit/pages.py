@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ from apps.accounts.models import Membership
 from apps.core import events
 from apps.core.caching import made_once
 from apps.core.errors import Forbidden, NotFound
+from apps.core.requests import answers_kept
 from apps.definitions.services import managing
 from apps.members import impersonation
 
@@ -55,7 +57,7 @@ def page(
         if actor.account.suspended_at and not actor.impersonating:
             return render(request, "pages/accounts/suspended.html", {"actor": actor}, status=403)
         try:
-            with managing(break_glass=request.POST.get("break_glass") == "true"):
+            with managing(break_glass=request.POST.get("break_glass") == "true"), _reading(request):
                 return view(request, *args, **kwargs)
         except NotFound as error:
             raise Http404(error.detail) from error
@@ -63,6 +65,11 @@ def page(
             raise PermissionDenied(error.detail) from error
 
     return guarded
+
+
+def _reading(request: HttpRequest) -> AbstractContextManager[None]:
+    """A page that only reads asks no question twice."""
+    return answers_kept() if request.method in ("GET", "HEAD") else nullcontext()
 
 
 def post_page(

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from apps.accounts.actors import Actor
 from apps.definitions.models import Listener, LoadBalancer, Route
 from apps.definitions.previewing.example_requests import example_request
-from apps.definitions.selectors import load_balancers
 from apps.fleet.models import Node
 from apps.fleet.selectors import nodes
 
@@ -57,8 +56,10 @@ def _endpoints(listener: Listener, own: Iterable[Node]) -> list[Endpoint]:
 
 def ways_to_try(actor: Actor, route: Route) -> list[Way]:
     """One command per endpoint that serves the route."""
-    balancer = load_balancers(actor).filter(pk=route.load_balancer_id).first()
-    endpoints = endpoints_of(actor, balancer) if balancer else []
+    front = route.load_balancer_id
+    rows = Listener.objects.filter(load_balancer=front).select_related("static_ip").order_by("id")
+    own = list(nodes(actor).filter(fleet__load_balancers=front).distinct()) if actor.is_operator else []
+    endpoints = [endpoint for listener in rows for endpoint in _endpoints(listener, own)]
     schemes = (route.scheme,) if route.scheme else ("http", "https")
     return [
         Way(endpoint, command_for(route, endpoint)) for endpoint in endpoints if endpoint.listener.protocol in schemes

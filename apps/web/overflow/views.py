@@ -100,11 +100,13 @@ def _pool(request: PageRequest) -> Pool | None:
     return definitions.only(definitions.pools(request.actor), int(text) if text.isdecimal() and len(text) < 19 else 0)
 
 
-def _pools(request: PageRequest, chosen: Pool | None) -> list[Pool]:
-    """The pools to choose from; the chosen one is always among them."""
-    rows = definitions.pools(request.actor).prefetch_related(None).select_related(None).select_related("account")
-    found = list(rows.only("name", "account__name")[:POOLS_SHOWN])
-    return found if chosen is None or chosen in found else [chosen, *found]
+def _pools(request: PageRequest, chosen: Pool | None) -> list[tuple[int, str]]:
+    """The pools to choose from, by primary key with their names; the chosen one is always among them."""
+    rows = definitions.pools(request.actor).prefetch_related(None).values_list("pk", "account__name", "name")
+    found = [(pk, f"{owner}/{name}") for pk, owner, name in rows[:POOLS_SHOWN]]
+    if chosen is None or any(pk == chosen.pk for pk, _ in found):
+        return found
+    return [(chosen.pk, f"{chosen.account.name}/{chosen.name}"), *found]
 
 
 def _instant(text: str) -> datetime | None:

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 
 from apps.core.errors import Invalid, Stale
 from apps.definitions import selectors
-from apps.definitions.models import Pool
+from apps.definitions.models import Pool, Server
 from apps.definitions.previewing.capabilities import standings_of_pool
 from apps.definitions.reading.describing import envelope
 from apps.definitions.services import set_server
@@ -100,7 +100,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if partial in (None, "", "objective"):
         context["objective"] = objective_of(pool) if _is_own(request, pool) else None
     if partial in (None, "", "balance"):
-        context |= who_works(request.actor, pk)
+        context |= who_works(_servers_of(pool))
     if partial in (None, "", "charts"):
         series = observe.series(request.actor, "backend", [f"pool-{pk}"], latency=True)
         context |= charts(series[f"pool-{pk}"])
@@ -109,6 +109,12 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if not partial:
         context["yaml"] = yaml.safe_dump({"objects": [envelope(pool)]}, sort_keys=False, allow_unicode=True)
     return show(request, "pages/pools/detail.html", context)
+
+
+def _servers_of(pool: Pool) -> list[Server]:
+    """All servers of a pool as the selector read it, by region and name."""
+    backends = sorted(pool.backends.all(), key=lambda each: each.region.name)
+    return [server for each in backends for server in sorted(each.servers.all(), key=lambda row: row.name)]
 
 
 def _may_write(request: PageRequest, pool: Pool) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Route
-from apps.definitions.selectors import load_balancers
+from apps.definitions.selectors import fleets_of_each
 from apps.definitions.shapes.base.writing import reference
 from apps.observe.selectors import pool_numbers, route_numbers
 from apps.rollouts.selectors import sync_statuses
@@ -96,10 +97,10 @@ def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
 
 def sync_of(actor: Actor, balancer_ids: Iterable[int]) -> dict[int, str]:
     """The worst sync word among the fleets of each load balancer; those without fleets are left out."""
-    rows = load_balancers(actor).prefetch_related(None).prefetch_related("fleets").filter(pk__in=list(balancer_ids))
-    words = sync_statuses(actor)
-    found = {row.pk: _worst((words.get(fleet.pk, "") for fleet in row.fleets.all()), SYNC_ORDER) for row in rows}
-    return {pk: word for pk, word in found.items() if word}
+    words, found = sync_statuses(actor), defaultdict[int, set[str]](set)
+    for front, fleet in fleets_of_each(balancer_ids):
+        found[front].add(words.get(fleet, ""))
+    return {pk: word for pk, each in found.items() if (word := _worst(each, SYNC_ORDER))}
 
 
 def _worst(words: Iterable[str], order: Sequence[str]) -> str:

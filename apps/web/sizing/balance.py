@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from apps.accounts.actors import Actor
-from apps.capacity.use.balance import Balance, Share, balance
+from apps.capacity.use.balance import Balance, Share, balance_of
+from apps.definitions.models import Server
 from apps.web.kit.figures import share
 
 MINUTES = 10
 ENDS = 6  # of a region with many servers the busiest and the idlest are drawn
 
 
-def who_works(actor: Actor, pool_id: int) -> dict[str, Any]:
-    """What `pages/sizing/shares.html` draws: the last minutes of a pool. Raises NotFound; three queries."""
-    return {"shared": [_region(each) for each in balance(actor, pool_id, minutes=MINUTES)], "minutes": MINUTES}
+def who_works(servers: Sequence[Server]) -> dict[str, Any]:
+    """What `pages/sizing/shares.html` draws: the last minutes of the servers of a pool. One query."""
+    return {"shared": [_region(each) for each in balance_of(servers, minutes=MINUTES)], "minutes": MINUTES}
 
 
 def _region(each: Balance) -> dict[str, Any]:

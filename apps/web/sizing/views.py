@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponse, QueryDict
 
 from apps.capacity.use.growth import Growth, growth_of
-from apps.capacity.use.sizing import measurements_of, size
+from apps.capacity.use.sizing import measurements_of, servers_of, size
 from apps.definitions.models import Pool
 from apps.definitions.selectors import only, pools
 from apps.web.drawing.runs import short
@@ -36,7 +36,7 @@ def index(request: PageRequest) -> HttpResponse:
     if pool is not None:
         context |= {
             **_answer(pool, request.GET),
-            **who_works(request.actor, pool.pk),
+            **who_works(servers_of(pool)),
             **_growth(growth_of(pool)),
         }
         cost = None if "cost" in context["field_errors"] else _number(context["typed"]["cost"])
