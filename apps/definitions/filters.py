@@ -1,14 +1,17 @@
-"""The one set of filters of route lists, shared by the pages and the API."""
+"""Filters of lists: the one set for routes, shared by the pages and the API, and that of tags."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import django_filters as filters
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
+from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Route
+from apps.definitions.shapes.base.words import read_tag
 
 
 class RouteFilter(filters.FilterSet):  # type: ignore[misc] # django-filter carries no types
@@ -46,3 +49,14 @@ def filter_routes(rows: QuerySet[Route], data: Any) -> QuerySet[Route]:
         )
     narrowed: QuerySet[Route] = found.qs
     return narrowed
+
+
+def tagged(rows: QuerySet[Any], tag: str) -> QuerySet[Any]:
+    """The rows with the tag `key=value`. Raises Invalid."""
+    try:
+        key, _, value = read_tag(tag).partition("=")
+    except GrammarError as error:
+        raise Invalid([FieldError("/tag", error.code, error.message)]) from None
+    # As text: a look-up by key takes a key of digits for a place in a list. Words of tags hold no quotation marks.
+    found: QuerySet[Any] = rows.annotate(of_tags=Cast("tags", TextField()))
+    return found.filter(of_tags__contains=f'"{key}": "{value}"')

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
-from django.db.models import QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -18,12 +17,10 @@ from apps.accounts.selectors import accounts
 from apps.api.v1 import shapes
 from apps.api.v1.accounts import member_shapes
 from apps.api.v1.protocol import requests
-from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions import selectors
-from apps.definitions.filters import filter_routes
+from apps.definitions.filters import filter_routes, tagged
 from apps.definitions.key_sets.following import facts_of, url_of
-from apps.definitions.shapes.base.words import read_tag
 from apps.fleet import selectors as topology
 from apps.members import selectors as members
 from apps.rollouts.selectors import conditions_of
@@ -164,19 +161,8 @@ def narrowed(request: Request, filters: Mapping[str, str], rows: QuerySet[Any]) 
         if value := request.query_params.get(parameter):
             if not value.isprintable() or len(value) > 253:
                 raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
-            rows = tagged(rows, value, parameter) if field == TAGS else rows.filter(**{field: value})
+            rows = tagged(rows, value) if field == TAGS else rows.filter(**{field: value})
     return rows
-
-
-def tagged(rows: QuerySet[Any], tag: str, parameter: str) -> QuerySet[Any]:
-    """The rows with the tag `key=value`. Raises Invalid."""
-    try:
-        key, _, value = read_tag(tag).partition("=")
-    except GrammarError as error:
-        raise Invalid([FieldError(f"/{parameter}", error.code, error.message)]) from None
-    # As text: a look-up by key takes a key of digits for a place in a list. Words of tags hold no quotation marks.
-    found: QuerySet[Any] = rows.annotate(of_tags=Cast(TAGS, TextField()))
-    return found.filter(of_tags__contains=f'"{key}": "{value}"')
 
 
 def of_state(request: Request, rows: QuerySet[Any], known: list[str]) -> QuerySet[Any]:
