@@ -13,11 +13,15 @@ class TooMuch(Exception):
     """A folder holds more than an import reads."""
 
 
-def texts_below(paths: Iterable[Path]) -> dict[str, str]:
-    """Path → text for each file, and for each file below a folder; what is no text is left out. Raises TooMuch."""
+def texts_below(paths: Iterable[Path], endings: tuple[str, ...] = ("",)) -> dict[str, str]:
+    """Path → text for each file, and for each file below a folder; what is no text is left out. Raises TooMuch.
+
+    `endings` are those of files of a folder that are read.
+    """
     found: dict[str, str] = {}
     for path in paths:
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        below = (each for each in sorted(path.rglob("*")) if each.name.endswith(endings)) if path.is_dir() else [path]
+        for file in below:
             if not file.is_file() or file.stat().st_size > LARGEST:
                 continue
             if len(found) == MOST_FILES:

@@ -20,14 +20,18 @@ Reader = Callable[[str, Mapping[str, str], ImportOptions], Import]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`content` is found in its texts alone, `pattern` names its main file; `file` is what people call it."""
+    """`content` is found in its texts alone, `patterns` name its main file; `file` is what people call it.
+
+    `is_several`: no file names another one, so all that are given are read.
+    """
 
     name: str
     title: str
     file: str
-    pattern: str
+    patterns: tuple[str, ...]
     content: re.Pattern[str]
     read: Reader
+    is_several: bool = False
 
 
 # Content is looked for in this order: `listen 80;` of nginx looks like a section of HAProxy.
@@ -38,15 +42,16 @@ FORMATS: Mapping[str, Format] = {
             "kubernetes",
             "Kubernetes",
             "manifests in YAML",
-            "*.y*ml",
+            ("*.yaml", "*.yml"),
             re.compile(r"^[ \t]*(?:- )?[\"']?apiVersion[\"']?[ \t]*:", re.MULTILINE),
             read_kubernetes,
+            is_several=True,
         ),
         Format(
             "nginx",
             "nginx",
             "nginx.conf",
-            "nginx.conf",
+            ("nginx.conf",),
             re.compile(r"^[ \t]*(?:http|stream|events|server|upstream[ \t]+\S+)[ \t\r\n]*\{", re.MULTILINE),
             read_nginx,
         ),
@@ -54,7 +59,7 @@ FORMATS: Mapping[str, Format] = {
             "haproxy",
             "HAProxy",
             "haproxy.cfg",
-            "*.cfg",
+            ("*.cfg",),
             re.compile(rf"^[ \t]*(?:{'|'.join(sorted(KINDS))})(?=[ \t]+[\w#]|[ \t]*$)", re.MULTILINE),
             read_haproxy,
         ),
@@ -69,14 +74,29 @@ def recognised(name: str, text: str) -> Format | None:
 
 
 def main_files(files: Mapping[str, str]) -> list[str]:
-    """Which of several files may be the one that names the others: by name, else by content, else any."""
+    """Which of several files may be the configuration: by name, else by content, else any."""
     named = [name for name in files if _by_name(name)]
     return named or [name for name, text in files.items() if recognised(name, text)] or list(files)
 
 
+def configuration_of(files: Mapping[str, str], form: Format | None) -> str:
+    """The name of the configuration; the first of several that are read together, empty where it is not certain."""
+    found = sorted(main_files(files))
+    forms = {(form or recognised(name, files[name])) for name in found}
+    together = len(forms) == 1 and all(each is not None and each.is_several for each in forms)
+    return found[0] if len(found) == 1 or (found and together) else ""
+
+
+def divided(form: Format, name: str, files: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """What a reader gets: the text of the configuration, and what lies beside it. Several that are read have names."""
+    if form.is_several and len(files) > 1:
+        return "", dict(files)
+    return files[name], {each: text for each, text in files.items() if each != name}
+
+
 def _by_name(name: str) -> Format | None:
     last = PurePosixPath(name).name
-    return next((each for each in FORMATS.values() if fnmatch(last, each.pattern)), None)
+    return next((each for each in FORMATS.values() if any(fnmatch(last, one) for one in each.patterns)), None)
 
 
 def not_recognised(name: str) -> str:

@@ -14,7 +14,7 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.fields import Reader
 from apps.definitions.shapes.base.words import MAX_LIST
 from apps.fleet.models import Fleet, Region
-from apps.importing.formats import FORMATS, Format, main_files, not_recognised, recognised
+from apps.importing.formats import FORMATS, Format, configuration_of, divided, not_recognised, recognised
 from apps.importing.options import ImportOptions
 
 MOST_FILES, MOST_BYTES, MOST_LINES, LONGEST_LINE = 200, 4 * 1024 * 1024, 20_000, 16 * 1024
@@ -44,13 +44,17 @@ def read_order(data: object) -> Order:
     field_errors: list[FieldError] = []
     reader = Reader(data, "", field_errors)
     files = _files(reader)
-    name = _configuration(reader, files)
-    form = _format(reader, name, files.get(name))
+    asked = _asked_format(reader)
+    name = _configuration(reader, files, asked)
+    form = asked or _recognised(reader, name, files.get(name))
+    if form is not None and name in files:
+        _check(reader, form, name, files)
     options = _options(reader)
     reader.close()
     if field_errors or form is None:
         raise Invalid(field_errors)
-    return Order(name, form, files[name], {each: text for each, text in files.items() if each != name}, options)
+    text, beside = divided(form, name, files)
+    return Order(name if text else f"{name} with the other files", form, text, beside, options)
 
 
 def _files(reader: Reader) -> dict[str, str]:
@@ -89,30 +93,45 @@ def _text(value: object) -> str:
     return value
 
 
-def _configuration(reader: Reader, files: Mapping[str, str]) -> str:
-    """The name of the configuration among the files."""
+def _configuration(reader: Reader, files: Mapping[str, str], asked: Format | None) -> str:
+    """The name of the configuration among the files, or of the first one where several are read."""
     name = reader.optional("file", _word, "")
-    found = main_files({each: text or "" for each, text in files.items()})
     if name and name not in files:
         reader.add_error("file", "unknown", "Name one of the files that you send.")
-    elif not name and len(found) == 1:
-        name = found[0]
     elif not name and files:
-        reader.add_error("file", "missing", "Say which of the files is the configuration.")
-    for code, detail in _refusals(name, files[name] or "") if name in files else ():
-        reader.add_error("file", code, detail)
+        name = configuration_of({each: text or "" for each, text in files.items()}, asked)
+        if not name:
+            reader.add_error("file", "missing", "Say which of the files is the configuration.")
     return name
 
 
-def _format(reader: Reader, name: str, text: str | None) -> Format | None:
-    """What is asked for, or else what the configuration looks like."""
+def _asked_format(reader: Reader) -> Format | None:
     asked = reader.optional("format", _word, "")
-    found = FORMATS.get(asked) if asked else recognised(name, text or "")
-    if asked and found is None:
+    if asked and asked not in FORMATS:
         reader.add_error("format", "unknown", f"Use one of {', '.join(FORMATS)}, or leave it out.")
-    elif found is None and text and not any(_refusals(name, text)):
-        reader.add_error("format", "not_recognised", not_recognised(name))
+    return FORMATS.get(asked or "")
+
+
+def _recognised(reader: Reader, name: str, text: str | None) -> Format | None:
+    """What the configuration looks like."""
+    found = recognised(name, text or "")
+    if found is None and text is not None:
+        refusals = list(_refusals(name, text))
+        for code, detail in refusals:
+            reader.add_error("file", code, detail)
+        if not refusals and "format" not in reader.data:
+            reader.add_error("format", "not_recognised", not_recognised(name))
     return found
+
+
+def _check(reader: Reader, form: Format, name: str, files: Mapping[str, str]) -> None:
+    """The configuration can be read, and so can every file of several that are read."""
+    read = {each: text or "" for each, text in files.items()} if form.is_several else {name: files[name] or ""}
+    for each, text in read.items():
+        for code, detail in _refusals(each, text):
+            reader.add_error("file", code, detail)
+    if len(read) > 1 and sum(text.count("\n") for text in read.values()) > MOST_LINES:
+        reader.add_error("file", "too_large", f"The files have more than {MOST_LINES} lines. {BY_COMMAND}")
 
 
 def _refusals(name: str, text: str) -> Iterator[tuple[str, str]]:

@@ -141,6 +141,9 @@ def _texts(files: Sequence[UploadedFile[Any]]) -> dict[str, str]:
     found, field_errors = {}, []
     for file in files:
         name = str(file.name)
+        if name in found:
+            detail = f"Two files are called {name[:80]}; give them different names."
+            field_errors.append(FieldError("/files", "duplicate", detail))
         try:
             found[name] = file.read().decode()
         except UnicodeDecodeError:

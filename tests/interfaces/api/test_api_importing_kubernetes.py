@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from apps.definitions.models import Route
-from tests.interfaces.api.test_api_importing import FLEET
+from apps.importing import ordering
+from tests.interfaces.api.test_api_importing import FLEET, field_errors
 from tests.interfaces.api.test_api_objects import Api, house
 from tests.interfaces.api.test_api_openapi import check
 from tests.manifests import tls_secret
@@ -60,3 +61,22 @@ def test_what_is_no_yaml_is_said_at_its_line(house: Api) -> None:
     assert found["plan"] is None
     (line,) = found["lines"]
     assert (line["verdict"], "no YAML" in line["reasons"][0]) == ("not_possible", True)
+
+
+def test_several_files_are_one_import_and_every_line_names_its_file(house: Api) -> None:
+    text = next(each for each in CORPUS if "canary" in each.name).read_text()
+    documents = text.split("\n---\n")
+    files = {f"{at}.yaml": document for at, document in enumerate(documents)}
+    found = house("POST", "import", {"files": files, "fleets": [FLEET], "prefix": "k-"}).json()
+    assert found["needs"] == []
+    assert found["plan"]["counts"]["create"] == len(found["objects"]) > 0
+    assert {line["file"] for line in found["lines"]} == set(files)
+
+
+def test_every_one_of_several_files_is_held_to_the_ceilings(house: Api) -> None:
+    manifest = "apiVersion: v1\nkind: Service\n"
+    long = manifest + "x" * (ordering.LONGEST_LINE + 1)
+    body = {"files": {"a.yaml": manifest, "b.yaml": long}, "fleets": [FLEET]}
+    assert field_errors(house("POST", "import", body)) == {"/file": "too_long"}
+    many = {f"{at}.yaml": manifest + "\n" * (ordering.MOST_LINES // 2) for at in range(2)}
+    assert field_errors(house("POST", "import", {"files": many, "fleets": [FLEET]})) == {"/file": "too_large"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from django.core.files.base import ContentFile
 from django.test import Client
 from django.urls import reverse
 
@@ -33,3 +34,16 @@ def test_questions_are_answered_by_fields(tutorial_env: Actor) -> None:
     assert "Apply this plan" not in page
     client: Client = client_of(tutorial_env)
     assert "Kubernetes" in client.get(reverse("web:import")).content.decode()
+
+
+def test_several_uploaded_manifests_are_one_import_and_two_of_one_name_are_refused(tutorial_env: Actor) -> None:
+    documents = (MANIFESTS / "07-closed.yaml").read_text().split("\n---\n")
+    files = [ContentFile(each.encode(), f"{at}-part.yaml") for at, each in enumerate(documents)]
+    client = client_of(tutorial_env)
+    page = client.post(reverse("web:import"), {"/fleets": [FLEET], "/files": files}).content.decode()
+    assert "Apply this plan" in page
+    assert "1-part.yaml</small>" in page
+    same = [ContentFile(documents[0].encode(), "same.yaml"), ContentFile(documents[1].encode(), "same.yaml")]
+    answer = client.post(reverse("web:import"), {"/fleets": [FLEET], "/files": same})
+    assert answer.status_code == 422
+    assert "Two files are called same.yaml" in answer.content.decode()

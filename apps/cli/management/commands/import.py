@@ -20,7 +20,7 @@ from apps.definitions.services import apply_document, plan_document
 from apps.fleet.models import Fleet
 from apps.importing.contract import Import
 from apps.importing.folders import TooMuch, texts_below
-from apps.importing.formats import FORMATS, Format, not_recognised, recognised
+from apps.importing.formats import FORMATS, Format, configuration_of, divided, not_recognised, recognised
 from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import NotReplayable
 from apps.importing.telling import as_data, report
@@ -33,6 +33,9 @@ PAIRS = (
     ("--env", "environment", "NAME=VALUE", "a variable of the file"),
 )
 
+# Of a folder that holds other things as well.
+MANIFESTS = (".yaml", ".yml", ".json")
+
 
 class Command(BaseCommand):
     """Exit code 0: it was read, and stored if --apply says so. 1: it cannot be read or stored; nothing was."""
@@ -43,7 +46,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The file, names of ours, and answers to open questions."""
-        parser.add_argument("file", help=" or ".join(each.file for each in FORMATS.values()))
+        several = ", ".join(each.file for each in FORMATS.values() if each.is_several)
+        files = f"{' or '.join(each.file for each in FORMATS.values())}; several files or a folder of {several}"
+        parser.add_argument("file", nargs="+", help=files)
         parser.add_argument("--format", choices=list(FORMATS), help="default: what the file looks like")
         parser.add_argument(
             "--files",
@@ -71,9 +76,8 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Read, report, and apply or say what applying would do."""
-        path = Path(options["file"])
-        text, files = self._given(path, options)
-        form = _format(path, text, options["format"])
+        path = Path(options["file"][0])
+        text, files, form = _given(options)
         if options["replay"] and form.name == "kubernetes":
             raise CommandError("Manifests cannot be replayed: that would need their cluster.")
         found = form.read(text, files, _options(options))
@@ -90,15 +94,6 @@ class Command(BaseCommand):
             raise CommandError("Nothing of this file can be stored.")
         if not found.needs:
             self._store(found, apply=options["apply"], reason=options["reason"] or f"Import of {path.name}")
-
-    def _given(self, path: Path, options: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-        """The text, and the files beside it."""
-        try:
-            text = path.read_text(encoding="utf-8", errors="surrogateescape")
-            files = texts_below([Path(each) for each in options["files"]] or [path.parent])
-        except (OSError, TooMuch) as error:
-            raise CommandError(f"{error}") from error
-        return text, files
 
     def _replay(self, form: Format, text: str, files: Mapping[str, str], options: ImportOptions) -> None:
         """Raises CommandError for a request that is answered otherwise than the report says."""
@@ -125,6 +120,39 @@ class Command(BaseCommand):
                 plan = plan_document(actor=platform_actor(), objects=objects)
         for line in lines(plan):
             self.stdout.write(line)
+
+
+def _given(options: Mapping[str, Any]) -> tuple[str, dict[str, str], Format]:
+    """The text, the files beside it, and the format. Raises CommandError."""
+    paths = [Path(each) for each in options["file"]]
+    try:
+        if len(paths) == 1 and not paths[0].is_dir():
+            text = paths[0].read_text(encoding="utf-8", errors="surrogateescape")
+            form = _format(paths[0], text, options["format"])
+            # A neighbour is part of it only where it is named.
+            beside = [] if form.is_several else [paths[0].parent]
+            files = texts_below([Path(each) for each in options["files"]] or beside)
+            if form.is_several and files:
+                return *divided(form, options["file"][0], {options["file"][0]: text, **files}), form
+            return text, files, form
+        return _several(paths, options)
+    except (OSError, TooMuch) as error:
+        raise CommandError(f"{error}") from error
+
+
+def _several(paths: list[Path], options: Mapping[str, Any]) -> tuple[str, dict[str, str], Format]:
+    """Files of a format that is read from several, or of a folder. Raises CommandError, OSError, TooMuch."""
+    if missing := next((path for path in paths if not path.exists()), None):
+        raise CommandError(f"There is no file {missing}.")
+    asked = FORMATS[options["format"]] if options["format"] else None
+    files = texts_below([*paths, *map(Path, options["files"])], endings=MANIFESTS)
+    if not files:
+        raise CommandError(f"No file of {', '.join(map(str, paths))} ends in {', '.join(MANIFESTS)}.")
+    first = configuration_of(files, asked)
+    form = asked or recognised(first, files.get(first, ""))
+    if form is None or not form.is_several:
+        raise CommandError("Name one file; those that it names are looked for in its folder, or in --files.")
+    return *divided(form, first, files), form
 
 
 def _format(path: Path, text: str, asked: str | None) -> Format:

@@ -109,13 +109,13 @@ class Manifest:
         return [(path, line) for path, line in self.lines.items() if self.ledger.verdict_of(line) is None]
 
 
-def manifests(documents: Iterable[Document], ledger: Ledger) -> list[Manifest]:
-    """The objects of all documents, those of lists as well."""
+def manifests(documents: Iterable[Document], ledger: Ledger, file: str = "") -> list[Manifest]:
+    """The objects of all documents of a file, those of lists as well."""
     found = []
     for document in documents:
         items = document.value.get("items") if isinstance(document.value, Mapping) else None
         if not isinstance(items, list) or not str(document.value.get("kind", "")).endswith("List"):
-            found.append(_manifest(document.value, document.leaves, ledger))
+            found.append(_manifest(document.value, document.leaves, ledger, file))
             continue
         inside: dict[int, list[Leaf]] = {at: [] for at in range(len(items))}
         own = []
@@ -124,12 +124,27 @@ def manifests(documents: Iterable[Document], ledger: Ledger) -> list[Manifest]:
                 inside[leaf.path[1]].append(leaf)
             else:
                 own.append(leaf)
-        found.append(_manifest({**document.value, "items": None}, own, ledger))
-        found += [_manifest(value, inside[at], ledger, skip=2) for at, value in enumerate(items) if inside[at]]
+        found.append(_manifest({**document.value, "items": None}, own, ledger, file))
+        found += [_manifest(value, inside[at], ledger, file, skip=2) for at, value in enumerate(items) if inside[at]]
     return found
 
 
-def _manifest(value: Any, leaves: list[Leaf], ledger: Ledger, skip: int = 0) -> Manifest:
+def only_last(found: list[Manifest]) -> list[Manifest]:
+    """Of objects that stand in several places the last one, as `kubectl apply` has it; the others are dead."""
+    last = {(each.kind, each.group, each.namespace, each.name): each for each in found if each.name}
+    kept = []
+    for each in found:
+        counts = last.get((each.kind, each.group, each.namespace, each.name), each)
+        if counts is each:
+            kept.append(each)
+            continue
+        line = next(iter(counts.lines.values()))
+        where = f"{line.file}, line {line.number}" if line.file else f"line {line.number}"
+        each.dead((), f"The object stands once more at {where}; that one counts.")
+    return kept
+
+
+def _manifest(value: Any, leaves: list[Leaf], ledger: Ledger, file: str, skip: int = 0) -> Manifest:
     data: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
     metadata = data.get("metadata")
     named: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
@@ -140,7 +155,7 @@ def _manifest(value: Any, leaves: list[Leaf], ledger: Ledger, skip: int = 0) -> 
     for leaf in leaves:
         path = leaf.path[skip:]
         section = f"{kind} {namespace}/{name}" if name else kind
-        line = Line(leaf.line, (), f"{_shown(path)}: {_value(made, path, leaf)}", section, at=leaf.column)
+        line = Line(leaf.line, (), f"{_shown(path)}: {_value(made, path, leaf)}", section, file, at=leaf.column)
         if ledger.has(line):  # an alias repeats what stands elsewhere
             line = replace(line, at=next(_REPEATED))
         ledger.add(line)

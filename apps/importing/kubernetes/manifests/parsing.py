@@ -43,17 +43,25 @@ class Document:
     leaves: list[Leaf] = field(default_factory=list)
 
 
-def documents(text: str) -> Iterator[Document]:
+@dataclass(slots=True)
+class Count:
+    """How many values all files of an import have, those that aliases repeat included."""
+
+    events: int = 0
+    values: int = 0
+
+
+def documents(text: str, count: Count) -> Iterator[Document]:
     """Every document that is not empty. Raises Refused."""
     try:
-        _measure(text)
+        _measure(text, count)
         nodes = list(yaml.compose_all(text, Loader=LOADER))
     except UnicodeError as error:
         raise Refused(1, "This is no text in UTF-8.") from error
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or "it cannot be read"
         raise Refused(_line(getattr(error, "problem_mark", None)), f"This is no YAML: {problem}.") from error
-    walk = _Walk()
+    walk = _Walk(count)
     for node in nodes:
         if node is not None and node.value != "":  # else nothing stands between two marks
             found = Document()
@@ -61,18 +69,19 @@ def documents(text: str) -> Iterator[Document]:
             yield found
 
 
-def _measure(text: str) -> None:
+def _measure(text: str, count: Count) -> None:
     """Event by event, which needs no memory: composing goes down into each level."""
     depth = 0
-    for count, event in enumerate(yaml.parse(text, Loader=LOADER)):
+    for event in yaml.parse(text, Loader=LOADER):
+        count.events += 1
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MOST_DEPTH:
             raise Refused(_line(event.start_mark), f"Values are nested deeper than {MOST_DEPTH} levels.")
-        if count > 4 * MOST_VALUES:
-            raise Refused(_line(event.start_mark), f"The file has more than {MOST_VALUES} values; divide it.")
+        if count.events > 4 * MOST_VALUES:
+            raise Refused(_line(event.start_mark), f"The files have more than {MOST_VALUES} values; divide them.")
 
 
 def _line(mark: Any) -> int:
@@ -83,13 +92,13 @@ def _line(mark: Any) -> int:
 class _Walk:
     """Counts values as aliases are followed, so that a few lines cannot become millions."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, count: Count) -> None:
+        self.count = count
 
     def value(self, node: yaml.Node, path: Path, mark: yaml.Mark, found: Document) -> Any:
         """The value of a node; `mark` is that of its key."""
-        self.count += 1
-        if self.count > MOST_VALUES or len(path) > MOST_DEPTH:
+        self.count.values += 1
+        if self.count.values > MOST_VALUES or len(path) > MOST_DEPTH:
             raise Refused(mark.line + 1, f"Anchors make more than {MOST_VALUES} values, or values without an end.")
         value: Any
         if isinstance(node, yaml.MappingNode):
