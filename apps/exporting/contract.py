@@ -14,7 +14,8 @@ class NotSaid:
     objects: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.why} {', '.join(self.objects)}."
+        """On one line: reasons of checks may repeat what they refuse."""
+        return " ".join(f"{self.why} {', '.join(self.objects)}.".split())
 
 
 @dataclass(slots=True)

@@ -22,7 +22,9 @@ Document = dict[str, Any]
 # One file is one apply: far below the words that one takes as YAML.
 LARGEST_FILE = 600_000
 CHUNK = 2000
-HEAD = "# {count} objects of load balancer {name}. manage.py apply {file}, or spillway apply -f {file}\n"
+HEAD = (
+    "# {count} objects of load balancer {name}. manage.py apply documents.yaml, or spillway apply -f documents.yaml\n"
+)
 KEY = "Private keys are never shown; these certificates must be there under their names first:"
 UNWRITTEN = "Secrets are never shown; fill them in where the object is not stored yet (policy or route, field, name):"
 CLOUD = "Credentials of clouds are not written; these cloud accounts must be there first:"
@@ -38,6 +40,7 @@ def documents(actor: Actor, balancer: LoadBalancer) -> Export:
 
 
 def _files(name: str, objects: Iterable[Document]) -> Iterator[tuple[str, bytes]]:
+    """YAML where people may read it; what needs several files is JSON, which is written much faster."""
     parts: list[list[Document]] = [[]]
     size = 0
     for each in objects:
@@ -47,10 +50,12 @@ def _files(name: str, objects: Iterable[Document]) -> Iterator[tuple[str, bytes]
             size = 0
         parts[-1].append(each)
         size += length
+    if len(parts) == 1:
+        text = HEAD.format(count=len(parts[0]), name=name) + yaml_text([{"objects": parts[0]}])
+        yield "documents.yaml", text.encode()
+        return
     for number, part in enumerate(parts, 1):
-        file = "documents.yaml" if len(parts) == 1 else f"documents-{number:03}.yaml"
-        head = HEAD.format(count=len(part), name=name, file=file)
-        yield file, (head + yaml_text([{"objects": part}])).encode()
+        yield f"documents-{number:03}.json", (json.dumps({"objects": part}, indent=1) + "\n").encode()
 
 
 def _objects(actor: Actor, balancer: LoadBalancer, notes: Notes) -> Iterator[Document]:

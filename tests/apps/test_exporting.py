@@ -107,7 +107,7 @@ def stored(operator: Actor, objects: list[dict[str, Any]]) -> Iterator[LoadBalan
 
 def objects_of(found: Export) -> list[dict[str, Any]]:
     """The objects of all files in their order."""
-    files = {path: text for path, text in found.files.items() if path.endswith(".yaml")}
+    files = {path: text for path, text in found.files.items() if path != "README.md"}
     return [each for path in sorted(files) for each in yaml.safe_load(files[path])["objects"]]
 
 
@@ -152,7 +152,7 @@ def test_secrets_are_named_and_not_written_in_however_many_files(
     assert "operator/shop" in said
     assert "policy operator/guarded basic_auth alice" in said
     assert "default of other load balancers" in said
-    assert "documents-002.yaml" in found.files
+    assert "documents-002.json" in found.files
     assert len(objects_of(found)) == 13
 
 

@@ -52,9 +52,7 @@ def gateway_manifests(snapshot: Snapshot, load_balancer_id: str) -> Export:
 
 
 def _head(name: str, not_said: tuple[NotSaid, ...]) -> str:
-    """Reasons come from checks as well, which may repeat what they refuse: each stays on its line."""
-    said = (" ".join(str(each).split()) for each in not_said)
-    return HEAD.format(name=name) + "".join(f"# Not said: {line}\n" for line in said)
+    return HEAD.format(name=name) + "".join(f"# Not said: {each}\n" for each in not_said)
 
 
 def _secret(name: str, certificate: Certificate) -> Manifest:
