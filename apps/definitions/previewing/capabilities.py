@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
 
@@ -18,7 +19,7 @@ from apps.compiler.portability.table.cells import Cell, Column, Row, Verdict
 from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.models import Listener, LoadBalancer, Policy, Pool, Route, RoutePool
 
-__all__ = ["Row", "Standing", "Told", "may_differ", "rows_of", "told_of"]
+__all__ = ["Reach", "Row", "Standing", "Told", "may_differ", "rows_of", "told_of"]
 MOST_NAMED = 3
 _NAMES = {Target.HAPROXY: "HAProxy", Target.AWS: "AWS", Target.GOOGLE: "Google Cloud"}
 
@@ -45,6 +46,14 @@ class Standing:
         lacking = [each.version for each in self.builds if row.on_build(each) is not row.haproxy]
         version = f" {'.'.join(map(str, min(lacking)))}" if lacking else ""
         return f"{_NAMES[self.target]}{version}"
+
+
+class Reach(NamedTuple):
+    """For whom a policy is the default, by names."""
+
+    account: bool = False
+    hostnames: frozenset[str] = frozenset()
+    load_balancers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +121,32 @@ def standings_of_pool(actor: Actor, pool: Pool) -> tuple[Standing, ...]:
     return _standings(LoadBalancer.objects.filter(leading), None if actor.is_operator else set(own))
 
 
-def standings_of_policy(
-    policy: Policy | None,
-    account: str,
-    *,
-    whole_account: bool = False,
-    hostnames: Collection[str] = (),
-    load_balancers: Collection[str] = (),
-) -> tuple[Standing, ...]:
+def standings_of_policy(policy: Policy | None, account: str, reach: Reach) -> tuple[Standing, ...]:
     """Where the routes stand that name a policy, or for which it would be the default."""
-    following = Q(account__name=account) if whole_account else Q(account__name=account, hostname__name__in=hostnames)
-    routes = Route.objects.order_by()
-    leading = Q(name__in=load_balancers) | Q(pk__in=routes.filter(following).values("load_balancer"))
-    if policy is not None:
-        leading |= Q(pk__in=routes.filter(policy_links__policy=policy).values("load_balancer"))
-    return _standings(LoadBalancer.objects.filter(leading))
+    return _standings(LoadBalancer.objects.filter(_led(policy, account, reach)))
+
+
+def clouds_of_policy(policy: Policy | None, account: str, reach: Reach) -> tuple[Standing, ...]:
+    """As `standings_of_policy`, in clouds only: one query, of no more rows than there are load balancers."""
+    fronts = LoadBalancer.objects.filter(_led(policy, account, reach), stacks__isnull=False)
+    rows = fronts.order_by("name").values_list("name", "stacks__cloud_account__cloud").distinct()
+    return tuple(Standing(Target(cloud), name) for name, cloud in rows)
+
+
+def followers_of(policy: Policy | None, account: str, reach: Reach) -> Q:
+    """The routes that name a policy, or for which it would be the default."""
+    following = Q(account__name=account, hostname__name__in=reach.hostnames)
+    if reach.account:
+        following = Q(account__name=account)
+    if reach.load_balancers:
+        following |= Q(load_balancer__name__in=reach.load_balancers)
+    return following | Q(policy_links__policy=policy) if policy is not None else following
+
+
+def _led(policy: Policy | None, account: str, reach: Reach) -> Q:
+    named = Q(name__in=reach.load_balancers)  # also one without routes: the next one would follow
+    routes = Route.objects.order_by().filter(followers_of(policy, account, reach._replace(load_balancers=frozenset())))
+    return named | Q(pk__in=routes.values("load_balancer"))
 
 
 def _standings(fronts: QuerySet[LoadBalancer], named: Collection[str] | None = None) -> tuple[Standing, ...]:

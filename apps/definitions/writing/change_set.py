@@ -14,6 +14,7 @@ from apps.accounts.models import Account, Hostname, Membership
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.affected_targets import stacks_of, stacks_of_hostname, stacks_of_load_balancers, zones_of
 from apps.definitions.models import Certificate, LoadBalancer, NetworkList, Policy, Pool, Zone
+from apps.definitions.reading.describing import Document
 from apps.definitions.selectors import fleets_of, fleets_of_hostname, fleets_of_load_balancers
 from apps.definitions.sharing import lock_shared, usable_pools, usable_zones
 from apps.definitions.writing.intent import request_zone_push
@@ -174,13 +175,14 @@ class Deferred:
     """What waits until every object of a document is stored, and what the rules of the end look at.
 
     `expected` are the objects that the document names; `saved` says where each saved object stood in what was sent, by
-    kind; `scheduled_changes` are tried in the end; `emptied` (pointer, row, what it had), `pruned_routes` (by load
-    balancer) and `stopped` (pointer, what confirms it, sentence) are for rules/emptying.py, `quota_before` is what
-    accounts had before, for rules/quotas.py.
+    kind, and `before` what its document was, None for a new one; `scheduled_changes` are tried in the end; `emptied`
+    (pointer, row, what it had), `pruned_routes` (by load balancer) and `stopped` (pointer, what confirms it, sentence)
+    are for rules/emptying.py, `quota_before` is what accounts had before, for rules/quotas.py.
     """
 
     expected: set[tuple[str, str]] = field(default_factory=set)
     saved: defaultdict[str, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
+    before: defaultdict[str, dict[int, Document | None]] = field(default_factory=lambda: defaultdict(dict))
     scheduled_changes: list[ScheduledChange] = field(default_factory=list)
     emptied: list[tuple[str, Any, list[str]]] = field(default_factory=list)
     pruned_routes: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))

@@ -80,6 +80,7 @@ def save(
     kind.store(changes, owner, row, wanted.spec)
     after = kind.after_save(changes, row, before, after)
     changes.deferred.saved[wanted.kind][row.pk] = changes.field_errors.pointer
+    changes.deferred.before[wanted.kind].setdefault(row.pk, before)
     changes.lookups.forget(*kind.key(owner, wanted.name))
     action = "update" if before else "create"
     _record(changes, action, row, before=before, after=after)

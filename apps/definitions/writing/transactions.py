@@ -24,6 +24,7 @@ from apps.definitions.writing.rules.loops import reject_loops
 from apps.definitions.writing.rules.managed import managing, said
 from apps.definitions.writing.rules.quotas import reject_over_quota
 from apps.definitions.writing.rules.unsupported import reject_unsupported
+from apps.definitions.writing.rules.unsupported_policies import reject_unsupported_policies
 
 
 @contextmanager
@@ -59,6 +60,7 @@ def _finish(changes: ChangeSet) -> None:
     reject_failed_assertions(changes)
     reject_loops(changes)
     reject_unsupported(changes)
+    reject_unsupported_policies(changes)
     reject_unable(changes)
     if changes.affected.released_hostnames:
         drop_unused_claims(ids=changes.affected.released_hostnames)

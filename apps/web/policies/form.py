@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Policy
-from apps.definitions.previewing.capabilities import Standing, standings_of_policy
+from apps.definitions.previewing.capabilities import Reach, Standing, standings_of_policy
 from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
@@ -61,13 +61,12 @@ class PolicyForm(ShapeForm):
 
     def _standings(self, stored: Policy | None, owner: str) -> tuple[Standing, ...]:
         """Where the routes stand that follow it, with those for which it would be the default by what is typed."""
-        return standings_of_policy(
-            stored,
-            owner,
-            whole_account=self._text(f"{DEFAULTS}account") not in ("", "False"),
-            hostnames=self._text(f"{DEFAULTS}hostnames").split(),
-            load_balancers=self._text(f"{DEFAULTS}load_balancers").split(),
+        reach = Reach(
+            self._text(f"{DEFAULTS}account") not in ("", "False"),
+            frozenset(self._text(f"{DEFAULTS}hostnames").split()),
+            frozenset(self._text(f"{DEFAULTS}load_balancers").split()),
         )
+        return standings_of_policy(stored, owner, reach)
 
     def _text(self, name: str) -> str:
         return str(self[name].value() or "").strip() if name in self.fields else ""

@@ -16,6 +16,7 @@ from apps.definitions.key_sets.reading import read_key_set
 from apps.definitions.models import KeySet, Policy
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
+from tests.apps.clouds_env import give_real_addresses, make_clouds, spec_of
 from tests.hostile.policy_examples import JWT_KEY
 from tests.interfaces.people import client_of
 from tests.interfaces.web.test_pages_routes import typed
@@ -239,3 +240,16 @@ def test_the_page_shows_what_was_fetched_and_what_went_wrong(tutorial_env: Actor
     assert f'action="{fetch}"' in page
     assert "is being fetched" in client.post(fetch, follow=True).content.decode()
     assert KeySet.objects.get().next_at < now()
+
+
+def test_what_a_cloud_cannot_do_is_said_on_the_form(stored: Policy, acme: Actor, operator: Actor) -> None:
+    make_clouds(operator)
+    give_real_addresses(acme)
+    spec = {"stacks": ["aws-eu"], "listeners": [{"name": "web", "protocol": "http", "port": 80}]}
+    save_object(actor=operator, kind="LoadBalancer", name="cloud", spec=spec)
+    spec = spec_of(acme, "shop") | {"assertions": [], "load_balancer": "cloud", "path": "/there"}
+    save_object(actor=acme, kind="Route", name="there", spec=spec)
+    name, default = "/spec/rules/client_limit/requests", "/spec/default_for/account"
+    answer = client_of(acme).post(reverse(NEW), {"/name": "limits", name: "5", default: "true"})
+    assert "client_limit would hold for route acme/there." in answer.content.decode()
+    assert not Policy.objects.filter(name="limits").exists()

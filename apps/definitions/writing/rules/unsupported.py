@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from django.db.models import Exists, OuterRef, Q
 
@@ -10,10 +10,13 @@ from apps.compiler.portability.incompatibilities import Incompatibility, Target
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import LoadBalancer, Route, RoutePool, Server
 from apps.definitions.previewing.portability import incompatibilities_of
+from apps.definitions.reading.describing import Document
 from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.rules.unsupported_policies import asked_before, policy_behind
 
 CHECKED = ("Route", "Pool", "LoadBalancer")
 MAX_ERRORS = 100
+_RULES = "rules."
 # Parts of a route that its document has below `action`.
 _OF_ACTION = ("pools", "redirect", "fixed_response")
 Saved = dict[str, dict[int, str]]
@@ -29,7 +32,7 @@ def reject_unsupported(changes: ChangeSet) -> None:
         return
     field_errors: list[FieldError] = []
     for balancer in _fronts_to_look_at(saved):
-        field_errors += _field_errors(balancer, saved)
+        field_errors += _field_errors(balancer, saved, changes.deferred.before["Route"])
     if field_errors:
         raise Invalid(list(dict.fromkeys(field_errors))[:MAX_ERRORS])
 
@@ -53,7 +56,7 @@ def _fronts_to_look_at(saved: Saved) -> list[LoadBalancer]:
     return list(rows.select_related("account").order_by("name"))
 
 
-def _field_errors(balancer: LoadBalancer, saved: Saved) -> Iterator[FieldError]:
+def _field_errors(balancer: LoadBalancer, saved: Saved, before: Mapping[int, Document | None]) -> Iterator[FieldError]:
     whole = saved["LoadBalancer"].get(balancer.pk)
     routes = Route.objects.filter(load_balancer=balancer)
     if whole is None:
@@ -63,8 +66,36 @@ def _field_errors(balancer: LoadBalancer, saved: Saved) -> Iterator[FieldError]:
     for each in incompatibilities_of(balancer, routes):
         # Of a fleet, only routes: what static IPs it may have is said where they are bound.
         there = on_fleets and _is_route(each) if each.target is Target.HAPROXY else each.target in clouds
-        if each.refused and there and (pointer := _pointer(balancer, saved, each)) is not None:
+        if not each.refused or not there:
+            continue
+        if each.field.startswith(_RULES) and _number(each) in saved["Route"]:
+            yield from _rule_errors(balancer, saved, before, each)
+        elif (pointer := _pointer(balancer, saved, each)) is not None:
             yield FieldError(pointer, each.code, f"{_named(each, balancer, saved)}{each.message} {each.remedy}".strip())
+
+
+def _rule_errors(
+    balancer: LoadBalancer, saved: Saved, before: Mapping[int, Document | None], each: Incompatibility
+) -> Iterator[FieldError]:
+    """Of a saved route: what it newly asks for, by itself or by a policy; all that it asks for where it comes along."""
+    number, block = _number(each), each.field.removeprefix(_RULES)
+    route = Route.objects.select_related("load_balancer", "hostname").get(pk=number)
+    if balancer.pk not in saved["LoadBalancer"] and asked_before(route, block, before.get(number)):
+        return
+    pointer, said = saved["Route"][number], policy_behind(route, block)
+    if said is None:
+        yield FieldError(f"{pointer}/spec/rules/{block}", each.code, f"{each.message} {each.remedy}".strip())
+        return
+    name, is_named = said
+    where = "policies" if is_named else "load_balancer"
+    whose = f"Policy {name}{'' if is_named else ', a default of this route,'} says {block}."
+    yield FieldError(f"{pointer}/spec/{where}", each.code, f"{whose} {each.message} {each.remedy}".strip())
+
+
+def _number(incompatibility: Incompatibility) -> int:
+    """Of the route that it is about; 0 for another kind."""
+    prefix, _, number = incompatibility.object_id.partition("-")
+    return int(number) if prefix == "route" else 0
 
 
 def _is_route(incompatibility: Incompatibility) -> bool:
