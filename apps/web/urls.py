@@ -19,7 +19,7 @@ from apps.web.capacity import views as capacity_tests
 from apps.web.changes import views as changes
 from apps.web.clouds import cloud_accounts, stack_revisions, stacks, static_ips
 from apps.web.clouds import forms as cloud_forms
-from apps.web.finding import siblings, used_by
+from apps.web.finding import definition, siblings, used_by
 from apps.web.first_steps import views as example
 from apps.web.fleets import enrolment, quarantine, regions, rollouts
 from apps.web.fleets import forms as fleet_forms
@@ -85,6 +85,7 @@ urlpatterns = [
     path("search", search.search, name="search"),
     path("options/<slug:kind>", options.options, name="options"),
     path("siblings/<slug:kind>/<int:pk>", siblings.index, name="siblings"),
+    path("definition/<slug:kind>/<int:pk>", definition.index, name="definition"),
     path("used-by/<slug:kind>/<int:pk>", used_by.index, name="used-by"),
     path("badges", badges.badges, name="badges"),
     path("load-balancers", load_balancers.index, name="load-balancers"),

@@ -20,6 +20,7 @@ PAGES = {
     "route": ("/routes/{}", "routes"),
     "route-new": ("/routes/new", ""),
     "route-trace": ("/routes/trace?host=shop.acme.example&path=/cart", ""),
+    "definition": ("/definition/pool/{}?tab=generated", "pools"),
     "used-by": ("/used-by/pool/{}", "pools"),
     "route-edit": ("/routes/{}/edit", "routes"),
     "pools": ("/pools", ""),

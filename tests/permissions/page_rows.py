@@ -58,6 +58,7 @@ PAGES: tuple[Row, ...] = (
     *shown("search", LIST, "all"),
     *shown("options", LIST, "all", {"kind": "pools"}),
     *shown("siblings", READ_OWN, "pool", {"kind": "pool", "pk": "$pool"}),
+    *shown("definition", READ_OWN, "pool", {"kind": "pool", "pk": "$pool"}),
     *shown("used-by", READ_OWN, "pool", {"kind": "pool", "pk": "$pool"}),
     *shown("badges", LIST, "all"),
     *shown("wall", LIST, "all"),

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Mapping
 from typing import Any
-
-import yaml
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
@@ -16,6 +12,7 @@ from apps.compiler.model import fleet as fleets
 from apps.compiler.model import shared as model
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import LoadBalancer, Pool, Route
+from apps.definitions.previewing.calls import as_yaml, making
 from apps.definitions.reading.describing import document
 from apps.definitions.reading.documents import read_object
 from apps.definitions.shapes.traffic.route import RouteSpec
@@ -35,15 +32,8 @@ def preview_route(actor: Actor, spec: Mapping[str, Any], name: str, *, account: 
     owner = account or actor.account
     wanted = read_object({"kind": "Route", "name": name, "spec": dict(spec)})
     assert isinstance(wanted.spec, RouteSpec)  # noqa: S101 - a Route is read as nothing else
-    plain = document(wanted.spec)
-    text = {"objects": [{"kind": "Route", "name": name, "account": owner.name, "spec": plain}]}
-    body = json.dumps({"spec": plain}, ensure_ascii=False)
-    curl = (
-        f'curl -X PUT "$SPILLWAY/api/v1/routes/{owner.name}/{name}" -H "Authorization: Bearer $TOKEN" '
-        f"-H 'Content-Type: application/json' -H 'If-Match: *' -d {shlex.quote(body)}"
-    )
-    rendered = _rendered(actor, owner, wanted.spec, name)
-    return rendered | {"curl": curl, "yaml": yaml.safe_dump(text, sort_keys=False, allow_unicode=True)}
+    found = {"kind": "Route", "name": name, "account": owner.name, "spec": document(wanted.spec)}
+    return _rendered(actor, owner, wanted.spec, name) | {"curl": making(found).curl, "yaml": as_yaml(found)}
 
 
 def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Preview:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -16,7 +15,6 @@ from apps.capacity.models import Run
 from apps.capacity.run.checking import checks, refusal
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest
-from apps.definitions.reading.describing import envelope
 from apps.definitions.selectors import capacity_tests, describe, only
 from apps.web.capacity.result import capacity_of, confidence_of
 from apps.web.capacity.rows import rows_of
@@ -73,7 +71,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
             "others": _comparable(request, test),
             "comparisons": selectors.comparisons(request.actor).filter(Q(first=test) | Q(second=test))[:5],
             "blocked": refusal(answers),
-            "yaml": yaml.safe_dump({"objects": [envelope(test)]}, sort_keys=False, allow_unicode=True),
             "entries": entries_of(request.actor, "CapacityTest", pk, limit=8),
         }
     return show(request, "pages/capacity_tests/detail.html", context)

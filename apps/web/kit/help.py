@@ -65,6 +65,7 @@ PAGES = {
     "system": "operate/monitoring#the-system-page",
     "token": "use/api",
     "trigger": "use/schedules",
+    "definition": "use/traffic#definition",
     "used-by": "use/traffic#used-by",
     "usersessions": "operate/accounts",
     "wall": "operate/monitoring#the-wall-screen",

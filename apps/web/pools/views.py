@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse, QueryDict
@@ -14,7 +13,6 @@ from apps.core.errors import Invalid, Stale
 from apps.definitions import selectors
 from apps.definitions.models import Pool, Server
 from apps.definitions.previewing.capabilities import standings_of_pool
-from apps.definitions.reading.describing import envelope
 from apps.definitions.services import set_server
 from apps.definitions.sharing import must_own
 from apps.fleet.models import Region
@@ -106,8 +104,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         context |= charts(series[f"pool-{pk}"])
     if partial in (None, "", "clouds"):
         context["clouds"] = health.backends_of_pool(request.actor, pk)
-    if not partial:
-        context["yaml"] = yaml.safe_dump({"objects": [envelope(pool)]}, sort_keys=False, allow_unicode=True)
     return show(request, "pages/pools/detail.html", context)
 
 

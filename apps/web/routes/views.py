@@ -15,7 +15,7 @@ from apps.core.errors import Conflict, Invalid, Stale
 from apps.definitions.key_sets.following import key_set_of
 from apps.definitions.models import Route, RoutePool
 from apps.definitions.previewing.effective_rules import settings_of_route
-from apps.definitions.selectors import describe, filter_routes, load_balancers, only, page_of_routes
+from apps.definitions.selectors import filter_routes, load_balancers, only, page_of_routes
 from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.services import delete_object, fetch_key_set_of_route
 from apps.definitions.sharing import taken_back
@@ -31,7 +31,6 @@ from apps.web.kit.undoing import say_done
 from apps.web.load_balancers.curl_examples import ways_to_try
 from apps.web.objectives.shown import objective_of
 from apps.web.policies.views import say_fetched
-from apps.web.routes.rendering import rendered_route
 from apps.web.routes.rows import rows_of
 
 PER_PAGE = 50
@@ -122,7 +121,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if not partial:
         context |= {"settings": settings_of_route(route), "key_set": key_set_of(route)}
         context |= {"ways": ways_to_try(actor, route), "entries": entries_of(actor, "Route", pk, limit=8)}
-        context["rendered"] = rendered_route(actor, describe(route), route.name, account=route.account)
     return show(request, "pages/routes/detail.html", context)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.template import Context
 
+from apps.web.finding.definition import YAML, card_of
 from apps.web.finding.kinds import kind_of
 from apps.web.finding.sorting import Sorting
 from apps.web.finding.used_by import users_shown
@@ -27,6 +28,14 @@ def used_by(context: Context, row: Any) -> dict[str, Any]:
     """A card with whoever uses the object, as far as the actor sees them."""
     actor = context["actor"]
     return {"row": row, "users": users_shown(actor, row), "word": kind_of(row)[1].word, "actor": actor}
+
+
+@register.inclusion_tag("components/definition.html", takes_context=True)
+def definition(context: Context, row: Any) -> dict[str, Any]:
+    """The YAML of an object of the viewer, with tabs for more; `?tab=` of the page opens another one."""
+    asked = context["request"].GET
+    card = card_of(context["actor"], row, asked.get("tab", YAML), asked.get("fleet", ""))
+    return {"card": card, "here": True}
 
 
 @register.inclusion_tag("components/sort_head.html", takes_context=True)

@@ -72,6 +72,7 @@ def paths() -> dict[str, str]:
         "route, delete": f"/routes/{route}/delete",
         "pools": "/pools",
         "pool": f"/pools/{pool}",
+        "pool, definition": f"/definition/pool/{pool}?tab=generated",
         "pool, edit": f"/pools/{pool}/edit",
         "pool, new": "/pools/new",
         "policy, new": "/policies/new",

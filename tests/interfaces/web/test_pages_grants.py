@@ -115,9 +115,11 @@ def test_a_shared_pool_is_shown_without_what_only_its_owner_may_do_or_know(
     assert "shared by Operator" in shown(client, "pools")
     page = shown(client, "pool", search.pk)
     assert "operator/search" in page
-    for secret in ("rival", "globex", reverse("web:pool-edit", args=[search.pk]), "YAML for apply"):
+    for secret in ("rival", "globex", reverse("web:pool-edit", args=[search.pk]), 'id="definition"', "kind: Pool"):
         assert secret not in page
     assert "rival=globex" in shown(client_of(tutorial_env), "pool", search.pk)
+    for tab in ("yaml", "api", "generated"):
+        assert client.get(reverse("web:definition", args=["pool", search.pk]), {"tab": tab}).status_code == 404
     assert client.get(reverse("web:pool-edit", args=[search.pk])).status_code == 403
     assert client.post(reverse("web:pool-delete", args=[search.pk]), {"confirm": "search"}).status_code == 403
     assert client.post(reverse("web:pool-servers", args=[search.pk]), {"do": "drain"}).status_code == 403
