@@ -36,6 +36,7 @@ from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
 from apps.web.pools import replacements
 from apps.web.pools import views as pools
+from apps.web.reports import views as reports
 from apps.web.requests import forwards, log_settings, sql
 from apps.web.requests import patterns as request_patterns
 from apps.web.requests import saved as saved_searches
@@ -221,6 +222,8 @@ urlpatterns = [
     path("capacity-tests/<int:pk>/compare", capacity_comparing.start, name="capacity-test-compare"),
     path("capacity-comparisons/<int:pk>", capacity_comparing.detail, name="capacity-comparison"),
     path("sizing", sizing.index, name="sizing"),
+    path("reports", reports.index, name="reports"),
+    re_path(r"^reports/(?P<name>20[0-9]{2}-(?:0[1-9]|1[0-2]))$", reports.detail, name="report"),
     path("blackouts", blackouts.index, name="blackouts"),
     path("blackouts/<int:pk>/end", blackouts.end, name="blackout-end"),
     path("capacity-runs/<int:pk>", capacity_runs.detail, name="capacity-run"),

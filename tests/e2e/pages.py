@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 # By the name of their URL; `{}` is the id of the first object of what the API lists there.
 PAGES = {
@@ -113,6 +114,7 @@ PAGES = {
     "capacity-test-new": ("/capacity-tests/new", ""),
     "capacity-test-edit": ("/capacity-tests/{}/edit", "capacity-tests"),
     "blackouts": ("/blackouts", ""),
+    "report": (f"/reports/{datetime.now(UTC):%Y-%m}", ""),
     "sizing": ("/sizing?rate=30&margin=10&n_minus_1=1", ""),
     "webhooks": ("/webhooks", ""),
     "webhook-new": ("/webhooks/new", ""),
@@ -157,6 +159,7 @@ PARTS = {
     *("alerts-acknowledge", "alert-acknowledge", "alert-silence", "alert-silence-end"),
     *("alert-rule-switch", "alert-rule-delete", "alert-channel-test", "alert-channel-delete"),
     *("import-apply", "example-load", "example-remove"),
+    "reports",  # leads to the report of this month
     # There is no forward; its form is that of log-forward-new.
     *("log-forward-edit", "log-forward-delete", "log-forward-test"),
     # There is no webhook; their form is that of webhook-new.

@@ -104,7 +104,9 @@ class Screen:
         """The heap in MB and the nodes of the document, once garbage is gone."""
         self.session.send("HeapProfiler.collectGarbage")
         found = {each["name"]: each["value"] for each in self.session.send("Performance.getMetrics")["metrics"]}
+        standing = self.page.evaluate("document.querySelectorAll('*').length")
         self.weights.append((found["JSHeapUsedSize"] / 1e6, found["Nodes"]))
+        print(found["Nodes"], standing, found["JSEventListeners"])
 
     def growth(self, which: Callable[[tuple[float, float]], float]) -> float:
         """From the mean of the first third, without the very first, to that of the last."""
@@ -123,16 +125,22 @@ def push(number: int) -> None:
         services.reconcile_fleet(fleet_id=fleet.pk)
 
 
+def opened(chromium: Browser, url: str) -> Page:
+    """An empty page of an operator who is signed in, as large as a screen, which counts what jumps."""
+    context = signed_in(chromium, url, actor_of("operator", Account.Kind.OPERATOR))
+    context.add_init_script(SHIFTS)
+    page = context.new_page()
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    return page
+
+
 def test_a_wall_screen_neither_grows_nor_jumps_nor_falls_behind(
     request: pytest.FixtureRequest, live_server: Any, live_redis: str, chromium: Browser
 ) -> None:
     seconds = int(60 * request.config.getoption("--minutes", 1))
     put_env()
-    context = signed_in(chromium, live_server.url, actor_of("operator", Account.Kind.OPERATOR))
-    context.add_init_script(SHIFTS)
-    page = context.new_page()
+    page = opened(chromium, live_server.url)
     complaints = listen(page)
-    page.set_viewport_size({"width": 1920, "height": 1080})
     page.goto("/wall")
     screen, traffic = Screen(page), Traffic()
     screen.weigh()

@@ -53,6 +53,8 @@ PAGES: tuple[Row, ...] = (
     Row("/readyz", "GET", Open(200, 200), at="/readyz"),
     Row("/metrics", "GET", Open(200, 200), at="/metrics"),
     *shown("overview", LIST, "all"),
+    *shown("reports", codes(302, 302, 302), ""),
+    *shown("report", LIST, "all", {"name": "2026-01"}),
     sent("example-load", OPERATED),
     sent("example-remove", OPERATED),
     *shown("search", LIST, "all"),

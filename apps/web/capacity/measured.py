@@ -29,13 +29,21 @@ class Measured:
 
 
 def measured(
-    actor: Actor, *, pools: Iterable[int] | None = None, region: int | None = None
+    actor: Actor,
+    *,
+    pools: Iterable[int] | None = None,
+    region: int | None = None,
+    within: tuple[datetime, datetime] | None = None,
 ) -> dict[BackendKey, Measured]:
-    """The newest capacity through the load balancer by pool and region, of what the actor sees. Two queries."""
+    """The newest capacity through the load balancer by pool and region, of what the actor sees. Two queries.
+
+    `within`: of runs that ended between these moments.
+    """
     rows = selectors.runs(actor).filter(state=Run.State.DONE, plan__target__server="", pool__isnull=False)
     rows = rows.exclude(result=None).exclude(result__capacity=None).order_by()
     rows = rows if pools is None else rows.filter(pool__in=list(pools))
     rows = rows if region is None else rows.filter(region=region)
+    rows = rows if within is None else rows.filter(ended_at__gte=within[0], ended_at__lt=within[1])
     newest = rows.values("pool", "region").annotate(newest=Max("pk")).values_list("newest", flat=True)
     found: dict[BackendKey, Measured] = {}
     for run in Run.objects.filter(pk__in=list(newest)):

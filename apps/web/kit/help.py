@@ -48,6 +48,7 @@ PAGES = {
     "authority": "operate/nodes#rotate-the-authority",
     "enrolment": "operate/nodes",
     "quarantine": "use/rollouts#quarantine",
+    "report": "use/reports",
     "record": "use/dns",
     "region": "use/overflow",
     "request": "use/requests",

@@ -23,6 +23,7 @@ const CLICKS = {
   copy,
   open: (found) => byId(found.dataset.open)?.showModal(),
   close: (found) => found.closest("dialog").close(),
+  print: () => print(),
   dismiss: (found) => found.closest(".toast, .banner").remove(),
   menu(_, event) {
     event.preventDefault();
