@@ -52,7 +52,7 @@ def postgresql(directory: Path, *, durable: bool = False) -> Iterator[str]:
         owner = user if prefix else None
         server = subprocess.Popen(command, stdout=log, stderr=log, cwd=directory, user=owner, group=owner)
     try:
-        _wait_for_database(url)
+        _wait_for_database(url, server)
         yield url
     finally:
         server.send_signal(signal.SIGQUIT)  # at once, without a checkpoint
@@ -73,14 +73,14 @@ def redis(directory: Path) -> Iterator[str]:
         server.wait()
 
 
-def _wait_for_database(url: str) -> None:
+def _wait_for_database(url: str, server: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and server.poll() is None:
         with suppress(psycopg.OperationalError):
             psycopg.connect(url).close()
             return
         time.sleep(0.05)
-    raise SystemExit("PostgreSQL does not answer.")
+    raise SystemExit("PostgreSQL does not answer; what it said is in `log` beside its data.")
 
 
 def _wait_for_port(port: int) -> None:

@@ -79,7 +79,7 @@ HOSTILE = {
     + "deny 10.0.0.1/31;" * 500
     + " proxy_pass http://a; } }",
 }
-# Each keeps its process busy until its ceiling, five seconds: one of them does for each change.
+# Each keeps its process busy until its ceiling, five seconds, as "blocks" does, which each change is asked.
 BUSY = ("maps", "expressions")
 
 
