@@ -25,7 +25,7 @@ class Import(words.Sent):
     file = serializers.CharField(
         max_length=LONGEST_WORD,
         required=False,
-        help_text="The configuration among the files. Default: the only one that looks like it. Manifests are all read.",
+        help_text="The configuration among them. Default: the only one that looks like one. All manifests are read.",
     )
     format = words.word(list(FORMATS), required=False, help_text="Default: what the configuration looks like.")
     account = words.name(required=False, help_text="The account that owns routes and pools. Default: your own.")
