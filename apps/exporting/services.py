@@ -26,7 +26,10 @@ from apps.fleet.models import Fleet, Stack
 
 P = TypeVar("P", Fleet, Stack)
 
-NOUNS = ("load-balancers", "routes", "pools", "policies", "network-lists", "certificates")
+NOUNS = (
+    *("load-balancers", "routes", "pools", "policies", "network-lists", "certificates"),
+    *("accounts", "grants", "regions", "fleets", "stacks", "static-ips", "address-pools"),
+)
 # By request. The command has no such bound.
 MOST_ROUTES = 20_000
 KEYS_LEFT_OUT = "Private keys are never shown, so put these files there by hand, or run manage.py export:"
