@@ -9,7 +9,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from apps.accounts.quotas import quota
-from apps.audit.selectors import entries_of
 from apps.capacity import selectors
 from apps.capacity.models import Run
 from apps.capacity.run.checking import checks, refusal
@@ -71,7 +70,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
             "others": _comparable(request, test),
             "comparisons": selectors.comparisons(request.actor).filter(Q(first=test) | Q(second=test))[:5],
             "blocked": refusal(answers),
-            "entries": entries_of(request.actor, "CapacityTest", pk, limit=8),
         }
     return show(request, "pages/capacity_tests/detail.html", context)
 

@@ -17,6 +17,7 @@ from apps.web.kit.undoing import WHOLE, reverts
 
 SAID = 3
 LONGEST = 40
+PARTS = ("Backend", "Server")
 READ = 6  # entries that are read for each change that is shown
 
 
@@ -34,6 +35,11 @@ class ChangeRow:
     def short(self) -> str:
         """The name alone, for a mark in a chart."""
         return self.entry.object_label.rpartition("/")[2]
+
+    @property
+    def part(self) -> bool:
+        """Whether it is of a part of an object, a limit or a server, which has no version that people know."""
+        return self.entry.object_kind in PARTS
 
     @property
     def url(self) -> str:

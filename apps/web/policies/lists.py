@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from apps.audit.selectors import entries_of
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.definitions.models import NetworkList
@@ -50,7 +49,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "count": len(row.entries),
         "shown": SHOWN,
         "lasting": LASTING,
-        "entries": entries_of(request.actor, "NetworkList", pk, limit=8),
     }
     return show(request, "pages/network_lists/detail.html", context)
 

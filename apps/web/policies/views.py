@@ -10,7 +10,6 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from apps.audit.selectors import entries_of
 from apps.definitions import services
 from apps.definitions.key_sets.following import key_set_of
 from apps.definitions.models import Policy
@@ -44,7 +43,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "policy": row,
         "settings": settings_of_policy(row),
         "key_set": key_set_of(row),
-        "entries": entries_of(actor, "Policy", pk, limit=8),
     }
     return show(request, "pages/policies/detail.html", context)
 

@@ -10,7 +10,6 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from apps.audit.selectors import entries_of
 from apps.core.errors import Conflict, Invalid, Stale
 from apps.definitions.key_sets.following import key_set_of
 from apps.definitions.models import Route, RoutePool
@@ -120,7 +119,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         context |= {"chart": traffic_chart(line), "points": spark(line.requests), "measured": any(line.requests)}
     if not partial:
         context |= {"settings": settings_of_route(route), "key_set": key_set_of(route)}
-        context |= {"ways": ways_to_try(actor, route), "entries": entries_of(actor, "Route", pk, limit=8)}
+        context["ways"] = ways_to_try(actor, route)
     return show(request, "pages/routes/detail.html", context)
 
 

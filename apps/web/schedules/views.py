@@ -11,7 +11,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from apps.audit.selectors import entries_of
 from apps.calendars import CalendarError
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid, NotFound
@@ -197,7 +196,6 @@ def _around(request: PageRequest, row: Schedule) -> dict[str, Any]:
         "senders": [(value, Trigger.Sender(value).label) for value in Trigger.Sender.values],
         "graces": GRACES,
         "grace": GRACE_S,
-        "entries": entries_of(request.actor, "Schedule", row.pk, limit=8),
     }
 
 

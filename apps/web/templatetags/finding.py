@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.template import Context
 
+from apps.web.changes.history import history_of
 from apps.web.finding.definition import YAML, card_of
 from apps.web.finding.kinds import kind_of
 from apps.web.finding.sorting import Sorting
@@ -36,6 +37,16 @@ def definition(context: Context, row: Any) -> dict[str, Any]:
     asked = context["request"].GET
     card = card_of(context["actor"], row, asked.get("tab", YAML), asked.get("fleet", ""))
     return {"card": card, "here": True}
+
+
+@register.inclusion_tag("components/history.html", takes_context=True)
+def history(context: Context, row: Any) -> dict[str, Any]:
+    """A card with the newest changes of an object; nothing for whom it is only shared with."""
+    actor = context["actor"]
+    if not actor.is_operator and row.account_id != actor.account.pk:
+        return {"owned": False}
+    rows, more = history_of(actor, row)
+    return {"owned": True, "rows": rows, "more": more}
 
 
 @register.inclusion_tag("components/sort_head.html", takes_context=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Account
+from apps.accounts.models import Account, Membership
 from apps.audit.models import Entry
 from apps.audit.selectors import entries_of_change
 from apps.core.errors import NotFound
-from apps.definitions.models import Backend, Pool, Server
+from apps.definitions.models import Backend, CapacityTest, LoadBalancer, Pool, Schedule, Server
+from apps.fleet.models import Node, Region
+from apps.web.finding.kinds import kind_of
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
 
@@ -89,3 +93,47 @@ def test_a_change_of_which_one_sees_only_a_part_is_no_change_of_ones_own(operato
     with pytest.raises(NotFound):
         entries_of_change(acme, "both-of-them", mine)
     assert client_of(acme).get(f"/changes/{mine.pk}").status_code == 404
+
+
+def card(client: Client, path: str) -> str:
+    """The card of changes on the page of an object; empty where it has none."""
+    return client.get(path).content.decode().partition('id="changes"')[2].partition("</section>")[0]
+
+
+def test_a_pool_lists_its_versions_and_the_changes_of_its_limits_each_with_revert(operator: Client, pool: Pool) -> None:
+    before, entry = limit(pool), set_limit(operator, pool, 77)
+    said = card(operator, f"/pools/{pool.pk}")
+    assert '<span class="badge">v1</span>' in said
+    assert "Limit of acme/shop in us-central1 changed" in said
+    assert f"limit, value: {before} → 77" in said
+    assert f'href="/changes/{entry.pk}#revert"' in said
+    assert "globex" not in said
+
+
+def test_the_newest_changes_stand_on_the_page_and_the_others_are_named(operator: Client, pool: Pool) -> None:
+    for value in range(60, 70):
+        set_limit(operator, pool, value)
+    said = card(operator, f"/pools/{pool.pk}")
+    assert said.count("<li>") == 8
+    assert "limit, value: 68 → 69" in said
+    assert "Showing the newest 8." in said
+
+
+def test_viewers_read_changes_and_are_offered_no_revert(operator: Client, pool: Pool) -> None:
+    entry = Entry.objects.filter(object_kind="Pool", object_id=pool.pk).latest("id")
+    viewer = client_of(actor_of("acme", Account.Kind.CUSTOMER), Membership.Role.VIEWER)
+    said = card(viewer, f"/pools/{pool.pk}")
+    assert f'href="/changes/{entry.pk}"' in said
+    assert "#revert" not in said
+
+
+def test_changes_of_what_is_only_shared_are_its_owners_business(operator: Client) -> None:
+    front = LoadBalancer.objects.get(name="front")
+    assert "create" in card(operator, f"/load-balancers/{front.pk}")
+    assert card(client_of(actor_of("acme", Account.Kind.CUSTOMER)), f"/load-balancers/{front.pk}") == ""
+
+
+@pytest.mark.parametrize("model", [Region, Node, Schedule, CapacityTest])
+def test_every_object_has_its_changes_on_its_page(operator: Client, model: type[Any]) -> None:
+    row = model.objects.earliest("pk")
+    assert "create" in card(operator, kind_of(row)[1].url(row))

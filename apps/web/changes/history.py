@@ -1,0 +1,34 @@
+"""The changes of one object, newest first, each with the version that it made and whether it can be taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q
+
+from apps.accounts.actors import Actor
+from apps.audit.selectors import entries
+from apps.definitions.models import Pool
+from apps.definitions.reading.describing import KIND_OF_MODEL
+from apps.web.changes.rows import ChangeRow, row_of
+
+SHOWN = 8
+
+
+def history_of(actor: Actor, row: Any) -> tuple[list[ChangeRow], bool]:
+    """The newest changes of a row that the actor sees, and whether there are more. One query.
+
+    Those of a pool are those of its limits and servers as well, which have no page of their own.
+    """
+    found = list(entries(actor).filter(_of(row))[: SHOWN + 1])
+    return [row_of(actor, [entry]) for entry in found[:SHOWN]], len(found) > SHOWN
+
+
+def _of(row: Any) -> Q:
+    own = Q(object_kind=KIND_OF_MODEL[type(row)], object_id=row.pk)
+    if not isinstance(row, Pool):
+        return own
+    backends = list(row.backends.all())
+    servers = [server.pk for backend in backends for server in backend.servers.all()]
+    of_limits = Q(object_kind="Backend", object_id__in=[backend.pk for backend in backends])
+    return own | of_limits | Q(object_kind="Server", object_id__in=servers)
