@@ -147,7 +147,7 @@ bench-alerts: .venv/.stamp-tests frontend/static/vendor/.stamp ## seconds from a
 	@deploy/packages.sh haproxy redis-server prometheus-alertmanager
 	$(PY) -m tests.bench.alert_delay $(ARGS)
 
-bench-request-log-store: .venv/.stamp-tests ## a day of request lines: bytes a line, how soon questions are answered; ARGS="--lines 100000000" or "--bucket"
+bench-request-log-store: .venv/.stamp-tests ## a day of request lines: bytes a line, how soon questions are answered; ARGS="--lines 100000000", "--bucket" or "--clickhouse"
 	$(PY) -m tests.bench.request_log_store $(ARGS)
 
 bench-request-log-live: .venv/.stamp-tests ## requests of two nodes beside the lines stored, while parts die; ARGS="--seconds 120"

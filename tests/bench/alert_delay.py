@@ -104,7 +104,7 @@ def section_name(conf: str, section: str) -> str:
 
 def make_channels(demo: RunningDemo, manager: Alertmanager, number: int) -> None:
     """New ones for this round; those before are told nothing any more."""
-    kinds = {
+    kinds: dict[str, dict[str, Any]] = {
         "mail": {"type": "email", "to": ["ops@example.com"]},
         "prometheus": {"type": "alertmanager", "url": manager.url},
     }

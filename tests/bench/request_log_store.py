@@ -5,7 +5,8 @@ those of nodes: 40 routes, 200 servers, 20 000 paths and 50 000 clients whose fr
 millisecond, ids with 72 bits of chance. Questions about the account with most of them go the way of the console:
 through a process that asks DuckDB, one after the other; the page asks for clients by themselves, after the rest.
 100 million take 3 GB of disk, 2 GB of memory and half an hour.
-With `--bucket` the same files are asked in a bucket as moto plays it, without copies here and with them.
+With `--bucket` the same files are asked in a bucket as moto plays it, without copies here and with them, and with
+`--clickhouse` the same lines in ClickHouse's engine, behind the front of `tests/clickhouse`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from apps.drivers.logs.contract import Query, Record
+from apps.drivers.logs.contract import LogStore, Query, Record
 from apps.drivers.logs.files import layout, tidying, writing
 from apps.drivers.logs.files.columns import TYPES
 from apps.drivers.logs.files.folder import FolderFiles
@@ -76,6 +77,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=10_000_000)
     parser.add_argument("--folder", type=Path, help="where to keep the lines; asked again if they are there")
     parser.add_argument("--bucket", action="store_true", help="ask the same lines in a bucket")
+    parser.add_argument("--clickhouse", action="store_true", help="ask the same lines in ClickHouse")
     given = parser.parse_args()
     root = given.folder or Path(tempfile.mkdtemp(prefix="spillway-bench-"))
     files = FolderFiles(root)
@@ -84,6 +86,8 @@ def main() -> None:
             generate(files, given.lines)
         if given.bucket:
             measure_bucket(files)
+        elif given.clickhouse:
+            measure_clickhouse(files)
         else:
             measure(files)
     finally:
@@ -154,7 +158,7 @@ def measure(files: FolderFiles) -> None:
     print(json.dumps({"storing_us_a_line": round(_storing(files.root), 1)}))
 
 
-def _questions(store: ParquetStore) -> dict[str, Callable[[], object]]:
+def _questions(store: LogStore, p95: str = "quantile_cont(total_ms, 0.95)") -> dict[str, Callable[[], object]]:
     day = DAY, DAY + timedelta(days=1)
     cut = DAY + timedelta(minutes=7), DAY + timedelta(hours=23, minutes=31)
     common = Query(*cut, parse("route:route-3 status>=500"))
@@ -162,7 +166,7 @@ def _questions(store: ParquetStore) -> dict[str, Callable[[], object]]:
     rare = Query(*day, parse("route:route-39 status:503 total>150ms"))
     fields = ("status", "route", "pool", "server", "region", "why")
     some = store.search(ACCOUNT, Query(DAY, DAY + timedelta(hours=5)), limit=1).records[0]
-    sql = "SELECT server, quantile_cont(total_ms, 0.95) FROM requests GROUP BY server"
+    sql = f"SELECT server, {p95} FROM requests GROUP BY server"
     return {
         "one page: route and status, histogram, six facets": lambda: (
             store.search(ACCOUNT, common, limit=50),
@@ -220,7 +224,33 @@ def measure_bucket(files: FolderFiles) -> None:
         store.close()
 
 
-def _timed(store: ParquetStore, ask: Callable[[], object]) -> tuple[str, str, str]:
+def measure_clickhouse(files: FolderFiles) -> None:
+    """Print what a line takes there and how long questions take."""
+    from tests.clickhouse.starting import front, in_clickhouse
+
+    columns = ", ".join(TYPES)
+    with in_clickhouse() as store:
+        store.accounts()  # makes the table
+        began, lines = time.perf_counter(), 0
+        for path in sorted(files.root.glob("account=*/*/*/*.parquet")):
+            account = layout.account_of(str(path.relative_to(files.root)))
+            front().told(
+                f"INSERT INTO spillway.lines (account, batch, {columns}) "
+                f"SELECT {account}, 'generated', {columns} FROM file('{path}', Parquet)"
+            )
+            lines += int(path.name.split(".")[-2])
+        took = time.perf_counter() - began
+        front().told("OPTIMIZE TABLE spillway.lines FINAL")
+        usage = store.usage(ACCOUNT)
+        print(f"{usage.lines:,} of {lines:,} lines in {took:.0f} s, {usage.bytes / usage.lines:.1f} bytes a line")
+        asked = _questions(store, "quantileExactInclusive(0.95)(total_ms)")
+        print(facts())
+        print(
+            table(("question", "median s", "p95 s"), [[name, *_timed(store, ask)[:2]] for name, ask in asked.items()])
+        )
+
+
+def _timed(store: LogStore, ask: Callable[[], object]) -> tuple[str, str, str]:
     """Seconds by the clock, and seconds of processor of the process that is asked, where it stays."""
     ask()
     found = []
@@ -234,8 +264,10 @@ def _timed(store: ParquetStore, ask: Callable[[], object]) -> tuple[str, str, st
     return f"{found[len(found) // 2]:.2f}", f"{found[int(len(found) * 0.95)]:.2f}", f"{share:.2f}" if share else ""
 
 
-def _used(store: ParquetStore) -> float:
-    """Processor time of the processes that wait for questions."""
+def _used(store: LogStore) -> float:
+    """Processor time of the processes that wait for questions; those of another server are not known."""
+    if not isinstance(store, ParquetStore):
+        return 0.0
     pids = [worker._process.pid for worker in store._workers._idle]
     ticks = (sum(map(int, Path(f"/proc/{pid}/stat").read_text().split()[13:15])) for pid in pids)
     return sum(ticks) / os.sysconf("SC_CLK_TCK")

@@ -59,7 +59,8 @@ class Front:
 
     def told(self, text: str) -> bytes:
         """What the engine answers its operator."""
-        response = urllib3.request("POST", self.url, body=text, headers={"X-ClickHouse-User": "operator"})
+        headers = {"X-ClickHouse-User": "operator"}
+        response = urllib3.request("POST", self.url, body=text, headers=headers, timeout=600)
         assert response.status == 200, response.data
         return response.data
 

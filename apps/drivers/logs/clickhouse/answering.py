@@ -52,6 +52,8 @@ _AS_JSON = (
     )
     + "], ', '), '}')"
 )
+# Fields with as many values as there are lines, or nearly.
+_MANY = frozenset({"client", "host", "path"})
 _HOUR = timedelta(hours=1)
 
 
@@ -88,17 +90,26 @@ class Answering:
     def facets(self, account: Whose, query: Query, fields: Sequence[str], limit: int) -> tuple[Facet, ...]:
         """The most frequent values of each field."""
         check_fields(fields)
-        values = Values()
-        text = where(account, query, values)
-        each = (
-            f"SELECT * FROM (SELECT '{name}' AS field, {_shown(name)} AS value, count() AS counted FROM {TABLE} "
-            f"WHERE {text} GROUP BY value ORDER BY counted DESC, value LIMIT {int(limit)})"
-            for name in dict.fromkeys(fields)
-        )
+        few = [name for name in dict.fromkeys(fields) if name not in _MANY]
         found: dict[str, list[tuple[str, int]]] = {name: [] for name in fields}
-        for name, value, lines in self._client.rows(" UNION ALL ".join(each), values) if fields else ():
-            found[name].append((value, lines))
+        # Few values stand together in many lines, so one pass counts them all; of others, each has its own.
+        for group in (few, *([name] for name in found if name not in few)):
+            for name, value, lines in self._counted(account, query, group, limit) if group else ():
+                found[name].append((value, lines))
         return tuple(Facet(name, tuple(sorted(found[name], key=_by_lines))) for name in fields)
+
+    def _counted(self, account: Whose, query: Query, names: Sequence[str], limit: int) -> Any:
+        """The most frequent values of each, with its name and how many lines have it."""
+        values = Values()
+        listed = ", ".join(names)
+        titles = ", ".join(f"'{name}'" for name in names)
+        return self._client.rows(
+            f"SELECT field, value, sum(lines) AS counted FROM (SELECT {listed}, count() AS lines FROM {TABLE} "
+            f"WHERE {where(account, query, values)} GROUP BY {listed}) "
+            f"ARRAY JOIN [{titles}] AS field, [{', '.join(map(_shown, names))}] AS value "
+            f"GROUP BY field, value ORDER BY counted DESC, value LIMIT {int(limit)} BY field",
+            values,
+        )
 
     def groups(self, account: int, query: Query, fields: Sequence[str], limit: int) -> tuple[Group, ...]:
         """Lines put together by fields, the largest groups first."""
