@@ -88,8 +88,8 @@ class Issuer:
 
 
 @cache
-def _contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """A server's context with a certificate for localhost, and a client's that trusts it."""
+def _contexts() -> tuple[ssl.SSLContext, ssl.SSLContext, bytes]:
+    """A server's context with a certificate for localhost, a client's that trusts it, and the certificate."""
     key, name, moment = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), now()
     made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     made = made.serial_number(1).not_valid_before(moment).not_valid_after(moment.replace(year=moment.year + 1, day=1))
@@ -101,12 +101,17 @@ def _contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
         path = Path(directory) / "both.pem"
         path.write_bytes(pem + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         serving.load_cert_chain(path)
-    return serving, ssl.create_default_context(cadata=pem.decode())
+    return serving, ssl.create_default_context(cadata=pem.decode()), pem
 
 
 def trusting() -> ssl.SSLContext:
     """What a client needs to believe the issuer."""
     return _contexts()[1]
+
+
+def serving() -> tuple[ssl.SSLContext, bytes]:
+    """What another server on localhost needs, and the certificate (PEM) that its clients trust."""
+    return _contexts()[0], _contexts()[2]
 
 
 @contextmanager

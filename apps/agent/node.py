@@ -58,6 +58,8 @@ class Node:
         self._state_path = settings.state_dir / "state.json"
         self.confirmed = state_file.load(self._state_path)
         self.last_reload = 0.0
+        # Servers (`pool-1/srv-2`) that left at run time and still had connections.
+        self.leaving: set[str] = set()
         self.stopping = False
         end_left_over(settings)
         if not settings.health_file.exists():

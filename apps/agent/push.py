@@ -99,7 +99,8 @@ class Push:
     def _run(self, commands: runtime.Commands, old: Path, base: Manifest) -> None:
         """Tell the worker; where it does not follow, the old release is put back. Raises Refusal."""
         try:
-            runtime.run(commands, self._proxy, self._guards.safe_word)
+            self.node.leaving |= runtime.run(commands, self._proxy, self._guards.safe_word)
+            self.node.leaving -= {"/".join(each) for each in commands.added}
         except (Refusal, OSError) as error:
             put_back(self.node, old, base, self.node.confirmed.generation)
             message = error.message if isinstance(error, Refusal) else f"The worker did not answer: {error}."

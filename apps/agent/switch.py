@@ -49,6 +49,7 @@ def reload(node: Node, release: Path, manifest: Manifest, generation: int) -> No
     node.log.before_reload()
     node.proxy.reload_or_start(release, node.settings.confirm_timeout + load_seconds(release))
     node.last_reload = time.monotonic()
+    node.leaving = set()
     wanted = Wanted(release, manifest, generation, node.probe_secret)
     node.guards.confirm(node.settings, node.proxy, wanted, offset)
     node.addresses.switched(manifest, identity, node.probe_secret)

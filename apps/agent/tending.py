@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 
+from apps.agent.errors import Refusal
 from apps.agent.node import Node
 from apps.agent.recovery import recover, take_over_addresses
+from apps.agent.release.servers import forget
 
 
 def tend(node: Node) -> bool:
@@ -20,6 +22,7 @@ def tend(node: Node) -> bool:
             recover(node)
             return node.proxy.running()
         _promote(node)
+        _forget(node)
         return _tend_addresses(node)
     finally:
         node.switching.release()
@@ -32,6 +35,17 @@ def _tend_addresses(node: Node) -> bool:
     node.events.add("error", f"{' and '.join(missing)} is gone and is started again")
     take_over_addresses(node, live)
     return not node.addresses.missing()
+
+
+def _forget(node: Node) -> None:
+    """Servers that left and had connections: those that have none any more."""
+    for name in tuple(node.leaving):
+        try:
+            gone = forget(node.proxy, name)
+        except (Refusal, OSError):
+            gone = True  # the next worker does not know it at all
+        if gone:
+            node.leaving.discard(name)
 
 
 def _promote(node: Node) -> None:

@@ -22,6 +22,7 @@ from apps.compiler.model.operations import (
 )
 from apps.compiler.targets.haproxy import certificate_changes as certificates
 from apps.compiler.targets.haproxy.reader import Statement, read_config, read_map
+from apps.compiler.targets.haproxy.servers.changes import compare_servers
 
 CONFIG = "haproxy.cfg"
 
@@ -56,8 +57,9 @@ def plan(running: Bundle, wanted: Bundle) -> Plan:
 
     1. Equal digests: nothing.
     2. Files that came, went or are no maps and certificates: a reload, unless haproxy.cfg differs in weights and
-       `disabled` alone.
-    3. What is left are certificates, map entries and servers. Additions run from what a route does to how it is found,
+       `disabled` alone, or in servers that come and go.
+    3. Servers that come or go are told to the worker where it can take that (servers/changes.py).
+    4. What is left are certificates, map entries and servers. Additions run from what a route does to how it is found,
        deletions the other way round, so that no request ever finds a route that does nothing.
     """
     if running.digest == wanted.digest:
@@ -84,20 +86,24 @@ def _compare_file_sets(running: Bundle, wanted: Bundle) -> list[str]:
 
 
 def _compare_configs(running: Bundle, wanted: Bundle) -> tuple[list[Operation], list[str]]:
-    """Operations for servers whose weight or maintenance changed; or the reasons why that is not all."""
+    """Operations for servers that came, went, or have another weight or state; or the reasons why that is not all."""
     before, after = running.files.get(CONFIG, b""), wanted.files.get(CONFIG, b"")
     if before == after and (running.binds, running.addresses) == (wanted.binds, wanted.addresses):
         return [], []
     if (running.binds, running.addresses) != (wanted.binds, wanted.addresses):
         return [], ["the addresses of listeners changed"]
+    found = compare_servers(read_config(before), read_config(after))
+    if found is None:
+        return [], _reasons(before, after)
+    added, deleted, stay_before, stay_after = found
     operations: list[Operation] = []
-    for old, new in zip_longest(read_config(before), read_config(after)):
+    for old, new in zip_longest(stay_before, stay_after):
         if old == new:
             continue
         if not _differ_in_server_state(old, new):
             return [], _reasons(before, after)
         operations += _server_operations(old, new)
-    return operations, []
+    return [*added, *operations, *deleted], []
 
 
 def _differ_in_server_state(old: Statement | None, new: Statement | None) -> bool:

@@ -130,8 +130,7 @@ class HealthCheck(models.Model):
 class Backend(models.Model):
     """A pool's share in one region: servers, a limit with where it came from, a capacity scaler (0–1).
 
-    `limit_measured_by` names the capacity run that found the limit; blank for one that somebody chose. `servers_from`
-    is where the servers are looked up (shapes/servers/source.py), empty where documents list them.
+    `limit_measured_by` names the capacity run that found the limit; `servers_from` is where servers are looked up.
     """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT)
@@ -171,7 +170,7 @@ def scaled_limit(value: float, scope: str, scaler: float, ready: int) -> float:
 
 
 class Server(models.Model):
-    """One address that answers, with its weight (0–256) and administrative state."""
+    """One address that answers, with weight (0–256) and administrative state; its source says that it is `leaving`."""
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT)
     backend = models.ForeignKey(Backend, on_delete=models.CASCADE, related_name="servers")
@@ -181,6 +180,7 @@ class Server(models.Model):
     weight = models.PositiveIntegerField(default=100)
     state = models.CharField(max_length=11, choices=_choices(model.ServerState), default=model.ServerState.READY)
     backup = models.BooleanField(default=False)
+    leaving = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ("name",)

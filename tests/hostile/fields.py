@@ -412,7 +412,7 @@ RULES: dict[str, Legal] = {
     "expect_status": whole(200, 599), "interval_ms": MS, "timeout_ms": MS, "rise": whole(1, 100),
     "fall": whole(1, 100),
     "capacity_scaler": real(0, 1), "limit/value": whole(0, 10_000_000), "scope": one_of("backend", "server"),
-    "measured_by": maybe(NAME), "servers_from": maybe(text(400, r"(dns|srv|https|heartbeat)://[!-~]+")),
+    "measured_by": maybe(NAME), "servers_from": maybe(text(400, r"(dns|srv|https|heartbeat|kubernetes)://[!-~]+")),
     "name": NAME, "servers/address": server_address, "port": PORT,
     "weight": whole(0, 1000),
     "state": one_of("ready", "drain", "maintenance"),

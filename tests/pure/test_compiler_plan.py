@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_snapshots
 from apps.compiler.model.fleet import BypassToken, Pool, Region, RegionNode, Snapshot
 from apps.compiler.model.operations import (
+    AddServer,
     DeleteMapEntry,
+    DeleteServer,
     ReplaceMap,
     SetCertificate,
     SetMapEntry,
     SetServerState,
     SetServerWeight,
 )
-from apps.compiler.model.servers import ServerTls
-from apps.compiler.model.shared import Certificate, LoadBalancer, Protocol, Route, ServerState, WeightedPool
+from apps.compiler.model.servers import AgentCheck, PersistBy, Persistence, ServerTls, Verify
+from apps.compiler.model.shared import (
+    Balance,
+    Certificate,
+    HealthCheck,
+    LoadBalancer,
+    Protocol,
+    Route,
+    ServerState,
+    WeightedPool,
+)
 from apps.compiler.plan import REPLACE_ABOVE, Nothing, Reload, Runtime, plan
 from apps.compiler.targets.haproxy.certificate_changes import LARGEST
 from apps.compiler.targets.haproxy.maps import map_content
@@ -160,3 +172,25 @@ def _operations_lead_to_the_wanted_files(old: LoadBalancer, new: LoadBalancer) -
 @examples(few=15, many=150)
 def test_runtime_operations_lead_to_the_wanted_files(count: int, *, repeatable: bool) -> None:
     always(_operations_lead_to_the_wanted_files, fronts(), fronts(), count=count, repeatable=repeatable)
+
+
+def test_servers_that_come_and_go_need_no_reload_where_nothing_else_refers_to_them() -> None:
+    def of(*numbers: int, **fields: Any) -> Bundle:
+        fields = {"balance": Balance.ROUNDROBIN, "health_check": HealthCheck(path="/")} | fields
+        return _bundle(route(1), pools=(pool(1, servers=tuple(map(server, numbers)), **fields), pool(2)))
+
+    assert plan(of(1, 2), of(2, 3)) == Runtime((AddServer("pool-1", "srv-3"), DeleteServer("pool-1", "srv-1")))
+    assert plan(of(1), of(1, 3, health_check=None)) == Reload(("backend pool-1 changed",))
+    # The negative controls: what the order, a cookie or a table names, a name, TLS, and a pool that was empty.
+    for kept in (
+        {"balance": Balance.SOURCE},
+        {"persistence": Persistence(PersistBy.COOKIE, cookie="SRV")},
+        {"persistence": Persistence(PersistBy.SOURCE)},
+        {"server_tls": ServerTls(verify=Verify.NONE)},
+        {"agent_check": AgentCheck(port=9)},
+    ):
+        assert isinstance(plan(of(1, **kept), of(1, 3, **kept)), Reload), kept
+    assert isinstance(plan(of(), of(1)), Reload)
+    assert isinstance(plan(of(1), of()), Reload)
+    named = (pool(1, servers=(server(1), server(3, address="app.internal"))), pool(2))
+    assert isinstance(plan(_bundle(route(1)), _bundle(route(1), pools=named)), Reload)

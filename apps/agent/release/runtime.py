@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ from apps.agent.bodies import MOVED_BY, PATH, Manifest, RuntimeBody, sha256
 from apps.agent.errors import Malformed, Missing, Refusal
 from apps.agent.process.proxy import Proxy
 from apps.agent.release import certificates
+from apps.agent.release import servers as members
 
 WORD = re.compile(r"[A-Za-z0-9!$%&()*+,./:=?@_|~^-]{1,8192}")
 POOL, SERVER = re.compile(r"(?:pool|queue)-[0-9]{1,18}"), re.compile(r"srv-[0-9]{1,18}")
+ADD, DELETE = "add_server", "delete_server"
 LARGEST_COMMAND = 11_000  # a payload larger than HAProxy's buffer (16 kB) hangs
 MANY = 300  # from here on a map is replaced as a whole: prepare, add, commit
 
@@ -38,6 +40,9 @@ class Commands:
     maps: tuple[MapChange, ...]
     certificates: certificates.Changes
     servers: tuple[str, ...]
+    added: tuple[tuple[str, str], ...] = ()
+    deleted: tuple[tuple[str, str], ...] = ()
+    config: str = ""
 
 
 def safe_word(word: str) -> bool:
@@ -77,7 +82,12 @@ def prepare(
     if silent - by_map.keys() - shown.paths or _named(body.manifest) != _named(base):
         raise Refusal("The change needs a reload.", "runtime")
     same = frozenset(wanted.keys() - files.keys())
-    return {**files, "manifest.json": body.manifest.raw}, same, Commands(tuple(changes), shown, tuple(servers))
+    moved = {kind: tuple(_servers(body.operations, kind)) for kind in (ADD, DELETE)}
+    config = files.get("haproxy.cfg", b"").decode("latin-1")
+    for pool, server in moved[ADD]:
+        members.words_of(config, pool, server)
+    commands = Commands(tuple(changes), shown, tuple(servers), moved[ADD], moved[DELETE], config)
+    return {**files, "manifest.json": body.manifest.raw}, same, commands
 
 
 def _named(manifest: Manifest) -> tuple[object, ...]:
@@ -100,15 +110,24 @@ def _sort(
         elif kind == "replace_map":
             replaced.add(_map(each))
             by_map.setdefault(_map(each), {})
-        elif kind not in certificates.OPERATIONS:
+        elif kind not in certificates.OPERATIONS and kind not in (ADD, DELETE):
             servers.append(_server_command(each))
     return servers, by_map, replaced
 
 
-def _server_command(each: Mapping[str, Any]) -> str:
+def _servers(operations: tuple[Mapping[str, Any], ...], kind: str) -> Iterator[tuple[str, str]]:
+    return (_ids(each) for each in operations if each.get("op") == kind)
+
+
+def _ids(each: Mapping[str, Any]) -> tuple[str, str]:
     pool, server = str(each.get("pool_id")), str(each.get("server_id"))
     if not POOL.fullmatch(pool) or not SERVER.fullmatch(server):
         raise Malformed("A server operation needs pool_id and server_id.")
+    return pool, server
+
+
+def _server_command(each: Mapping[str, Any]) -> str:
+    pool, server = _ids(each)
     if each.get("op") == "set_server_weight":
         weight = each.get("weight")
         if isinstance(weight, bool) or not isinstance(weight, int) or not 0 <= weight <= 256:
@@ -158,8 +177,13 @@ def _map_change(
     return MapChange(path, entries, frozenset(existing), lines, len(entries) >= MANY)
 
 
-def run(commands: Commands, proxy: Proxy, safe: Callable[[str], bool] = safe_word) -> None:
-    """Tell the worker; raises Refusal when it objects, OSError when it does not answer."""
+def run(commands: Commands, proxy: Proxy, safe: Callable[[str], bool] = safe_word) -> frozenset[str]:
+    """Tell the worker; which servers leave and still have connections.
+
+    Raises Refusal when it objects, OSError when it does not answer.
+    """
+    for pool, server in commands.added:
+        members.add(proxy, commands.config, pool, server)
     for change in commands.maps:
         if change.whole:
             replace_map(change.path, change.lines, proxy, safe)
@@ -167,6 +191,7 @@ def run(commands: Commands, proxy: Proxy, safe: Callable[[str], bool] = safe_wor
             _quiet(proxy, [_entry_command(change, key, value) for key, value in change.entries.items()])
     certificates.change(commands.certificates, proxy)
     _quiet(proxy, list(commands.servers))
+    return frozenset(name for name in map("/".join, commands.deleted) if not members.leave(proxy, name))
 
 
 def _entry_command(change: MapChange, key: str, value: str | None) -> str:

@@ -83,6 +83,24 @@ class SetServerMaxconn:
     op: Literal["set_server_maxconn"] = "set_server_maxconn"
 
 
+@dataclass(frozen=True, slots=True)
+class AddServer:
+    """Let the worker have a server, as haproxy.cfg says it now."""
+
+    pool_id: str
+    server_id: str
+    op: Literal["add_server"] = "add_server"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteServer:
+    """Send a server no more requests, and forget it once its connections are gone."""
+
+    pool_id: str
+    server_id: str
+    op: Literal["delete_server"] = "delete_server"
+
+
 Operation = (
     SetMapEntry
     | DeleteMapEntry
@@ -92,4 +110,6 @@ Operation = (
     | SetServerWeight
     | SetServerState
     | SetServerMaxconn
+    | AddServer
+    | DeleteServer
 )

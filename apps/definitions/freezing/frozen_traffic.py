@@ -138,10 +138,12 @@ def frozen_servers(
 ) -> dict[int, list[model.Server]]:
     """Servers by the column `owner`."""
     found: dict[int, list[model.Server]] = defaultdict(list)
-    fields = (owner, "id", "name", "address", "port", "weight", "state", "backup")
-    for key, pk, name, address, port, weight, state, backup in rows.order_by("id").values_list(*fields):
+    fields = (owner, "id", "name", "address", "port", "weight", "state", "backup", "leaving")
+    for key, pk, name, address, port, weight, state, backup, leaving in rows.order_by("id").values_list(*fields):
         if state in model.ServerState.__members__.values():
-            one = model.Server(f"srv-{pk}", name, address, port, weight, model.ServerState(state), backup)
+            ends = leaving and state == model.ServerState.READY
+            told = model.ServerState.DRAIN if ends else model.ServerState(state)
+            one = model.Server(f"srv-{pk}", name, address, port, weight, told, backup)
             found[key].append(one)
         else:
             unreadable.append(model.Unreadable(f"srv-{pk}", name, "state"))

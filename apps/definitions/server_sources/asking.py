@@ -11,14 +11,14 @@ import dns.resolver
 
 from apps.accounts.hostnames.resolving import resolver
 from apps.core.outbound import fetch
-from apps.definitions.server_sources.deciding import FoundServer
+from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer
 from apps.definitions.shapes.servers.source import Kind, Source
 
 TIMEOUT_S = 2.0
 MAX_BYTES = 1024 * 1024
 MOST = 250
 # SRV weights are 0–65 535; ours 0–256.
-HIGHEST_WEIGHT, HIGHEST_SRV = 256, 65_535
+HIGHEST_SRV = 65_535
 
 
 class BadAnswer(Exception):

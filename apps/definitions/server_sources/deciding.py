@@ -14,20 +14,24 @@ from apps.compiler import grammar
 
 # So many answers in a row must be as short; at two seconds each.
 CONFIRMED = 5
-DEFAULT_WEIGHT = 100
+DEFAULT_WEIGHT, HIGHEST_WEIGHT = 100, 256
 LONGEST_NAME = 63
 Endpoint = tuple[str, int]  # address or name, port
 
 
 @dataclass(frozen=True, slots=True)
 class FoundServer:
-    """A server as a source lists it; `hint` is what its name is made of, a weight of None is for us to say."""
+    """A server as a source lists it; `hint` is what its name is made of, a weight of None is for us to say.
+
+    One that is `leaving` still serves those who are with it, and gets no new clients.
+    """
 
     address: str
     port: int
     weight: int | None = None
     backup: bool = False
     hint: str = ""
+    leaving: bool = False
 
     @property
     def endpoint(self) -> Endpoint:
@@ -44,15 +48,21 @@ class Decision:
     held: str = ""
 
 
-def decide(known: Mapping[Endpoint, str], found: Sequence[FoundServer], short: int) -> Decision:
-    """What follows from an answer, where these places (with the names of their servers) are known."""
+def decide(
+    known: Mapping[Endpoint, str], found: Sequence[FoundServer], short: int, leaving: Collection[Endpoint] = ()
+) -> Decision:
+    """What follows from an answer, where these places (with the names of their servers) are known.
+
+    Those that were `leaving` at the last answer are expected to be gone: their absence makes no answer short.
+    """
     listed = {each.endpoint: each for each in found}
-    if not listed:
+    if all(each.leaving for each in found):
         stays = f"; the {len(known)} known ones stay" if known else ""
         return Decision(None, 0, f"The source lists no server that can be used{stays}.")
-    still = len(listed.keys() & known.keys())
-    if 2 * still < len(known) and short + 1 < CONFIRMED:
-        held = f"The source lists {still} of {len(known)} known servers; they stay until it has said so for a while."
+    expected = known.keys() - set(leaving)
+    still = len(listed.keys() & expected)
+    if 2 * still < len(expected) and short + 1 < CONFIRMED:
+        held = f"The source lists {still} of {len(expected)} known servers; they stay until it has said so for a while."
         return Decision(None, short + 1, held)
     names = {endpoint: name for endpoint, name in known.items() if endpoint in listed}
     taken = set(names.values())

@@ -26,6 +26,7 @@ from apps.definitions.models import Backend, Server, ServerSource
 from apps.definitions.server_sources.asking import BadAnswer, ask
 from apps.definitions.server_sources.deciding import DEFAULT_WEIGHT, FoundServer, decide
 from apps.definitions.server_sources.following import FIND_TASK, WAKE_EXPIRES_S, due
+from apps.definitions.server_sources.heard import heard
 from apps.definitions.server_sources.heartbeats import living
 from apps.definitions.shapes.servers.source import Kind, read_source
 from apps.definitions.writing.kinds.hostnames import SEATS
@@ -60,10 +61,11 @@ def find(*, source_id: int) -> None:
     moment = now()
     if not ServerSource.objects.filter(pk=source_id, next_at__lte=moment).update(next_at=moment + CLAIM):
         return
-    row = ServerSource.objects.select_related("backend").get(pk=source_id)
+    row = ServerSource.objects.select_related("backend__account").get(pk=source_id)
     try:
         source = read_source(row.backend.servers_from)
-        found = living(row, source) if source.kind is Kind.HEARTBEAT else ask(source)
+        known = {Kind.HEARTBEAT: living, Kind.KUBERNETES: heard}.get(source.kind)
+        found = known(row, source) if known is not None else ask(source)
     except (BadAnswer, Refused, Unreachable) as refusal:
         _failed(row, str(refusal))
         return
@@ -90,10 +92,16 @@ def _store(asked: ServerSource, found: Sequence[FoundServer]) -> None:
         if row is None or row.backend.servers_from != asked.backend.servers_from:  # changed while it was asked
             return
         backend, moment = row.backend, now()
+        if row.listed != asked.listed:  # heard meanwhile: what was read before must not come after it
+            row.next_at = moment
+            row.save(update_fields=("next_at",))
+            return
         refused = dict(refused_addresses(changes, backend.region, [each.address for each in found]))
-        names = {(server.address, server.port): server.name for server in backend.servers.all()}
+        servers = backend.servers.all()
+        names = {(server.address, server.port): server.name for server in servers}
+        leaving = [(server.address, server.port) for server in servers if server.leaving]
         usable = [_spelled(each) for position, each in enumerate(found) if position not in refused]
-        decision = decide(names, usable, row.short)
+        decision = decide(names, usable, row.short, leaving)
         row.tried_at, row.next_at, row.short, row.failures = moment, moment + EVERY, decision.short, 0
         row.error, row.left_out = decision.held[:400], _left_out(found, refused)[:400]
         if decision.servers is not None:
@@ -121,16 +129,22 @@ def _apply(backend: Backend, wanted: Mapping[str, FoundServer]) -> tuple[Said, S
 
 def _stored(backend: Backend, row: Server | None, name: str, found: FoundServer) -> Server:
     server = row or Server(account=backend.account, backend=backend, name=name, weight=DEFAULT_WEIGHT)
-    wanted = (found.address, found.port, server.weight if found.weight is None else found.weight, found.backup)
-    if row is None or wanted != (row.address, row.port, row.weight, row.backup):
-        server.address, server.port, server.weight, server.backup = wanted
+    if row is not None and (found.address, found.port) != (row.address, row.port):
+        # Another machine under the old name: nodes are told of it as of a new one, which needs no reload.
+        row.delete()
+        server = Server(account=backend.account, backend=backend, name=name, weight=row.weight, state=row.state)
+    weight = server.weight if found.weight is None else found.weight
+    wanted = (found.address, found.port, weight, found.backup, found.leaving)
+    if server.pk is None or row is None or wanted != (row.address, row.port, row.weight, row.backup, row.leaving):
+        server.address, server.port, server.weight, server.backup, server.leaving = wanted
         server.save()
     return server
 
 
 def _said(servers: Iterable[Server]) -> Said:
     return {
-        each.name: f"{each.address}:{each.port}, weight {each.weight}{', backup' if each.backup else ''}"
+        each.name: f"{each.address}:{each.port}, weight {each.weight}"
+        f"{', backup' if each.backup else ''}{', leaving' if each.leaving else ''}"
         for each in sorted(servers, key=lambda server: server.name)
     }
 

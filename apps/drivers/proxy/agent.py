@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 from apps.compiler.bundle import MANIFEST, Bundle
 from apps.compiler.model.operations import (
+    AddServer,
+    DeleteServer,
     Operation,
     ReplaceMap,
     SetCertificate,
@@ -46,6 +48,8 @@ READ_SECONDS = 5.0
 # its time for each by the bundle's size (apps/agent/check/load_time.py), and this is not less.
 PUSH_SECONDS = 90.0
 LOADS = 4
+# What they say stands in haproxy.cfg.
+SERVERS = (SetServerState, SetServerWeight, SetServerMaxconn, AddServer, DeleteServer)
 SENT_WHOLE = (ReplaceMap, SetCertificate, UpdateCertificateList)
 CERTIFICATE_SECONDS = 0.02
 MEGABYTE_SECONDS = 0.5
@@ -83,7 +87,7 @@ class AgentDriver:
     ) -> NodeState:
         """POST /v1/runtime; sends the text of files only where the agent cannot make it from what it has."""
         paths = {each.path for each in operations if isinstance(each, SENT_WHOLE)}
-        if any(isinstance(each, SetServerState | SetServerWeight | SetServerMaxconn) for each in operations):
+        if any(isinstance(each, SERVERS) for each in operations):
             paths.add("haproxy.cfg")
         for _ in range(2):
             body = {

@@ -28,6 +28,7 @@ from apps.core.queue import enqueue
 from apps.core.secrets import keys
 from apps.definitions.key_sets import fetching
 from apps.definitions.server_sources import finding
+from apps.definitions.server_sources.watching import Watching
 from apps.definitions.writing.kinds import hostnames, policies
 from apps.dns import services as dns
 from apps.enrolment import renewing, rotating, tokens
@@ -83,7 +84,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, every: float, once: bool, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""
         ended = threading.Event()
-        alerts = Alerts()
+        alerts, watching = Alerts(), Watching()
         turns: list[tuple[float, Work]] = [
             (LONGEST_SLEEP_S, schedules_tick),
             (LINK_SECONDS, link),
@@ -96,6 +97,7 @@ class Command(BaseCommand):
             (EXPIRY_SECONDS, expire_networks),
             (every, fetch_key_sets),
             (SOURCES_SECONDS, find_servers),
+            (SOURCES_SECONDS, watching.tick),
             (REPLACEMENTS_SECONDS, advancing.sweep),
             (every, issue_certificates),
             (ZONE_SECONDS, ask_resolvers),
@@ -124,6 +126,7 @@ class Command(BaseCommand):
                 break
             ended.wait(max(min(due.values()) - time.monotonic(), 0.0))
         _survive(alerts.stop)
+        _survive(watching.stop)
 
 
 class Alerts:

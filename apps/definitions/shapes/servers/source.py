@@ -1,4 +1,4 @@
-"""Reads what names a source of servers: `dns://name:port`, `srv://…`, `heartbeat://seconds`, or an https URL; pure."""
+"""Reads what names a source of servers: `dns://name:port`, `srv://…`, an https URL, `kubernetes://…` and more; pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from apps.core.called_urls import Refused, read_url
 LONGEST = 400
 _LABEL = "[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\Z)({_LABEL}\.)+{_LABEL}")
-_WRITE = "Write dns://name:port, srv://_service._tcp.name, heartbeat://30, or the https URL of a target list."
+_WRITE = (
+    "Write dns://name:port, srv://_service._tcp.name, kubernetes://cluster/namespace/service:port, heartbeat://30, "
+    "or the https URL of a target list."
+)
+# Names of Kubernetes (RFC 1123, 1035), of a port of a Service, and of a zone, which is the value of a label.
+_OBJECT = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_SERVICE = re.compile(
+    rf"(?P<cluster>{_OBJECT})/(?P<namespace>{_OBJECT})/(?P<service>{_OBJECT})"
+    rf"(:((?P<port>[1-9][0-9]{{0,4}})|(?P<port_name>(?=[a-z0-9-]{{0,14}}[a-z])[a-z0-9]([a-z0-9-]{{0,13}}[a-z0-9])?)))?"
+    r"(\?zone=(?P<zone>[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?))?"
+)
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 10, 3600
 
 
@@ -23,19 +33,25 @@ class Kind(StrEnum):
     SRV = "srv"
     HTTP = "http"
     HEARTBEAT = "heartbeat"
+    KUBERNETES = "kubernetes"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A source: `name` is a DNS name, or the URL; `port` is that of all servers, zero where each has its own.
 
-    `lease_s` is how long servers that register themselves stay without saying so again.
+    `lease_s` is how long servers that register themselves stay without saying so again. A Service of Kubernetes is
+    `service` in the namespace `name` of a `cluster`; its port may have a name, and a `zone` leaves out all others.
     """
 
     kind: Kind
     name: str
     port: int = 0
     lease_s: int = 0
+    cluster: str = ""
+    service: str = ""
+    port_name: str = ""
+    zone: str = ""
 
 
 def read_source(text: str) -> Source:
@@ -48,6 +64,8 @@ def read_source(text: str) -> Source:
         return Source(Kind.DNS, _name(name), int(port))
     if kind == Kind.SRV:
         return Source(Kind.SRV, _name(rest))
+    if kind == Kind.KUBERNETES:
+        return _service(rest)
     if kind == Kind.HEARTBEAT:
         if not re.fullmatch("[1-9][0-9]{1,3}", rest) or not SHORTEST_LEASE_S <= int(rest) <= LONGEST_LEASE_S:
             raise GrammarError("source", "Say for how many seconds a heartbeat counts, 10 to 3600: heartbeat://30.")
@@ -75,3 +93,22 @@ def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise GrammarError("source", "Write the DNS name in lower case, without a final dot: app.internal.")
     return text
+
+
+def _service(text: str) -> Source:
+    found = _SERVICE.fullmatch(text)
+    if found is None or int(found["port"] or 0) > 65535:
+        raise GrammarError(
+            "source",
+            "Write the Service as kubernetes://cluster/namespace/service:port, with the number or the name of a port "
+            "of its pods; ?zone=name leaves out pods of other zones.",
+        )
+    return Source(
+        Kind.KUBERNETES,
+        found["namespace"],
+        int(found["port"] or 0),
+        cluster=found["cluster"],
+        service=found["service"],
+        port_name=found["port_name"] or "",
+        zone=found["zone"] or "",
+    )

@@ -14,8 +14,10 @@ from apps.compiler.addresses import PRIVATE_NETWORKS, Network, OwnAddresses, is_
 from apps.compiler.model.shared import Limit
 from apps.core.clock import now
 from apps.definitions.models import Backend, Certificate, HealthCheck, Pool, Server
+from apps.definitions.server_sources.clusters import NotYours, cluster_of
 from apps.definitions.server_sources.following import follow_source
 from apps.definitions.shapes.base.writing import copy_objects, copy_plain
+from apps.definitions.shapes.servers.source import Kind, read_source
 from apps.definitions.shapes.traffic.pool import BackendSpec, PoolSpec, ServerSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
@@ -30,7 +32,7 @@ OBJECTS = ("server_tls", "persistence", "agent_check", "outlier_ejection", "conn
 
 def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) -> None:
     """The pool, its check, and its backends; servers keep their id as long as they keep their name."""
-    regions = [_region_of_backend(changes, backend, index) for index, backend in enumerate(spec.backends)]
+    regions = [_region_of_backend(changes, owner, backend, index) for index, backend in enumerate(spec.backends)]
     for index, name in enumerate(spec.overflow.order):
         changes.named(Region, name, f"/spec/overflow/order/{index}")
     certificate = _client_certificate(changes, owner, spec)
@@ -77,8 +79,14 @@ def _client_certificate(changes: ChangeSet, owner: Account, spec: PoolSpec) -> C
     return found
 
 
-def _region_of_backend(changes: ChangeSet, backend: BackendSpec, index: int) -> Region | None:
+def _region_of_backend(changes: ChangeSet, owner: Account, backend: BackendSpec, index: int) -> Region | None:
     pointer = f"/spec/backends/{index}"
+    source = read_source(backend.servers_from) if backend.servers_from else None
+    if source is not None and source.kind is Kind.KUBERNETES:
+        try:
+            cluster_of(source, owner.name)
+        except NotYours as refusal:
+            changes.add_error(f"{pointer}/servers_from", "forbidden", str(refusal))
     region = changes.named(Region, backend.region, f"{pointer}/region")
     if region is not None:
         for position, error in refused_addresses(changes, region, [each.address for each in backend.servers]):

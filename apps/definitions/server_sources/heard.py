@@ -1,0 +1,36 @@
+"""What a source that is watched listed last, where somebody watches it still."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from apps.core.clock import now
+from apps.definitions.models import ServerSource
+from apps.definitions.server_sources.asking import MOST, BadAnswer
+from apps.definitions.server_sources.clusters import NotYours, cluster_of
+from apps.definitions.server_sources.deciding import FoundServer
+from apps.definitions.shapes.servers.source import Source
+
+# It is said again each ten seconds; after so long nobody watches.
+BELIEVED = timedelta(seconds=45)
+
+
+def heard(row: ServerSource, source: Source) -> list[FoundServer]:
+    """The servers that were heard of. Raises BadAnswer."""
+    try:
+        cluster_of(source, row.backend.account.name)
+    except NotYours as refusal:
+        raise BadAnswer(str(refusal)) from None
+    if row.heard_at is None or row.listed is None or row.listed["of"] != row.backend.servers_from:
+        raise BadAnswer("The cluster has not been heard of yet.")
+    if row.heard_at < now() - BELIEVED:
+        raise BadAnswer("No process of the console has watched the cluster for a while.")
+    if row.listed["error"]:
+        raise BadAnswer(row.listed["error"])
+    found = [
+        FoundServer(address, port, weight, hint=hint, leaving=leaving)
+        for address, port, weight, hint, leaving in row.listed["servers"]
+    ]
+    if len(found) > MOST:
+        raise BadAnswer(f"The source lists {len(found)} servers; at most {MOST} are taken.")
+    return found
