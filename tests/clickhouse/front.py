@@ -19,7 +19,8 @@ from urllib.parse import parse_qsl, urlsplit
 import chdb
 
 OWNER_MAY = (
-    "GRANT SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER DELETE, ALTER UPDATE ON spillway.*",
+    "GRANT SELECT, INSERT, CREATE TABLE, CREATE VIEW, DROP VIEW ON spillway.*",
+    "GRANT ALTER ADD COLUMN, ALTER DELETE, ALTER UPDATE ON spillway.*",
     "GRANT SELECT ON system.parts",
 )
 # Who asks, and what the engine lets them do; here all of them are its user `default`.
