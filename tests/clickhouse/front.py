@@ -19,7 +19,8 @@ from urllib.parse import parse_qsl, urlsplit
 import chdb
 
 OWNER_MAY = (
-    "GRANT SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER DELETE, ALTER UPDATE ON spillway.*",
+    "GRANT SELECT, INSERT, CREATE TABLE, CREATE VIEW, DROP VIEW ON spillway.*",
+    "GRANT ALTER ADD COLUMN, ALTER DELETE, ALTER UPDATE ON spillway.*",
     "GRANT SELECT ON system.parts",
 )
 # Who asks, and what the engine lets them do; here all of them are its user `default`.
@@ -149,8 +150,15 @@ def _user(name: str, grants: tuple[str, ...]) -> str:
     )
 
 
+def end_with_whoever_started_this() -> None:
+    """Nobody else knows of it."""
+    sys.stdin.read()
+    os._exit(0)
+
+
 def main() -> None:
-    """Answer until this process ends."""
+    """Answer until the input ends."""
+    threading.Thread(target=end_with_whoever_started_this, daemon=True).start()
     port, folder = int(sys.argv[1]), Path(sys.argv[2])
     Handler.engine = Engine(folder)
     with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:

@@ -42,7 +42,7 @@ class Front:
         """Wait until it answers."""
         program = Path(__file__).with_name("front.py")
         command = [str(PYTHON), str(program), str(self.port), self._folder]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
 

@@ -93,6 +93,15 @@ def test_clickhouse_that_is_away_acknowledges_and_answers_nothing() -> None:
         store.search(17, query(), limit=1)
 
 
+def test_a_fork_speaks_on_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_once: Any = open_logs.__wrapped__
+    client = open_once("clickhouse://127.0.0.1/lines")._client
+    first = client._pool()
+    assert client._pool() is first
+    monkeypatch.setattr("apps.drivers.logs.clickhouse.asking.os.getpid", lambda: -1)
+    assert client._pool() is not first
+
+
 @of_engine
 def test_two_collectors_that_store_a_batch_at_once_store_it_once(store: Any) -> None:
     other = front().store()
@@ -124,6 +133,21 @@ def test_a_batch_is_known_by_its_lines_when_its_token_is_forgotten(store: Any, m
     batch = [record(each) for each in range(50)]
     assert [store.store("n1-aa-1", batch), store.store("n1-aa-1", batch)] == [50, 0]
     assert store.usage(17).lines == 50
+
+
+@of_engine
+def test_columns_that_an_older_version_did_not_know_are_added(store: Any) -> None:
+    """Its lines have nothing there; the view that people ask has them too."""
+    store.store("n1-aa-1", [record(1)])
+    front().told("CREATE OR REPLACE VIEW spillway.requests DEFINER = spillway SQL SECURITY DEFINER AS SELECT 1")
+    front().told("ALTER TABLE spillway.lines DROP COLUMN trace_id, DROP COLUMN request_ms")
+    newer = front().store()
+    assert newer.store("n1-aa-2", [record(2, trace_id="4bf92f35", request_ms=7)]) == 1
+    found = newer.search(17, query(), limit=5).records
+    assert [(each.trace_id, each.request_ms) for each in found] == [("4bf92f35", 7), ("", None)]
+    sql = "SELECT trace_id, request_ms FROM requests ORDER BY time"
+    answer = newer.sql(17, sql, start=START, end=START + DAY)
+    assert answer.rows == (("", None), ("4bf92f35", 7))
 
 
 @of_engine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,7 +68,7 @@ class Client:
     def __init__(self, endpoint: Endpoint, ceilings: Ceilings) -> None:
         self.endpoint = endpoint
         self.ceilings = ceilings
-        self._pool = urllib3.PoolManager(maxsize=ceilings.at_once, retries=False)
+        self._pools: dict[int, urllib3.PoolManager] = {}
 
     def rows(self, text: str, values: Values | None = None, *, settings: Mapping[str, object] | None = None) -> Any:
         """The rows of the answer, each a list of values of JSON."""
@@ -131,7 +132,7 @@ class Client:
         if content is not None:
             fields["query"] = text
         try:
-            response = self._pool.request(
+            response = self._pool().request(
                 "POST",
                 f"{self.endpoint.url}?{urlencode(fields)}",
                 body=text.encode() if content is None else content,
@@ -145,6 +146,13 @@ class Client:
         if response.status != 200:
             raise self._error(response, seconds, of_a_person=user is not None)
         return response
+
+    def _pool(self) -> urllib3.PoolManager:
+        """The connections of this process: a fork must not speak on those of who started it."""
+        process = os.getpid()
+        if process not in self._pools:
+            self._pools = {process: urllib3.PoolManager(maxsize=self.ceilings.at_once, retries=False)}
+        return self._pools[process]
 
     def _ceilings(self, seconds: float) -> dict[str, object]:
         return {

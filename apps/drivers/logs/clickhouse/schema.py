@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.drivers.logs.clickhouse.asking import Client
+from apps.drivers.logs.clickhouse.asking import Client, Values
 from apps.drivers.logs.contract import NUMBER_FIELDS
 from apps.drivers.logs.files.columns import NAMES
 
@@ -19,7 +19,7 @@ ENGINE = MergeTree PARTITION BY (account, toYYYYMMDD(time)) ORDER BY (account, t
 SETTINGS non_replicated_deduplication_window = {TOKENS}, fsync_after_insert = 1, fsync_part_directory = 1
 """
 _SHOWN = f"""
-CREATE VIEW IF NOT EXISTS {VIEW} DEFINER = {{owner}} SQL SECURITY DEFINER AS
+CREATE {{how}} {VIEW} DEFINER = {{owner}} SQL SECURITY DEFINER AS
 SELECT {", ".join(NAMES)} FROM {TABLE}
 WHERE account = toUInt64(splitByChar(' ', getSetting('{ASKED}'))[1])
 AND time >= fromUnixTimestamp64Milli(toInt64(splitByChar(' ', getSetting('{ASKED}'))[2]), 'UTC')
@@ -31,7 +31,21 @@ def make(client: Client) -> None:
     """Make what is missing. Raises LogStoreError."""
     columns = ", ".join(f"{name} {_type_of(name)}" for name in NAMES)
     client.ask(_MADE.format(columns=columns))
-    client.ask(_SHOWN.format(owner=quoted(client.endpoint.owner.name)), settings={ASKED: asked(0, 0, 0)})
+    how = "VIEW IF NOT EXISTS"
+    for name in _missing(client):
+        client.ask(f"ALTER TABLE {TABLE} ADD COLUMN IF NOT EXISTS {name} {_type_of(name)}")
+        how = "OR REPLACE VIEW"
+    owner = quoted(client.endpoint.owner.name)
+    client.ask(_SHOWN.format(how=how, owner=owner), settings={ASKED: asked(0, 0, 0)})
+
+
+def _missing(client: Client) -> list[str]:
+    """Columns that the version which made the table did not know."""
+    values = Values()
+    database = values.put("String", client.endpoint.database)
+    where = f"database = {database} AND table = '{TABLE}'"
+    known = {name for (name,) in client.rows(f"SELECT name FROM system.columns WHERE {where}", values)}
+    return [name for name in NAMES if name not in known]
 
 
 def asked(account: int, start: int, end: int) -> str:

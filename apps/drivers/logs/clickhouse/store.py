@@ -42,7 +42,7 @@ class ClickHouseStore:
         self._client = Client(endpoint, self._ceilings)
         self._turns = Turns(self._ceilings)
         self._making = threading.Lock()
-        self._made = self._confined = False
+        self._made = False
 
     def store(self, batch_id: str, records: Sequence[Record]) -> int:
         """Once for each batch id."""
