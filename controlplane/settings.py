@@ -468,9 +468,8 @@ LOGS_URL = environment.text(
     "SPILLWAY_LOGS_URL",
     f"logs+file://{VAR_DIR}/logs",
     "where request lines are kept: `logs+file:///folder`, which every console reaches; "
-    "`logs+s3://bucket/prefix?region=…` ([more](request-logs.md#in-a-bucket)); "
-    "`clickhouse+https://user:password@host:8443/database` ([more](request-logs.md#in-clickhouse)); "
-    "`memory://name` forgets them",
+    "`logs+s3://bucket/prefix?region=…` ([more](request-logs.md#in-a-bucket)); `clickhouse+https://user:password@"
+    "host:8443/database` ([more](request-logs.md#in-clickhouse)); `memory://name` forgets them",
     shape=shapes.LOGS,
     shown="logs+file://var/logs",
 )

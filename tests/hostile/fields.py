@@ -167,7 +167,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
     "node": (
         "Node",
         {"fleet": "us-central1", "url": "https://10.0.0.1:9440", "address": "10.0.0.1", "port_offset": 1,
-         "tags": {"rack": "a1"}},
+         "tags": {"customer": "acme"}},
     ),
     **CLOUD_EXAMPLES,
     "grant": (
