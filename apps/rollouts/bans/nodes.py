@@ -30,6 +30,8 @@ class Answers(Generic[T]):
 def ask(nodes: Iterable[Node], question: Callable[[ProxyDriver], T]) -> Answers[T]:
     """What each node answers. Who has not reported for a while is not asked: it would only be waited for."""
     rows = list(nodes)
+    if not rows:
+        return Answers({}, ())
     lately = now() - OLD_REPORT
     reported = set(
         Node.objects.filter(pk__in=[node.pk for node in rows], report__seen_at__gte=lately).values_list("pk", flat=True)

@@ -115,6 +115,7 @@ def paths() -> dict[str, str]:
         **OF_PEOPLE,
         "certificates": "/certificates",
         **OF_EVERYBODY,
+        "banned clients": "/client-bans",
     }
 
 
