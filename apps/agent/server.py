@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from apps.agent.bodies import read_certificate, read_runtime, read_tickets
 from apps.agent.errors import Malformed, Missing, Refusal, Superseded, Unavailable, unavailable
 from apps.agent.identity.store import Identity
+from apps.agent.process import bans
 from apps.agent.push import Push
 
 LARGEST_BODY = 256 * 1024 * 1024
@@ -49,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         """Access lines are noise at one read per second."""
 
     def do_GET(self) -> None:
-        """State, samples, both as far as they changed, events."""
+        """State, samples, both as far as they changed, bans, events."""
         path = urlsplit(self.path).path
         if path == "/v1/state":
             self._answer(self.server.push.node.state)
@@ -57,6 +58,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(self.server.push.node.samples)
         elif path == "/v1/reading":
             self._answer(lambda: self.server.push.node.reading(self._query("since")))
+        elif path == "/v1/bans":
+            self._answer(lambda: bans.read(self.server.push.node.proxy))
         elif path == "/v1/events":
             self._stream()
         elif path == SEGMENTS:
@@ -67,7 +70,10 @@ class Handler(BaseHTTPRequestHandler):
             self._send(404, {"error": "unknown", "message": "There is no such page."})
 
     def do_DELETE(self) -> None:
-        """A segment is stored and may go."""
+        """A segment is stored and may go, or a ban is lifted."""
+        if urlsplit(self.path).path == "/v1/bans":
+            self._answer(lambda: bans.lift(self.server.push.node.proxy, self._query("table"), self._query("key")))
+            return
         name = self.path[len(SEGMENTS) + 1 :]
         if self.path.startswith(f"{SEGMENTS}/") and self.server.push.node.log.segments.acknowledge(name):
             self._send(200, {})

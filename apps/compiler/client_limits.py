@@ -32,6 +32,7 @@ IPV4_PREFIX = 32
 IPV6_PREFIX = 64
 CLIENTS = 100_000
 MOST_CLIENTS = 2_000_000
+BANNED_TABLE = "st_banned_"  # and for how many seconds
 BAN_WITHIN_S = 60
 BAN_FOR_S = 600
 # Measured on HAProxy 2.6: an entry of a table takes 209 bytes, and every node has one of its own for a client.

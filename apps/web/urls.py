@@ -31,6 +31,7 @@ from apps.web.load_balancers import views as load_balancers
 from apps.web.overflow import views as overflow
 from apps.web.overview import badges, options, search, wall
 from apps.web.overview import views as overview
+from apps.web.policies import client_bans
 from apps.web.policies import lists as network_lists
 from apps.web.policies import views as policies
 from apps.web.pools import limits as pool_limits
@@ -305,6 +306,8 @@ urlpatterns = [
     path("network-lists/<int:pk>/ban", network_lists.ban, name="network-list-ban"),
     path("network-lists/<int:pk>/lift", network_lists.lift, name="network-list-lift"),
     path("network-lists/<int:pk>/delete", network_lists.delete, name="network-list-delete"),
+    path("client-bans", client_bans.index, name="client-bans"),
+    path("client-bans/lift", client_bans.lift, name="client-ban-lift"),
     path("policies", policies.index, name="policies"),
     path("policies/new", policies.new, name="policy-new"),
     path("policies/<int:pk>", policies.detail, name="policy"),

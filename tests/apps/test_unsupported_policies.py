@@ -59,7 +59,7 @@ def refused(actor: Actor, kind: str, name: str, **spec: Any) -> list[FieldError]
     """What is refused of an object, which is not stored."""
     with pytest.raises(Invalid) as caught:
         save_object(actor=actor, kind=kind, name=name, spec=spec)
-    return caught.value.field_errors
+    return list(caught.value.field_errors)
 
 
 def violate(policy: str, rules: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.policy import ClientLimit, HeaderChanges, Rules
 from apps.compiler.model.shared import WeightedPool
 from apps.compiler.policies import rule_set
+from apps.compiler.questions.client_bans import read_key, scopes_of
 from tests.e2e.rendered_proxy import Answer, RenderedProxy, echo_servers, running
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
@@ -41,6 +42,7 @@ CASES = {
     "by-hostname": replace(FEW, counted_for="hostname", requests=2),
     "burst": ClientLimit(requests=2, burst=2),
     "banned": replace(FEW, ban_after=2, ban_within_s=10, ban_for_s=10),
+    "banned-key": replace(FEW, ban_after=2, ban_within_s=10, ban_for_s=10, key="header", key_name="X-Api-Key"),
     "banned-later": replace(FEW, ban_after=1000, ban_within_s=10, ban_for_s=10),
     "bytes-out": ClientLimit(bytes_out=3000, per="minute"),
     "bytes-in": ClientLimit(bytes_in=3000, per="minute"),
@@ -265,6 +267,35 @@ def test_a_drop_and_a_tarpit_give_no_quick_answer(proxy: RenderedProxy) -> None:
 
 
 @pytest.mark.slow(reason="no ban is shorter than ten seconds")
+def banned(proxy: RenderedProxy) -> list[tuple[str, bool, list[str]]]:
+    """Whom the table names: the client, whether it is a hash, and the first routes of the limit."""
+    files = {path.name: path.read_bytes() for path in proxy.directory.rglob("*-limits.map")}
+    scopes = scopes_of(files)
+    found = (read_key(key, scopes) for key in re.findall(r"key=(\S+)", proxy.command("show table st_banned_10")))
+    return [(each.client, each.hashed, scopes[each.scope]) for each in found if each]
+
+
+def test_a_ban_says_whom_and_by_which_limit_and_can_be_lifted(proxy: RenderedProxy) -> None:
+    statuses(proxy, "banned", 6, source="127.0.0.9")
+    number = list(CASES).index("banned") + 2
+    routes = [f"route-{number}", f"route-{number + len(CASES)}"]
+    assert banned(proxy) == [("127.0.0.9", False, routes)]
+    proxy.command("clear table st_clients_minute")
+    assert statuses(proxy, "banned", 1, source="127.0.0.9") == [429], "the control: it is banned until it is lifted"
+    (key,) = re.findall(r"key=(\S+)", proxy.command("show table st_banned_10"))
+    proxy.command(f"clear table st_banned_10 key {key}")
+    assert statuses(proxy, "banned", 1, source="127.0.0.9") == [200]
+
+
+def test_of_a_header_only_a_hash_is_told(proxy: RenderedProxy) -> None:
+    secret = {"X-Api-Key": "a-secret"}
+    assert statuses(proxy, "banned-key", 6, headers=secret)[-1] == 429
+    ((client, hashed, _),) = banned(proxy)
+    assert hashed
+    assert len(client) == 29
+    assert statuses(proxy, "banned-key", 1, headers={"X-Api-Key": "another"}) == [200], "nobody else is banned"
+
+
 def test_who_is_over_the_limit_too_often_is_banned_and_comes_back(proxy: RenderedProxy) -> None:
     assert statuses(proxy, "banned", 6) == [200, 200, 200, 429, 429, 429]
     proxy.command("clear table st_clients_minute")

@@ -14,6 +14,7 @@ import pytest
 from apps.compiler.bundle import MANIFEST, Bundle, assemble
 from apps.compiler.model.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerMaxconn, SetServerWeight
 from apps.drivers.proxy.contract import (
+    BanEntries,
     CounterRow,
     NodeTarget,
     ProxyDriver,
@@ -352,3 +353,14 @@ def test_a_node_that_is_gone_is_unreachable(env: Env) -> None:
 def test_no_driver_speaks_an_unknown_scheme() -> None:
     with pytest.raises(Unreachable):
         open_driver(NodeTarget("us-1", "gopher://somewhere"))
+
+
+def test_a_node_without_limits_bans_nobody_and_lifting_is_no_matter(env: Env) -> None:
+    env.driver.push_bundle(make_bundle(env.port), 1)
+    assert env.driver.read_bans() == BanEntries()
+    env.driver.lift_ban("st_banned_600", "2001:db8::1")
+    assert env.driver.read_bans() == BanEntries()
+    env.make_unreachable()
+    for ask in (env.driver.read_bans, lambda: env.driver.lift_ban("st_banned_600", "2001:db8::1")):
+        with pytest.raises(Unreachable):
+            ask()

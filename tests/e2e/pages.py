@@ -37,6 +37,7 @@ PAGES = {
     "network-list": ("/network-lists/{}", "network-lists"),
     "network-list-new": ("/network-lists/new", ""),
     "network-list-edit": ("/network-lists/{}/edit", "network-lists"),
+    "client-bans": ("/client-bans", ""),
     "alerts": ("/alerts", ""),
     "alert": ("/alerts/{}", "alerts?state=firing"),
     "status-pages": ("/status-pages", ""),
@@ -169,6 +170,7 @@ PARTS = {
     *("invitation", "switch-account", "stop-impersonating", "token-revoke"),
     *("person-role", "person-remove", "invitation-take-back"),
     *("policy-delete", "network-list-delete", "network-list-ban", "network-list-lift", "route-weights", "route-sides"),
+    "client-ban-lift",
     *("fleet-push", "fleet-resume", "fleet-delete", "node-delete", "roll-back"),
     *("load-balancer-delete", "listener-delete"),
     # The forms of those that are new under another heading, and what is done from pages.

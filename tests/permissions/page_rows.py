@@ -18,6 +18,7 @@ EDIT_FAULTY = codes(404, "403 422 422", "403 422 422")
 EDIT_BY_ROLE = codes("403 404 404", "403 200 200", "403 200 200")
 EDIT_FAULTY_BY_ROLE = codes("403 404 404", "403 422 422", "403 422 422")
 SENT_BY_ROLE = codes("403 404 404", "403 302 302", "403 302 302")
+LIFTED = codes("403 302 302", "403 302 302", "403 302 302")  # the next page says that there is no such ban
 SENT = codes(404, "403 302 302", "403 302 302")
 # People and tokens are managed by owners; operators do it in every account.
 INVITE = codes("403 403 200", "403 403 200", "403 403 200")
@@ -82,6 +83,8 @@ PAGES: tuple[Row, ...] = (
     Row("web:route-delete", "GET", EDIT_BY_ROLE, {"pk": "$route"}, "route"),
     sent("route-delete", SENT_BY_ROLE, "route", {"pk": "$route"}, confirm="shop"),
     *shown("network-lists", LIST, "all"),
+    *shown("client-bans", LIST, "all"),
+    sent("client-ban-lift", LIFTED, region="us-central1", ban="600-2001:db8::1"),
     Row("web:network-list-new", "GET", NEW, holds="all"),
     sent("network-list-new", NEW_FAULTY, "all", form={"/name": ""}),
     *shown("network-list", READ_OWN, "networklist", {"pk": "$networklist"}),

@@ -95,9 +95,9 @@ class Proxy:
             return None
         return read_processes(text)
 
-    def worker(self, command: str, timeout: float = 3.0) -> str:
-        """Ask the current worker's Runtime API; raises OSError."""
-        return ask(self.worker_socket, command, timeout)
+    def worker(self, command: str, timeout: float = 3.0, *, most: int = 0) -> str:
+        """Ask the current worker's Runtime API; raises OSError. `most` bytes or some more are read of long answers."""
+        return ask(self.worker_socket, command, timeout, most=most)
 
     def worker_env(self, name: str) -> str:
         """One environment variable of the current worker; empty when nobody answers."""

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 
-def ask(path: Path, command: str, timeout: float = 3.0, *, half_close: bool = False) -> str:
+def ask(path: Path, command: str, timeout: float = 3.0, *, half_close: bool = False, most: int = 0) -> str:
     """Send one line (or one line and its payload) and read the answer to its end; raises OSError.
 
     The master only ends its answer when we have ended our question: `half_close`.
@@ -20,7 +20,7 @@ def ask(path: Path, command: str, timeout: float = 3.0, *, half_close: bool = Fa
         parts: list[bytes] = []
         while True:
             part = stream.recv(65536)
-            if not part:
+            if not part or (most and sum(map(len, parts)) >= most):
                 return b"".join(parts).decode("utf-8", "replace")
             parts.append(part)
 

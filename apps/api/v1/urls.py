@@ -20,6 +20,7 @@ from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
 from apps.api.v1.traffic import (
     bans,
+    client_bans,
     exports,
     flows,
     health,
@@ -118,6 +119,8 @@ urlpatterns = [
     re_path(rf"^pools/{NAMED}/limits/(?P<region>{NAME})$", limits.PoolLimit.as_view(), name="pools-limit"),
     re_path(rf"^network-lists/{PK}/ban$", bans.Ban.as_view(), name="network-lists-ban"),
     re_path(rf"^network-lists/{PK}/lift$", bans.Ban.as_view(lifted=True), name="network-lists-lift"),
+    path("client-bans", client_bans.ClientBans.as_view(), name="client-bans"),
+    path("client-bans/lift", client_bans.Lift.as_view(), name="client-bans-lift"),
     re_path(rf"^policies/{PK}/fetch-key-set$", key_sets.FetchKeySet.as_view(), name="policies-fetch-key-set"),
     re_path(rf"^routes/{PK}/fetch-key-set$", key_sets.FetchKeySet.as_view(of_route=True), name="routes-fetch-key-set"),
     re_path(rf"{REGION}/drain$", limits.RegionDrain.as_view(), name="regions-drain"),

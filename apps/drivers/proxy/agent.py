@@ -26,6 +26,8 @@ from apps.compiler.model.operations import (
 from apps.drivers.proxy.connections import CONNECTIONS, Shown
 from apps.drivers.proxy.contract import (
     LONGEST_LOG_WAIT_S,
+    BanEntries,
+    BanEntry,
     CounterReading,
     CounterRow,
     LogSegment,
@@ -208,6 +210,25 @@ class AgentDriver:
         status, content = self._ask("DELETE", path, None, READ_SECONDS)
         if status != NOT_FOUND:
             self._read(status, content, path)
+
+    def read_bans(self) -> BanEntries:
+        """GET /v1/bans."""
+        answer = self._of_bans("GET", "/v1/bans")
+        try:
+            found = (BanEntry(str(e["table"]), str(e["key"]), float(e["ends_in_s"])) for e in answer["entries"])
+            return BanEntries(tuple(found), bool(answer["more"]))
+        except UNREADABLE as error:
+            raise self._unreadable(error) from error
+
+    def lift_ban(self, table: str, key: str) -> None:
+        """DELETE /v1/bans."""
+        self._of_bans("DELETE", f"/v1/bans?table={quote(table, safe='')}&key={quote(key, safe='')}")
+
+    def _of_bans(self, method: str, path: str) -> dict[str, Any]:
+        status, content = self._ask(method, path, None, READ_SECONDS)
+        if status == NOT_FOUND:
+            raise Unavailable(f"The agent of {self._target.name} is too old to tell who is banned.")
+        return self._read(status, content, path)
 
     def _unreadable(self, why: object) -> Unreachable:
         return Unreachable(f"{self._target.name}: the agent's answer cannot be read ({why}).")

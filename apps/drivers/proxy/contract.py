@@ -238,6 +238,23 @@ class LogSegments:
     off: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class BanEntry:
+    """A client that a limit banned: the table and key of HAProxy's entry, and in how many seconds the ban ends."""
+
+    table: str
+    key: str
+    ends_in_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class BanEntries:
+    """The bans of a node, at most a thousand; `more` says that there are others."""
+
+    entries: tuple[BanEntry, ...] = ()
+    more: bool = False
+
+
 class ProxyDriver(Protocol):
     """One node. Every call may raise `Unreachable`; none blocks longer than its timeout."""
 
@@ -302,3 +319,9 @@ class ProxyDriver(Protocol):
 
     def acknowledge_log_segment(self, segment_id: str) -> None:
         """The segment is stored: the node forgets it. Nothing happens when it has none of this name."""
+
+    def read_bans(self) -> BanEntries:
+        """The clients that limits banned. Raises Unavailable where no HAProxy answers, or the agent is too old."""
+
+    def lift_ban(self, table: str, key: str) -> None:
+        """The client is banned no more, on this node; nothing happens when it was not. Raises as `read_bans`."""

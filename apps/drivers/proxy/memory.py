@@ -26,6 +26,7 @@ from apps.compiler.model.operations import (
 from apps.drivers.proxy.contract import (
     CHECKED,
     LONGEST_LOG_WAIT_S,
+    BanEntries,
     CounterReading,
     CounterRow,
     LogSegment,
@@ -51,7 +52,8 @@ class MemoryNode:
     `refusal` is raised by the next pushes and operations, `refusal_for` says for each bundle what is raised; `rows`
     to `in_use` are what read_counters answers, `addresses` what it says of static IPs, `ticket_secrets` what session
     tickets are made from; writing to `files` is what a stranger who edits them does. `log` are the segments that wait
-    (id → lines), of `log_dropped` lines before them. `told` is what was observed last.
+    (id → lines), of `log_dropped` lines before them, `bans` the clients that limits banned. `told` is what was
+    observed last.
     """
 
     name: str
@@ -84,6 +86,7 @@ class MemoryNode:
     log: dict[str, bytes] = field(default_factory=dict)
     log_dropped: int = 0
     log_off: str = ""
+    bans: BanEntries = field(default_factory=BanEntries)
     told: CounterReading | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -259,6 +262,19 @@ class MemoryDriver:
         with self._node.lock:
             self._reach()
             self._node.log.pop(segment_id, None)
+
+    def read_bans(self) -> BanEntries:
+        """What the test put there."""
+        with self._node.lock:
+            self._reach()
+            return self._node.bans
+
+    def lift_ban(self, table: str, key: str) -> None:
+        """The entry goes."""
+        with self._node.lock:
+            self._reach()
+            kept = tuple(each for each in self._node.bans.entries if (each.table, each.key) != (table, key))
+            self._node.bans = replace(self._node.bans, entries=kept)
 
     def _reach(self) -> None:
         if self._node.unreachable:

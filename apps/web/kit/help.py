@@ -40,6 +40,7 @@ PAGES = {
     "person": "operate/accounts",
     "log-forward": "use/log-forwards",
     "network-list": "use/policies#access-by-network",
+    "client-ban": "use/policies#limit-per-client",
     "polic": "use/policies",
     "pool": "use/traffic#pools-and-health-checks",
     "pool-replacements": "use/servers#replace-servers",

@@ -117,6 +117,7 @@ def paths() -> dict[str, str]:
         **OF_PEOPLE,
         "certificates": "/certificates",
         **OF_EVERYBODY,
+        "banned clients": "/client-bans",
     }
 
 

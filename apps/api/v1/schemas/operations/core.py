@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from apps.api.v1.schemas import incidents, writing
+from apps.api.v1.schemas.client_bans import OPERATIONS as OF_CLIENT_BANS
 from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Conditioned, Generation
 from apps.api.v1.schemas.nouns import (
@@ -116,6 +117,7 @@ OPERATIONS: Table = {
     **written("fleets", noun("Fleet", "a fleet", "fleets", facts=Generation), "name", "region"),
     **written("nodes", noun("Node", "a node", "nodes"), "name", "fleet", "tag"),
     **OF_ADOPTING,
+    **OF_CLIENT_BANS,
     **OF_CLOUDS,
     **OF_ENROLMENT,
     **OF_IMPORTING,

@@ -20,6 +20,8 @@ from collections.abc import Iterable
 
 from apps.compiler.client_limits import (
     ACCOUNT,
+    ADDRESS,
+    BANNED_TABLE,
     COOKIE,
     HEADER,
     HOSTNAME,
@@ -53,6 +55,7 @@ _SHARED = ":0:0"
 NODE = "proc.node_groups"
 HALF = 10_000  # a group is four digits
 _ANY = ("{", "var(txn.limit)", "-m", "found", "}")
+_BANS = ("{", "var(txn.limit),field(7,|),length", "-m", "int", "gt", "0", "}")
 _OVER = ("{", "var(txn.over)", "-m", "found", "}")
 _NOT_OVER = ("!", *_OVER)
 _of = client_held.of_period
@@ -64,7 +67,13 @@ Ban = tuple[int, int]
 
 def what_a_client_is(said: ClientLimit) -> tuple[object, ...]:
     """All that is written into rules; the rest stands in the map."""
-    return said.key, said.key_name, said.ipv4_prefix, said.ipv6_prefix, said.exempt
+    shown = ("shown",) if shows_address(said) else ()
+    return said.key, said.key_name, said.ipv4_prefix, said.ipv6_prefix, said.exempt, *shown
+
+
+def shows_address(said: ClientLimit) -> bool:
+    """Whether whom it bans can be read from the table: addresses can, of IPv6 the half that names a network."""
+    return ban_of(said) is not None and said.key in (None, ADDRESS) and (said.ipv6_prefix or IPV6_PREFIX) <= IPV6_PREFIX
 
 
 def add(section: Section, when: tuple[str, ...], said: ClientLimit) -> None:
@@ -81,6 +90,8 @@ def add(section: Section, when: tuple[str, ...], said: ClientLimit) -> None:
     masks = (said.ipv4_prefix or IPV4_PREFIX, said.ipv6_prefix or IPV6_PREFIX)
     masked = f"a%[src,ipmask({masks[0]},{masks[1]})]"
     section.add("http-request", "set-var-fmt(txn.client)", masked, "if", *when, "!", *_CLIENT)
+    if shows_address(said):
+        section.add("http-request", "set-var(txn.shown)", f"src,ipmask({masks[0]},{masks[1]}),hex", "if", *when)
 
 
 def limits_in(used: Iterable[Rules]) -> list[ClientLimit]:
@@ -124,8 +135,10 @@ def add_verdict(section: Section, own: Region | None, used: Iterable[Rules], loo
         section.add("http-request", "del-header", HEADER_FOR_SERVERS, "if", *_ANY)
     keys = keys_of(own)
     bans = sorted({ban for said in limits if (ban := ban_of(said))})
+    if bans:
+        _add_ban_key(section, shown=any(map(shows_address, limits)))
     for ban in bans:
-        banned = f"var(txn.client),concat({_SHARED}),in_table({banned_table(ban)})"
+        banned = f"var(txn.banned),in_table({banned_table(ban)})"
         section.add("http-request", "set-var(txn.over)", "str(ban)", "if", *_has_ban(ban), "{", banned, "}")
     periods = sorted({per_of(said) for said in limits})
     for per in periods:
@@ -145,6 +158,18 @@ def _add_key(section: Section) -> None:
     _add(section, "set-var-fmt(txn.client)", "%[var(txn.limit),field(2,|)]%[var(txn.client)]", _ANY)
     _add(section, "set-var(txn.client)", "var(txn.client),sha1,hex", _ANY)
     _add(section, "set-var-fmt(txn.client)", groups_of("txn.client"), _ANY)
+
+
+def _add_ban_key(section: Section, *, shown: bool) -> None:
+    """`txn.banned` is the key of a ban: it names the limit, and a client that is an address (client_bans.py)."""
+    scope = [f"%[var(txn.limit),field(2,|),bytes({index},4)]" for index in (0, 4, 8)]
+    hashed = ":".join(("%[var(txn.client)]", *scope[1:]))
+    _add(section, "set-var-fmt(txn.banned)", hashed, _BANS)
+    if shown:
+        first, second, third, fourth = (f"%[var(txn.shown),bytes({index},4)]" for index in (0, 4, 8, 12))
+        for kind, size, groups in (("4", "8", (first, second, "0", "0")), ("6", "32", (first, second, third, fourth))):
+            of_kind = ("{", "var(txn.shown)", "-m", "len", size, "}")
+            _add(section, "set-var-fmt(txn.banned)", ":".join((*groups, kind, *scope)), (*_BANS, *of_kind))
 
 
 def groups_of(variable: str) -> str:
@@ -174,7 +199,7 @@ def over_table(ban: Ban) -> str:
 
 def banned_table(ban: Ban) -> str:
     """Who is banned; the entry's end is that of the ban."""
-    return f"st_banned_{ban[1]}"
+    return f"{BANNED_TABLE}{ban[1]}"
 
 
 def _add_windows(section: Section, per: str, keys: list[str]) -> None:
@@ -203,7 +228,7 @@ def _add_counts(section: Section, periods: list[str], bans: list[Ban], keys: lis
         _add(section, "set-var(txn.counted)", f"src_inc_gpc0({over_table(ban)})", refused)
         _add_up(section, "table_gpc0_rate", over_table(ban), keys, refused)
         often = ("{", "var(txn.limit),field(8,|),sub(txn.counted)", "-m", "int", "le", "0", "}")
-        _add(section, "set-src", f"var(txn.client),concat({_SHARED})", (*refused, *often))
+        _add(section, "set-src", "var(txn.banned)", (*refused, *often))
         _add(section, "set-var(txn.counted)", f"src_inc_gpc0({banned_table(ban)})", (*refused, *often))
     _add(section, "set-src", "var(txn.address)", ("{", "var(txn.address)", "-m", "found", "}"))
 
