@@ -77,6 +77,7 @@ class PoolFacts:
     busy: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     lanes: dict[tuple[str, str, str], float] = field(default_factory=lambda: defaultdict(float))
     regions: Sequence[str] = ()  # that have to do with it, by name
+    idle: bool = False  # of a thousand pools most are, and nothing need be added up for them
 
     def own(self, region: str) -> float:
         """What a region serves of its own clients' requests."""
@@ -137,6 +138,8 @@ def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     _add_rates({f"pool-{pk}": facts for pk, facts in pools.items()}, measured, home)
     for facts in pools.values():
         facts.regions = _regions_of(facts, regions)
+        counted = (facts.served, facts.guests, facts.refused, facts.capped, facts.lanes)
+        facts.idle = not any(any(each.values()) for each in counted)
     latencies = {
         (f"rgn-{first}", f"rgn-{second}"): known.ms
         for (first, second), known in latency_table(regions.values()).items()

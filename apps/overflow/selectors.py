@@ -26,6 +26,7 @@ LEAST = 0.05
 LaneRates = Mapping[tuple[str, str, str], float]
 Since = Mapping[tuple[str, str, str], datetime]
 NO_QUESTION = WhatIf()
+IDLE: Mapping[str, float] = dict.fromkeys(("own", "served", "out", "guests", "refused", "capped", "rate_capped"), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,18 +156,21 @@ def _measured(facts: Facts, pool: PoolFacts) -> Part:
     """What nodes counted of one pool."""
     uses = {}
     for region in pool.regions:
-        rates = {
-            "own": pool.own(region),
-            "served": pool.served[region],
-            "out": pool.out(region),
-            "guests": pool.guests[region],
-            "refused": pool.refused[region],
-            "capped": pool.capped[region],
-            "rate_capped": pool.rate_capped[region],
-        }
-        uses[region] = _use(facts, pool, region, rates)
+        uses[region] = _use(facts, pool, region, IDLE if pool.idle else _rates(pool, region))
     lanes = {key: rate for key, rate in pool.lanes.items() if key[0] != key[1]}
     return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses)
+
+
+def _rates(pool: PoolFacts, region: str) -> Mapping[str, float]:
+    return {
+        "own": pool.own(region),
+        "served": pool.served[region],
+        "out": pool.out(region),
+        "guests": pool.guests[region],
+        "refused": pool.refused[region],
+        "capped": pool.capped[region],
+        "rate_capped": pool.rate_capped[region],
+    }
 
 
 def _name(pool: PoolFacts) -> str:
@@ -289,6 +293,10 @@ def _planned(facts: Facts, question: WhatIf) -> Flow:
 
 def _planned_part(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping[str, str]) -> Part:
     question = _question(facts, pool, asked, refuges)
+    if pool.idle:
+        capacity = question.capacity
+        idle = {key: _planned_use(facts, pool, key, IDLE, capacity.get(key), asked) for key in pool.regions}
+        return Part(f"pool-{pool.pool.pk}", _name(pool), {}, idle)
     why = {key: _why(facts, pool, key, asked) for key in question.offered}
     lanes: dict[tuple[str, str, str], float] = defaultdict(float)
     rows: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
@@ -308,7 +316,7 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping[str
             rps = asked.limits[region]
         capacity[region] = 0.0 if region in (*asked.failed_regions, *asked.drained_regions) else rps
     offered: dict[str, float] = defaultdict(float)
-    for region in pool.regions:
+    for region in () if pool.idle else pool.regions:
         if rate := pool.offered(region) * asked.factor:
             offered[refuges.get(region) or region] += rate
     orders = {region: facts.order(region, pool) for region in offered}
