@@ -104,15 +104,15 @@ class Screen:
         """The heap in MB and the nodes of the document, once garbage is gone."""
         self.session.send("HeapProfiler.collectGarbage")
         found = {each["name"]: each["value"] for each in self.session.send("Performance.getMetrics")["metrics"]}
-        standing = self.page.evaluate("document.querySelectorAll('*').length")
         self.weights.append((found["JSHeapUsedSize"] / 1e6, found["Nodes"]))
-        print(found["Nodes"], standing, found["JSEventListeners"])
 
     def growth(self, which: Callable[[tuple[float, float]], float]) -> float:
-        """From the mean of the first third, without the very first, to that of the last."""
+        """From the least of the first third, without the very first, to the least of the last.
+
+        The least, since a browser keeps what it has just replaced for a moment.
+        """
         third = max(1, len(self.weights) // 3)
-        first, last = self.weights[1 : 1 + third], self.weights[-third:]
-        return statistics.fmean(map(which, last)) / statistics.fmean(map(which, first))
+        return min(map(which, self.weights[-third:])) / min(map(which, self.weights[1 : 1 + third]))
 
 
 def push(number: int) -> None:

@@ -19,7 +19,7 @@ from apps.observe.collect.slots import TALLIES, day_of
 from apps.observe.models import Sample
 from apps.observe.show.flows import FlowKey
 
-Place = tuple[int, int]  # primary keys of a pool and of a region
+BackendKey = tuple[int, int]  # primary keys of a pool and of a region
 # Names that one query asks for at most; an account with more pools has as many queries more.
 AT_ONCE = 40
 
@@ -52,9 +52,9 @@ def known_minutes(begin: datetime, end: datetime) -> dict[int, int]:
     return dict(rows.annotate(minutes=Count("at", distinct=True)).order_by())
 
 
-def uses(pools: Collection[int], regions: Collection[int], begin: datetime, end: datetime) -> dict[Place, Use]:
+def uses(pools: Collection[int], regions: Collection[int], begin: datetime, end: datetime) -> dict[BackendKey, Use]:
     """What was counted of each pool in each region; what has no row was never asked for. Three queries for 40 pools."""
-    found: dict[Place, Use] = {}
+    found: dict[BackendKey, Use] = {}
     ordered = sorted(pools)
     for start in range(0, len(ordered), AT_ONCE):
         _add(found, ordered[start : start + AT_ONCE], regions, _minutes(begin, end))
@@ -65,7 +65,7 @@ def _minutes(begin: datetime, end: datetime) -> QuerySet[Sample]:
     return Sample.objects.filter(resolution=LONG, at__gte=begin, at__lt=end, seconds__gt=0)
 
 
-def _add(found: dict[Place, Use], pools: list[int], regions: Collection[int], rows: QuerySet[Sample]) -> None:
+def _add(found: dict[BackendKey, Use], pools: list[int], regions: Collection[int], rows: QuerySet[Sample]) -> None:
     names = [f"pool-{pk}" for pk in pools]
     served = rows.filter(kind="backend", object_id__in=names)
     for name, region, requests in served.values_list("object_id", "node__fleet__region").annotate(Sum("requests")):
@@ -78,8 +78,8 @@ def _add(found: dict[Place, Use], pools: list[int], regions: Collection[int], ro
             use.rejected += requests
         else:
             use.overflow_out += requests
-    for place, peak in _peaks(list(found.keys() & {(pk, each) for pk in pools for each in regions}), served | moved):
-        found[place].peak_rps = peak
+    for key, peak in _peaks(list(found.keys() & {(pk, each) for pk in pools for each in regions}), served | moved):
+        found[key].peak_rps = peak
 
 
 def _moved(regions: Collection[int]) -> Q:
@@ -90,17 +90,17 @@ def _moved(regions: Collection[int]) -> Q:
     return Q(object_id__contains="/refuse/") | elsewhere
 
 
-def _peaks(places: list[Place], rows: QuerySet[Sample]) -> list[tuple[Place, float | None]]:
+def _peaks(backends: list[BackendKey], rows: QuerySet[Sample]) -> list[tuple[BackendKey, float | None]]:
     """What was wanted of each in its busiest minute."""
     pool = Case(When(kind="backend", then=F("object_id")), default=F("parent_id"), output_field=CharField())
     grouped = rows.annotate(pool=pool).values("pool", "node__fleet__region", "at").order_by()
     wanted = grouped.annotate(rate=Sum(F("requests") / F("seconds")))
     highest: dict[str, Any] = {
         f"peak_{number}": Max("rate", filter=Q(pool=f"pool-{pk}", node__fleet__region=region))
-        for number, (pk, region) in enumerate(places)
+        for number, (pk, region) in enumerate(backends)
     }
     found = wanted.aggregate(**highest) if highest else {}
-    return [(place, found[f"peak_{number}"]) for number, place in enumerate(places)]
+    return [(key, found[f"peak_{number}"]) for number, key in enumerate(backends)]
 
 
 def kept(kind: str, pks: Collection[int], begin: datetime, end: datetime) -> Mapping[int, Kept]:

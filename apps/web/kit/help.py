@@ -19,6 +19,7 @@ PAGES = {
     "certificate": "use/certificates",
     "certificate-authority": "use/certificates#name-who-issues",
     "cloud-account": "use/clouds",
+    "example": "start/first-day",
     "schedule-run": "use/schedules",
     "fleet": "use/rollouts",
     "grant": "operate/accounts",

@@ -190,9 +190,19 @@ def _run(actor: Actor, text: str) -> Iterator[Command]:
     if found is None:
         return
     for row in definitions.capacity_tests(actor).filter(name__icontains=found[1])[:OF_EACH]:
-        yield Command(f"Run capacity test {row.name}", reverse("web:capacity-test", args=[row.pk]), note="asks first")
+        url = reverse("web:capacity-test", args=[row.pk])
+        yield Command(f"Run capacity test {row.name}", f"{url}#start", note="asks first")
     for schedule in definitions.schedules(actor).filter(name__icontains=found[1])[:OF_EACH]:
         yield Command(f"Run schedule {schedule.name}", reverse("web:schedule", args=[schedule.pk]), note="asks first")
+
+
+def _plan(actor: Actor, text: str) -> Iterator[Command]:
+    found = re.fullmatch(r"plan\s+(\S+)", text, re.IGNORECASE)
+    if found is None or not actor.is_operator:
+        return
+    for stack in topology.stacks(actor).filter(name__icontains=found[1]).order_by("name")[:OF_EACH]:
+        url = reverse("web:stack-plan", args=[stack.pk])
+        yield Command(f"Plan stack {stack.name}", url, {"reason": ""}, "applies nothing")
 
 
 FINDERS: tuple[Callable[[Actor, str], Iterator[Command]], ...] = (
@@ -203,4 +213,5 @@ FINDERS: tuple[Callable[[Actor, str], Iterator[Command]], ...] = (
     _roll_back,
     _edit,
     _run,
+    _plan,
 )

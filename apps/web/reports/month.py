@@ -120,10 +120,10 @@ def pool_rows(actor: Actor, month: Month) -> list[PoolRow]:
     by_pk = {pool.pk: pool for pool in own}
     rows = []
     for backend in sorted(backends, key=lambda each: (by_pk[each.pool_id].name, each.region.name)):
-        place = backend.pool_id, backend.region_id
+        key = backend.pool_id, backend.region_id
         minutes = known.get(backend.region_id, 0)
-        use = counted.get(place, Use(peak_rps=0.0)) if minutes else None
-        capacity = capacities.get(place)
+        use = counted.get(key, Use(peak_rps=0.0)) if minutes else None
+        capacity = capacities.get(key)
         rows.append(_pool_row(by_pk[backend.pool_id], backend, use, capacity, known_share(minutes, month)))
     return rows
 

@@ -54,12 +54,12 @@ def pool(env: Env) -> Pool:
     return next(each for each in env.pools.values() if each.account == env.acme.account)
 
 
-def place(env: Env, pool: Pool, node: int = 0) -> tuple[str, str]:
+def key_of(env: Env, pool: Pool, node: int = 0) -> tuple[str, str]:
     return pool.name, env.nodes[node].fleet.region.name
 
 
 def test_what_was_not_measured_is_unknown_and_not_zero(env: Env, pool: Pool) -> None:
-    row = rows_of(client_of(env.acme))[place(env, pool)]
+    row = rows_of(client_of(env.acme))[key_of(env, pool)]
     assert (row.served, row.overflow, row.rejected, row.peak, row.used) == ("unknown",) * 5
     assert row.capacity is None
     assert row.known == "0 %"
@@ -73,7 +73,7 @@ def test_traffic_is_told_by_pool_and_region(env: Env, pool: Pool) -> None:
     sample(env, 0, 1, "flow", f"{name}/to/rgn-{region}/rate", name, requests=7)  # stays in its region
     sample(env, 0, 1, "flow", f"{name}/to/rgn-{region + 1000}/rate", name, requests=300)
     sample(env, 0, 1, "flow", f"{name}/refuse/rgn-{region}/rate", name, requests=60)
-    row = rows_of(client_of(env.acme))[place(env, pool)]
+    row = rows_of(client_of(env.acme))[key_of(env, pool)]
     assert (row.served, row.overflow, row.rejected) == ("1,800", "300", "60")
     assert row.peak == "26/s", "1,560 requests were wanted in the busiest minute"
     assert row.known == "< 1 %"
@@ -81,7 +81,7 @@ def test_traffic_is_told_by_pool_and_region(env: Env, pool: Pool) -> None:
 
 def test_a_watched_region_without_requests_has_none(env: Env, pool: Pool) -> None:
     sample(env, 0, 0, "node", f"node-{env.nodes[0].pk}")
-    row = rows_of(client_of(env.acme))[place(env, pool)]
+    row = rows_of(client_of(env.acme))[key_of(env, pool)]
     assert (row.served, row.rejected, row.peak) == ("0", "0", "0/s")
 
 
@@ -92,10 +92,10 @@ def test_the_peak_is_compared_with_the_capacity_that_a_test_of_the_month_found(e
     plan, ended = {"target": {"server": ""}}, NOW - timedelta(days=3)
     where = {"account": pool.account, "pool": pool, "region": env.nodes[0].fleet.region}
     run = Run.objects.create(**where, label="x", plan=plan, state="done", actor="x", result=found, ended_at=ended)
-    row = rows_of(client_of(env.acme))[place(env, pool)]
+    row = rows_of(client_of(env.acme))[key_of(env, pool)]
     assert (row.capacity.capacity, row.used, row.kind) == (20.0, "90 %", "warn")
     Run.objects.filter(pk=run.pk).update(ended_at=NOW - timedelta(days=40))
-    assert rows_of(client_of(env.acme))[place(env, pool)].capacity is None
+    assert rows_of(client_of(env.acme))[key_of(env, pool)].capacity is None
 
 
 def test_an_objective_is_told_with_how_much_of_the_month_is_known(env: Env, pool: Pool) -> None:
