@@ -202,6 +202,9 @@ bench-found-servers: .venv/.stamp-tests ## from a new DNS record to the first re
 	@deploy/packages.sh haproxy redis-server
 	$(PY) -m tests.bench.found_servers $(ARGS)
 
+bench-import-hosts: .venv/.stamp-tests ## 10 000 hosts of four kinds of configuration, text to report; ARGS="--store --hosts 1000" plans and stores
+	$(PY) -m tests.bench.import_hosts $(ARGS)
+
 openapi: .venv/.stamp ## write apps/api/openapi.json anew from the URLs and apps/api/v1/schemas
 	$(PY) manage.py openapi
 
@@ -222,4 +225,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-pages bench-reading bench-collecting bench-reading-routes bench-route-growth bench-found-servers bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent
+.PHONY: help other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-pages bench-reading bench-collecting bench-reading-routes bench-route-growth bench-found-servers bench-import-hosts bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent

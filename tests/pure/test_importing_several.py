@@ -6,8 +6,9 @@ from apps.importing.formats import FORMATS, configuration_of, divided
 from apps.importing.kubernetes.manifests import parsing
 from apps.importing.kubernetes.reading import read_kubernetes
 from apps.importing.nginx.reading import read_nginx
+from apps.importing.nginx.text.tree import Tree
 from apps.importing.options import ImportOptions
-from apps.importing.verdicts import Verdict
+from apps.importing.verdicts import Ledger, Verdict
 
 INGRESS = """\
 apiVersion: networking.k8s.io/v1
@@ -95,3 +96,20 @@ def test_files_of_an_include_folder_say_where_their_lines_stand() -> None:
     assert {line.file for line in found.report} == {"", *files}
     (unknown,) = (line for line in found.report if "proxy_pass_x" in line.text)
     assert (unknown.file, unknown.verdict) == ("sites-enabled/shop.conf", Verdict.NOT_POSSIBLE)
+
+
+def test_directives_of_several_names_come_in_the_order_of_the_file() -> None:
+    root = Tree("deny a; allow b; deny c; gzip on;", {}, Ledger()).root
+    assert [each.args[0] for each in root.each("allow", "deny")] == ["a", "b", "c"]
+    assert [each.args[0] for each in root.each("deny", "satisfy")] == ["a", "c"]
+    assert list(root.each("satisfy", "auth_basic")) == []
+
+
+def test_paths_of_many_hosts_in_one_ingress_get_a_name_each() -> None:
+    rule = INGRESS.splitlines()[-2:]
+    rules = "\n".join("\n".join(rule).replace("shop.", f"shop-{at}.") for at in range(20))
+    ingress = "\n".join([*OPEN.splitlines()[:-2], rules])
+    found = read_kubernetes(f"{SERVICE}---\n{ingress}\n", {}, ImportOptions())
+    names = [each["name"] for each in found.documents if each["kind"] == "Route"]
+    assert len(set(names)) == len(names) == 20
+    assert names[:3] == ["default-shop", "default-shop-2", "default-shop-3"]

@@ -158,13 +158,15 @@ class _Class:
                     yield Draft(entry, EVERY_PATH, NOT_FOUND)
 
     def _store(self, drafts: list[Draft]) -> None:
+        numbers: dict[str, int] = {}
         for draft in drafts:
             ingress = draft.entry.reading.ingress
-            called = _called(ingress, draft)
-            number = 1
+            called = text = _called(ingress, draft)
+            number = numbers.get(text, 1)
             while (name := self.context.names.name("Route", called)) in self.context.routes:
                 number += 1
-                called = f"{_called(ingress, draft)}-{number}"
+                called = f"{text}-{number}"
+            numbers[text] = number
             self.context.routes[name] = draft.spec(self.name)
             if len(draft.entry.at) > 1:
                 for line in ingress.below(draft.entry.at):

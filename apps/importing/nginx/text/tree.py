@@ -12,7 +12,7 @@ from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.text.words import shown, words_of
 from apps.importing.verdicts import Ledger, Line, Verdict
 
-DEEPEST, MOST = 24, 50_000
+DEEPEST, MOST = 24, 100_000
 # What packages bring along, and nobody needs here.
 KNOWN_FILES = ("mime.types", "modules-enabled", "modules.conf", "/modules/", "fastcgi_params", "fastcgi.conf",
                "uwsgi_params", "scgi_params", "letsencrypt/options-ssl-nginx.conf")  # fmt: skip
@@ -142,7 +142,7 @@ def _section(block: Directive) -> str:
     parts: list[str] = []
     each: Directive | None = block
     while each is not None and each.name:
-        names = next((one.args for one in each.block or () if one.name == "server_name"), ())
+        names = next((one.args for one in each.each("server_name")), ())
         args = names[:1] if each.name == "server" else each.args
         parts.insert(0, shown(each.name, args))
         each = each.parent
