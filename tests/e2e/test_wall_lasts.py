@@ -172,6 +172,7 @@ def test_a_wall_screen_neither_grows_nor_jumps_nor_falls_behind(
         f"nodes {screen.weights[1][1]:.0f} to {screen.weights[-1][1]:.0f} ({nodes:.2f} x), shift {shift:.4f}, shown "
         f"after {statistics.median(screen.waits):.2f} s, {max(screen.waits):.2f} s at most, of {len(screen.waits)}"
     )
+    assert page.evaluate("document.querySelector('main').childNodes.length") < 10, "each swap leaves something behind"
     page.screenshot(path=f"{request.config.rootpath}/var/screenshots/wall-lasts.png")
     assert complaints == []
     assert (pushed, failed) == (PUSHES, INCIDENTS)
