@@ -7,6 +7,7 @@ nodes are in memory; what a stream of events would tell the page is told to it b
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -42,7 +43,7 @@ pytestmark = [
 PUSHES, INCIDENTS = 30, 3
 SHOWN_WITHIN_S = 2.0
 MOST_SHIFT = 0.01
-# Of the heap after a collection of garbage, and of nodes of the document: from the first third to the last.
+# Of the heap after a collection of garbage, and of nodes of the document: from the second third to the last.
 MOST_GROWTH = 1.1
 SHIFTS = """
 window.__shift = 0; window.__moved = {};
@@ -107,12 +108,12 @@ class Screen:
         self.weights.append((found["JSHeapUsedSize"] / 1e6, found["Nodes"]))
 
     def growth(self, which: Callable[[tuple[float, float]], float]) -> float:
-        """From the least of the first third, without the very first, to the least of the last.
+        """From the least of the second third, when all has run once, to the least of the last.
 
         The least, since a browser keeps what it has just replaced for a moment.
         """
         third = max(1, len(self.weights) // 3)
-        return min(map(which, self.weights[-third:])) / min(map(which, self.weights[1 : 1 + third]))
+        return min(map(which, self.weights[-third:])) / min(map(which, self.weights[third : 2 * third]))
 
 
 def push(number: int) -> None:
@@ -172,6 +173,7 @@ def test_a_wall_screen_neither_grows_nor_jumps_nor_falls_behind(
         f"nodes {screen.weights[1][1]:.0f} to {screen.weights[-1][1]:.0f} ({nodes:.2f} x), shift {shift:.4f}, shown "
         f"after {statistics.median(screen.waits):.2f} s, {max(screen.waits):.2f} s at most, of {len(screen.waits)}"
     )
+    assert page.evaluate("document.querySelector('main').childNodes.length") < 10, "each swap leaves something behind"
     page.screenshot(path=f"{request.config.rootpath}/var/screenshots/wall-lasts.png")
     assert complaints == []
     assert (pushed, failed) == (PUSHES, INCIDENTS)
@@ -179,4 +181,6 @@ def test_a_wall_screen_neither_grows_nor_jumps_nor_falls_behind(
     assert heap < MOST_GROWTH
     assert nodes < MOST_GROWTH
     assert shift < MOST_SHIFT
-    assert max(screen.waits) < SHOWN_WITHIN_S
+    assert statistics.median(screen.waits) < SHOWN_WITHIN_S
+    # A machine with other work to do may take as many times as long once.
+    assert max(screen.waits) < SHOWN_WITHIN_S * max(2.0, os.getloadavg()[0] / (os.cpu_count() or 1))

@@ -124,6 +124,9 @@ def show(request: PageRequest, template: str, context: dict[str, Any], status: i
     name = _part_of(template, request.GET.get("partial", ""))
     may_write = request.actor.role != "viewer"
     response = render(request, name, {"actor": request.actor, "may_write": may_write, **context}, status=status)
+    if name != template:
+        # Blanks around a part would stay in the page, two more text nodes with each swap.
+        response.content = response.content.strip()
     patch_vary_headers(response, ["HX-Request"])
     return response
 

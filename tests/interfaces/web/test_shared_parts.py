@@ -145,3 +145,9 @@ def test_without_redis_each_makes_its_own(settings: Settings) -> None:
     settings.CACHES = settings.CACHES | {"default": FORGIVING | {"LOCATION": "redis://127.0.0.1:1/0"}}
     texts = iter((b"one", b"two"))
     assert [made_once("part", lambda: next(texts), 60) for _ in range(2)] == [b"one", b"two"]
+
+
+def test_a_part_has_no_blanks_around_it_which_each_swap_would_leave_in_the_page(env: Env) -> None:
+    part = client_of(env.operator).get("/wall?partial=now").content
+    assert part.startswith(b"<div")
+    assert part.endswith(b"</div>")
