@@ -198,7 +198,7 @@ bench-reading-routes: .venv/.stamp-tests ## what the counters of many routes on 
 bench-route-growth: .venv/.stamp-tests ## seconds and memory to compile many routes of which one in a hundred changes; ARGS="--routes 1000000"
 	$(PY) -m tests.bench.route_growth $(ARGS)
 
-bench-found-servers: .venv/.stamp-tests ## from a new DNS record to the first response of the new server
+bench-found-servers: .venv/.stamp-tests ## from a new DNS record (or pod) to the first response of the new server
 	@deploy/packages.sh haproxy redis-server
 	$(PY) -m tests.bench.found_servers $(ARGS)
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,8 +22,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
-from apps.core.clock import now
 
 ISSUER, AUDIENCE = "https://login.example.com", "api"
 Jwk = dict[str, Any]
@@ -90,7 +89,7 @@ class Issuer:
 @cache
 def _contexts() -> tuple[ssl.SSLContext, ssl.SSLContext, bytes]:
     """A server's context with a certificate for localhost, a client's that trusts it, and the certificate."""
-    key, name, moment = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), now()
+    key, name, moment = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), datetime.now(UTC)
     made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     made = made.serial_number(1).not_valid_before(moment).not_valid_after(moment.replace(year=moment.year + 1, day=1))
     made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=True)
