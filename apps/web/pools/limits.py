@@ -23,9 +23,9 @@ def limit_words(backend: Backend) -> str:
     """The limit as a sentence's part: `10 requests/s for all servers together`."""
     if backend.limit_kind == "none":
         return "no limit"
-    unit = "requests/s" if backend.limit_kind == "rate" else "connections"
+    noun, per = ("request", "/s") if backend.limit_kind == "rate" else ("connection", "")
     scope = "per server" if backend.limit_scope == "server" else "for all servers together"
-    return f"{backend.limit_value:,} {unit} {scope}"
+    return f"{backend.limit_value:,} {noun}{'' if backend.limit_value == 1 else 's'}{per} {scope}"
 
 
 def limit_choices(backend: Backend) -> dict[str, Any]:
