@@ -296,6 +296,7 @@ def test_of_a_header_only_a_hash_is_told(proxy: RenderedProxy) -> None:
     assert statuses(proxy, "banned-key", 1, headers={"X-Api-Key": "another"}) == [200], "nobody else is banned"
 
 
+@pytest.mark.slow(reason="a ban lasts ten seconds")
 def test_who_is_over_the_limit_too_often_is_banned_and_comes_back(proxy: RenderedProxy) -> None:
     assert statuses(proxy, "banned", 6) == [200, 200, 200, 429, 429, 429]
     proxy.command("clear table st_clients_minute")
