@@ -13,13 +13,13 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname, Membership
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.affected_targets import stacks_of, stacks_of_hostname, stacks_of_load_balancers, zones_of
-from apps.definitions.models import Certificate, LoadBalancer, NetworkList, Policy, Pool, Zone
+from apps.definitions.models import Pool, Zone
 from apps.definitions.reading.describing import Document
 from apps.definitions.selectors import fleets_of, fleets_of_hostname, fleets_of_load_balancers
 from apps.definitions.sharing import lock_shared, usable_pools, usable_zones
 from apps.definitions.writing.intent import request_zone_push
 from apps.definitions.writing.rules.managed import said
-from apps.fleet.models import AddressPool, CloudAccount, Fleet, Region, Stack, StaticIP
+from apps.fleet.models import Fleet, Stack
 from apps.fleet.selectors import overflow_orders
 from apps.fleet.services import request_push, request_stack_push
 
@@ -260,7 +260,7 @@ class ChangeSet:
         rows = model._default_manager.filter(name=name).order_by("pk")
         row: T | None = self.lookup((kind, name), rows.first)
         if row is None and (kind, name) not in self.field_errors.rejected:
-            self.add_error(pointer, "unknown", f"There is no {WORDS[model]} {name}.")
+            self.add_error(pointer, "unknown", f"There is no {model._meta.verbose_name} {name}.")
         return row
 
     def owned(self, model: type[T], owner: Account, reference: str | None, pointer: str) -> T | None:
@@ -283,24 +283,10 @@ class ChangeSet:
             rows = model._default_manager.select_related("account").filter(account__name=account, name=name)
             row = self.lookup((model.__name__, account, name), rows.first)
         if row is None and (model.__name__, f"{account}/{name}") not in self.field_errors.rejected:
-            self.add_error(pointer, "unknown", f"There is no {WORDS[model]} {reference}.")
+            self.add_error(pointer, "unknown", f"There is no {model._meta.verbose_name} {reference}.")
         found: T | None = row
         return found
 
 
-WORDS: dict[type[Model], str] = {
-    Region: "region",
-    Fleet: "fleet",
-    CloudAccount: "cloud account",
-    Stack: "stack",
-    AddressPool: "address pool",
-    StaticIP: "static IP",
-    LoadBalancer: "load balancer",
-    NetworkList: "network list",
-    Policy: "policy",
-    Pool: "pool",
-    Certificate: "certificate",
-    Zone: "zone",
-}
 # What an operator may share with other accounts.
 USABLE: dict[type[Model], Callable[[Account], Any]] = {Pool: usable_pools, Zone: usable_zones}

@@ -34,19 +34,23 @@ from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, St
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Objects of one kind: their word, the rows that an actor sees, the list of all, and the page of one.
+    """Objects of one kind: the rows that an actor sees, the list of all, and the page of one.
 
     A kind whose objects have no page of their own has `page` empty: its list shows them. `key` is what URLs say of
     one, `label` what people call it.
     """
 
     model: type[Model]
-    word: str
     rows: Callable[[Actor], QuerySet[Any]]
     listed: str
     page: str = ""
     key: str = "pk"
     label: str = "name"
+
+    @property
+    def word(self) -> str:
+        """What people call the kind."""
+        return str(self.model._meta.verbose_name)
 
     def url(self, row: Any) -> str:
         """Where one of them is shown."""
@@ -64,27 +68,27 @@ class Kind:
 KINDS: dict[str, Kind] = {
     kind.word.lower().replace(" ", "-"): kind
     for kind in (
-        Kind(LoadBalancer, "load balancer", definitions.load_balancers, "load-balancers", "load-balancer"),
-        Kind(Route, "route", definitions.routes, "routes", "route"),
-        Kind(Hostname, "hostname", definitions.hostnames, "hostnames", "hostname"),
-        Kind(Pool, "pool", definitions.pools, "pools", "pool"),
-        Kind(Policy, "policy", definitions.policies, "policies", "policy"),
-        Kind(NetworkList, "network list", definitions.network_lists, "network-lists", "network-list"),
-        Kind(Certificate, "certificate", definitions.certificates, "certificates"),
-        Kind(Zone, "zone", definitions.zones, "zones", "zone", label="domain"),
-        Kind(CapacityTest, "capacity test", definitions.capacity_tests, "capacity-tests", "capacity-test"),
-        Kind(Schedule, "schedule", definitions.schedules, "schedules", "schedule"),
-        Kind(AlertChannel, "alert channel", definitions.alert_channels, "alert-channels", "alert-channel"),
-        Kind(StatusPage, "status page", definitions.status_pages, "status-pages", "status-page", label="title"),
-        Kind(Region, "region", topology.regions, "regions", "region", "name"),
-        Kind(Fleet, "fleet", topology.fleets, "fleets"),
-        Kind(Node, "node", topology.nodes, "fleets", "node"),
-        Kind(Stack, "stack", topology.stacks, "stacks", "stack"),
-        Kind(StaticIP, "static IP", topology.static_ips, "static-ips", "static-ip"),
-        Kind(AddressPool, "address pool", topology.address_pools, "static-ips"),
-        Kind(CloudAccount, "cloud account", topology.cloud_accounts, "cloud-accounts"),
-        Kind(Listener, "listener", definitions.listeners, "load-balancers", "load-balancer", "load_balancer_id"),
-        Kind(Record, "record", definitions.records, "zones", "zone", "zone_id"),
+        Kind(LoadBalancer, definitions.load_balancers, "load-balancers", "load-balancer"),
+        Kind(Route, definitions.routes, "routes", "route"),
+        Kind(Hostname, definitions.hostnames, "hostnames", "hostname"),
+        Kind(Pool, definitions.pools, "pools", "pool"),
+        Kind(Policy, definitions.policies, "policies", "policy"),
+        Kind(NetworkList, definitions.network_lists, "network-lists", "network-list"),
+        Kind(Certificate, definitions.certificates, "certificates"),
+        Kind(Zone, definitions.zones, "zones", "zone", label="domain"),
+        Kind(CapacityTest, definitions.capacity_tests, "capacity-tests", "capacity-test"),
+        Kind(Schedule, definitions.schedules, "schedules", "schedule"),
+        Kind(AlertChannel, definitions.alert_channels, "alert-channels", "alert-channel"),
+        Kind(StatusPage, definitions.status_pages, "status-pages", "status-page", label="title"),
+        Kind(Region, topology.regions, "regions", "region", "name"),
+        Kind(Fleet, topology.fleets, "fleets"),
+        Kind(Node, topology.nodes, "fleets", "node"),
+        Kind(Stack, topology.stacks, "stacks", "stack"),
+        Kind(StaticIP, topology.static_ips, "static-ips", "static-ip"),
+        Kind(AddressPool, topology.address_pools, "static-ips"),
+        Kind(CloudAccount, topology.cloud_accounts, "cloud-accounts"),
+        Kind(Listener, definitions.listeners, "load-balancers", "load-balancer", "load_balancer_id"),
+        Kind(Record, definitions.records, "zones", "zone", "zone_id"),
     )
 }
 OF_MODEL = {kind.model: name for name, kind in KINDS.items()}

@@ -137,7 +137,7 @@ def test_a_region_names_fleets_and_pools_and_whose_overflow_order_it_is_in(tutor
 @pytest.mark.parametrize("kind", usage.USED)
 def test_every_kind_that_is_used_has_words_and_so_has_every_user(kind: Any) -> None:
     assert kind in OF_MODEL
-    assert {user for user, _ in usage._paths(kind)} <= set(usage.WORDS) <= set(OF_MODEL)
+    assert {user for user, _ in usage._paths(kind)} <= set(usage.USERS) <= set(OF_MODEL)
 
 
 def test_no_foreign_key_that_protects_an_object_is_forgotten() -> None:

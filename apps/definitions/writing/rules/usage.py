@@ -48,23 +48,11 @@ from apps.definitions.writing.kinds.schedules import owed_by
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 SHOWN = 5
-# Kinds that use others, in the order in which they are named, by their words.
-WORDS: dict[type[Model], str] = {
-    Route: "route",
-    Listener: "listener",
-    LoadBalancer: "load balancer",
-    Policy: "policy",
-    Fleet: "fleet",
-    Node: "node",
-    StaticIP: "static IP",
-    Stack: "stack",
-    AddressPool: "address pool",
-    Zone: "zone",
-    Record: "record",
-    Pool: "pool",
-    CapacityTest: "capacity test",
-    Schedule: "schedule",
-}
+# Kinds that use others, in the order in which they are named.
+USERS: tuple[type[Model], ...] = (
+    *(Route, Listener, LoadBalancer, Policy, Fleet, Node, StaticIP),
+    *(Stack, AddressPool, Zone, Record, Pool, CapacityTest, Schedule),
+)
 # Objects of these kinds may be used by others.
 USED: tuple[type[Model], ...] = (
     *(Region, Fleet, CloudAccount, Stack, AddressPool, StaticIP, Certificate, Pool, LoadBalancer, NetworkList),
@@ -113,7 +101,7 @@ def uses_of(row: Any) -> list[Use]:
     found: dict[type[Model], Q] = {}
     for user, condition in (*_by_keys(row), *_by_name(row)):
         found[user] = found.get(user, Q()) | condition
-    uses = [Use(word, _rows(user, found[user])) for user, word in WORDS.items() if user in found]
+    uses = [Use(str(user._meta.verbose_name), _rows(user, found[user])) for user in USERS if user in found]
     return uses + [Use(word, _rows(user, condition)) for word, user, condition in _otherwise(row)]
 
 
@@ -138,7 +126,7 @@ def _paths(used: type[Model]) -> list[tuple[type[Model], list[Any]]]:
         if not (protects or isinstance(field, ManyToManyField)) or (user, field.name) in _NO_USE:
             continue
         fields = [field]
-        while user not in WORDS:
+        while user not in USERS:
             field = next(each for each in user._meta.fields if each.is_relation and _belongs(each))
             user = field.related_model
             fields.append(field)
