@@ -88,6 +88,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.forms",
     "rest_framework",
     "django_filters",
     "template_partials",
@@ -124,7 +125,6 @@ INSTALLED_APPS = [
     "apps.cli",
 ]
 
-# Threads of one process of the web server, of which one is kept for who asks whether it lives; 0 where nobody counts.
 WEB_THREADS = environment.whole(
     "SPILLWAY_WEB_THREADS", 0, "threads of a web process, of which one is kept for `/healthz`; 0 keeps none"
 )
@@ -169,6 +169,7 @@ TEMPLATES = [
         },
     }
 ]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 environment.group("Database and Redis")
 DATABASES = databases(VAR_DIR / "spillway.sqlite3")
@@ -195,8 +196,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# A session ends so long after the last request, and at the latest so long after signing in
-# (web/sign_in/session_age.py).
+# A session ends so long after the last request, at the latest so long after signing in (web/sign_in/session_age.py).
 SESSION_COOKIE_AGE = 2 * 3600
 SESSION_GREATEST_AGE = 12 * 3600
 LOGIN_URL = "web:sign-in"

@@ -54,8 +54,8 @@ class Rates:
 
 def rates(pools: Collection[str], at: datetime | None = None) -> Rates:
     """Rates of these pools (`pool-17`) on all nodes, of the last ten seconds or of the bucket that holds `at`."""
-    nodes = list(node_regions())
-    return _past(pools, nodes, at) if at is not None else _present(pools, nodes)
+    nodes, wanted = list(node_regions()), frozenset(pools)
+    return _past(wanted, nodes, at) if at is not None else _present(wanted, nodes)
 
 
 def _present(pools: Collection[str], nodes: list[int]) -> Rates:

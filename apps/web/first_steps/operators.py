@@ -68,7 +68,8 @@ def _found(actor: Actor) -> _Found:
         listening is not None,
         with_servers or own.first(),
         with_servers is not None,
-        routes(actor).exclude(manager=MANAGER).prefetch_related(None).first(),
+        # Of a hundred thousand routes the one that sorts first takes far longer to find than the oldest.
+        routes(actor).exclude(manager=MANAGER).prefetch_related(None).order_by("pk").first(),
         served_before(now()),
     )
 
