@@ -13,10 +13,14 @@ preload_app = True
 
 
 def when_ready(_: object) -> None:
-    """What is loaded stays: looking through it for garbage took a tenth of a second of a page, again and again."""
+    """What is loaded stays: looking through it for garbage took a tenth of a second of a page, again and again.
+
+    The rest is looked through often and a little at a time. Over all pages with 1 000 pools and accounts that takes
+    13 ms of a page at most; with thresholds of 50 000 and 20, 132 ms at most and nearly twice as much in all.
+    """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(10_000, 5, 200)
 
 
 def post_worker_init(_: object) -> None:

@@ -21,5 +21,5 @@ def collector() -> Iterator[None]:
 def test_what_was_loaded_is_not_looked_through_for_garbage(collector: None) -> None:
     web_server.when_ready(None)
     assert gc.get_freeze_count() > 10_000
-    assert gc.get_threshold()[0] == 50_000
+    assert gc.get_threshold()[0] == 10_000
     assert gc.isenabled()
