@@ -6,7 +6,7 @@ from apps.definitions.writing.actions.limits import set_limit
 from apps.definitions.writing.actions.moving import move_static_ip, release_static_ip
 from apps.definitions.writing.actions.regions import drain_region, set_latency
 from apps.definitions.writing.actions.reverting import revert_change
-from apps.definitions.writing.actions.servers import hold_pool, set_server
+from apps.definitions.writing.actions.servers import set_server
 from apps.definitions.writing.batches import Batch, ItemResult, write_batch
 from apps.definitions.writing.documents import Plan, apply_document, plan_document
 from apps.definitions.writing.dry_runs.dry_runs import DryRun, dry_run
@@ -15,7 +15,7 @@ from apps.definitions.writing.dry_runs.stack_differences import Decision, StackD
 from apps.definitions.writing.dry_runs.zone_differences import RecordDifference, ZoneDifference
 from apps.definitions.writing.intent import request_zone_push
 from apps.definitions.writing.kinds.registry import KINDS, PLATFORM
-from apps.definitions.writing.objects import Change, FieldChange, differences
+from apps.definitions.writing.objects import Change, FieldChange, differences, hold_object
 from apps.definitions.writing.plans import apply_plan, store_plan, summary_of
 from apps.definitions.writing.rules.emptying import ANYTHING, confirming
 from apps.definitions.writing.rules.managed import managing
@@ -46,7 +46,7 @@ __all__ = [
     "dry_run",
     "fetch_key_set_of_policy",
     "fetch_key_set_of_route",
-    "hold_pool",
+    "hold_object",
     "lift_ban",
     "managing",
     "move_static_ip",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from apps.core.clock import now
 from apps.definitions.models import Route
@@ -30,9 +30,10 @@ class Side:
     p95_ms: float | None = None
 
 
-def sides_of(route: Route) -> dict[int, Side]:
-    """By primary key of the pool, of the last quarter of an hour. Raises NotAnswered."""
+def sides_of(route: Route, since: datetime | None = None) -> dict[int, Side]:
+    """By primary key of the pool, of the last quarter of an hour, or of less, `since` then. Raises NotAnswered."""
     start, end = until_now(LAST)
+    start = max(start, since or start)
     query = Query(start, end, (Condition("route", Comparison.IS, (route.name,)),))
     with answering() as store:
         found = store.groups(route.account_id, query, ("pool",), limit=MOST_POOLS)

@@ -247,9 +247,10 @@ def _region(region: str, parts: Sequence[Part], lanes: Sequence[Lane], drained_a
     pools.sort(key=lambda each: reasons.urgency(each.use), reverse=True)
     uses = [each.use for each in pools]
     busy = [use for use in uses if use.demand_rps or use.served_rps]  # what is zero elsewhere need not be added up
+    sums: dict[str, Any] = {name: sum((getattr(use, name) for use in busy), 0.0) for name in ADDED_UP}
     whole = replace(
         uses[0],
-        **{name: sum((getattr(use, name) for use in busy), 0.0) for name in ADDED_UP},
+        **sums,
         **NOT_ADDED_UP,
         unlimited=all(use.unlimited for use in uses),
         healthy=any(use.healthy for use in uses),

@@ -13,7 +13,7 @@ from apps.core.errors import Conflict, FieldError, Invalid
 from apps.core.queue import enqueue_on_commit
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool, Server
-from apps.definitions.services import hold_pool
+from apps.definitions.services import hold_object
 from apps.definitions.shapes.base.reading import read_or_raise
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.sharing import must_own
@@ -40,7 +40,7 @@ def request_replacement(*, actor: Actor, pool_id: int, plan: object, reason: str
     with transaction.atomic():
         pool: Pool = definitions.only(definitions.pools(actor), pool_id)
         must_own(actor, pool)
-        manager = hold_pool(actor=actor, pool=pool)
+        manager = hold_object(actor=actor, row=pool)
         wanted = read_or_raise(ReplacementPlan, plan)
         servers = _servers(pool, wanted)
         _refuse_another(pool)

@@ -53,6 +53,10 @@ DONE = {
     "hand_over": "handed_over",
     "continue": "continued",
     "reverse": "reversed",
+    "hold": "held",
+    "promote": "promoted",
+    "abort": "aborted",
+    "end": "ended",
     "impersonate": "impersonated",
     "stop_impersonating": "impersonation_stopped",
     "sign_in": "signed_in",
@@ -112,6 +116,7 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     "run": ("requested", "approved", "stopped", "finished"),
     "comparison": ("requested",),
     "replacement": ("requested", "handed_over", "continued", "stopped", "resumed", "reversed", "finished"),
+    "canary": ("requested", "held", "resumed", "promoted", "aborted", "ended"),
     "blackout": ("created", "deleted"),
 }
 

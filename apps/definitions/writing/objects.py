@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.audit import services as audit
 from apps.core.errors import Conflict, Stale
@@ -145,6 +146,17 @@ def hold(changes: ChangeSet, row: Any, expected_version: int | None = None) -> A
     held = changes.lookup(("held", type(row), row.pk), lambda: rows.get(pk=row.pk))
     _expect_version(type(row).__name__, row.name, held, expected_version)
     return held
+
+
+def hold_object(*, actor: Actor, row: Any) -> str:
+    """Keep others from changing an object until the end of the transaction, for work on it that goes on later.
+
+    Returns whose pipeline manages it, blank for none. Raises Managed where somebody else wants to begin.
+    """
+    changes = ChangeSet(actor)
+    held = hold(changes, row)
+    check_manager(changes, held)
+    return str(held.manager)
 
 
 def save_partial(

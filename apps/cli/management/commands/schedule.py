@@ -20,6 +20,7 @@ from apps.alerts.evaluate.evaluating import Evaluator
 from apps.alerts.sending import delivering as telling
 from apps.alerts.sending.delivering import Deliverer
 from apps.audit import chain
+from apps.canaries import advancing as canaries
 from apps.capacity import services as capacity
 from apps.capacity.measure import comparisons
 from apps.capacity.use.ageing import evaluate_measurements
@@ -67,6 +68,7 @@ STATUS_SECONDS = 5.0
 PARTS_SECONDS = 15.0
 SOURCES_SECONDS = 1.0
 REPLACEMENTS_SECONDS = 1.0
+CANARIES_SECONDS = 5.0
 Work = Callable[[], float | None]
 
 
@@ -99,6 +101,7 @@ class Command(BaseCommand):
             (SOURCES_SECONDS, find_servers),
             (SOURCES_SECONDS, watching.tick),
             (REPLACEMENTS_SECONDS, advancing.sweep),
+            (CANARIES_SECONDS, canaries.sweep),
             (every, issue_certificates),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
@@ -227,6 +230,7 @@ def tidy() -> None:
     delivering.prune(now())
     prune_schedule_runs(now())
     advancing.prune(now())
+    canaries.prune(now())
     dns.prune(now())
     evaluate_measurements(now())
     evaluating.prune(now())

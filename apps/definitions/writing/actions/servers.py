@@ -11,12 +11,11 @@ from apps.compiler import grammar
 from apps.compiler.model.shared import LimitScope, ServerState
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
-from apps.definitions.models import Pool, Server
+from apps.definitions.models import Server
 from apps.definitions.reading.describing import Document
 from apps.definitions.shapes.base.words import word
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.objects import Part, hold, save_partial
-from apps.definitions.writing.rules.managed import check_manager
 from apps.definitions.writing.transactions import change_set
 
 
@@ -48,17 +47,6 @@ def set_server(
         part = Part("Server", server, f"{server.account.name}/{pool.name}/{server.name}")
         save_partial(changes, pool, partial(_change, changes, server, wanted), part=part)
     return server
-
-
-def hold_pool(*, actor: Actor, pool: Pool) -> str:
-    """Keep others from changing the pool until the end of the transaction; whose pipeline manages it, blank for none.
-
-    Raises Managed where somebody else than its pipeline wants to change its servers.
-    """
-    changes = ChangeSet(actor)
-    held = hold(changes, pool)
-    check_manager(changes, held)
-    return str(held.manager)
 
 
 def _allowed(field: str, value: object, allowed: Callable[[object], Any], field_errors: list[FieldError]) -> Any:
