@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from apps.canaries.plan import CanaryPlan
 
+# Of responses that take a millisecond, twice as long says nothing.
+LEAST_SLOWER_MS = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -69,7 +72,9 @@ def _worse(facts: Facts) -> str:
         share = f"{100 * canary.error_rate:.1f} % of its {canary.lines:,} responses are 5xx"
         return f"{share}; the canary allows {100 * plan.max_error_rate:g} %."
     slowest = _slowest(facts.others)
-    if canary.p95_ms is not None and slowest and canary.p95_ms > plan.max_slower * slowest:
+    if canary.p95_ms is None or slowest is None:
+        return ""
+    if canary.p95_ms > max(plan.max_slower * slowest, slowest + LEAST_SLOWER_MS):
         times = f"{plan.max_slower:g} times the {slowest:,.0f} ms of the slowest other pool"
         return f"Its p95 is {canary.p95_ms:,.0f} ms; the canary allows {times}."
     return ""

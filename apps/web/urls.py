@@ -42,8 +42,8 @@ from apps.web.requests import forwards, log_settings, sql
 from apps.web.requests import patterns as request_patterns
 from apps.web.requests import saved as saved_searches
 from apps.web.requests import views as requests
+from apps.web.routes import canaries, hostnames, sides, tracing, weights
 from apps.web.routes import editing as route_editing
-from apps.web.routes import hostnames, sides, tracing, weights
 from apps.web.routes import views as routes
 from apps.web.schedules import calendar as calendar_page
 from apps.web.schedules import editing as schedules_editing
@@ -129,6 +129,9 @@ urlpatterns = [
         path(f"replacements/<int:pk>/{act}", replacements.decide, {"act": act}, name=f"replacement-{act}")
         for act in replacements.ACTS
     ),
+    path("routes/<int:pk>/canary", canaries.of_route, name="route-canary"),
+    path("canaries/<int:pk>", canaries.detail, name="canary"),
+    *(path(f"canaries/<int:pk>/{act}", canaries.decide, {"act": act}, name=f"canary-{act}") for act in canaries.ACTS),
     path("grants", grants.index, name="grants"),
     path("grants/<slug:name>", grants.detail, name="grant"),
     path("new-grant", grants.new, name="grant-new"),

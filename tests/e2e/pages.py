@@ -29,6 +29,7 @@ PAGES = {
     "pool-new": ("/pools/new", ""),
     "pool-edit": ("/pools/{}/edit", "pools"),
     "pool-replacements": ("/pools/{}/replacements", "pools"),
+    "route-canary": ("/routes/{}/canary", "routes"),
     "policies": ("/policies", ""),
     "policy": ("/policies/{}", "policies"),
     "policy-new": ("/policies/new", ""),
@@ -150,6 +151,8 @@ PARTS = {
     # There is no replacement; tests/e2e/test_replacement_looks.py looks at one.
     *("replacement", "replacement-continue", "replacement-stop", "replacement-resume"),
     *("replacement-reverse", "replacement-end"),
+    # There is no canary; tests/e2e/test_canary_looks.py looks at one.
+    *("canary", "canary-hold", "canary-resume", "canary-promote", "canary-abort"),
     # The form of certificate-new under another heading; there is no certificate to renew.
     *("certificate-renew", "certificate-delete", "certificate-authority-edit", "certificate-authority-delete"),
     *("audit-export", "requests-export", "requests-archive", "requests-delete", "blackout-end", "quarantine-try-again"),

@@ -19,6 +19,7 @@ from apps.accounts.models import Account, ApiToken, Grant, Hostname, Invitation,
 from apps.accounts.tokens import create_token
 from apps.alerts.models import Alert, Silence
 from apps.audit.models import Entry
+from apps.canaries.models import Canary
 from apps.capacity.models import Blackout, Comparison, Run
 from apps.core.clock import now
 from apps.definitions.models import (
@@ -58,6 +59,7 @@ from tests.conftest import TUTORIAL, actor_of
 from tests.permissions.adopting_rows import make_adopting_rows
 from tests.permissions.alert_rows import make_alert_rows
 from tests.permissions.callers import ROLES
+from tests.permissions.canary_rows import make_canary_rows
 from tests.permissions.capacity_rows import make_capacity_rows
 from tests.permissions.cloud_rows import make_stack_rows
 from tests.permissions.replacement_rows import make_replacement_rows
@@ -118,6 +120,7 @@ OWNERS = {
     "capacity.Step": "run__account",
     "capacity.Second": "run__account",
     "capacity.Comparison": "account",
+    "canaries.Canary": "account",
     "replacements.Replacement": "account",
     "replacements.ReplacedServer": "replacement__account",
     "definitions.AlertRule": "account",
@@ -195,6 +198,7 @@ def make_env() -> Env:
     make_capacity_rows(env.accounts["own"])
     make_schedule_rows(env.accounts["own"])
     make_replacement_rows(env.accounts["own"])
+    make_canary_rows(env.accounts["own"])
     make_alert_rows(env.accounts["own"])
     make_searches(env.accounts["own"])
     for model in (Pool, Route):
@@ -289,7 +293,7 @@ def _objects(env: Env) -> Iterator[tuple[str, Any]]:
     yield "webhook", Webhook.objects.get(account=own)
     yield "blackout", Blackout.objects.get()
     yield "comparison", Comparison.objects.get()
-    yield "replacement", Replacement.objects.get()
+    yield from (("replacement", Replacement.objects.get()), ("canary", Canary.objects.get()))
     yield "delivery", Delivery.objects.get(webhook__account=own)
     yield "schedule", Schedule.objects.get(account=own, name="nightly")
     yield "trigger", Trigger.objects.get(account=own, name="ci")

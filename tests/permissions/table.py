@@ -8,6 +8,7 @@ from tests.permissions.adopting_rows import ADOPTING
 from tests.permissions.alert_rows import OF_ALERTS
 from tests.permissions.api_rows import API
 from tests.permissions.callers import Caller, callers_of, changes_nothing, main_callers_of, sees_nothing
+from tests.permissions.canary_rows import CANARIES
 from tests.permissions.capacity_rows import CAPACITY
 from tests.permissions.cloud_page_rows import CLOUD_PAGES
 from tests.permissions.cloud_rows import CLOUDS
@@ -33,6 +34,7 @@ TABLE = (
     *API,
     *CAPACITY,
     *REPLACEMENTS,
+    *CANARIES,
     *CLOUDS,
     *SCHEDULES_API,
     *OF_KINDS,

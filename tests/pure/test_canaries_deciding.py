@@ -46,6 +46,12 @@ def test_what_the_plan_allows_is_not_worse() -> None:
     assert decide(replace(OVER, plan=easy, canary=replace(WELL, error_rate=0.9, p95_ms=400))) == GOES_ON
 
 
+def test_a_few_milliseconds_are_no_matter() -> None:
+    quick = replace(OVER, others=(replace(WELL, p95_ms=1),))
+    assert decide(replace(quick, canary=replace(WELL, p95_ms=11))) == GOES_ON
+    assert decide(replace(quick, canary=replace(WELL, p95_ms=12))).holds
+
+
 def test_too_few_requests_say_nothing_good_or_bad() -> None:
     found = decide(replace(OVER, canary=Side(lines=19, error_rate=1.0, p95_ms=900)))
     assert (found.goes_on, found.holds) == (False, False)

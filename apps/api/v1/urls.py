@@ -13,7 +13,7 @@ from apps.api.v1.clouds import adoption as adopting
 from apps.api.v1.clouds import stack_revisions, stacks, zones
 from apps.api.v1.clouds import static_ips as addresses
 from apps.api.v1.protocol.problems import no_such_url
-from apps.api.v1.rollouts import batch, changes, importing, plans, pushing
+from apps.api.v1.rollouts import batch, canaries, changes, importing, plans, pushing
 from apps.api.v1.rollouts.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
 from apps.api.v1.schedules import triggers
 from apps.api.v1.schedules import views as schedules
@@ -35,6 +35,7 @@ from apps.api.v1.traffic import (
 from apps.api.v1.traffic import request_logs as logs
 from apps.api.v1.traffic import saved_searches as saved
 from apps.api.v1.views import NOUNS, DetailView, ListView
+from apps.canaries import services as releasing
 from apps.definitions.services import PLATFORM
 from apps.replacements import services as replacing
 
@@ -61,15 +62,25 @@ def _reads() -> list[URLPattern]:
 
 
 def _acts() -> list[URLPattern]:
-    """What is done to a replacement without a body."""
-    acts = {
+    """What is done to a replacement and to a canary without a body."""
+    of_replacements = {
         "stop": replacing.stop_replacement,
         "resume": replacing.resume_replacement,
         "reverse": replacing.reverse_replacement,
         "end": replacing.end_replacement,
     }
+    of_canaries = {
+        "hold": releasing.hold_canary,
+        "resume": releasing.resume_canary,
+        "promote": releasing.promote_canary,
+        "abort": releasing.abort_canary,
+    }
     return [
-        re_path(rf"^replacements/{PK}/{name}$", replacements.Act.as_view(service=service), name=f"replacements-{name}")
+        re_path(rf"^{noun}/{PK}/{name}$", view.as_view(service=service), name=f"{noun}-{name}")
+        for noun, view, acts in (
+            ("replacements", replacements.Act, of_replacements),
+            ("canaries", canaries.Act, of_canaries),
+        )
         for name, service in acts.items()
     ]
 
@@ -168,6 +179,9 @@ urlpatterns = [
     path("replacements", replacements.Collection.as_view(), name="replacements-list"),
     re_path(rf"^replacements/{PK}$", replacements.Detail.as_view(), name="replacements-detail"),
     re_path(rf"^replacements/{PK}/continue$", replacements.Continue.as_view(), name="replacements-continue"),
+    re_path(rf"^routes/{NAMED}/canaries$", canaries.OfRoute.as_view(), name="routes-canaries"),
+    path("canaries", canaries.Collection.as_view(), name="canaries-list"),
+    re_path(rf"^canaries/{PK}$", canaries.Detail.as_view(), name="canaries-detail"),
     *_acts(),
     path("servers", ListView.as_view(noun="servers"), name="servers-list"),
     re_path(rf"^servers/{PK}$", writes.ServerDetail.as_view(), name="servers-detail"),

@@ -46,6 +46,8 @@ PAGES = {
     "pool": "use/traffic#pools-and-health-checks",
     "pool-replacements": "use/servers#replace-servers",
     "replacement": "use/servers#replace-servers",
+    "canar": "use/canaries",
+    "route-canary": "use/canaries",
     "portability": "use/clouds",
     "authority": "operate/nodes#rotate-the-authority",
     "enrolment": "operate/nodes",

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from apps.canaries.selectors import open_on
 from apps.core.errors import Conflict, Invalid, Stale
 from apps.definitions.key_sets.following import key_set_of
 from apps.definitions.models import Route, RoutePool
@@ -120,6 +121,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if not partial:
         context |= {"settings": settings_of_route(route), "key_set": key_set_of(route)}
         context["ways"] = ways_to_try(actor, route)
+        context["canary"] = open_on(actor, pk) if len(route.shares) > 1 else None
     return show(request, "pages/routes/detail.html", context)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.alerts.models import Notification
+from apps.canaries.models import Canary
 from apps.definitions.models import Route, Schedule
 from apps.definitions.shapes.base.words import NAME
 from apps.exporting.services import FORMATS
@@ -37,6 +38,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "fleet": ({"type": "string", "maxLength": 253}, "Only objects in this fleet."),
     "tag": ({"type": "string", "maxLength": 127}, "Only nodes with this tag: `key=value`."),
     "zone": ({"type": "string", "maxLength": 253}, "Only objects in the zone with this name."),
+    "route": ({"type": "string", "maxLength": 63}, "Only objects of the route with this name."),
     "pool": ({"type": "string", "maxLength": 253}, "Only objects of this pool; for routes, also as account/name."),
     "rate": ({"type": "number", "exclusiveMinimum": 0, "maximum": 1e7}, "Total requests/s in all regions."),
     "cost_per_server": ({"type": "number", "exclusiveMinimum": 0, "maximum": 1e7}, "Cost of one server per month."),
@@ -65,6 +67,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
         {"type": "string", "enum": Notification.State.values},
         "Only messages in this state.",
     ),
+    "state-word-canary": ({"type": "string", "enum": Canary.State.values}, "Only canaries in this state."),
     "state-word-replacement": (
         {"type": "string", "enum": Replacement.State.values},
         "Only replacements in this state.",

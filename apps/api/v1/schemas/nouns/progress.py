@@ -1,4 +1,4 @@
-"""Revisions, rollouts, replacements of servers, and the flow of overflow."""
+"""Revisions, rollouts, replacements of servers, canaries, and the flow of overflow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from apps.api.v1.schemas import words
 from apps.api.v1.schemas.writing import WaitsFor
+from apps.canaries.models import Canary as CanaryRow
 from apps.definitions.shapes.kinds import SHAPES
 from apps.replacements.models import ReplacedServer as ReplacedServerRow
 from apps.replacements.models import Replacement as ReplacementRow
@@ -250,6 +251,32 @@ class Replacement(words.Shown):
     created_at = words.instant()
     ended_at = words.instant(allow_null=True)
     servers = ReplacedServer(many=True)
+
+
+class Canary(words.Shown):
+    """A pool of a route whose share grows; `plan` is what was asked for, `step` counts its steps from 0.
+
+    The step lasts from `live_at` (null: not yet) to `next_at`. `before` and `weights` are by pool.
+    """
+
+    id = words.ident()
+    url = words.Url("canaries")
+    account = words.name(source="account.name")
+    route = words.name(allow_null=True, source="route.name")
+    route_id = serializers.IntegerField(allow_null=True)
+    state = words.word(CanaryRow.State.values)
+    terminal = serializers.BooleanField()
+    step = words.count()
+    live_at = words.instant(allow_null=True)
+    next_at = words.instant(allow_null=True)
+    plan = words.Anything()
+    before = words.Anything()
+    weights = words.Anything()
+    actor = words.text(150)
+    reason = words.text(400)
+    message = words.text(400)
+    created_at = words.instant()
+    ended_at = words.instant(allow_null=True)
 
 
 class ContinueReplacement(words.Sent):

@@ -45,6 +45,7 @@ from apps.api.v1.schemas.operations.building import (
     write,
     written,
 )
+from apps.api.v1.schemas.operations.canaries import OPERATIONS as OF_CANARIES
 from apps.api.v1.schemas.operations.clouds import OPERATIONS as OF_CLOUDS
 from apps.api.v1.schemas.operations.enrolment import OPERATIONS as OF_ENROLMENT
 from apps.api.v1.schemas.operations.importing import OPERATIONS as OF_IMPORTING
@@ -173,6 +174,7 @@ OPERATIONS: Table = {
     ("pools-own-server", "PUT"): _beat("Register a server, or renew its lease", {200: pools.Heartbeat}),
     ("pools-own-server", "DELETE"): replace(_beat("End the lease of a server", {204: None}), sent=None),
     **OF_REPLACEMENTS,
+    **OF_CANARIES,
     **OF_SCHEDULES,
     **read("listeners", traffic.Listener, "a listener", "listeners", "name", "load_balancer", version=False),
     **read("revisions", progress.Revision, "a revision", "revisions", version=False),
