@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterable
 from datetime import timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
@@ -59,7 +60,20 @@ def lock_hostnames(names: Iterable[str]) -> None:
     lock_words(f"hostname {'.'.join(name.split('.')[-2:])}" for name in names)
 
 
+class Claimed(NamedTuple):
+    """A claim, whether it was made just now, and whether it was there and waited for its verification."""
+
+    row: Hostname
+    made: bool
+    waited: bool
+
+
 def claim_hostname(*, account: Account, name: str, verification: str = "") -> Hostname:
+    """The claim of the account on a canonical name, as `claim_or_find` makes it."""
+    return claim_or_find(account=account, name=name, verification=verification).row
+
+
+def claim_or_find(*, account: Account, name: str, verification: str = "") -> Claimed:
     """The claim of the account on a canonical name, made now where it has none; inside a transaction.
 
     1. Wait for others that decide about the same domain, so that a wildcard and a name under it cannot pass each other.
@@ -70,18 +84,30 @@ def claim_hostname(*, account: Account, name: str, verification: str = "") -> Ho
     Raises PublicSuffix, and HostnameTaken to operators, who see every claim, where their word cannot verify it.
     """
     lock_hostnames([name])
-    grant = _granted(account, name)
+    grant = not verification and _granted(account, name)
     if not verification and not grant and is_public_suffix(name):
         raise PublicSuffix(name)
-    claim, _ = Hostname.objects.get_or_create(name=name, account=account)
+    present = Hostname.objects.filter(name=name, account=account).first()
+    claim = present or Hostname(name=name, account=account)
+    waited = present is not None and not claim.verification
     if claim.released_at is not None:
         claim.released_at = None
         claim.save(update_fields=("released_at",))
     if not claim.verification:
-        verify_hostname(claim, verification or (Hostname.Verification.GRANT if grant else _inherited(account, name)))
+        method = verification or (Hostname.Verification.GRANT if grant else _inherited(account, name))
+        _verify_first(claim, method) if present is None else verify_hostname(claim, method)
     if verification and not claim.verification:
         raise HostnameTaken(name)
-    return claim
+    return Claimed(claim, present is None, waited)
+
+
+def _verify_first(claim: Hostname, verification: str) -> None:
+    """Store a new claim; it is verified as it comes, since most are, and then a wildcard's others are."""
+    if verification and not is_kept_by_others(claim.account, claim.name, verification=verification):
+        _note(claim, verification)
+    claim.save()
+    if is_wildcard(claim.name) and claim.verification:
+        verify_hostname(claim, verification)
 
 
 def verify_hostname(claim: Hostname, verification: str) -> list[Hostname]:
@@ -105,13 +131,17 @@ def verify_hostname(claim: Hostname, verification: str) -> list[Hostname]:
         )
     ]
     for row in found:
-        _free(row)
-        row.verification, row.verified_at = verification, now()
-        row.version += 1
+        _note(row, verification)
         row.save(update_fields=("verification", "verified_at", "version"))
         if row.pk == claim.pk:
             claim.verification, claim.verified_at, claim.version = row.verification, row.verified_at, row.version
     return found
+
+
+def _note(claim: Hostname, verification: str) -> None:
+    _free(claim)
+    claim.verification, claim.verified_at = verification, now()
+    claim.version += 1
 
 
 def _granted(account: Account, name: str) -> bool:
@@ -127,8 +157,9 @@ def _inherited(account: Account, name: str) -> str:
 
 def is_kept_by_others(account: Account, name: str, *, verification: str = "") -> bool:
     """Whether another account verified the name, a wildcard over it, or (for a wildcard) a name under it."""
-    others = Hostname.objects.filter(Q(name=name) | Q(pk__in=overlapping(name).values("pk")))
-    others = others.exclude(account=account).exclude(verification="")
+    others = Hostname.objects.filter(Q(name=name) | _joined(name)).exclude(account=account).exclude(verification="")
+    if not others.exists():  # as with most names, and what follows is dear
+        return False
     others = others.exclude(released_at__lte=now() - COOLDOWN, routes__isnull=True)
     if verification == Hostname.Verification.OPERATOR:  # who gives a name away that nobody routes
         others = others.exclude(name=name, routes__isnull=True)
@@ -164,10 +195,12 @@ def wildcards_over(name: str) -> list[str]:
 
 def overlapping(name: str) -> QuerySet[Hostname]:
     """Claims of other names that a wildcard joins with this one."""
+    return Hostname.objects.filter(_joined(name)).exclude(name=name)
+
+
+def _joined(name: str) -> Q:
     wanted = Q(name__in=wildcards_over(name))
-    if is_wildcard(name) and name != ANY:
-        wanted |= Q(name__endswith=ending_of(name))
-    return Hostname.objects.filter(wanted).exclude(name=name)
+    return wanted | Q(name__endswith=ending_of(name)) if is_wildcard(name) and name != ANY else wanted
 
 
 def drop_unused_claims(*, ids: Collection[int]) -> None:

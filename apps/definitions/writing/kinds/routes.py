@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname
+from apps.accounts.hostnames.claims import HostnameTaken, claim_or_find
 from apps.accounts.models import Account, Hostname
 from apps.compiler.matching.hosts import ANY
 from apps.compiler.model.shared import Protocol
@@ -40,8 +40,9 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     if not _takes_any_host(changes, owner, spec.hostname, balancer):
         raise Invalid(changes.field_errors.drain())
     stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None
-    hostname = row.hostname if stays and not _verifies(changes, row.hostname) else _claim(changes, owner, spec.hostname)
-    if balancer and hostname:
+    keeps = stays and not _verifies(changes, row.hostname)
+    hostname, made = (row.hostname, False) if keeps else _claim(changes, owner, spec.hostname)
+    if balancer and hostname and not made:  # a name that is new has no route yet
         _reject_identical(changes, row, spec, balancer, hostname)
     if changes.field_errors or balancer is None or hostname is None:
         raise Invalid(changes.field_errors.drain())
@@ -55,10 +56,11 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     _fill(row, owner, spec)
     row.rules = rules
     row.load_balancer, row.hostname = balancer, hostname
+    new = row.pk is None
     row.save()
-    weights = [(pool, share.weight) for pool, share in zip(pools, spec.action.pools, strict=True) if pool]
-    _store_pools(row, weights, mirror)
-    _store_policies(row, [policy for policy in policies if policy])
+    weights = {pool.pk: share.weight for pool, share in zip(pools, spec.action.pools, strict=True) if pool}
+    _make_pools(row, weights, mirror) if new else _store_pools(row, weights, mirror)
+    _store_policies(row, [policy for policy in policies if policy], new=new)
     _reject_unmeasured(changes, row)
     changes.affected.add_load_balancer(balancer.pk)
     changes.affected.touched_routes.add((balancer.pk, hostname.name))
@@ -115,22 +117,26 @@ def _takes_any_host(changes: ChangeSet, owner: Account, name: str, balancer: Loa
     return False
 
 
-def _claim(changes: ChangeSet, owner: Account, name: str) -> Hostname | None:
+def _claim(changes: ChangeSet, owner: Account, name: str) -> tuple[Hostname | None, bool]:
+    """The claim, and whether it was made just now; None and an error where the name is somebody else's."""
     verification = Hostname.Verification.OPERATOR if changes.actor.is_operator else Hostname.Verification.NONE
+    made = False
 
     def claim() -> Hostname:
+        nonlocal made
         expect_growth(changes, "Hostname", owner)
-        waiting = Hostname.objects.filter(name=name, account=owner, verification="").first() if verification else None
-        if waiting:
-            changes.affected.add_hostname(waiting)
-        return claim_hostname(account=owner, name=name, verification=verification)
+        found = claim_or_find(account=owner, name=name, verification=verification)
+        if verification and found.waited:
+            changes.affected.add_hostname(found.row)
+        made = found.made
+        return found.row
 
     try:
-        found: Hostname = changes.lookup(("Hostname", owner.pk, name), claim)
+        row: Hostname = changes.lookup(("Hostname", owner.pk, name), claim)
     except HostnameTaken as error:
         changes.add_error("/spec/hostname", error.code, str(error))
-        return None
-    return found
+        return None, False
+    return row, made
 
 
 def match_of(found: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -192,16 +198,24 @@ def _from_own(assertion: Assertion, owner: Account) -> Assertion:
     return replace(assertion, expect=replace(assertion.expect, pool=pool))
 
 
-def _store_policies(row: Route, wanted: list[Policy]) -> None:
+def _store_policies(row: Route, wanted: list[Policy], *, new: bool) -> None:
     """The links in their order: the first is the oldest and so the nearest."""
     links = RoutePolicy.objects.filter(route=row).order_by("id")
-    if list(links.values_list("policy_id", flat=True)) != [policy.pk for policy in wanted]:
+    stored = [] if new else list(links.values_list("policy_id", flat=True))
+    if stored != [policy.pk for policy in wanted]:
         links.delete()
         RoutePolicy.objects.bulk_create(RoutePolicy(route=row, policy=policy) for policy in wanted)
 
 
-def _store_pools(row: Route, weights: list[tuple[Pool, int]], mirror: Pool | None) -> None:
-    """The shares and the mirror; a pool may change from one to the other, so an old mirror goes first."""
+def _make_pools(row: Route, weights: Mapping[int, int], mirror: Pool | None) -> None:
+    """The shares and the mirror of a new route."""
+    shares = [RoutePool(route=row, pool_id=pool, weight=weight) for pool, weight in weights.items()]
+    mirrors = [RoutePool(route=row, pool=mirror, weight=0, mirror=True)] if mirror else []
+    RoutePool.objects.bulk_create([*shares, *mirrors])
+
+
+def _store_pools(row: Route, weights: Mapping[int, int], mirror: Pool | None) -> None:
+    """The same of a stored one; a pool may change from one to the other, so an old mirror goes first."""
     mirrors = RoutePool.objects.filter(route=row, mirror=True)
     mirrors.exclude(pool=mirror).delete()
     _store_shares(row, weights)
@@ -209,9 +223,8 @@ def _store_pools(row: Route, weights: list[tuple[Pool, int]], mirror: Pool | Non
         RoutePool.objects.create(route=row, pool=mirror, weight=0, mirror=True)
 
 
-def _store_shares(row: Route, weights: list[tuple[Pool, int]]) -> None:
+def _store_shares(row: Route, wanted: Mapping[int, int]) -> None:
     found = {share.pool_id: share for share in RoutePool.objects.filter(route=row, mirror=False)}
-    wanted = {pool.pk: weight for pool, weight in weights}
     gone = [share.pk for pool, share in found.items() if pool not in wanted]
     if gone:
         RoutePool.objects.filter(pk__in=gone).delete()
