@@ -17,8 +17,8 @@ from apps.importing.ordering import BY_COMMAND, Order
 from apps.importing.telling import by_fields
 from apps.importing.verdicts import LineReport
 
-# Each object is written, compiled and taken back, 15 ms of a thread; nobody waits longer than proxies do.
-MOST_OBJECTS = 1_000
+# Each object is written, compiled and taken back, 5 ms of a thread; nobody waits longer than proxies do.
+MOST_OBJECTS = 2_500
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.audit.models import Entry
@@ -54,3 +57,19 @@ def test_objects_of_one_name_in_two_accounts_are_two(operator: Actor, acme: Acto
         ]
         apply_document(actor=operator, objects=objects)
         assert tuple(Pool.objects.order_by("account__name").values_list("balance", flat=True)) == balances
+
+
+def test_a_new_route_with_a_new_name_asks_seven_times(tutorial_env: Actor) -> None:
+    def routes(start: int, count: int) -> Objects:
+        spec = {"load_balancer": "front", "action": {"fixed_response": {"status": 200}}}
+        return [
+            {"kind": "Route", "name": f"n{each}", "spec": spec | {"hostname": f"n{each}.example.net"}}
+            for each in range(start, start + count)
+        ]
+
+    asked = []
+    for start, count in ((0, 5), (100, 25)):
+        with CaptureQueriesContext(connection) as queries:
+            apply_document(actor=tutorial_env, objects=routes(start, count))
+        asked.append(sum("advisory" not in each["sql"] for each in queries.captured_queries))
+    assert (asked[1] - asked[0]) / 20 <= 7
