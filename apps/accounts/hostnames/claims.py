@@ -103,7 +103,11 @@ def claim_or_find(*, account: Account, name: str, verification: str = "") -> Cla
 
 def _verify_first(claim: Hostname, verification: str) -> None:
     """Store a new claim; it is verified as it comes, since most are, and then a wildcard's others are."""
-    if verification and not is_kept_by_others(claim.account, claim.name, verification=verification):
+    others = bool(verification) and _verified_by_others(claim.account, claim.name).exists()
+    if others and not is_kept_by_others(claim.account, claim.name, verification=verification):
+        _free(claim)
+        others = False
+    if verification and not others:
         _note(claim, verification)
     claim.save()
     if is_wildcard(claim.name) and claim.verification:
@@ -131,6 +135,7 @@ def verify_hostname(claim: Hostname, verification: str) -> list[Hostname]:
         )
     ]
     for row in found:
+        _free(row)
         _note(row, verification)
         row.save(update_fields=("verification", "verified_at", "version"))
         if row.pk == claim.pk:
@@ -139,7 +144,6 @@ def verify_hostname(claim: Hostname, verification: str) -> list[Hostname]:
 
 
 def _note(claim: Hostname, verification: str) -> None:
-    _free(claim)
     claim.verification, claim.verified_at = verification, now()
     claim.version += 1
 
@@ -157,15 +161,19 @@ def _inherited(account: Account, name: str) -> str:
 
 def is_kept_by_others(account: Account, name: str, *, verification: str = "") -> bool:
     """Whether another account verified the name, a wildcard over it, or (for a wildcard) a name under it."""
-    others = Hostname.objects.filter(Q(name=name) | _joined(name)).exclude(account=account).exclude(verification="")
-    if not others.exists():  # as with most names, and what follows is dear
-        return False
+    others = _verified_by_others(account, name)
     others = others.exclude(released_at__lte=now() - COOLDOWN, routes__isnull=True)
     if verification == Hostname.Verification.OPERATOR:  # who gives a name away that nobody routes
         others = others.exclude(name=name, routes__isnull=True)
     if verification == Hostname.Verification.GRANT:  # operators grant names of their own domains
         others = others.exclude(~Q(name=name), account__kind=Account.Kind.OPERATOR)
     return others.exists()
+
+
+def _verified_by_others(account: Account, name: str) -> QuerySet[Hostname]:
+    """What others verified, or had, of the name and of what a wildcard joins with it: of most names nothing."""
+    met = Hostname.objects.filter(Q(name=name) | _joined(name))
+    return met.exclude(account=account).exclude(verification="")
 
 
 def _free(claim: Hostname) -> None:
