@@ -124,3 +124,22 @@ def test_a_long_list_is_sorted_on_the_server_and_a_chip_removes_its_filter_by_ke
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{live_server.url}/pools?sort=-Pool")
     expect(page.locator("[aria-label='Active filters']")).to_have_count(0)
+
+
+def test_the_address_bar_follows_the_tabs_of_a_definition(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    pool = Pool.objects.get(name="shop")
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto(f"/pools/{pool.pk}")
+    tabs = page.get_by_role("navigation", name="Definition")
+    tabs.get_by_role("link", name="API call").click()
+    expect(page).to_have_url(f"{live_server.url}/pools/{pool.pk}?tab=api#definition")
+    page.reload()
+    expect(tabs.locator("[aria-current]")).to_have_text("API call")
+    tabs.get_by_role("link", name="Generated").click()
+    expect(page).to_have_url(f"{live_server.url}/pools/{pool.pk}?tab=generated#definition")
+    page.go_back()
+    expect(tabs.locator("[aria-current]")).to_have_text("API call")
+    assert complaints == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.http import HttpResponse
 
@@ -104,13 +103,11 @@ def _on_stacks(actor: Actor, row: Any) -> Iterator[tuple[Stack, tuple[Resource, 
 
 @page
 def index(request: PageRequest, kind: str, pk: int) -> HttpResponse:
-    """The card by itself, `?tab=` in front; `?partial=card` for the page of the object."""
+    """The card by itself, `?tab=` in front."""
     entry = kind_named(kind)
     row: Any = only(entry.rows(request.actor), pk)
     card = card_of(request.actor, row, request.GET.get("tab", YAML), request.GET.get("fleet", ""))
     if card is None:
         raise NotFound("There is no such object, or you may not see it.")
     context = {"card": card, "label": getattr(row, entry.label), "word": entry.word}
-    # Tabs are links of the page that the card is on.
-    context["here"] = urlsplit(request.headers.get("HX-Current-URL", "")).path == card.url
     return show(request, "pages/finding/definition.html", context)
