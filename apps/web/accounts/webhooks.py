@@ -90,8 +90,9 @@ class WebhookForm(forms.Form):
 
 
 def _plural(noun: str) -> str:
-    words = noun.replace("_", " ")
-    return {"person": "People", "static_ip": "Static IPs"}.get(noun, f"{words.capitalize()}s")
+    words = noun.replace("_", " ").capitalize()
+    several = f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
+    return {"person": "People", "static_ip": "Static IPs"}.get(noun, several)
 
 
 def _stored(row: Webhook, is_operator: bool) -> dict[str, Any]:
