@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.audit.models import Entry
+from apps.core.errors import Invalid
 from apps.definitions.models import Pool, Route
 from apps.definitions.services import apply_document, plan_document
 from apps.fleet.models import Fleet
@@ -73,3 +75,12 @@ def test_a_new_route_with_a_new_name_asks_six_times(tutorial_env: Actor) -> None
             apply_document(actor=tutorial_env, objects=routes(start, count))
         asked.append(sum("advisory" not in each["sql"] for each in queries.captured_queries))
     assert (asked[1] - asked[0]) / 20 <= 6
+
+
+def test_two_routes_of_a_new_name_that_match_the_same_are_refused(tutorial_env: Actor) -> None:
+    spec = {"load_balancer": "front", "hostname": "new.example.net", "action": {"fixed_response": {"status": 200}}}
+    objects: Objects = [{"kind": "Route", "name": name, "spec": spec} for name in ("one", "two")]
+    with pytest.raises(Invalid) as refused:
+        apply_document(actor=tutorial_env, objects=objects)
+    assert [each.code for each in refused.value.field_errors] == ["identical_route"]
+    assert not Hostname.objects.filter(name="new.example.net").exists()
