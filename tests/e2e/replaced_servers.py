@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -64,7 +64,8 @@ class _Listening(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
         for each in list(self.open):
-            each.close()
+            with suppress(OSError):  # the other side was quicker
+                each.shutdown(socket.SHUT_RDWR)  # a thread that reads from it keeps what is only closed
 
 
 class Machine:
