@@ -1,4 +1,4 @@
-module spillway.dev/terraform-provider-spillway
+module terraform-provider-spillway
 
 go 1.25.0
 
