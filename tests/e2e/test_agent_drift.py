@@ -85,6 +85,7 @@ def test_a_foreign_program_on_the_port_is_named_and_forgotten_when_it_goes(agent
 
 def test_a_push_ends_the_drift(agent: RealAgent) -> None:
     (agent.state_dir / "live" / MAP).write_text("evil.example/ pool-1\n")
-    assert f"{MAP} was edited" in drift(agent)
+    # A look may be halfway through when the file changes, and sees then only that the worker has something else.
+    wait_until(lambda: f"{MAP} was edited" in agent.state().drift, "the edit is seen")
     assert push(agent, make_bundle(agent.port)).drift == ()
     assert agent.get("evil.example")[0] == 404

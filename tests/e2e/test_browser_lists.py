@@ -10,7 +10,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.models import Pool, Route
 from apps.web.capacity import form as capacity_form
-from tests.browser import listen, needs_browser, wrong_in
+from tests.browser import NARROW, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import put_env, signed_in
 
@@ -99,6 +99,7 @@ def test_who_uses_a_pool_leads_to_the_user_and_to_the_table_of_all(
     page.get_by_role("link", name="All 28 in the table").click()
     expect(page.locator("main tbody tr")).to_have_count(28)
     assert wrong_in(page, 0) == complaints == []
+    page.get_by_role("button", name="Show all 28 rows").click()  # it is as narrow as a phone by now
     page.get_by_role("link", name="more-24", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("/more/24")
 
@@ -143,3 +144,24 @@ def test_the_address_bar_follows_the_tabs_of_a_definition(
     page.go_back()
     expect(tabs.locator("[aria-current]")).to_have_text("API call")
     assert complaints == []
+
+
+def test_a_long_list_begins_short_on_a_phone_and_stays_open_for_who_asked(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    rows = page.locator("main tbody tr")
+    page.goto("/alerts/rules")
+    all_rows = rows.count()
+    expect(rows.locator("visible=true")).to_have_count(all_rows)  # a wide screen has room
+    page.set_viewport_size({"width": NARROW, "height": 800})
+    expect(rows.locator("visible=true")).to_have_count(12)
+    assert page.evaluate("document.documentElement.scrollHeight") < 3 * 800
+    page.get_by_role("button", name=f"Show all {all_rows} rows").click()
+    expect(rows.locator("visible=true")).to_have_count(all_rows)
+    page.set_viewport_size({"width": NARROW - 4, "height": 800})  # dresses tables anew, as a swap does
+    expect(rows.locator("visible=true")).to_have_count(all_rows)
+    page.goto("/alerts/rules#rule-worker-silent")  # a link to a row shows it
+    expect(page.locator("#rule-worker-silent")).to_be_visible()
+    assert wrong_in(page, 0) == complaints == []

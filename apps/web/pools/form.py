@@ -21,10 +21,23 @@ from apps.fleet.models import Region
 from apps.web.capabilities.notes import LEADS, SPARE, Note, note_fields, path_of
 from apps.web.kit.edit_conflicts import remember
 from apps.web.kit.shape_fields import Text, account_field, form_field, pairs, plain_fields, typed, written
-from apps.web.pools.servers import CHECK, OBJECTS, WAY, Part, object_fields, object_of, parts, text_of, texts_of_object
+from apps.web.kit.shape_forms import Group
+from apps.web.pools.servers import (
+    CHECK,
+    OBJECTS,
+    WAY,
+    object_fields,
+    object_of,
+    parts,
+    says_something,
+    text_of,
+    texts_of_object,
+)
 
 Texts = dict[str, str]
 MODE, WHEN_FULL, ORDER = "/spec/overflow/mode", "/spec/overflow/when_full", "/spec/overflow/order"
+_DETAILS = ("host", "headers", "body", "expect_statuses", "expect_body", "send", "expect", "service", "user", "port")
+CHECK_DETAILS = tuple(f"/spec/{CHECK}/{name}" for name in _DETAILS)
 TAGS, HEADERS = "/spec/tags", "/spec/request_headers"
 SERVER = tuple(field.name for field in fields_of(ServerSpec))
 
@@ -177,11 +190,18 @@ class PoolForm(forms.Form):
 
     @property
     def check(self) -> list[forms.BoundField]:
-        """Fields of the health check, its switch first."""
-        return [self[name] for name in object_fields(CHECK)]
+        """Fields of the health check that most pools need, its switch first."""
+        return [self[name] for name in object_fields(CHECK) if name not in CHECK_DETAILS]
 
     @property
-    def parts(self) -> list[Part]:
+    def check_details(self) -> Group:
+        """The others, closed as long as they say nothing."""
+        fields = [self[name] for name in CHECK_DETAILS]
+        hint = "Headers, body, and what checks of TCP, gRPC and databases send and expect"
+        return Group("More settings", fields, hint, folds=True, is_open=any(map(says_something, fields)))
+
+    @property
+    def parts(self) -> list[Group]:
         """What may be said of servers beside it."""
         return parts(self)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -19,6 +18,7 @@ from apps.definitions.shapes.servers.persistence import Persistence
 from apps.definitions.shapes.servers.server_tls import ServerTls
 from apps.definitions.shapes.traffic.pool import PoolSpec
 from apps.web.kit.shape_fields import LINES, form_field, typed, written
+from apps.web.kit.shape_forms import Group
 
 CHECK = "health_check"
 OBJECTS: Mapping[str, type[Shape]] = {
@@ -46,15 +46,6 @@ WAY = (
     *("tunnel_timeout_ms", "slow_start_ms"),
 )
 _LONG = {("server_tls", "ca"), (CHECK, "send")}
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A group of fields that is folded while it says nothing."""
-
-    title: str
-    fields: list[forms.BoundField]
-    open: bool
 
 
 def object_fields(name: str) -> dict[str, forms.Field]:
@@ -91,18 +82,20 @@ def text_of(value: object) -> str:
     return ("on" if value else "") if isinstance(value, bool) else written(value)
 
 
-def parts(form: forms.Form) -> list[Part]:
+def parts(form: forms.Form) -> list[Group]:
     """Every group but that of the health check, in the order in which they are used most."""
     way = [form[f"/spec/{name}"] for name in WAY]
-    found = [Part("Protocol to servers", way, any(map(_says_something, way)))]
+    found = [Group("Protocol to servers", way, folds=True, is_open=any(map(says_something, way)))]
     for name, title in TITLES.items():
         fields = [form[pointer] for pointer in object_fields(name)]
         on = fields[0].value() not in (None, "", False)
-        found.append(Part(title, fields, on or any(field.errors for field in fields)))
+        is_open = on or any(field.errors for field in fields)
+        found.append(Group(title, fields, folds=True, is_open=is_open))
     return found
 
 
-def _says_something(field: forms.BoundField) -> bool:
+def says_something(field: forms.BoundField) -> bool:
+    """Whether somebody wrote in a field, or something is wrong with it."""
     return bool(field.errors) or (field.value() or "") != (field.field.initial or "")
 
 

@@ -3,6 +3,7 @@ const MOST_PAGES = 200;
 const PLACES = ["cursor", "after", "before", "partial"];
 const NOTHING = /^(–|none|never|unknown|)$/;
 const sorts = {}; // by the name of the table: [column, 1 or -1]
+const unfolded = new Set(); // names of tables
 const sheet = new CSSStyleSheet();
 const make = (tag, given) => Object.assign(document.createElement(tag), { type: "button" }, given);
 const menu = make("div", { id: "table-menu", className: "popmenu", popover: "auto" });
@@ -154,10 +155,24 @@ function sortButtons(box) {
   }
 }
 
+// On a phone a long list begins short (data.css); who asked for all of it keeps it.
+function unfold(box) {
+  box.classList.toggle("unfolded", unfolded.has(box.ariaLabel));
+  if (box.querySelector(":scope > .unfold")) return;
+  const button = make("button", { className: "btn quiet unfold", textContent: `Show all ${rowsOf(box).length} rows` });
+  button.onclick = () => {
+    unfolded.add(box.ariaLabel);
+    box.classList.add("unfolded");
+    box.focus();
+  };
+  box.append(button);
+}
+
 // What was brought anew from the server is as it was sent.
 function dress() {
   for (const box of tables()) {
     if (!box.querySelector(".table-tools")) tools(box);
+    unfold(box);
     box.classList.toggle("fits", box.firstElementChild.offsetWidth <= box.clientWidth);
     if (!sortable(box)) continue;
     sortButtons(box);
