@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from apps.agent.process.proxy import Processes, read_processes
+from apps.agent.process.sockets import ask
 from apps.drivers.proxy.contract import NodeState, NodeTarget, ProxyDriver, Unreachable
 from apps.drivers.proxy.registry import open_driver
 from apps.fleet import pki
@@ -114,6 +116,13 @@ class RealAgent:
             return 0, ""
         finally:
             connection.close()
+
+    def processes(self) -> Processes | None:
+        """HAProxy's master and workers; None when no master answers."""
+        try:
+            return read_processes(ask(self.state_dir / "run" / "master.sock", "show proc", half_close=True))
+        except OSError:
+            return None
 
     def state(self) -> NodeState:
         """What the agent says."""

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from apps.agent.process.proxy import read_processes
-from apps.agent.process.sockets import ask
 from apps.agent.settings import can_enter, default_user, exists
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.listener_options import SniRoute
@@ -36,7 +34,7 @@ pytestmark = [
 
 def workers(agent: RealAgent) -> tuple[int, ...]:
     """Process ids of the current workers."""
-    found = read_processes(ask(agent.state_dir / "run" / "master.sock", "show proc", half_close=True))
+    found = agent.processes()
     return found.current if found else ()
 
 
@@ -74,9 +72,9 @@ def test_workers_have_no_rights_and_see_no_files_whatever_is_done_to_them(agent:
     push(agent, make_bundle(agent.port, answer="three"))
     assert agent.get() == (200, "three")
     assert all(is_locked_in(agent, pid) for pid in workers(agent))
-    master = read_processes(ask(agent.state_dir / "run" / "master.sock", "show proc", half_close=True))
-    assert master is not None
-    os.kill(master.master, signal.SIGKILL)
+    found = agent.processes()
+    assert found is not None
+    os.kill(found.master, signal.SIGKILL)
     wait_until(lambda: agent.state().serving and agent.get()[0] == 200, "haproxy is back")
     assert all(is_locked_in(agent, pid) for pid in workers(agent))
     assert agent.state().drift == ()

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from apps.agent.process.proxy import read_processes
 from apps.agent.process.sockets import ask
 from apps.compiler.bundle import Bind, Bundle
 from apps.compiler.model.operations import SetMapEntry
@@ -36,10 +35,7 @@ def rounds(few: int, many: int) -> pytest.MarkDecorator:
 
 def master_of(agent: RealAgent) -> int:
     """Process id of haproxy's master; 0 when none answers."""
-    try:
-        found = read_processes(ask(agent.state_dir / "run" / "master.sock", "show proc", half_close=True))
-    except OSError:
-        return 0
+    found = agent.processes()
     return found.master if found else 0
 
 

@@ -6,6 +6,7 @@ import http.client
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -103,11 +104,19 @@ def test_of_many_bans_a_thousand_are_read_and_that_there_are_more(agent: RealAge
 
 
 def test_of_a_haproxy_that_does_not_answer_nothing_is_known(agent: RealAgent) -> None:
-    assert agent.process is not None
-    worker = int(ask(agent.state_dir / "run" / "worker.sock", "show info").partition("\nPid: ")[2].split()[0])
-    os.kill(worker, signal.SIGSTOP)
+    found = agent.processes()
+    assert found is not None
+    workers = (*found.current, *found.old)  # one that is leaving may still answer at the same socket
+    _signal(workers, signal.SIGSTOP)
     try:
         with pytest.raises((Unavailable, Unreachable)):
             agent.driver.read_bans()
     finally:
-        os.kill(worker, signal.SIGCONT)
+        _signal(workers, signal.SIGCONT)
+
+
+def _signal(processes: tuple[int, ...], which: signal.Signals) -> None:
+    """To all of them that have not ended."""
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, which)
