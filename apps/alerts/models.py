@@ -72,7 +72,7 @@ class Finding(models.Model):
                 name="one_finding_at_a_time",
             ),
         )
-        indexes = (models.Index(fields=("alert",)),)
+        indexes = (models.Index(fields=("alert",)), models.Index(fields=("object_kind", "object_id")))
 
     def __str__(self) -> str:
         return self.title

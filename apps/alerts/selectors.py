@@ -7,9 +7,10 @@ their silences; operators see them as they see everything of a customer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TypeVar
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.alerts.models import Alert, ChannelState, Finding, Notification, Silence
@@ -50,6 +51,15 @@ def active_findings(row: Alert) -> list[Finding]:
     """What is still wrong; of an alert that is over, what was."""
     found = list(row.findings.all())
     return [each for each in found if each.ended_at is None] or found
+
+
+def own_findings(actor: Actor, objects: Iterable[tuple[str, int]], since: datetime) -> QuerySet[Finding]:
+    """What alerts of the actor's own account found on these objects (kind, primary key) and was so since then."""
+    named = Q(pk__in=())
+    for kind, pk in objects:
+        named |= Q(object_kind=kind, object_id=pk)
+    rows = Finding.objects.filter(named, Q(ended_at=None) | Q(ended_at__gte=since), account=actor.account)
+    return rows.filter(alert__isnull=False).order_by("-id")
 
 
 def silences(actor: Actor) -> QuerySet[Silence]:

@@ -28,7 +28,8 @@ from apps.observe.show.traffic import traffic_by_region
 
 __all__ = [
     "has_served", "listener_numbers", "live_numbers", "node_numbers", "node_troubles", "overall_series", "pool_numbers",
-    "problems", "reached", "route_numbers", "series", "served_before", "server_rows", "traffic_by_region",
+    "problems", "reached", "route_numbers", "series", "series_of_all", "served_before", "server_rows",
+    "traffic_by_region",
 ]  # fmt: skip
 
 PREFIXES: Mapping[str, tuple[str, type[Model]]] = {
@@ -103,6 +104,14 @@ def series(
     numbers = [int(name.removeprefix(f"{prefix}-")) for name in object_ids if name.startswith(f"{prefix}-")]
     names = [f"{prefix}-{pk}" for pk in _visible(actor, kind, numbers)]
     return read_series({name: [name] for name in names}, kind, grid(minutes, points), latency=latency)
+
+
+def series_of_all(
+    actor: Actor, kind: str, ids: Iterable[int], *, minutes: int, points: int, latency: bool = False
+) -> Series:
+    """One series of several objects of a kind (primary keys) together, of those that the actor may see."""
+    names = [f"{PREFIXES[kind][0]}-{pk}" for pk in _visible(actor, kind, ids)]
+    return read_series({"all": names}, kind, grid(minutes, points), latency=latency)["all"]
 
 
 def overall_series(actor: Actor, *, minutes: int = 30, points: int = 60, latency: bool = False) -> Series:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from heapq import nlargest
 from operator import itemgetter
 from typing import Any
-
-from django.db.models import Max, Min
 
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
 from apps.definitions.previewing.node_words import in_words
 from apps.drivers.proxy.contract import CounterReading, NodeState
 from apps.observe.bulk import instant_value, replace_rows
-from apps.observe.collect.buckets import LONG, SHORT, into_minutes, start_of
 from apps.observe.collect.deltas import COUNTERS, Counts, Key
 from apps.observe.collect.percentiles import from_json
 from apps.observe.evaluate.conditions import Type, Verdict
@@ -33,7 +30,6 @@ MOST_ADMITTED = 2000
 
 ONE_SAMPLE = ("resolution", "at", "node_id", "kind", "object_id")
 SAMPLE_COUNTS = (*COUNTERS, "seconds", "connections_now", "queue_now", "latency_ms")
-LIFETIMES = {SHORT: timedelta(days=1), LONG: timedelta(weeks=2)}
 
 
 def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
@@ -137,39 +133,6 @@ def counts_of(sample: Sample) -> Counts:
         check=sample.check_text,
         **{name: getattr(sample, name) for name in SAMPLE_COUNTS},
     )
-
-
-def roll_up(until: int) -> int:
-    """Make rows of a minute from rows of ten seconds, for whole minutes before `until` (Unix seconds) without any.
-
-    At most ten minutes in one go; returns how many were made. Repeating it changes nothing.
-    """
-    last = Sample.objects.filter(resolution=LONG).aggregate(last=Max("at"))["last"]
-    short = Sample.objects.filter(resolution=SHORT)
-    if last is not None:
-        short = short.filter(at__gte=last + timedelta(seconds=LONG))
-    first = short.aggregate(first=Min("at"))["first"]
-    if first is None:
-        return 0
-    begin = start_of(first.timestamp(), LONG)
-    minutes = range(begin, min(start_of(until, LONG), begin + 10 * LONG), LONG)
-    for minute in minutes:
-        instant = datetime.fromtimestamp(minute, UTC)
-        rows = short.filter(at__gte=instant, at__lt=instant + timedelta(seconds=LONG)).order_by("at")
-        merged = into_minutes((row.node_id, (row.kind, row.object_id), counts_of(row)) for row in rows.iterator())
-        store_buckets(LONG, ((minute, node_id, key, counts) for (node_id, key), counts in merged.items()))
-    return len(minutes)
-
-
-def prune(instant: datetime, batch: int = 2000) -> int:
-    """Delete about `batch` samples of each resolution that are older than they need be; returns how many went."""
-    deleted = 0
-    for resolution, lifetime in LIFETIMES.items():
-        old = Sample.objects.filter(resolution=resolution, at__lt=instant - lifetime)
-        last = list(old.order_by("at").values_list("at", flat=True)[:batch])[-1:]
-        if last:
-            deleted += old.filter(at__lte=last[0]).delete()[0]
-    return deleted
 
 
 def store_verdicts(verdicts: Iterable[Verdict], instant: datetime) -> list[Verdict]:

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions.models import Pool, Route
-from apps.observe import selectors, services
+from apps.observe import rolling, selectors, services
 from apps.observe.collect import lease
 from apps.observe.collect.buckets import start_of
 from apps.observe.collect.deltas import Counts
@@ -250,7 +250,7 @@ def test_a_series_has_holes_where_nobody_looked_and_zeros_where_nothing_happened
 
 def test_series_longer_than_an_hour_are_made_of_minutes(env: Env, instant: datetime) -> None:
     end = history(env, 10, instant)
-    services.roll_up(end)
+    rolling.roll_up(end)
     name = f"pool-{env.pools['acme'].pk}"
     found = selectors.series(env.operator, "backend", [name], minutes=120, points=120)[name]
     assert len(found.x) == 120

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.observe import services
+from apps.observe import rolling, services
 from apps.observe.collect import lease
 from apps.observe.collect.deltas import Counts
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
@@ -65,8 +65,8 @@ def test_storing_takes_one_statement_for_any_number_of_objects_that_fits(env: En
 def test_ten_second_buckets_become_minutes_once(env: Env) -> None:
     for step in range(12):
         stored(env, AT + 10 * step, step)
-    assert services.roll_up(AT + 130) == 2
-    assert services.roll_up(AT + 130) == 0
+    assert rolling.roll_up(AT + 130) == 2
+    assert rolling.roll_up(AT + 130) == 0
     minutes = Sample.objects.filter(resolution=60).order_by("at")
     assert [minute.requests for minute in minutes] == [15, 51]
     assert [minute.seconds for minute in minutes] == [60, 60]
@@ -74,21 +74,68 @@ def test_ten_second_buckets_become_minutes_once(env: Env) -> None:
     assert [minute.latency_buckets for minute in minutes] == [{"100": 15}, {"100": 51}]
 
 
+def observed(env: Env, at: int, number: int, requests: int) -> None:
+    """A minute of a node in which its pool answered so many requests; none, and the pool has no row."""
+    node = env.nodes[number].pk
+    rows = [("node", f"node-{node}"), *([("backend", "pool-1")] if requests else [])]
+    services.store_buckets(60, [(at, node, key, Counts(seconds=60, requests=requests)) for key in rows])
+
+
+def hours() -> list[tuple[int, int, int, float]]:
+    """Hours of the pool: since the first, node, requests and seconds observed."""
+    rows = Sample.objects.filter(resolution=3600, kind="backend").order_by("at", "node")
+    return [((int(row.at.timestamp()) - FIRST) // 3600, row.node_id, row.requests, row.seconds) for row in rows]
+
+
+FIRST = AT // 3600 * 3600
+
+
+def test_minutes_become_whole_hours_node_by_node(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rolling, "FEWEST_NODES", 1)
+    first, second = (node.pk for node in env.nodes[:2])
+    for minute in range(121):
+        observed(env, FIRST + 60 * minute, 0, minute % 2)
+        if minute < 60:
+            observed(env, FIRST + 60 * minute, 1, 2)
+    assert [rolling.roll_up_hours() for _ in range(4)] == [1, 1, 1, 0], "the third hour is not over"
+    assert hours() == [(0, first, 30, 3600), (0, second, 120, 3600), (1, first, 30, 3600)]
+
+
+def test_a_node_whose_minutes_come_late_gets_its_hour_all_the_same(env: Env) -> None:
+    for minute in range(60):
+        observed(env, FIRST + 60 * minute, 0, 1)
+    assert rolling.roll_up_hours() == 1
+    observed(env, FIRST + 60, 1, 5)
+    assert rolling.roll_up_hours() == 1
+    assert [row[2] for row in hours()] == [60, 5]
+
+
+def test_an_hour_in_which_nobody_looked_is_passed_over(env: Env) -> None:
+    for hour in (0, 3):
+        for minute in range(60):
+            observed(env, FIRST + 3600 * hour + 60 * minute, 0, 1)
+    while rolling.roll_up_hours():
+        pass
+    assert [row[0] for row in hours()] == [0, 3]
+
+
 def test_a_minute_that_is_not_over_is_not_rolled_up(env: Env) -> None:
     stored(env, AT, 1)
-    assert services.roll_up(AT + 59) == 0
+    assert rolling.roll_up(AT + 59) == 0
 
 
 def test_old_samples_go_in_batches_and_young_ones_stay(env: Env) -> None:
     for step in range(6):
         stored(env, AT - 10 * step, 1)
     stored(env, AT - 60, 6, resolution=60)
+    stored(env, AT - 3600, 6, resolution=3600)
     a_day_later = START + timedelta(days=1, seconds=-15)
-    assert services.prune(a_day_later, batch=3) == 3
-    assert services.prune(a_day_later, batch=3) == 1
-    assert services.prune(a_day_later, batch=3) == 0
-    assert sorted(Sample.objects.values_list("resolution", flat=True)) == [10, 10, 60]
-    assert services.prune(START + timedelta(weeks=2)) == 3
+    assert rolling.prune(a_day_later, batch=3) == 3
+    assert rolling.prune(a_day_later, batch=3) == 1
+    assert rolling.prune(a_day_later, batch=3) == 0
+    assert sorted(Sample.objects.values_list("resolution", flat=True)) == [10, 10, 60, 3600]
+    assert rolling.prune(START + timedelta(weeks=2)) == 3
+    assert rolling.prune(START + timedelta(days=31)) == 1
 
 
 def verdict(status: bool | None, reason: Reason, message: str = "") -> Verdict:

@@ -201,7 +201,7 @@ async def measure(each: Rounds, rounds: int, folder: str) -> dict[str, float]:
 def sums_ms() -> float:
     """What the sums of the stored minutes cost, for each of them."""
     from apps.core.clock import now
-    from apps.observe.services import roll_up
+    from apps.observe.rolling import roll_up
 
     began = time.process_time()
     minutes = roll_up(int(now().timestamp()) + 3600)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.drivers.proxy.contract import CounterReading, CounterRow
-from apps.observe.collect.buckets import Gatherer, into_minutes
+from apps.observe.collect.buckets import Gatherer, into_one
 from apps.observe.collect.deltas import Counts, Memory, Step, UnknownBase, bucket_difference, node_total, take
 from tests.apps.observe_env import row
 
@@ -216,4 +216,4 @@ def test_changes_of_a_reading_that_was_not_heard_are_refused(base: str) -> None:
 def test_a_minute_counts_the_buckets_in_which_an_object_rested() -> None:
     node = ("node", "node-1")
     rows = [(1, node, Counts(seconds=10)) for _ in range(6)] + [(1, POOL, Counts(seconds=10, requests=60))]
-    assert into_minutes(rows)[1, POOL].seconds == 60
+    assert into_one(rows)[1, POOL].seconds == 60

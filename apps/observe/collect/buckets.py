@@ -1,4 +1,4 @@
-"""Deltas are gathered per node into buckets of ten seconds, and those into minutes."""
+"""Deltas are gathered per node into buckets of ten seconds, and those into minutes and hours."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from apps.observe.live.store import Change, LiveNode
 
 SHORT = 10
 LONG = 60
+HOUR = 3600
 # Live numbers are means over this many seconds: shorter ones jump, longer ones lag.
 WINDOW = 10.0
 
@@ -142,8 +143,8 @@ class Gatherer:
         return {key: self.memory.at_rest(key, seconds) for key in keys if key in there and key[0] not in RESTING}
 
 
-def into_minutes(rows: Iterable[tuple[int, Key, Counts]]) -> dict[tuple[int, Key], Counts]:
-    """Rows `(node id, key, counts)` of one minute, in order of time, as one row per object.
+def into_one(rows: Iterable[tuple[int, Key, Counts]]) -> dict[tuple[int, Key], Counts]:
+    """Rows `(node id, key, counts)` of one coarser bucket, in order of time, as one row per object.
 
     Buckets in which an object rested were not stored; the time that its node was observed counts all the same.
     """

@@ -14,7 +14,7 @@ from apps.core.events import publish
 from apps.drivers.proxy.contract import Seen
 from apps.fleet.models import Node
 from apps.fleet.services import record_latency
-from apps.observe import services
+from apps.observe import rolling, services
 from apps.observe.collect import lease
 from apps.observe.collect.buckets import SHORT, Bucket, Gatherer, start_of
 from apps.observe.collect.deltas import Step, UnknownBase
@@ -244,12 +244,13 @@ class Recorder:
             self.tended = minute
             return
         with transaction.atomic():
-            services.roll_up(minute)
+            rolling.roll_up(minute)
             services.store_verdicts(limit_use.evaluate_all(instant), instant)
             services.store_verdicts(identity.evaluate_all(instant), instant)
             services.store_verdicts(lost_pools.evaluate_all(), instant)
             services.store_verdicts(server_sources.evaluate_all(), instant)
-        services.prune(instant)
+        rolling.roll_up_hours()
+        rolling.prune(instant)
         nodes = {"node": list(Node.objects.values_list("pk", flat=True))}
         every = nodes | self.evaluator.existing() | identity.existing() | lost_pools.existing()
         every |= server_sources.existing()

@@ -12,7 +12,7 @@ from django.db.models import F, Max, Q, QuerySet, Sum
 
 from apps.core.clock import now
 from apps.fleet.selectors import node_regions
-from apps.observe.collect.buckets import LONG, SHORT, start_of
+from apps.observe.collect.buckets import HOUR, LONG, SHORT, start_of
 from apps.observe.collect.percentiles import from_json, merge, percentile
 from apps.observe.models import Sample
 from apps.observe.numbers import Series
@@ -38,9 +38,9 @@ class Grid:
 
 
 def grid(minutes: int, points: int) -> Grid:
-    """The last `minutes` in about `points` steps; minutes are used as buckets where a step is a minute or more."""
+    """The last `minutes` in about `points` steps, made of the coarsest buckets that are no longer than a step."""
     wanted = max(SHORT, minutes * 60 // max(1, points))
-    resolution = LONG if wanted >= LONG else SHORT
+    resolution = max(each for each in (SHORT, LONG, HOUR) if each <= wanted)
     width = wanted // resolution * resolution
     count = max(1, minutes * 60 // width)
     # The newest bucket is stored when it is over.

@@ -20,11 +20,12 @@ def history_of(actor: Actor, row: Any) -> tuple[list[ChangeRow], bool]:
 
     Those of a pool are those of its limits and servers as well, which have no page of their own.
     """
-    found = list(entries(actor).filter(_of(row))[: SHOWN + 1])
+    found = list(entries(actor).filter(of_object(row))[: SHOWN + 1])
     return [row_of(actor, [entry]) for entry in found[:SHOWN]], len(found) > SHOWN
 
 
-def _of(row: Any) -> Q:
+def of_object(row: Any) -> Q:
+    """Entries on this row; of a pool also those on its limits and servers."""
     own = Q(object_kind=KIND_OF_MODEL[type(row)], object_id=row.pk)
     if not isinstance(row, Pool):
         return own

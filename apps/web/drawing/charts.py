@@ -8,7 +8,7 @@ from apps.observe.numbers import Series
 
 
 def traffic_chart(series: Series) -> dict[str, Any]:
-    """Requests and 5xx per second, for `components/chart.html`."""
+    """Requests and 5xx per second."""
     return {
         "x": series.x,
         "series": [
@@ -19,5 +19,5 @@ def traffic_chart(series: Series) -> dict[str, Any]:
 
 
 def latency_chart(series: Series) -> dict[str, Any]:
-    """The 95th percentile of latency, for `components/chart.html`."""
+    """The 95th percentile of latency."""
     return {"x": series.x, "series": [{"label": "p95", "values": series.p95_ms, "unit": "ms"}]}

@@ -22,6 +22,7 @@ from apps.web.kit.differences import files_of
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import telling
 from apps.web.kit.worst_first import by_word
+from apps.web.timeline.panel import timeline_of
 
 WORST = ("unreachable", "refused", "drifted", "held", "behind", "never_pushed", "in_sync")
 
@@ -87,6 +88,8 @@ def node(request: PageRequest, pk: int) -> HttpResponse:
         "steps": Step.objects.filter(node=pk).select_related("rollout__revision").defer(*HIDDEN).order_by("-id")[:10],
         **_difference(request, sync),
     }
+    if request.GET.get("partial", "") in ("", "timeline"):
+        context["timeline"] = timeline_of(request.actor, row, request.GET.get("range", ""), kind="node")
     return show(request, "pages/fleets/node.html", context)
 
 

@@ -24,6 +24,7 @@ from apps.web.kit.worst_first import by_word
 from apps.web.load_balancers.curl_examples import Endpoint, endpoints_of
 from apps.web.load_balancers.listener_settings import settings_of
 from apps.web.routes.rows import SYNC_ORDER, sync_of
+from apps.web.timeline.panel import timeline_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,10 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "stacks": _stacks(actor, balancer),
         "routes": _routes(_route_counts(actor, [balancer]).get(pk, 0)),
     }
+    if actor.is_operator and request.GET.get("partial", "") in ("", "timeline"):
+        ids = [listener.pk for listener in balancer.listeners.all()]
+        asked = request.GET.get("range", "")
+        context["timeline"] = timeline_of(actor, balancer, asked, kind="frontend", ids=ids, latency=True)
     return show(request, "pages/load_balancers/detail.html", context)
 
 

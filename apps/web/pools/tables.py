@@ -11,13 +11,12 @@ from apps.capacity.use import staleness
 from apps.definitions.models import Backend, Pool, Route, Server
 from apps.definitions.previewing.effective_rules import own_overflow
 from apps.definitions.shapes.traffic.pool import Overflow
-from apps.observe.numbers import Numbers, Series, ServerRow
+from apps.observe.numbers import Numbers, ServerRow
 from apps.web.capacity.measured import BackendKey, Measured
-from apps.web.drawing.charts import latency_chart, traffic_chart
-from apps.web.kit.figures import amount, figures_of
+from apps.web.kit.figures import figures_of
 from apps.web.pools.limits import limit_choices, limit_words
 
-__all__ = ["backends_table", "charts", "limit_words", "number_cells"]
+__all__ = ["backends_table", "limit_words", "number_cells"]
 
 MARKS = {
     "up": ("healthy", "Up"),
@@ -143,13 +142,3 @@ def _together(parts: list[Numbers]) -> Numbers:
         age_s=max(ages) if ages else None,
         stale=any(part.stale for part in known),
     )
-
-
-def charts(series: Series) -> dict[str, Any]:
-    """Data of the two charts of a pool, with the highest values for those who do not see them."""
-    return {
-        "requests_chart": traffic_chart(series),
-        "latency_chart": latency_chart(series),
-        "peak": amount(max((value for value in series.requests if value is not None), default=None)),
-        "slowest": amount(max((value for value in series.p95_ms if value is not None), default=None)),
-    }

@@ -34,8 +34,9 @@ from apps.web.overflow.parts import shown
 from apps.web.pools.form import PoolForm, texts_of_pool
 from apps.web.pools.limits import limit_notes
 from apps.web.pools.servers import said_of_servers
-from apps.web.pools.tables import backends_table, charts, number_cells, policy_of
+from apps.web.pools.tables import backends_table, number_cells, policy_of
 from apps.web.sizing.balance import who_works
+from apps.web.timeline.panel import timeline_of
 
 # A thousand pools are few: no column needs an index.
 SORTS = {"Pool": ("name", "account__name"), "Protocol": ("protocol", "name"), "Balance": ("balance", "name")}
@@ -99,9 +100,9 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         context["objective"] = objective_of(pool) if _is_own(request, pool) else None
     if partial in (None, "", "balance"):
         context |= who_works(_servers_of(pool))
-    if partial in (None, "", "charts"):
-        series = observe.series(request.actor, "backend", [f"pool-{pk}"], latency=True)
-        context |= charts(series[f"pool-{pk}"])
+    if partial in (None, "", "timeline"):
+        asked = request.GET.get("range", "")
+        context["timeline"] = timeline_of(request.actor, pool, asked, kind="backend", latency=True)
     if partial in (None, "", "clouds"):
         context["clouds"] = health.backends_of_pool(request.actor, pk)
     return show(request, "pages/pools/detail.html", context)

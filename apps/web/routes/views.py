@@ -20,18 +20,17 @@ from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.services import delete_object, fetch_key_set_of_route
 from apps.definitions.sharing import taken_back
 from apps.observe.evaluate.lost_pools import sentence
-from apps.observe.selectors import series, sick_pools
+from apps.observe.selectors import sick_pools
 from apps.rollouts.selectors import conditions_of
-from apps.web.drawing.charts import traffic_chart
 from apps.web.finding.sorting import Sorting, chips, sorted_page
 from apps.web.fleets.deployment_status import deployment_status
-from apps.web.kit.figures import spark
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.undoing import say_done
 from apps.web.load_balancers.curl_examples import ways_to_try
 from apps.web.objectives.shown import objective_of
 from apps.web.policies.views import say_fetched
 from apps.web.routes.rows import rows_of
+from apps.web.timeline.panel import timeline_of
 
 PER_PAGE = 50
 # Counting all of them would cost more than showing some.
@@ -115,9 +114,8 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     partial = request.GET.get("partial", "")
     if partial in ("", "objective"):
         context["objective"] = objective_of(route)
-    if partial in ("", "numbers"):
-        line = series(actor, "route", [f"route-{pk}"])[f"route-{pk}"]
-        context |= {"chart": traffic_chart(line), "points": spark(line.requests), "measured": any(line.requests)}
+    if partial in ("", "timeline"):
+        context["timeline"] = timeline_of(actor, route, request.GET.get("range", ""), kind="route")
     if not partial:
         context |= {"settings": settings_of_route(route), "key_set": key_set_of(route)}
         context["ways"] = ways_to_try(actor, route)

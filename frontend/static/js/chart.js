@@ -1,10 +1,12 @@
-/* SHOW: draws <figure data-chart="id of JSON {x: [unix s], series: [{label, values, unit}]}"> with uPlot. */
+/* SHOW: draws <figure data-chart="id of JSON {x: [unix s], series: [{label, values, unit}], marks}"> with uPlot. */
 import uPlot from "../vendor/uplot.js";
 
 const HEIGHT = 200;
 const drawn = new Map();
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const both = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const NEAR = 6; // pixels from a mark at which it says what it is
 
 // Only the computed colour of an element resolves var() and light-dark().
 const probe = document.createElement("i");
@@ -16,10 +18,58 @@ const colour = (name) => {
   return value;
 };
 
+// What happened: a line where it began, a tint for as long as it lasted.
+function drawMarks(plot) {
+  const { ctx, bbox, scales, marks = [] } = plot;
+  const { min, max } = scales.x;
+  ctx.save();
+  for (const { at, until, tone } of marks) {
+    if (at > max || (until ?? max) < min) continue;
+    const left = plot.valToPos(Math.max(at, min), "x", true);
+    ctx.fillStyle = ctx.strokeStyle = colour(tone || "ink-2");
+    if (until !== undefined) {
+      ctx.globalAlpha = 0.12;
+      ctx.fillRect(left, bbox.top, plot.valToPos(Math.min(until ?? max, max), "x", true) - left, bbox.height);
+    }
+    if (at < min) continue;
+    ctx.globalAlpha = 0.7;
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(left, bbox.top);
+    ctx.lineTo(left, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+function nameMark(box, plot) {
+  const at = plot.cursor.left;
+  if (plot.select.width || !box.matches(":hover")) return;
+  const near = (plot.marks ?? []).filter((mark) => Math.abs(plot.valToPos(mark.at, "x") - at) <= NEAR);
+  box.nextElementSibling.textContent = near.map(({ text }) => text).join("; ");
+}
+
+// A dragged stretch leads to the requests of its time.
+function offerRequests(box, plot) {
+  const { left, width } = plot.select;
+  if (!width) return;
+  const ends = [left, left + width].map((place) => new Date(plot.posToVal(place, "x") * 1000));
+  const url = new URL(box.dataset.requests, location);
+  ["from", "to"].forEach((name, at) => url.searchParams.set(name, ends[at].toISOString().slice(0, -1)));
+  const link = document.createElement("a");
+  link.href = url;
+  link.textContent = `Show requests from ${ends.map(both.format).join(" to ")}`;
+  box.nextElementSibling.replaceChildren(link);
+}
+
+const spanOf = ({ x }) => (x.at(-1) - x[0] > 172800 ? "days" : "hours");
+
 function options(box, { x, series }) {
   const grid = { stroke: colour("line"), width: 1 };
   const axis = { stroke: colour("ink-2"), grid, ticks: grid, font: "11px Inter, sans-serif" };
-  const times = x.at(-1) - x[0] > 172800 ? day : clock;
+  const long = spanOf({ x }) === "days";
+  const times = long ? day : clock;
   const say = (unit = "") => (number) => (number == null ? "–" : `${number.toLocaleString()} ${unit}`.trim());
   const lines = series.map(({ label, unit }, at) => {
     const stroke = colour(["accent", "warn", "bad", "good"][at % 4]);
@@ -31,8 +81,15 @@ function options(box, { x, series }) {
       { ...axis, values: (_, ticks) => ticks.map((tick) => times.format(tick * 1000)) },
       { ...axis, size: 72, values: (_, ticks) => ticks.map(say(series[0]?.unit)) },
     ],
+    // The crosshair is shared by all charts of a page, a dragged stretch is not.
+    cursor: { sync: { key: "page", filters: { pub: (type) => ["mousemove", "mouseleave"].includes(type) } }, drag: { x: "requests" in box.dataset, y: false, setScale: false } },
+    hooks: {
+      draw: [drawMarks],
+      setCursor: [(plot) => nameMark(box, plot)],
+      setSelect: [(plot) => offerRequests(box, plot)],
+    },
     scales: { y: { range: (_, low, high) => [Math.min(0, low), high * 1.1 || 1] } },
-    series: [{ value: (_, at) => (at == null ? "–" : clock.format(at * 1000)) }, ...lines],
+    series: [{ value: (_, at) => (at == null ? "–" : (long ? both : clock).format(at * 1000)) }, ...lines],
   };
 }
 
@@ -44,13 +101,14 @@ export function draw() {
     if (!text || old?.text === text) continue;
     const data = JSON.parse(text);
     const columns = [data.x, ...data.series.map(({ values }) => values)];
-    const labels = String(data.series.map(({ label }) => label));
+    const labels = String([spanOf(data), ...data.series.map(({ label }) => label)]); // with either the axes change
     let plot = old?.plot;
-    if (old?.labels === labels) plot.setData(columns);
-    else {
+    if (old?.labels !== labels) {
       plot?.destroy();
-      plot = new uPlot(options(box, data), columns, box);
+      plot = new uPlot(options(box, data), undefined, box);
     }
+    plot.marks = data.marks;
+    plot.setData(columns);
     drawn.set(box, { plot, text, labels });
   }
 }

@@ -77,7 +77,7 @@ def test_a_pool_shows_its_servers_by_region_who_uses_it_and_its_yaml(shop: Pool,
     assert "kind: Pool" in page
 
 
-@pytest.mark.parametrize("partial", ["numbers", "servers", "charts"])
+@pytest.mark.parametrize("partial", ["numbers", "servers", "timeline"])
 def test_each_live_region_of_a_pool_answers_alone(shop: Pool, tutorial_env: Actor, partial: str) -> None:
     answer = client_of(tutorial_env).get(reverse("web:pool", args=[shop.pk]), {"partial": partial})
     page = answer.content.decode()

@@ -35,7 +35,7 @@ from apps.dns import services as dns
 from apps.enrolment import renewing, rotating, tokens
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.issuing import services as issuing
-from apps.observe import services as observe
+from apps.observe import rolling
 from apps.observe.collect import slots, tallies
 from apps.replacements import advancing
 from apps.rollouts import services as rollouts
@@ -222,7 +222,7 @@ def ask_resolvers() -> None:
 
 def tidy() -> None:
     """Forget what is too old to be shown."""
-    observe.prune(now())
+    rolling.prune(now())
     renewing.prune(now())
     tokens.prune(now())
     slots.prune(now())

@@ -1,0 +1,109 @@
+"""Samples in coarser and coarser buckets: ten seconds become minutes, minutes become hours, and what is old goes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Max, Min, QuerySet
+
+from apps.fleet.selectors import node_regions
+from apps.observe.collect.buckets import HOUR, LONG, SHORT, into_one, start_of
+from apps.observe.models import Sample
+from apps.observe.services import counts_of, store_buckets
+
+LIFETIMES = {SHORT: timedelta(days=1), LONG: timedelta(weeks=2), HOUR: timedelta(days=31)}
+# An hour has sixty minutes to be made in, node by node: so many in each, or a thirtieth of them.
+FEWEST_NODES, SHARE_OF_NODES = 20, 30
+
+
+def roll_up(until: int) -> int:
+    """Make rows of a minute from rows of ten seconds, for whole minutes before `until` (Unix seconds) without any.
+
+    At most ten minutes in one go; returns how many were made. Repeating it changes nothing.
+    """
+    last = _last(LONG)
+    short = Sample.objects.filter(resolution=SHORT)
+    if last is not None:
+        short = short.filter(at__gte=last + timedelta(seconds=LONG))
+    first = short.aggregate(first=Min("at"))["first"]
+    if first is None:
+        return 0
+    begin = start_of(first.timestamp(), LONG)
+    minutes = range(begin, min(start_of(until, LONG), begin + 10 * LONG), LONG)
+    for minute in minutes:
+        _make(minute, SHORT, LONG)
+    return len(minutes)
+
+
+def roll_up_hours() -> int:
+    """Make rows of an hour from rows of a minute, for whole hours; of a share of the nodes at a time.
+
+    Returns of how many nodes an hour was made. Repeating it changes nothing.
+    """
+    minute = _last(LONG)
+    if minute is None:
+        return 0
+    nodes = list(node_regions())
+    end = start_of(minute.timestamp() + LONG, HOUR)
+    hour, pending = _pending(nodes, end)
+    shared = pending[: max(FEWEST_NODES, len(nodes) // SHARE_OF_NODES)]
+    for node in shared:
+        with transaction.atomic():  # the row of the node says that the others are there
+            _make(hour, LONG, HOUR, node=node)
+    return len(shared)
+
+
+def _pending(nodes: Collection[int], end: int) -> tuple[int, list[int]]:
+    """The oldest hour before `end` that is not whole, and the nodes that it lacks."""
+    last = _last(HOUR)
+    if last is not None and (lacking := _lacking(nodes, int(last.timestamp()))):
+        return int(last.timestamp()), lacking
+    minutes = _of_nodes(nodes).filter(resolution=LONG, at__lt=datetime.fromtimestamp(end, UTC))
+    if last is not None:
+        minutes = minutes.filter(at__gte=last + timedelta(seconds=HOUR))
+    first = minutes.aggregate(first=Min("at"))["first"]
+    if first is None:
+        return 0, []
+    hour = start_of(first.timestamp(), HOUR)
+    return hour, _lacking(nodes, hour)
+
+
+def _lacking(nodes: Collection[int], hour: int) -> list[int]:
+    """Those of the nodes that have minutes of that hour, and not the hour."""
+    whole = _within(hour, HOUR, HOUR).filter(kind="node").values("node")
+    rows = _of_nodes(nodes) & _within(hour, LONG, HOUR)
+    return sorted(rows.exclude(node__in=whole).order_by().values_list("node", flat=True).distinct())
+
+
+def _of_nodes(nodes: Collection[int]) -> QuerySet[Sample]:
+    return Sample.objects.filter(kind="node", object_id__in=[f"node-{pk}" for pk in nodes])
+
+
+def _make(begin: int, fine: int, coarse: int, **of: int) -> None:
+    """The coarse rows of one bucket, of fine ones."""
+    rows = _within(begin, fine, coarse).filter(**of).order_by("at")
+    merged = into_one((row.node_id, (row.kind, row.object_id), counts_of(row)) for row in rows.iterator())
+    store_buckets(coarse, ((begin, node_id, key, counts) for (node_id, key), counts in merged.items()))
+
+
+def _within(begin: int, resolution: int, seconds: int) -> QuerySet[Sample]:
+    instant = datetime.fromtimestamp(begin, UTC)
+    return Sample.objects.filter(resolution=resolution, at__gte=instant, at__lt=instant + timedelta(seconds=seconds))
+
+
+def _last(resolution: int) -> datetime | None:
+    found: datetime | None = Sample.objects.filter(resolution=resolution).aggregate(last=Max("at"))["last"]
+    return found
+
+
+def prune(instant: datetime, batch: int = 2000) -> int:
+    """Delete about `batch` samples of each resolution that are older than they need be; returns how many went."""
+    deleted = 0
+    for resolution, lifetime in LIFETIMES.items():
+        old = Sample.objects.filter(resolution=resolution, at__lt=instant - lifetime)
+        last = list(old.order_by("at").values_list("at", flat=True)[:batch])[-1:]
+        if last:
+            deleted += old.filter(at__lte=last[0]).delete()[0]
+    return deleted
