@@ -487,8 +487,8 @@ RESOLVERS = environment.listed(
     "name servers (`address` or `address:port`) that hostnames and servers are looked up at; else the machine's",
     shape=shapes.SERVERS,
 )
-KUBERNETES_CLUSTERS = environment.text(
-    "SPILLWAY_KUBERNETES_CLUSTERS", "", "JSON file of clusters whose Services servers come from", shape=shapes.PATH
+REGISTRIES = environment.text(
+    "SPILLWAY_REGISTRIES", "", "JSON file of Kubernetes, etcd and files that servers come from", shape=shapes.PATH
 )
 DNS_LOOK_S = environment.whole("SPILLWAY_DNS_LOOK_S", 60, "seconds between two looks at what a zone's server serves", 1)
 HOSTNAME_COOLDOWN_DAYS = environment.whole(

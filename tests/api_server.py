@@ -191,7 +191,8 @@ def clusters_file(folder: Path, api: ApiServer, **namespaces: list[str]) -> Path
     """The operator's file with this server as cluster prod, its CA and its token beside it."""
     (folder / "ca.pem").write_bytes(serving()[1])
     (folder / "token").write_text(f"{TOKEN}\n")
-    entry = {"url": f"https://localhost:{api.port}", "ca_file": str(folder / "ca.pem")}
-    written = folder / "clusters.json"
-    written.write_text(json.dumps({"prod": {**entry, "token_file": str(folder / "token"), "namespaces": namespaces}}))
+    entry: dict[str, Any] = {"url": f"https://localhost:{api.port}", "ca_file": str(folder / "ca.pem")}
+    entry |= {"token_file": str(folder / "token"), "namespaces": namespaces}
+    written = folder / "registries.json"
+    written.write_text(json.dumps({"kubernetes": {"prod": entry}}))
     return written

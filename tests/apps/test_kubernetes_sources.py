@@ -16,10 +16,12 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.models import Pool, Server, ServerSource
 from apps.definitions.server_sources import finding
-from apps.definitions.server_sources.clusters import cluster_of
-from apps.definitions.server_sources.watching import Key, Namespace, followed, publish
+from apps.definitions.server_sources.kubernetes.client import Cluster, list_slices
+from apps.definitions.server_sources.kubernetes.namespace import Namespace
+from apps.definitions.server_sources.registries import registry_of
+from apps.definitions.server_sources.watching import followed, publish
 from apps.definitions.services import save_object
-from apps.definitions.shapes.servers.source import read_source
+from apps.definitions.shapes.servers.source import Kind, read_source
 from tests.api_server import TOKEN, ApiServer, api_server, clusters_file, ending, endpoint, endpoint_slice
 
 WEB = "kubernetes://prod/shop/web:http"
@@ -33,14 +35,16 @@ def acme(acme: Actor, tutorial_env: Actor) -> Actor:
 @pytest.fixture
 def cluster(settings: Settings, tmp_path: Path) -> Iterator[ApiServer]:
     with api_server() as running:
-        settings.KUBERNETES_CLUSTERS = str(clusters_file(tmp_path, running, shop=["acme"]))
+        settings.REGISTRIES = str(clusters_file(tmp_path, running, shop=["acme"]))
         yield running
 
 
 @pytest.fixture
 def watch(cluster: ApiServer) -> Iterator[Namespace]:
     """The watch of the namespace, without what stores what it hears: tests do that."""
-    running = Namespace(cluster_of(read_source(WEB), "acme"), "shop", lambda: None)
+    registry = registry_of(read_source(WEB), "acme")
+    assert isinstance(registry, Cluster)
+    running = Namespace(registry, "shop", lambda: None)
     running.start()
     yield running
     running.stop()
@@ -62,17 +66,14 @@ def until(true: Callable[[], bool]) -> None:
 
 def heard(watch: Namespace, *addresses: str) -> bool:
     """Whether it knows of exactly these."""
-    if watch._slices is None:
-        return False
     known = [one["addresses"][0] for each in watch._slices.values() for one in each["endpoints"] or ()]
-    return sorted(known) == sorted(addresses)
+    return watch.known and sorted(known) == sorted(addresses)
 
 
 def stored(watch: Namespace) -> ServerSource:
     """The one source after what was heard was stored and looked at."""
-    watches: dict[Key, Namespace] = {watch._where: watch}
     watch.dirty = True
-    publish(watches)
+    publish({(Kind.KUBERNETES, *watch._where): watch})
     ServerSource.objects.update(next_at=now())
     finding.find_in_turns()
     return ServerSource.objects.get()
@@ -150,8 +151,6 @@ def test_a_broken_watch_goes_on_and_a_forgotten_version_is_listed_again(cluster:
 
 
 def test_a_list_comes_in_pages(cluster: ApiServer, watch: Namespace) -> None:
-    from apps.definitions.server_sources.kubernetes import list_slices
-
     cluster.page = 2
     for number in range(5):
         cluster.put(endpoint_slice(f"s{number}", "web"))
@@ -220,8 +219,10 @@ def test_only_accounts_that_the_operator_names_use_a_namespace(
     ):  # fmt: skip
         with pytest.raises(Invalid, match=said):
             pool_from(actor, source, name="theirs")
-    written = Path(settings.KUBERNETES_CLUSTERS)  # the operator takes it back
-    written.write_text(json.dumps({"prod": json.loads(written.read_text())["prod"] | {"namespaces": {}}}))
+    written = Path(settings.REGISTRIES)  # the operator takes it back
+    entries = json.loads(written.read_text())
+    entries["kubernetes"]["prod"]["namespaces"] = {}
+    written.write_text(json.dumps(entries))
     assert followed() == []
     ServerSource.objects.update(next_at=now())
     finding.find_in_turns()
@@ -239,8 +240,8 @@ def test_many_changes_are_one_answer_and_many_pools_one_watch(
     until(lambda: heard(watch, "10.9.0.1", "10.9.0.2"))
     before = Server.objects.count()
     assert before == 0 or servers() == []
-    publish({watch._where: watch})
+    publish({(Kind.KUBERNETES, *watch._where): watch})
     heard_at = ServerSource.objects.filter(heard_at__isnull=False).count()
     watch.dirty = False
-    publish({watch._where: watch})  # nothing changed since
+    publish({(Kind.KUBERNETES, *watch._where): watch})  # nothing changed since
     assert (heard_at, ServerSource.objects.get(backend__pool__name="shop-next").failures) == (2, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -281,3 +282,26 @@ def test_the_page_and_the_form_of_the_pool_show_the_source(acme: Actor, names: N
     form = client.get(f"/pools/{pool.pk}/edit").content.decode()
     client.post(f"/pools/{pool.pk}/edit", untouched(form[form.index('id="pool-form"') - 50 :]))
     assert Backend.objects.get(pool=pool).servers_from == PLAIN
+
+
+def test_servers_follow_a_file_that_the_operator_names_and_a_broken_one_changes_nothing(
+    acme: Actor, globex: Actor, settings: Settings, tmp_path: Path
+) -> None:
+    file, registries = tmp_path / "shop.json", tmp_path / "registries.json"
+    registries.write_text(json.dumps({"file": {"shop": {"path": str(file), "accounts": ["acme"]}}}))
+    settings.REGISTRIES = str(registries)
+    pool_from(acme, "file://shop")
+    assert asked().error == "The file cannot be read on this worker."
+    file.write_text('[{"targets": ["10.9.0.7:8080"], "labels": {"weight": "50"}}, {"targets": ["app.internal:80"]}]')
+    assert asked().error == ""
+    assert servers() == ["10.9.0.7:8080 50", "app.internal:80 100"]
+    for text, said in (("[{", "not JSON"), ('[{"targets": ["10.9.0.7"]}]', "not host:port"), ("[]", "stay")):
+        file.write_text(text)
+        assert said in asked().error
+    assert len(servers()) == 2
+    with pytest.raises(Invalid, match="Pools of globex may not use a file shop; an operator allows that"):
+        save_object(actor=globex, kind="Pool", name="p", spec={
+            "backends": [{"region": "us-central1", "servers_from": "file://shop"}]
+        })  # fmt: skip
+    registries.write_text("{}")  # the operator takes it back
+    assert "may not use a file shop" in asked().error

@@ -118,7 +118,7 @@ def records(folder: Path, port: int) -> Iterator[tuple[str, Say]]:
 def slices(folder: Path, port: int) -> Iterator[tuple[str, Say]]:
     """A source by EndpointSlices, of the account of the bench."""
     with api_server() as api:
-        os.environ["SPILLWAY_KUBERNETES_CLUSTERS"] = str(clusters_file(folder, api, shop=["operator"]))
+        os.environ["SPILLWAY_REGISTRIES"] = str(clusters_file(folder, api, shop=["operator"]))
         ports = [{"name": "http", "port": port, "protocol": "TCP"}]
         yield (
             "kubernetes://prod/shop/web",

@@ -21,9 +21,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from apps.definitions.server_sources.endpoint_slices import servers_of
-from apps.definitions.server_sources.kubernetes import Cluster, Failed, Watch, list_slices
-from apps.definitions.server_sources.watching import Namespace
+from apps.definitions.server_sources.kubernetes import client
+from apps.definitions.server_sources.kubernetes.client import Cluster, Watch, list_slices
+from apps.definitions.server_sources.kubernetes.namespace import Namespace
+from apps.definitions.server_sources.watched import Failed, Gone
 from apps.definitions.shapes.servers.source import read_source
 from tests.api_server import ending, endpoint, endpoint_slice
 from tests.golang import CACHE, go
@@ -144,7 +145,7 @@ def _allow(server: RealServer) -> None:
 
 
 def addresses(watch: Namespace) -> list[str]:
-    found = servers_of((watch._slices or {}).values(), WEB)
+    found = watch.servers_of(WEB)
     return sorted(f"{each.address}{' leaving' * each.leaving}" for each in found)
 
 
@@ -171,21 +172,19 @@ def test_a_real_cluster_is_listed_followed_lost_and_listed_again(server: RealSer
 
 
 def test_pages_forgotten_versions_and_missing_rights_are_told_as_the_fake_tells_them(server: RealServer) -> None:
-    from apps.definitions.server_sources import kubernetes
-
     for number in range(5):
         server.put(endpoint_slice(f"page-{number}", "pages"))
-    page, kubernetes.PAGE = kubernetes.PAGE, 2
+    page, client.PAGE = client.PAGE, 2
     try:
         found, version = list_slices(server.cluster, "shop")
     finally:
-        kubernetes.PAGE = page
+        client.PAGE = page
     assert {f"page-{number}" for number in range(5)} <= found.keys()
     assert int(version) > 1
     server.kill()
     server.start()  # its memory of versions begins anew
     server.put(endpoint_slice("page-0", "pages", endpoint("10.9.0.9")))
-    with pytest.raises(kubernetes.Gone):
+    with pytest.raises(Gone):
         list(Watch(server.cluster, "shop", "1"))
     with pytest.raises(Failed, match=r"refuses us \(403\)"):
         list_slices(server.cluster, "kube-system")

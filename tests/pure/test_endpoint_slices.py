@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from apps.definitions.server_sources.deciding import FoundServer, decide
-from apps.definitions.server_sources.endpoint_slices import Unclear, servers_of
+from apps.definitions.server_sources.kubernetes.endpoint_slices import servers_of
+from apps.definitions.server_sources.watched import Unclear
 from apps.definitions.shapes.servers.source import read_source
 from tests.api_server import Slice, endpoint, endpoint_slice
 

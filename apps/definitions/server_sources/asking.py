@@ -1,9 +1,10 @@
-"""Asks a source which servers there are now: by DNS (A, AAAA, SRV), or a list over HTTPS as Prometheus's `http_sd`."""
+"""Asks a source which servers there are now: by DNS (A, AAAA, SRV), or a list of targets over HTTPS or in a file."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import dns.exception
@@ -11,7 +12,9 @@ import dns.resolver
 
 from apps.accounts.hostnames.resolving import resolver
 from apps.core.outbound import fetch
+from apps.definitions.models import ServerSource
 from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer
+from apps.definitions.server_sources.registries import NotYours, registry_of
 from apps.definitions.shapes.servers.source import Kind, Source
 
 TIMEOUT_S = 2.0
@@ -27,7 +30,11 @@ class BadAnswer(Exception):
 
 def ask(source: Source) -> list[FoundServer]:
     """The servers that it lists now. Raises BadAnswer; Refused and Unreachable for URLs (core/outbound.py)."""
-    found = list({Kind.DNS: _addresses, Kind.SRV: _services, Kind.HTTP: _targets}[source.kind](source))
+    return _few({Kind.DNS: _addresses, Kind.SRV: _services, Kind.HTTP: _targets}[source.kind](source))
+
+
+def _few(servers: Iterator[FoundServer]) -> list[FoundServer]:
+    found = list(servers)
     if len(found) > MOST:
         raise BadAnswer(f"The source lists {len(found)} servers; at most {MOST} are taken.")
     return found
@@ -64,14 +71,30 @@ def _records(name: str, kind: str) -> list[Any]:
 
 
 def _targets(source: Source) -> Iterator[FoundServer]:
-    """`[{"targets": ["10.0.0.1:8080"], "labels": {"weight": "50"}}]`; labels that we do not know say nothing."""
     answer = fetch(source.name, headers={"Accept": "application/json"}, timeout=TIMEOUT_S, limit=MAX_BYTES + 1)
     if answer.status != 200:
         raise BadAnswer(f"The response is {answer.status}.")
-    if len(answer.body) > MAX_BYTES:
+    yield from _of_list(answer.body)
+
+
+def ask_file(row: ServerSource, source: Source) -> list[FoundServer]:
+    """The servers that a file lists now, which its account may use. Raises BadAnswer."""
+    try:
+        with Path(str(registry_of(source, row.backend.account.name))).open("rb") as file:
+            body = file.read(MAX_BYTES + 1)
+    except NotYours as refusal:
+        raise BadAnswer(str(refusal)) from None
+    except (OSError, ValueError):
+        raise BadAnswer("The file cannot be read on this worker.") from None
+    return _few(_of_list(body))
+
+
+def _of_list(body: bytes) -> Iterator[FoundServer]:
+    """`[{"targets": ["10.0.0.1:8080"], "labels": {"weight": "50"}}]`, as Prometheus reads it from URLs and files."""
+    if len(body) > MAX_BYTES:
         raise BadAnswer("The answer is longer than 1 MB.")
     try:
-        groups = json.loads(answer.body)
+        groups = json.loads(body)
     except (ValueError, RecursionError):
         raise BadAnswer("The answer is not JSON.") from None
     if not isinstance(groups, list):
@@ -81,6 +104,7 @@ def _targets(source: Source) -> Iterator[FoundServer]:
 
 
 def _of_group(group: object) -> Iterator[FoundServer]:
+    """Labels that we do not know say nothing."""
     targets = group.get("targets") if isinstance(group, Mapping) else None
     if not isinstance(group, Mapping) or not isinstance(targets, list):
         raise BadAnswer("The answer has an entry without a list of targets.")

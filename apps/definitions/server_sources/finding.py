@@ -23,7 +23,7 @@ from apps.core.errors import SpillwayError
 from apps.core.outbound import Unreachable
 from apps.core.queue import enqueue
 from apps.definitions.models import Backend, Server, ServerSource
-from apps.definitions.server_sources.asking import BadAnswer, ask
+from apps.definitions.server_sources.asking import BadAnswer, ask, ask_file
 from apps.definitions.server_sources.deciding import DEFAULT_WEIGHT, FoundServer, decide
 from apps.definitions.server_sources.following import FIND_TASK, WAKE_EXPIRES_S, due
 from apps.definitions.server_sources.heard import heard
@@ -38,6 +38,8 @@ EVERY = timedelta(seconds=2)
 LATEST = timedelta(minutes=1)
 CLAIM = timedelta(seconds=30)
 Said = dict[str, str]
+# What needs more than the source to be asked; all others are asked as they are.
+KNOWN = {Kind.HEARTBEAT: living, Kind.KUBERNETES: heard, Kind.ETCD: heard, Kind.FILE: ask_file}
 
 
 def sweep(moment: datetime) -> None:
@@ -64,7 +66,7 @@ def find(*, source_id: int) -> None:
     row = ServerSource.objects.select_related("backend__account").get(pk=source_id)
     try:
         source = read_source(row.backend.servers_from)
-        known = {Kind.HEARTBEAT: living, Kind.KUBERNETES: heard}.get(source.kind)
+        known = KNOWN.get(source.kind)
         found = known(row, source) if known is not None else ask(source)
     except (BadAnswer, Refused, Unreachable) as refusal:
         _failed(row, str(refusal))

@@ -7,8 +7,8 @@ from datetime import timedelta
 from apps.core.clock import now
 from apps.definitions.models import ServerSource
 from apps.definitions.server_sources.asking import MOST, BadAnswer
-from apps.definitions.server_sources.clusters import NotYours, cluster_of
 from apps.definitions.server_sources.deciding import FoundServer
+from apps.definitions.server_sources.registries import NotYours, registry_of
 from apps.definitions.shapes.servers.source import Source
 
 # It is said again each ten seconds; after so long nobody watches.
@@ -18,13 +18,13 @@ BELIEVED = timedelta(seconds=45)
 def heard(row: ServerSource, source: Source) -> list[FoundServer]:
     """The servers that were heard of. Raises BadAnswer."""
     try:
-        cluster_of(source, row.backend.account.name)
+        registry_of(source, row.backend.account.name)
     except NotYours as refusal:
         raise BadAnswer(str(refusal)) from None
     if row.heard_at is None or row.listed is None or row.listed["of"] != row.backend.servers_from:
-        raise BadAnswer("The cluster has not been heard of yet.")
+        raise BadAnswer("The registry has not been heard of yet.")
     if row.heard_at < now() - BELIEVED:
-        raise BadAnswer("No process of the console has watched the cluster for a while.")
+        raise BadAnswer("No process of the console has watched the registry for a while.")
     if row.listed["error"]:
         raise BadAnswer(row.listed["error"])
     found = [

@@ -1,7 +1,7 @@
-"""Watches the namespaces of Kubernetes that pools are served from: one watch each, however many pools there are.
+"""Watches the sources that tell by themselves what changes: one watch each, however many pools there are.
 
-1. By a lease one process watches, and another one goes on when it dies. Each namespace has a thread, which lists,
-   follows what changes, and lists again where the cluster has forgotten its version.
+1. By a lease one process watches, and another one goes on when it dies. Each namespace of Kubernetes and each prefix of
+   etcd has a thread (watched.py), which lists, follows what changes, and lists again where its version is forgotten.
 2. Another thread stores what each source lists now, at most once a second, and wakes a worker (finding.py), which
    decides as for every other source. A burst of changes is one look, and so one push.
 """
@@ -9,118 +9,39 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
 from django import db
 from django.conf import settings
+from django.db.models import Q
 
 from apps.core.clock import now
-from apps.core.concurrency.backoff import pause_after
 from apps.core.concurrency.leases import Lease, LeaseLost, take
 from apps.core.queue import enqueue
 from apps.definitions.models import ServerSource
-from apps.definitions.server_sources.clusters import NotYours, cluster_of
-from apps.definitions.server_sources.endpoint_slices import Unclear, servers_of
+from apps.definitions.server_sources.etcd.prefix import Prefix
 from apps.definitions.server_sources.following import FIND_TASK, WAKE_EXPIRES_S
-from apps.definitions.server_sources.kubernetes import Cluster, Failed, Gone, Slice, Watch, list_slices
+from apps.definitions.server_sources.kubernetes.namespace import Namespace
 from apps.definitions.server_sources.models import SourceWatch
-from apps.definitions.shapes.servers.source import Kind, Source, read_source
+from apps.definitions.server_sources.registries import NotYours, Registry, registry_of
+from apps.definitions.server_sources.watched import ONCE_IN_S, Unclear, Watched
+from apps.definitions.shapes.servers.source import WATCHED, Kind, Source, read_source
 
 logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=10)
-ONCE_IN_S = 1.0
 # What has not changed is said again after so long (heard.py believes it for longer).
 AGAIN = timedelta(seconds=10)
-FIRST, LATEST = timedelta(seconds=1), timedelta(seconds=30)
 # Under this an answer names its source: another one may have been chosen meanwhile.
 OF = "of"
-Key = tuple[Cluster, str]  # where, and the namespace
-
-
-class Namespace(threading.Thread):
-    """What is known of one namespace: `slices` after the first list, `error` while the cluster fails."""
-
-    def __init__(self, cluster: Cluster, namespace: str, changed: Callable[[], None]) -> None:
-        super().__init__(daemon=True, name=f"watch {namespace}")
-        self.error = ""
-        self.dirty = False
-        self.lists = 0
-        self._where, self._changed = (cluster, namespace), changed
-        self._slices: dict[str, Slice] | None = None
-        self._version = ""
-        self._lock, self._ended = threading.Lock(), threading.Event()
-        self._watch: Watch | None = None
-
-    def run(self) -> None:
-        """List and follow until the end; wait longer and longer while the cluster fails."""
-        failures = 0
-        while not self._ended.is_set():
-            began = time.monotonic()
-            try:
-                if not self._version:
-                    self._list()
-                self._follow()
-                failures = 0
-            except Gone:
-                self._version = ""
-            except Failed as error:
-                failures = failures + 1 if self.error else 1
-                self._note(str(error))
-            except Exception:
-                logger.exception("a watch failed")
-                failures, self._version = failures + 1, ""
-                self._note("The cluster's answer cannot be read.")
-            # A watch that ends after its minutes goes on at once; nothing makes us ask in a circle.
-            pause = pause_after(failures, first=FIRST, longest=LATEST).total_seconds() if failures else 0.0
-            pause *= random.uniform(0.8, 1.2)  # noqa: S311 - nothing secret
-            self._ended.wait(max(pause, began + ONCE_IN_S - time.monotonic(), 0.0))
-
-    def stop(self) -> None:
-        """End soon; nobody waits for it."""
-        self._ended.set()
-        if self._watch is not None:
-            self._watch.cut()
-
-    def slices(self) -> list[Slice] | None:
-        """What there is now, None before the first list; what changes from now on makes it dirty again."""
-        with self._lock:
-            self.dirty = False
-            return None if self._slices is None else list(self._slices.values())
-
-    def _list(self) -> None:
-        found, self._version = list_slices(*self._where)
-        with self._lock:
-            self._slices, self.lists = found, self.lists + 1
-        self._note("")
-
-    def _follow(self) -> None:
-        """Until the cluster ends the watch. What was heard before the connection broke is not asked for again."""
-        self._watch = Watch(*self._where, self._version)
-        for event in self._watch:
-            self._version = event.version or self._version
-            if event.kind != "BOOKMARK":
-                self._take(event.kind, event.slice)
-            elif self.error:
-                self._note("")
-
-    def _take(self, kind: str, changed: Slice) -> None:
-        name = str(changed.get("metadata", {}).get("name", ""))
-        with self._lock:
-            known = self._slices if self._slices is not None else {}
-            if kind == "DELETED":
-                known.pop(name, None)
-            else:
-                known[name] = changed
-        self._note("")
-
-    def _note(self, error: str) -> None:
-        self.error, self.dirty = error, True
-        self._changed()
+Key = tuple[Kind, Registry, str]  # where, and the namespace or the prefix
+WATCHES: Mapping[Kind, Callable[[Any, str, Callable[[], None]], Watched]] = {
+    Kind.KUBERNETES: Namespace,
+    Kind.ETCD: Prefix,
+}
 
 
 class Watching:
@@ -128,13 +49,13 @@ class Watching:
 
     def __init__(self) -> None:
         self._lease: Lease[SourceWatch] | None = None
-        self._watches: dict[Key, Namespace] = {}
+        self._watches: dict[Key, Watched] = {}
         self._changed, self._ended = threading.Event(), threading.Event()
         self._publisher: threading.Thread | None = None
 
     def tick(self) -> None:
         """Hold the lease, and watch what pools name now. Raises django.db.Error."""
-        if not settings.KUBERNETES_CLUSTERS:
+        if not settings.REGISTRIES:
             return
         try:
             if self._lease is not None:
@@ -142,7 +63,7 @@ class Watching:
         except LeaseLost:
             self._lease = None
         if self._lease is None:
-            self._lease = take(SourceWatch, LEASE, name=str(Kind.KUBERNETES))
+            self._lease = take(SourceWatch, LEASE, name="sources")
         self._keep({key for _, _, key in followed()} if self._lease is not None else set())
         if self._watches and (self._publisher is None or not self._publisher.is_alive()):
             self._publisher = threading.Thread(target=self._publish, daemon=True, name="publish sources")
@@ -161,7 +82,8 @@ class Watching:
         for key in self._watches.keys() - wanted:
             self._watches.pop(key).stop()
         for key in wanted - self._watches.keys():
-            self._watches[key] = Namespace(*key, self._changed.set)
+            kind, registry, name = key
+            self._watches[key] = WATCHES[kind](registry, name, self._changed.set)
             self._watches[key].start()
 
     def _publish(self) -> None:
@@ -179,42 +101,43 @@ class Watching:
 
 
 def followed() -> list[tuple[ServerSource, Source, Key]]:
-    """The sources of Kubernetes that their accounts may use."""
+    """The sources to watch that their accounts may use."""
     found = []
-    rows = ServerSource.objects.filter(backend__servers_from__startswith=f"{Kind.KUBERNETES}://")
-    for row in rows.select_related("backend__account"):
+    named = Q()
+    for kind in WATCHED:
+        named |= Q(backend__servers_from__startswith=f"{kind}://")
+    for row in ServerSource.objects.filter(named).select_related("backend__account"):
         try:
             source = read_source(row.backend.servers_from)
-            found.append((row, source, (cluster_of(source, row.backend.account.name), source.name)))
+            registry = registry_of(source, row.backend.account.name)
+            found.append((row, source, (source.kind, registry, source.name)))
         except NotYours:
             continue
     return found
 
 
-def publish(watches: dict[Key, Namespace]) -> None:
+def publish(watches: Mapping[Key, Watched]) -> None:
     """Store what each source lists where that changed, or was said long ago; wake a worker where it changed."""
-    moment, slices = now(), dict[Key, list[Slice] | None]()
-    dirty = {key for key, watch in watches.items() if watch.dirty}
+    moment = now()
+    dirty = {key for key, watch in watches.items() if watch.taken()}
     woken = False
     for row, source, key in followed():
         old = row.heard_at is None or row.heard_at < moment - AGAIN
         if key not in watches or not (old or key in dirty or (row.listed or {}).get(OF) != row.backend.servers_from):
             continue
-        if key not in slices:
-            slices[key] = watches[key].slices()
-        known = slices[key]
-        if known is None and not watches[key].error:
+        watch = watches[key]
+        if not watch.known and not watch.error:
             continue
-        listed = said(known or [], source, watches[key].error) | {OF: row.backend.servers_from}
-        woken |= store(row, listed)
+        woken |= store(row, said(watch, source) | {OF: row.backend.servers_from})
     if woken:
         enqueue(FIND_TASK, expires_s=WAKE_EXPIRES_S)
 
 
-def said(slices: list[Slice], source: Source, error: str) -> dict[str, Any]:
+def said(watch: Watched, source: Source) -> dict[str, Any]:
     """What is stored of a source: its servers, or why there are none to go by."""
+    error = watch.error
     try:
-        found = [] if error else servers_of(slices, source)
+        found = [] if error else watch.servers_of(source)
     except Unclear as unclear:
         found, error = [], str(unclear)
     return {"servers": [[s.address, s.port, s.weight, s.hint, s.leaving] for s in found], "error": error}

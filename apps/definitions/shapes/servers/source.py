@@ -1,8 +1,9 @@
-"""Reads what names a source of servers: `dns://name:port`, `srv://…`, an https URL, `kubernetes://…` and more; pure."""
+"""Reads what names a source of servers: `dns://name:port`, `srv://…`, an https URL, `etcd://…` and more; pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,16 +14,17 @@ LONGEST = 400
 _LABEL = "[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\Z)({_LABEL}\.)+{_LABEL}")
 _WRITE = (
-    "Write dns://name:port, srv://_service._tcp.name, kubernetes://cluster/namespace/service:port, heartbeat://30, "
-    "or the https URL of a target list."
+    "Write dns://name:port, srv://_service._tcp.name, kubernetes://cluster/namespace/service:port, "
+    "etcd://registry/prefix/, file://name, heartbeat://30, or the https URL of a target list."
 )
 # Names of Kubernetes (RFC 1123, 1035), of a port of a Service, and of a zone, which is the value of a label.
 _OBJECT = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _SERVICE = re.compile(
-    rf"(?P<cluster>{_OBJECT})/(?P<namespace>{_OBJECT})/(?P<service>{_OBJECT})"
+    rf"(?P<registry>{_OBJECT})/(?P<namespace>{_OBJECT})/(?P<service>{_OBJECT})"
     rf"(:((?P<port>[1-9][0-9]{{0,4}})|(?P<port_name>(?=[a-z0-9-]{{0,14}}[a-z])[a-z0-9]([a-z0-9-]{{0,13}}[a-z0-9])?)))?"
     r"(\?zone=(?P<zone>[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?))?"
 )
+_PREFIX = re.compile(rf"(?P<registry>{_OBJECT})(?P<prefix>(/[A-Za-z0-9._~-]+)+/)")
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 10, 3600
 
 
@@ -34,21 +36,28 @@ class Kind(StrEnum):
     HTTP = "http"
     HEARTBEAT = "heartbeat"
     KUBERNETES = "kubernetes"
+    ETCD = "etcd"
+    FILE = "file"
+
+
+# These tell by themselves what changes.
+WATCHED = (Kind.KUBERNETES, Kind.ETCD)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A source: `name` is a DNS name, or the URL; `port` is that of all servers, zero where each has its own.
 
-    `lease_s` is how long servers that register themselves stay without saying so again. A Service of Kubernetes is
-    `service` in the namespace `name` of a `cluster`; its port may have a name, and a `zone` leaves out all others.
+    `lease_s` is how long servers that register themselves stay without saying so again. `registry` is what the
+    operator calls a cluster or a file. A Service of Kubernetes is `service` in the namespace `name`; its port may have
+    a name, and a `zone` leaves out all others. Of etcd, `name` is the prefix of the keys.
     """
 
     kind: Kind
     name: str
     port: int = 0
     lease_s: int = 0
-    cluster: str = ""
+    registry: str = ""
     service: str = ""
     port_name: str = ""
     zone: str = ""
@@ -57,26 +66,12 @@ class Source:
 def read_source(text: str) -> Source:
     """The source that is named. Raises GrammarError."""
     kind, _, rest = text.partition("://")
-    if kind == Kind.DNS:
-        name, _, port = rest.rpartition(":")
-        if not re.fullmatch("[1-9][0-9]{0,4}", port) or int(port) > 65535:
-            raise GrammarError("source", "Add the port of the servers: dns://app.internal:8080.")
-        return Source(Kind.DNS, _name(name), int(port))
-    if kind == Kind.SRV:
-        return Source(Kind.SRV, _name(rest))
-    if kind == Kind.KUBERNETES:
-        return _service(rest)
-    if kind == Kind.HEARTBEAT:
-        if not re.fullmatch("[1-9][0-9]{1,3}", rest) or not SHORTEST_LEASE_S <= int(rest) <= LONGEST_LEASE_S:
-            raise GrammarError("source", "Say for how many seconds a heartbeat counts, 10 to 3600: heartbeat://30.")
-        return Source(Kind.HEARTBEAT, "", lease_s=int(rest))
-    if kind != "https":
+    if kind == "https":
+        return _url(text)
+    read = _READERS.get(kind)
+    if read is None:
         raise GrammarError("source", _WRITE)
-    try:
-        read_url(text, schemes=("https",))
-    except Refused as refusal:
-        raise GrammarError("url", str(refusal)) from None
-    return Source(Kind.HTTP, text)
+    return read(rest)
 
 
 def source(value: object) -> str:
@@ -89,10 +84,44 @@ def source(value: object) -> str:
     return value
 
 
+def _url(text: str) -> Source:
+    try:
+        read_url(text, schemes=("https",))
+    except Refused as refusal:
+        raise GrammarError("url", str(refusal)) from None
+    return Source(Kind.HTTP, text)
+
+
+def _addresses(text: str) -> Source:
+    name, _, port = text.rpartition(":")
+    if not re.fullmatch("[1-9][0-9]{0,4}", port) or int(port) > 65535:
+        raise GrammarError("source", "Add the port of the servers: dns://app.internal:8080.")
+    return Source(Kind.DNS, _name(name), int(port))
+
+
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise GrammarError("source", "Write the DNS name in lower case, without a final dot: app.internal.")
     return text
+
+
+def _lease(text: str) -> Source:
+    if not re.fullmatch("[1-9][0-9]{1,3}", text) or not SHORTEST_LEASE_S <= int(text) <= LONGEST_LEASE_S:
+        raise GrammarError("source", "Say for how many seconds a heartbeat counts, 10 to 3600: heartbeat://30.")
+    return Source(Kind.HEARTBEAT, "", lease_s=int(text))
+
+
+def _file(text: str) -> Source:
+    if not re.fullmatch(_OBJECT, text):
+        raise GrammarError("source", "Write file:// and the name that the operator gave the file: file://shop.")
+    return Source(Kind.FILE, "", registry=text)
+
+
+def _keys(text: str) -> Source:
+    found = _PREFIX.fullmatch(text)
+    if found is None:
+        raise GrammarError("source", "Write the keys as etcd://registry/services/web/, with a slash at the end.")
+    return Source(Kind.ETCD, found["prefix"], registry=found["registry"])
 
 
 def _service(text: str) -> Source:
@@ -107,8 +136,18 @@ def _service(text: str) -> Source:
         Kind.KUBERNETES,
         found["namespace"],
         int(found["port"] or 0),
-        cluster=found["cluster"],
+        registry=found["registry"],
         service=found["service"],
         port_name=found["port_name"] or "",
         zone=found["zone"] or "",
     )
+
+
+_READERS: Mapping[str, Callable[[str], Source]] = {
+    Kind.DNS: _addresses,
+    Kind.SRV: lambda text: Source(Kind.SRV, _name(text)),
+    Kind.KUBERNETES: _service,
+    Kind.ETCD: _keys,
+    Kind.FILE: _file,
+    Kind.HEARTBEAT: _lease,
+}

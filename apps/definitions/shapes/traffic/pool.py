@@ -196,10 +196,11 @@ class BackendSpec(Shape):
             "Where the servers of this region are looked up, every two seconds: `dns://name:port` (A, AAAA), "
             "`srv://_service._tcp.name`, the https URL of a target list (Prometheus `http_sd`), or `heartbeat://30`: "
             "servers register themselves, and leave when they say nothing for so many seconds. "
-            "`kubernetes://cluster/namespace/service:port` is watched instead.",
+            "`file://name` is such a list in a file. `kubernetes://cluster/namespace/service:port` and "
+            "`etcd://registry/prefix/` are watched instead.",
             "Servers from",
             "dns://app.internal:8080, srv://_http._tcp.app.internal, kubernetes://cluster/namespace/service:port, "
-            "heartbeat://30 or an https URL. "
+            "etcd://registry/prefix/, file://name, heartbeat://30 or an https URL. "
             "Default: the servers below.",
             absent_when_empty=True,
         ),

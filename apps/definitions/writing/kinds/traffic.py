@@ -14,10 +14,10 @@ from apps.compiler.addresses import PRIVATE_NETWORKS, Network, OwnAddresses, is_
 from apps.compiler.model.shared import Limit
 from apps.core.clock import now
 from apps.definitions.models import Backend, Certificate, HealthCheck, Pool, Server
-from apps.definitions.server_sources.clusters import NotYours, cluster_of
 from apps.definitions.server_sources.following import follow_source
+from apps.definitions.server_sources.registries import NAMED, NotYours, registry_of
 from apps.definitions.shapes.base.writing import copy_objects, copy_plain
-from apps.definitions.shapes.servers.source import Kind, read_source
+from apps.definitions.shapes.servers.source import read_source
 from apps.definitions.shapes.traffic.pool import BackendSpec, PoolSpec, ServerSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
@@ -82,9 +82,9 @@ def _client_certificate(changes: ChangeSet, owner: Account, spec: PoolSpec) -> C
 def _region_of_backend(changes: ChangeSet, owner: Account, backend: BackendSpec, index: int) -> Region | None:
     pointer = f"/spec/backends/{index}"
     source = read_source(backend.servers_from) if backend.servers_from else None
-    if source is not None and source.kind is Kind.KUBERNETES:
+    if source is not None and source.kind in NAMED:
         try:
-            cluster_of(source, owner.name)
+            registry_of(source, owner.name)
         except NotYours as refusal:
             changes.add_error(f"{pointer}/servers_from", "forbidden", str(refusal))
     region = changes.named(Region, backend.region, f"{pointer}/region")

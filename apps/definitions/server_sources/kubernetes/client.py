@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from apps.definitions.server_sources.watched import Failed, Gone
+
 # What belongs to no Service is nobody's server.
 LABEL = "kubernetes.io/service-name"
 PAGE = 500
@@ -25,14 +27,6 @@ TIMEOUT_S = 10.0
 WATCH_S, SILENCE_S = 240, 90.0
 MOST_BYTES = 32 * 1024 * 1024
 Slice = dict[str, Any]
-
-
-class Failed(Exception):
-    """The API server gave no answer that counts; the text is a sentence without its address and the token."""
-
-
-class Gone(Exception):
-    """The server has forgotten this version: list again."""
 
 
 @dataclass(frozen=True, slots=True)

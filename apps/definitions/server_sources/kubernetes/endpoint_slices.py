@@ -9,15 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer
-from apps.definitions.server_sources.kubernetes import LABEL, Slice
+from apps.definitions.server_sources.kubernetes.client import LABEL, Slice
+from apps.definitions.server_sources.watched import Unclear
 from apps.definitions.shapes.servers.source import Source
 
 # Said on a slice itself, or as a label of the Service, which Kubernetes copies to its slices.
 WEIGHT = "spillway/weight"
-
-
-class Unclear(Exception):
-    """The slices do not say what the servers are; the text is a sentence for the pool's owner."""
 
 
 def servers_of(slices: Iterable[Slice], source: Source) -> list[FoundServer]:

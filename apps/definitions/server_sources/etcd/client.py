@@ -1,0 +1,194 @@
+"""Reads and watches the keys under a prefix of etcd (3.4 or newer), by the JSON that its gateway speaks.
+
+A read names the revision that it is of; a watch tells what changed from a revision on. A revision that was compacted is
+Gone: whoever asks reads again. The documentation of the gateway: https://etcd.io/docs/v3.5/dev-guide/api_grpc_gateway/
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from apps.definitions.server_sources.watched import Failed, Gone
+
+TIMEOUT_S = 5.0
+# Silence for so long ends a watch, and another one begins where it ended: a dead connection is found by that.
+SILENCE_S = 60.0
+MOST_BYTES = 32 * 1024 * 1024
+MOST_KEYS = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Etcd:
+    """How to reach a cluster: any of the URLs answers; the password is read anew for each call."""
+
+    urls: tuple[str, ...]
+    ca_file: str = ""
+    user: str = ""
+    password_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a watch says: a key has a value, or None where it was deleted."""
+
+    key: str
+    value: str | None
+
+
+def read_keys(etcd: Etcd, prefix: str) -> tuple[dict[str, str], int]:
+    """Every key under the prefix with its value, and the revision that this is of. Raises Failed."""
+    with _asked(etcd, "/v3/kv/range", _range(prefix) | {"limit": str(MOST_KEYS + 1)}, TIMEOUT_S) as (_, response):
+        said = _read(response.read(MOST_BYTES + 1))
+    rows = said.get("kvs") or []
+    if len(rows) > MOST_KEYS:
+        raise Failed(f"There are more than {MOST_KEYS} keys under the prefix.")
+    return {_text(row, "key"): _text(row, "value") for row in rows}, _revision(said)
+
+
+class Watch:
+    """A watch from a revision on: iterate it for changes until etcd ends it or is silent; `cut` ends it at once."""
+
+    def __init__(self, etcd: Etcd, prefix: str, revision: int) -> None:
+        self._where, self._revision = (etcd, prefix), revision
+        self._socket: socket.socket | None = None
+
+    def __iter__(self) -> Iterator[Change]:
+        """Raises Failed, and Gone at the beginning or in between."""
+        etcd, prefix = self._where
+        body = {"create_request": _range(prefix) | {"start_revision": str(self._revision)}}
+        with _asked(etcd, "/v3/watch", body, SILENCE_S) as (connected, response):
+            self._socket = connected
+            while line := _line(response):
+                said = _read(line).get("result")
+                if not isinstance(said, dict):
+                    raise Failed("etcd ended the watch with an error.")
+                if said.get("canceled"):
+                    raise Gone if said.get("compact_revision") else Failed("etcd refuses the watch.")
+                for event in said.get("events") or ():
+                    row = event.get("kv") or {}
+                    value = None if event.get("type") == "DELETE" else _text(row, "value")
+                    yield Change(_text(row, "key"), value)
+
+    def cut(self) -> None:
+        """End the connection, whatever waits for it."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+def _line(response: http.client.HTTPResponse) -> bytes:
+    """The next message; nothing where etcd was silent for long."""
+    try:
+        return response.readline(MOST_BYTES)
+    except TimeoutError:
+        return b""
+
+
+@contextlib.contextmanager
+def _asked(
+    etcd: Etcd, path: str, body: Mapping[str, Any], timeout: float
+) -> Iterator[tuple[socket.socket, http.client.HTTPResponse]]:
+    """The connection and the response of status 200 of the first that answers, before its body is read."""
+    connection = _connected(etcd)
+    try:
+        headers = {"Content-Type": "application/json", "User-Agent": "Spillway"}
+        if etcd.user:
+            headers["Authorization"] = _token(connection, etcd)
+        connection.sock.settimeout(timeout)
+        # The response takes the socket along where etcd closes: keep it, so that it can be cut.
+        connected = connection.sock
+        connection.request("POST", path, json.dumps(body), headers)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise _refusal(response.status)
+        yield connected, response
+    except (OSError, ValueError, http.client.HTTPException):
+        raise Failed("etcd does not answer.") from None
+    finally:
+        connection.close()
+
+
+def _connected(etcd: Etcd) -> http.client.HTTPConnection:
+    """A connection to the first member that takes one."""
+    said = Failed("The operator's entry of the etcd has no URL.")
+    for url in etcd.urls:
+        try:
+            connection = _connection(url, etcd)
+        except (OSError, ValueError, http.client.HTTPException):
+            raise Failed("The operator's entry of the etcd cannot be used: a URL or its CA cannot be read.") from None
+        try:
+            connection.connect()
+        except ssl.SSLCertVerificationError:
+            said = Failed("The certificate of the etcd is not of the authority that the operator gave.")
+        except OSError:
+            said = Failed("etcd does not answer.")
+        else:
+            return connection
+    raise said
+
+
+def _connection(url: str, etcd: Etcd) -> http.client.HTTPConnection:
+    parts = urlsplit(url)
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_S)
+    context = ssl.create_default_context(cafile=etcd.ca_file or None)
+    return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_S, context=context)
+
+
+def _token(connection: http.client.HTTPConnection, etcd: Etcd) -> str:
+    """What stands for the user and the password of the operator's entry."""
+    try:
+        password = Path(etcd.password_file).read_text().strip()
+    except (OSError, ValueError):
+        raise Failed("The operator's entry of the etcd cannot be used: its password cannot be read.") from None
+    connection.request("POST", "/v3/auth/authenticate", json.dumps({"name": etcd.user, "password": password}))
+    response = connection.getresponse()
+    body = response.read(MOST_BYTES)
+    if response.status != 200:
+        raise _refusal(401)
+    return str(_read(body).get("token", ""))
+
+
+def _refusal(status: int) -> Failed:
+    if status in (401, 403):
+        return Failed("etcd refuses us: the operator's user may not read these keys.")
+    return Failed(f"etcd answers with {status}.")
+
+
+def _range(prefix: str) -> dict[str, str]:
+    """Every key that begins so: up to the first that does not, where a slash is followed by a zero."""
+    return {"key": _base64(prefix), "range_end": _base64(prefix[:-1] + chr(ord(prefix[-1]) + 1))}
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _text(row: Mapping[str, Any], field: str) -> str:
+    return base64.b64decode(str(row.get(field, ""))).decode(errors="replace")
+
+
+def _revision(said: Mapping[str, Any]) -> int:
+    return int((said.get("header") or {}).get("revision", 0))
+
+
+def _read(text: bytes) -> dict[str, Any]:
+    if len(text) > MOST_BYTES:
+        raise Failed("The answer of etcd is longer than 32 MB.")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Failed("The answer of etcd is not JSON.") from None
+    if not isinstance(found, dict):
+        raise Failed("The answer of etcd is no object.")
+    return found

@@ -1,0 +1,79 @@
+"""The registries and files that may be sources, and of whose pools: the operator's file, read anew at each question.
+
+    {"kubernetes": {"prod": {"url": "https://10.0.0.1:6443", "ca_file": "/etc/spillway/prod.pem",
+                             "token_file": "/etc/spillway/prod.token", "namespaces": {"shop": ["acme"]}}},
+     "etcd": {"prod": {"urls": ["https://10.0.0.5:2379"], "ca_file": "/etc/spillway/etcd.pem", "user": "spillway",
+                       "password_file": "/etc/spillway/etcd.password", "prefixes": {"/services/shop/": ["acme"]}}},
+     "file": {"shop": {"path": "/srv/shop.json", "accounts": ["acme"]}}}
+
+Secrets stay in their own files. Who may not use something hears the same as who names what is not there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from apps.definitions.server_sources.etcd.client import Etcd
+from apps.definitions.server_sources.kubernetes.client import Cluster
+from apps.definitions.shapes.servers.source import Kind, Source
+
+Registry = Cluster | Etcd | Path
+NAMED = (Kind.KUBERNETES, Kind.ETCD, Kind.FILE)
+
+
+class NotYours(Exception):
+    """The account may not use this; the text is a sentence for the pool's owner."""
+
+
+def registry_of(source: Source, account: str) -> Registry:
+    """Where a source of this account's pools is asked; of a kind that operators name. Raises NotYours."""
+    entry = _entry(source)
+    if source.kind is Kind.KUBERNETES:
+        _expect(account, _of(entry, "namespaces").get(source.name), f"namespace {source.name} of a cluster", source)
+        return Cluster(*(str(entry.get(key, "")) for key in ("url", "ca_file", "token_file")))
+    if source.kind is Kind.ETCD:
+        prefixes = _of(entry, "prefixes")
+        allowed = [
+            each for prefix, named in prefixes.items() if _within(source.name, prefix) for each in _listed(named)
+        ]
+        _expect(account, allowed, f"keys under {source.name} of an etcd", source)
+        urls = tuple(str(each) for each in _listed(entry.get("urls")))
+        return Etcd(urls, *(str(entry.get(key, "")) for key in ("ca_file", "user", "password_file")))
+    _expect(account, entry.get("accounts"), "a file", source)
+    return Path(str(entry.get("path", "")))
+
+
+def _expect(account: str, allowed: object, what: str, source: Source) -> None:
+    if account not in _listed(allowed):
+        raise NotYours(
+            f"Pools of {account} may not use {what} {source.registry}; an operator allows that in the file of "
+            "SPILLWAY_REGISTRIES."
+        )
+
+
+def _within(prefix: str, allowed: object) -> bool:
+    """Only whole steps count: who may use `/services/shop/` may not use `/services/shop-next/`."""
+    return isinstance(allowed, str) and allowed.endswith("/") and prefix.startswith(allowed)
+
+
+def _entry(source: Source) -> Mapping[str, Any]:
+    """What the file says of the registry; a file that cannot be read allows nothing."""
+    try:
+        found = json.loads(Path(settings.REGISTRIES).read_text()) if settings.REGISTRIES else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return _of(_of(found, source.kind), source.registry)
+
+
+def _of(found: object, key: str) -> Mapping[str, Any]:
+    entry = found.get(key) if isinstance(found, Mapping) else None
+    return entry if isinstance(entry, Mapping) else {}
+
+
+def _listed(found: object) -> list[Any]:
+    return found if isinstance(found, list) else []
