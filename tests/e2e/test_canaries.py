@@ -41,6 +41,7 @@ class Env:
     new: Machine
     collector: LogCollector
     cookies: dict[int, str] = field(default_factory=dict)
+    clients: int = CLIENTS
 
     def push(self) -> None:
         """What a worker does."""
@@ -50,7 +51,7 @@ class Env:
         """Every client asks once: who answered it."""
         connection = http.client.HTTPConnection("127.0.0.1", self.agent.port, timeout=10)
         found = {}
-        for client in range(CLIENTS):
+        for client in range(self.clients):
             cookie = {"cookie": self.cookies[client]} if client in self.cookies else {}
             connection.request("GET", "/", headers={"host": HOST, **cookie})
             response = connection.getresponse()
@@ -126,6 +127,24 @@ def test_clients_stay_with_a_canary_that_grows_and_a_bad_build_holds_it(env: Env
     services.abort_canary(actor=actor_of("operator", Account.Kind.OPERATOR), canary_id=row.pk)
     env.push()
     assert set(env.ask().values()) == {"old"}
+
+
+@pytest.mark.exhaustive
+def test_of_ten_thousand_clients_the_share_is_within_a_percentage_point_and_nobody_changes_sides(env: Env) -> None:
+    env.clients = 10_000
+    row = env.begin(steps=[{"percent": 10, "for_s": 60}, {"percent": 90, "for_s": 60}])
+    first, again = env.ask(), env.ask()
+    assert first == again
+    assert abs(Counter(first.values())["new"] - 1000) < 100
+    assert env.until_evaluated(row, 2 * env.clients).step == 1
+    env.push()
+    advancing.advance(row.pk)
+    grown = env.ask()
+    assert grown == env.ask()
+    assert abs(Counter(grown.values())["new"] - 9000) < 100
+    assert {grown[client] for client, build in first.items() if build == "new"} == {"new"}
+    assert set(grown.values()) == {"old", "new"}, "no request failed"
+    print(Counter(first.values()), Counter(grown.values()))
 
 
 @pytest.mark.exhaustive
