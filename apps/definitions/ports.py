@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from apps.accounts.actors import Actor
     from apps.compiler.model.fleet import BypassToken
+    from apps.definitions.server_sources.deciding import FoundServer
+    from apps.definitions.server_sources.registries import Aws
+    from apps.definitions.shapes.servers.source import Source
     from apps.definitions.writing.dry_runs.stack_differences import StackDifference, StackSide
 
 
@@ -33,6 +36,12 @@ class CloudNames(Protocol):
     def __call__(self, load_balancers: Collection[int], /) -> Mapping[int, Iterable[str]]: ...
 
 
+class CloudServers(Protocol):
+    """stacks: the servers that a cloud lists for a source. Raises BadAnswer (server_sources/asking.py)."""
+
+    def __call__(self, aws: Aws, source: Source, /) -> Iterable[FoundServer]: ...
+
+
 class StackPreview(Protocol):
     """stacks: what a plan would hold because of a change (before None: the stack is made), as the actor may know it."""
 
@@ -46,6 +55,7 @@ class Ports:
     bypass_tokens: BypassTokens = lambda _: ()
     stack_weights: StackWeights = lambda _: {}
     cloud_names: CloudNames = lambda _: {}
+    cloud_servers: CloudServers = lambda _aws, _source: ()
     stack_preview: StackPreview = lambda _actor, _before, _after: None
 
 

@@ -12,9 +12,10 @@ class StacksConfig(AppConfig):
     label = "stacks"
 
     def ready(self) -> None:
-        """Metrics stand beside those of nodes; records, snapshots and dry runs ask for what only this app knows."""
+        """Metrics stand beside those of nodes; definitions ask for what only this app knows."""
         from apps.definitions.ports import PORTS
         from apps.observe.ports import METRICS
+        from apps.stacks.cloud.found_servers import servers_of
         from apps.stacks.cloud.weight_moves import weights_of
         from apps.stacks.metrics import families
         from apps.stacks.review.preview import preview
@@ -22,3 +23,4 @@ class StacksConfig(AppConfig):
 
         METRICS[self.label] = families
         PORTS.cloud_names, PORTS.stack_weights, PORTS.stack_preview = names_of, weights_of, preview
+        PORTS.cloud_servers = servers_of

@@ -82,7 +82,7 @@ def test_sources_are_written_as_urls() -> None:
         ("heartbeat://", "Say for how many seconds"),
         ("heartbeat://9", "Say for how many seconds"),
         ("heartbeat://3601", "Say for how many seconds"),
-        ("file:///etc/passwd", "Write dns://name:port"),
+        ("file:///etc/passwd", "Write file:// and the name that the operator gave"),
         ("https://" + "x" * 400 + ".example", "Write dns://name:port"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dns.exception
 import dns.resolver
@@ -13,8 +13,9 @@ import dns.resolver
 from apps.accounts.hostnames.resolving import resolver
 from apps.core.outbound import fetch
 from apps.definitions.models import ServerSource
+from apps.definitions.ports import PORTS
 from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer
-from apps.definitions.server_sources.registries import NotYours, registry_of
+from apps.definitions.server_sources.registries import Aws, NotYours, registry_of
 from apps.definitions.shapes.servers.source import Kind, Source
 
 TIMEOUT_S = 2.0
@@ -87,6 +88,15 @@ def ask_file(row: ServerSource, source: Source) -> list[FoundServer]:
     except (OSError, ValueError):
         raise BadAnswer("The file cannot be read on this worker.") from None
     return _few(_of_list(body))
+
+
+def ask_cloud(row: ServerSource, source: Source) -> list[FoundServer]:
+    """The servers that a cloud lists now, which its account may use. Raises BadAnswer."""
+    try:
+        registry = registry_of(source, row.backend.account.name)
+    except NotYours as refusal:
+        raise BadAnswer(str(refusal)) from None
+    return _few(iter(PORTS.cloud_servers(cast("Aws", registry), source)))
 
 
 def _of_list(body: bytes) -> Iterator[FoundServer]:

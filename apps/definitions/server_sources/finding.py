@@ -23,23 +23,32 @@ from apps.core.errors import SpillwayError
 from apps.core.outbound import Unreachable
 from apps.core.queue import enqueue
 from apps.definitions.models import Backend, Server, ServerSource
-from apps.definitions.server_sources.asking import BadAnswer, ask, ask_file
+from apps.definitions.server_sources.asking import BadAnswer, ask, ask_cloud, ask_file
 from apps.definitions.server_sources.deciding import DEFAULT_WEIGHT, FoundServer, decide
 from apps.definitions.server_sources.following import FIND_TASK, WAKE_EXPIRES_S, due
 from apps.definitions.server_sources.heard import heard
 from apps.definitions.server_sources.heartbeats import living
-from apps.definitions.shapes.servers.source import Kind, read_source
+from apps.definitions.shapes.servers.source import AT_CLOUDS, Kind, read_source
 from apps.definitions.writing.kinds.hostnames import SEATS
 from apps.definitions.writing.kinds.traffic import refused_addresses
 from apps.definitions.writing.transactions import change_set
 
 EVERY = timedelta(seconds=2)
+# Clouds refuse whoever asks more often.
+EVERY_AT_CLOUDS = timedelta(seconds=10)
 # After a failure: two seconds, four, …, at most a minute.
 LATEST = timedelta(minutes=1)
 CLAIM = timedelta(seconds=30)
 Said = dict[str, str]
 # What needs more than the source to be asked; all others are asked as they are.
-KNOWN = {Kind.HEARTBEAT: living, Kind.KUBERNETES: heard, Kind.ETCD: heard, Kind.FILE: ask_file}
+KNOWN = {
+    Kind.HEARTBEAT: living,
+    Kind.KUBERNETES: heard,
+    Kind.ETCD: heard,
+    Kind.FILE: ask_file,
+    Kind.AUTOSCALING: ask_cloud,
+    Kind.ECS: ask_cloud,
+}
 
 
 def sweep(moment: datetime) -> None:
@@ -104,7 +113,7 @@ def _store(asked: ServerSource, found: Sequence[FoundServer]) -> None:
         leaving = [(server.address, server.port) for server in servers if server.leaving]
         usable = [_spelled(each) for position, each in enumerate(found) if position not in refused]
         decision = decide(names, usable, row.short, leaving)
-        row.tried_at, row.next_at, row.short, row.failures = moment, moment + EVERY, decision.short, 0
+        row.tried_at, row.next_at, row.short, row.failures = moment, moment + _every(backend), decision.short, 0
         row.error, row.left_out = decision.held[:400], _left_out(found, refused)[:400]
         if decision.servers is not None:
             row.answered_at = moment
@@ -113,6 +122,10 @@ def _store(asked: ServerSource, found: Sequence[FoundServer]) -> None:
                 changes.mark_affected(backend.pool)
                 _record(backend, before, after)
         row.save()
+
+
+def _every(backend: Backend) -> timedelta:
+    return EVERY_AT_CLOUDS if read_source(backend.servers_from).kind in AT_CLOUDS else EVERY
 
 
 def _spelled(server: FoundServer) -> FoundServer:

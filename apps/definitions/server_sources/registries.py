@@ -4,6 +4,8 @@
                              "token_file": "/etc/spillway/prod.token", "namespaces": {"shop": ["acme"]}}},
      "etcd": {"prod": {"urls": ["https://10.0.0.5:2379"], "ca_file": "/etc/spillway/etcd.pem", "user": "spillway",
                        "password_file": "/etc/spillway/etcd.password", "prefixes": {"/services/shop/": ["acme"]}}},
+     "aws": {"prod": {"region": "eu-central-1", "credentials": "env:PROD", "groups": {"web": ["acme"]},
+                      "services": {"main/web": ["acme"]}}},
      "file": {"shop": {"path": "/srv/shop.json", "accounts": ["acme"]}}}
 
 Secrets stay in their own files. Who may not use something hears the same as who names what is not there.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +23,21 @@ from django.conf import settings
 
 from apps.definitions.server_sources.etcd.client import Etcd
 from apps.definitions.server_sources.kubernetes.client import Cluster
-from apps.definitions.shapes.servers.source import Kind, Source
+from apps.definitions.shapes.servers.source import AT_CLOUDS, Kind, Source
 
-Registry = Cluster | Etcd | Path
-NAMED = (Kind.KUBERNETES, Kind.ETCD, Kind.FILE)
+NAMED = (Kind.KUBERNETES, Kind.ETCD, Kind.FILE, *AT_CLOUDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Aws:
+    """Where AWS is asked; `credentials` is a reference (`env:NAME`, `role:ARN`, …), never a secret."""
+
+    region: str
+    credentials: str = ""
+    endpoint_url: str = ""
+
+
+Registry = Cluster | Etcd | Aws | Path
 
 
 class NotYours(Exception):
@@ -44,6 +58,10 @@ def registry_of(source: Source, account: str) -> Registry:
         _expect(account, allowed, f"keys under {source.name} of an etcd", source)
         urls = tuple(str(each) for each in _listed(entry.get("urls")))
         return Etcd(urls, *(str(entry.get(key, "")) for key in ("ca_file", "user", "password_file")))
+    if source.kind in AT_CLOUDS:
+        which, what = ("services", "service") if source.kind is Kind.ECS else ("groups", "group")
+        _expect(account, _of(entry, which).get(source.name), f"{what} {source.name} of an AWS", source)
+        return Aws(*(str(entry.get(key, "")) for key in ("region", "credentials", "endpoint_url")))
     _expect(account, entry.get("accounts"), "a file", source)
     return Path(str(entry.get("path", "")))
 
@@ -67,7 +85,7 @@ def _entry(source: Source) -> Mapping[str, Any]:
         found = json.loads(Path(settings.REGISTRIES).read_text()) if settings.REGISTRIES else {}
     except (OSError, ValueError, RecursionError):
         return {}
-    return _of(_of(found, source.kind), source.registry)
+    return _of(_of(found, "aws" if source.kind in AT_CLOUDS else source.kind), source.registry)
 
 
 def _of(found: object, key: str) -> Mapping[str, Any]:

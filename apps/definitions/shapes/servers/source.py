@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from apps.compiler.grammar import GrammarError
 from apps.core.called_urls import Refused, read_url
@@ -15,7 +16,8 @@ _LABEL = "[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\Z)({_LABEL}\.)+{_LABEL}")
 _WRITE = (
     "Write dns://name:port, srv://_service._tcp.name, kubernetes://cluster/namespace/service:port, "
-    "etcd://registry/prefix/, file://name, heartbeat://30, or the https URL of a target list."
+    "etcd://registry/prefix/, autoscaling://registry/group:port, ecs://registry/cluster/service:port, file://name, "
+    "heartbeat://30, or the https URL of a target list."
 )
 # Names of Kubernetes (RFC 1123, 1035), of a port of a Service, and of a zone, which is the value of a label.
 _OBJECT = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -25,6 +27,10 @@ _SERVICE = re.compile(
     r"(\?zone=(?P<zone>[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?))?"
 )
 _PREFIX = re.compile(rf"(?P<registry>{_OBJECT})(?P<prefix>(/[A-Za-z0-9._~-]+)+/)")
+_GROUP = re.compile(rf"(?P<registry>{_OBJECT})/(?P<name>[A-Za-z0-9._-]{{1,255}}):(?P<port>[1-9][0-9]{{0,4}})")
+_ECS = re.compile(
+    rf"(?P<registry>{_OBJECT})/(?P<name>[A-Za-z0-9_-]{{1,255}}/[A-Za-z0-9_-]{{1,255}}):(?P<port>[1-9][0-9]{{0,4}})"
+)
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 10, 3600
 
 
@@ -38,10 +44,13 @@ class Kind(StrEnum):
     KUBERNETES = "kubernetes"
     ETCD = "etcd"
     FILE = "file"
+    AUTOSCALING = "autoscaling"
+    ECS = "ecs"
 
 
 # These tell by themselves what changes.
 WATCHED = (Kind.KUBERNETES, Kind.ETCD)
+AT_CLOUDS = (Kind.AUTOSCALING, Kind.ECS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,8 @@ class Source:
 
     `lease_s` is how long servers that register themselves stay without saying so again. `registry` is what the
     operator calls a cluster or a file. A Service of Kubernetes is `service` in the namespace `name`; its port may have
-    a name, and a `zone` leaves out all others. Of etcd, `name` is the prefix of the keys.
+    a name, and a `zone` leaves out all others. Of etcd, `name` is the
+    prefix of the keys; of AWS a group, or a cluster and its service.
     """
 
     kind: Kind
@@ -124,6 +134,13 @@ def _keys(text: str) -> Source:
     return Source(Kind.ETCD, found["prefix"], registry=found["registry"])
 
 
+def _at_cloud(kind: Kind, form: re.Pattern[str], example: str, text: str) -> Source:
+    found = form.fullmatch(text)
+    if found is None or int(found["port"]) > 65535:
+        raise GrammarError("source", f"Write {kind}://registry/{example}, with the port of the servers.")
+    return Source(kind, found["name"], int(found["port"]), registry=found["registry"])
+
+
 def _service(text: str) -> Source:
     found = _SERVICE.fullmatch(text)
     if found is None or int(found["port"] or 0) > 65535:
@@ -149,5 +166,7 @@ _READERS: Mapping[str, Callable[[str], Source]] = {
     Kind.KUBERNETES: _service,
     Kind.ETCD: _keys,
     Kind.FILE: _file,
+    Kind.AUTOSCALING: partial(_at_cloud, Kind.AUTOSCALING, _GROUP, "group:8080"),
+    Kind.ECS: partial(_at_cloud, Kind.ECS, _ECS, "cluster/service:8080"),
     Kind.HEARTBEAT: _lease,
 }

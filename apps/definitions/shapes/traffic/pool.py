@@ -193,14 +193,14 @@ class BackendSpec(Shape):
         str,
         text(source, "a source of servers", LONGEST_SOURCE, blank=True),
         About(
-            "Where the servers of this region are looked up, every two seconds: `dns://name:port` (A, AAAA), "
-            "`srv://_service._tcp.name`, the https URL of a target list (Prometheus `http_sd`), or `heartbeat://30`: "
-            "servers register themselves, and leave when they say nothing for so many seconds. "
-            "`file://name` is such a list in a file. `kubernetes://cluster/namespace/service:port` and "
-            "`etcd://registry/prefix/` are watched instead.",
+            "Where the servers of this region are looked up: `dns://name:port` (A, AAAA), `srv://_service._tcp.name`, "
+            "the https URL of a target list (Prometheus `http_sd`) or `file://name` with such a list, every two "
+            "seconds; `autoscaling://registry/group:port` or `ecs://registry/cluster/service:port`, every ten; "
+            "`kubernetes://cluster/namespace/service:port` or `etcd://registry/prefix/`, which are watched; or "
+            "`heartbeat://30`: servers register themselves, and leave when they say nothing for so many seconds.",
             "Servers from",
             "dns://app.internal:8080, srv://_http._tcp.app.internal, kubernetes://cluster/namespace/service:port, "
-            "etcd://registry/prefix/, file://name, heartbeat://30 or an https URL. "
+            "etcd://registry/prefix/, autoscaling://registry/group:port, file://name, heartbeat://30 or an https URL. "
             "Default: the servers below.",
             absent_when_empty=True,
         ),

@@ -1,4 +1,4 @@
-"""Which servers the keys of etcd name: as Vulcand and confd write them, with weights; else the key is told."""
+"""What names a source at a registry, and which servers the keys of etcd name; else the key is told."""
 
 from __future__ import annotations
 
@@ -67,4 +67,13 @@ def test_a_file_is_called_by_the_operators_name() -> None:
     assert read_source("file://shop").registry == "shop"
     for wrong in ("file:///etc/passwd", "file://", "file://../x", "file://Shop"):
         with pytest.raises(GrammarError, match="the name that the operator gave"):
+            read_source(wrong)
+
+
+def test_groups_and_services_of_aws_are_named_with_their_port() -> None:
+    group, service = read_source("autoscaling://prod/Web.blue_1:8080"), read_source("ecs://prod/main/web:80")
+    assert (group.kind, group.registry, group.name, group.port) == (Kind.AUTOSCALING, "prod", "Web.blue_1", 8080)
+    assert (service.kind, service.registry, service.name, service.port) == (Kind.ECS, "prod", "main/web", 80)
+    for wrong in ("autoscaling://prod/web", "autoscaling://prod/a/b:80", "ecs://prod/web:80", "ecs://prod/a/b:65536"):
+        with pytest.raises(GrammarError, match="with the port of the servers"):
             read_source(wrong)
