@@ -12,7 +12,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.services import apply_document
 from tests.apps.clouds_env import STACK
-from tests.browser import listen, needs_browser, wrong_in
+from tests.browser import WIDE, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import put_env, signed_in
 
@@ -76,6 +76,7 @@ def _of_a_route(page: Page, url: str) -> None:
 
 
 def _of_a_policy(page: Page, url: str) -> None:
+    page.set_viewport_size({"width": WIDE, "height": 800})  # on a phone, groups are folded
     page.goto(f"{url}/policies/new")
     page.get_by_text("Password Names and passwords of users.").click()
     users, longest = page.get_by_label("Users"), page.locator("[name='/spec/rules/body/max_bytes']")

@@ -165,3 +165,76 @@ def test_a_long_list_begins_short_on_a_phone_and_stays_open_for_who_asked(
     page.goto("/alerts/rules#rule-worker-silent")  # a link to a row shows it
     expect(page.locator("#rule-worker-silent")).to_be_visible()
     assert wrong_in(page, 0) == complaints == []
+
+
+# Pages that were longest, and what each has in a card further down.
+LONG = {
+    "/pools/{pool}": "Definition",
+    "/pools/{pool}/edit": "Health check",
+    "/pools/new": "Reason",
+    "/routes/{route}": "Definition",
+    "/routes/new": "Objective",
+    "/capacity-tests/new": "Result handling",
+    "/tokens/new": "Scopes",
+    "/regions/us-central1": "",
+    "/": "",
+    "/overflow": "",
+}
+
+
+@pytest.mark.parametrize("address", LONG)
+def test_on_a_phone_no_page_is_longer_than_three_screens_before_it_folds(
+    operator: Actor, chromium: Browser, live_server: LiveServer, address: str
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.set_viewport_size({"width": NARROW, "height": 800})
+    page.goto(address.format(pool=Pool.objects.get(name="shop").pk, route=Route.objects.get(name="shop").pk))
+    page.wait_for_function("() => document.documentElement.scrollHeight <= 3 * innerHeight")
+    if title := LONG[address]:
+        card = page.locator(".folded").filter(has_text=title).last
+        button = card.get_by_role("button", name=f"Show {title}")
+        button.click()
+        expect(button).to_be_hidden()
+        assert wrong_in(page, 0) == complaints == []
+
+
+def test_a_card_that_was_opened_stays_open_when_it_is_brought_anew(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.set_viewport_size({"width": NARROW, "height": 800})
+    page.goto(f"/pools/{Pool.objects.get(name='shop').pk}")
+    numbers = page.locator("#servers .card").first
+    shown = numbers.get_by_role("table")
+    expect(shown).to_be_hidden()
+
+    def brought_anew() -> None:
+        page.evaluate("document.querySelector('#servers').dataset.old = 'yes'")
+        page.evaluate("htmx.trigger('body', 'spillway:samples')")
+        expect(page.locator("#servers[data-old]")).to_have_count(0)
+
+    brought_anew()
+    expect(shown).to_be_hidden()
+    numbers.get_by_role("button", name="Show europe-west1").click()
+    expect(shown).to_be_visible()
+    page.wait_for_timeout(2100)  # a part is asked for each two seconds at most
+    brought_anew()
+    expect(shown).to_be_visible()
+
+
+def test_what_is_wrong_in_a_form_is_never_folded(operator: Actor, chromium: Browser, live_server: LiveServer) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.set_viewport_size({"width": NARROW, "height": 800})
+    page.goto("/capacity-tests/new")
+    page.get_by_role("button", name="Show Safety limits").click()
+    page.get_by_label("Maximum, requests/s").fill("-1")
+    page.get_by_role("button", name="Create test").click()
+    expect(page.get_by_label("Maximum, requests/s")).to_be_visible()
+    expect(page.get_by_role("button", name="Show Safety limits")).to_have_count(0)
+
+
+def test_a_wide_page_folds_nothing(operator: Actor, chromium: Browser, live_server: LiveServer) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.goto(f"/pools/{Pool.objects.get(name='shop').pk}")
+    expect(page.locator(".folded")).to_have_count(0)

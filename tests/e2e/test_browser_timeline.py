@@ -47,7 +47,7 @@ def page(operator: Actor, chromium: Browser, live_server: LiveServer) -> Page:
         store_buckets(10, [(at, node.pk, key, counts) for key in keys])
     found = signed_in(chromium, live_server.url, operator).new_page()
     found.goto(f"/pools/{pool.pk}")
-    found.get_by_role("navigation", name="Time range").get_by_role("link", name="Last 15 minutes").click()
+    found.get_by_role("navigation", name="Time range").get_by_role("link", name="15 min").click()
     expect(found).to_have_url(f"{live_server.url}/pools/{pool.pk}?range=15m#timeline")
     return found
 

@@ -2,6 +2,7 @@
 if (document.querySelector("[data-brush]")) import("./brush.js");
 if (document.querySelector(".shell .table-box, .shell [data-live]")) import("./tables.js");
 if (document.querySelector(".shell .form[method=post]")) import("./drafts.js");
+if (matchMedia("(max-width: 40rem)").matches) import("./cards.js");
 // A link may lead to a question: #start of a capacity test.
 document.getElementById(location.hash.slice(1))?.showModal?.();
 const charts = () => document.querySelector("[data-chart]") && import("./chart.js").then((chart) => chart.draw());
