@@ -13,12 +13,13 @@ from apps.core.clock import now
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool
 from apps.overflow import selectors
-from apps.overflow.flows import Flow
+from apps.overflow.flows import Flow, Point
 from apps.web.kit.figures import amount
 from apps.web.kit.pages import PageRequest, page, show_shared
 from apps.web.overflow.parts import compare, shown
 from apps.web.overflow.what_if_form import WhatIfForm
 from apps.web.pools.tables import policy_of
+from apps.web.timeline.events import events_of
 
 POOLS_SHOWN = 300
 HOUR, DAY = "hour", "day"
@@ -150,17 +151,27 @@ def _clean(query: QueryDict) -> str:
 def _history(request: PageRequest, pool: Pool | None, window: Window) -> dict[str, Any]:
     points = selectors.history(request.actor, pool, window.minutes)
     over = [point.overflow_out_rps for point in points if point.overflow_out_rps is not None]
+    since = datetime.fromtimestamp(window.first, UTC)
     chart = {
         "x": [point.at for point in points],
         "series": [
             {"label": "Demand", "values": [point.demand_rps for point in points], "unit": "/s"},
             {"label": "Overflow", "values": [point.overflow_out_rps for point in points], "unit": "/s"},
             {"label": "Rejected", "values": [point.rejected_rps for point in points], "unit": "/s"},
+            {"label": "Local", "values": [_local(point) for point in points], "unit": "/s"},
         ],
+        "marks": [event.mark() for event in events_of(request.actor, pool, since)] if pool else [],
     }
     peak = amount(max(over, default=None))
     label = f"Demand, overflow and rejected requests per second in {window.title}, overflow at most {peak}"
     return {"chart": chart if over else None, "peak": peak, "chart_label": label}
+
+
+def _local(point: Point) -> float | None:
+    """What was served where it came from; None where a part of the sum is unknown."""
+    if point.demand_rps is None or point.overflow_out_rps is None:
+        return None
+    return max(0.0, point.demand_rps - point.overflow_out_rps - (point.rejected_rps or 0.0))
 
 
 def _what_if(request: PageRequest, pool: Pool | None, flow: Flow) -> dict[str, Any]:

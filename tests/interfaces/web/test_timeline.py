@@ -159,3 +159,19 @@ def test_what_a_customer_may_not_measure_has_no_timeline(tutorial_env: Actor, ac
     assert balancer is not None
     page = client_of(acme).get(reverse("web:load-balancer", args=[balancer.pk])).content.decode()
     assert 'id="timeline"' not in page
+
+
+def test_the_history_of_overflow_of_a_pool_has_the_same_marks_and_what_was_served_locally(
+    shop: Pool, acme: Actor
+) -> None:
+    serve(shop, 10)
+    alert_on("pool", shop.pk, acme, now())
+    page = client_of(acme).get(reverse("web:overflow"), {"pool": str(shop.pk), "partial": "history"}).content.decode()
+    data = drawn(page, "chart-overflow")
+    assert "alert" in [mark["kind"] for mark in data["marks"]]
+    demand, over, refused, local = (each["values"] for each in data["series"])
+    known = [at for at, value in enumerate(demand) if value]
+    assert known
+    assert all(local[at] == demand[at] - over[at] - (refused[at] or 0) for at in known)
+    whole = client_of(acme).get(reverse("web:overflow"), {"partial": "history"}).content.decode()
+    assert '"marks": []' in whole
