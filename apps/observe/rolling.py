@@ -14,8 +14,8 @@ from apps.observe.models import Sample
 from apps.observe.services import counts_of, store_buckets
 
 LIFETIMES = {SHORT: timedelta(days=1), LONG: timedelta(weeks=2), HOUR: timedelta(days=31)}
-# An hour has sixty minutes to be made in, node by node: so many in each, or a thirtieth of them.
-FEWEST_NODES, SHARE_OF_NODES = 20, 30
+# Hours of nodes that are made after an upgrade, the newest ones: at one in two seconds, three hours of work.
+CATCH_UP = 5000
 
 
 def roll_up(until: int) -> int:
@@ -37,22 +37,20 @@ def roll_up(until: int) -> int:
     return len(minutes)
 
 
-def roll_up_hours() -> int:
-    """Make rows of an hour from rows of a minute, for whole hours; of a share of the nodes at a time.
+def roll_up_hour() -> bool:
+    """Make rows of an hour from rows of a minute, for one node and the oldest whole hour that lacks it.
 
-    Returns of how many nodes an hour was made. Repeating it changes nothing.
+    False when there is none. One node at a time: samples of others are not to wait.
     """
-    minute = _last(LONG)
-    if minute is None:
-        return 0
-    nodes = list(node_regions())
-    end = start_of(minute.timestamp() + LONG, HOUR)
-    hour, pending = _pending(nodes, end)
-    shared = pending[: max(FEWEST_NODES, len(nodes) // SHARE_OF_NODES)]
-    for node in shared:
-        with transaction.atomic():  # the row of the node says that the others are there
-            _make(hour, LONG, HOUR, node=node)
-    return len(shared)
+    minute, nodes = _last(LONG), list(node_regions())
+    if minute is None or not nodes:
+        return False
+    hour, lacking = _pending(nodes, start_of(minute.timestamp() + LONG, HOUR))
+    if not lacking:
+        return False
+    with transaction.atomic():  # the row of the node says that the others are there
+        _make(hour, LONG, HOUR, node=lacking[0])
+    return True
 
 
 def _pending(nodes: Collection[int], end: int) -> tuple[int, list[int]]:
@@ -60,9 +58,9 @@ def _pending(nodes: Collection[int], end: int) -> tuple[int, list[int]]:
     last = _last(HOUR)
     if last is not None and (lacking := _lacking(nodes, int(last.timestamp()))):
         return int(last.timestamp()), lacking
-    minutes = _of_nodes(nodes).filter(resolution=LONG, at__lt=datetime.fromtimestamp(end, UTC))
-    if last is not None:
-        minutes = minutes.filter(at__gte=last + timedelta(seconds=HOUR))
+    oldest = datetime.fromtimestamp(end - max(1, CATCH_UP // len(nodes)) * HOUR, UTC)
+    begin = oldest if last is None else max(oldest, last + timedelta(seconds=HOUR))
+    minutes = _of_nodes(nodes).filter(resolution=LONG, at__gte=begin, at__lt=datetime.fromtimestamp(end, UTC))
     first = minutes.aggregate(first=Min("at"))["first"]
     if first is None:
         return 0, []

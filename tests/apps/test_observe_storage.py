@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.observe import rolling, services
 from apps.observe.collect import lease
 from apps.observe.collect.deltas import Counts
+from apps.observe.collect.recorder import Recorder
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
 from tests.apps.observe_env import START, Env, make_env, state
@@ -90,23 +91,22 @@ def hours() -> list[tuple[int, int, int, float]]:
 FIRST = AT // 3600 * 3600
 
 
-def test_minutes_become_whole_hours_node_by_node(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rolling, "FEWEST_NODES", 1)
+def test_minutes_become_whole_hours_node_by_node(env: Env) -> None:
     first, second = (node.pk for node in env.nodes[:2])
     for minute in range(121):
         observed(env, FIRST + 60 * minute, 0, minute % 2)
         if minute < 60:
             observed(env, FIRST + 60 * minute, 1, 2)
-    assert [rolling.roll_up_hours() for _ in range(4)] == [1, 1, 1, 0], "the third hour is not over"
+    assert [rolling.roll_up_hour() for _ in range(4)] == [True] * 3 + [False], "the third hour is not over"
     assert hours() == [(0, first, 30, 3600), (0, second, 120, 3600), (1, first, 30, 3600)]
 
 
 def test_a_node_whose_minutes_come_late_gets_its_hour_all_the_same(env: Env) -> None:
     for minute in range(60):
         observed(env, FIRST + 60 * minute, 0, 1)
-    assert rolling.roll_up_hours() == 1
+    assert rolling.roll_up_hour()
     observed(env, FIRST + 60, 1, 5)
-    assert rolling.roll_up_hours() == 1
+    assert rolling.roll_up_hour()
     assert [row[2] for row in hours()] == [60, 5]
 
 
@@ -114,9 +114,31 @@ def test_an_hour_in_which_nobody_looked_is_passed_over(env: Env) -> None:
     for hour in (0, 3):
         for minute in range(60):
             observed(env, FIRST + 3600 * hour + 60 * minute, 0, 1)
-    while rolling.roll_up_hours():
+    while rolling.roll_up_hour():
         pass
     assert [row[0] for row in hours()] == [0, 3]
+
+
+def test_a_collector_makes_an_hour_at_each_tick_and_looks_once_a_minute_when_none_is_lacking(env: Env) -> None:
+    for minute in range(60):
+        for number in (0, 1):
+            observed(env, FIRST + 60 * minute, number, 1)
+    recorder, made = Recorder(), []
+    for second in range(0, 70, 2):
+        with CaptureQueriesContext(connection) as queries:
+            recorder.make_hour(START + timedelta(seconds=second))
+        made.append((len(hours()), bool(queries.captured_queries)))
+    assert made[:4] == [(1, True), (2, True), (2, True), (2, False)]
+    assert [asked for _, asked in made[4:]].count(True) == 1
+
+
+def test_of_many_nodes_only_the_newest_hours_are_caught_up_with(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rolling, "CATCH_UP", 2 * len(env.nodes))
+    for minute in range(5 * 60):
+        observed(env, FIRST + 60 * minute, 0, 1)
+    while rolling.roll_up_hour():
+        pass
+    assert [row[0] for row in hours()] == [3, 4]
 
 
 def test_a_minute_that_is_not_over_is_not_rolled_up(env: Env) -> None:

@@ -101,6 +101,7 @@ class Collector:
         await asyncio.to_thread(self._show, recorder, shown, moved or [])
         if moved is not None:
             await self._in_database("tending", lambda: recorder.tend(now()))
+            await self._in_database("hours", lambda: recorder.make_hour(now()))
             await self._in_database("distances", lambda: recorder.measure(now()))
 
     async def read_all(self, addresses: Iterable[Address]) -> dict[int, Reading]:

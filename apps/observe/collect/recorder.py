@@ -16,7 +16,7 @@ from apps.fleet.models import Node
 from apps.fleet.services import record_latency
 from apps.observe import rolling, services
 from apps.observe.collect import lease
-from apps.observe.collect.buckets import SHORT, Bucket, Gatherer, start_of
+from apps.observe.collect.buckets import LONG, SHORT, Bucket, Gatherer, start_of
 from apps.observe.collect.deltas import Step, UnknownBase
 from apps.observe.collect.others import Others
 from apps.observe.collect.readings import Reading
@@ -61,6 +61,7 @@ class Recorder:
     said: dict[tuple[str, int, str], Verdict] = field(default_factory=dict)
     reports: Reports = field(default_factory=Reports)
     tended: int = 0
+    hours_from: float = 0.0
     trips: dict[tuple[int, int], int] = field(default_factory=dict)
     measured: int = 0
 
@@ -249,7 +250,6 @@ class Recorder:
             services.store_verdicts(identity.evaluate_all(instant), instant)
             services.store_verdicts(lost_pools.evaluate_all(), instant)
             services.store_verdicts(server_sources.evaluate_all(), instant)
-        rolling.roll_up_hours()
         rolling.prune(instant)
         nodes = {"node": list(Node.objects.values_list("pk", flat=True))}
         every = nodes | self.evaluator.existing() | identity.existing() | lost_pools.existing()
@@ -257,6 +257,14 @@ class Recorder:
         for kind, existing in every.items():
             services.forget_verdicts(kind, existing)
         self.tended = minute
+
+    def make_hour(self, instant: datetime) -> None:
+        """At each tick an hour of one node, until none is lacking; then look again in a minute.
+
+        Raises django.db.Error.
+        """
+        if self.leads and instant.timestamp() >= self.hours_from and not rolling.roll_up_hour():
+            self.hours_from = instant.timestamp() + LONG
 
     def show(self, readings: Mapping[int, Reading], moved: list[int], instant: datetime) -> None:
         """Live numbers and wake-ups for open pages. Raises redis.RedisError."""
