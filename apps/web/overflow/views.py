@@ -68,7 +68,8 @@ def _context_of(request: PageRequest, pool: Pool | None, at: datetime | None) ->
         seen = flow if flow and not at else selectors.flow_of(request.actor, pool, at)
         context |= {"shown": shown(seen, "overflow", past=at is not None), "kept": _kept(request.GET), **_bucket(at)}
     if partial in ("", "history"):
-        context |= _history(request, pool, context["window"])
+        limits = _limits(flow or selectors.flow_of(request.actor, pool)) if pool else None
+        context |= _history(request, pool, context["window"], limits)
     if flow and plan:
         context["comparison"] = compare(plan, flow)
     if flow and not partial:
@@ -148,7 +149,14 @@ def _clean(query: QueryDict) -> str:
     return kept.urlencode()
 
 
-def _history(request: PageRequest, pool: Pool | None, window: Window) -> dict[str, Any]:
+def _limits(flow: Flow) -> float | None:
+    """What all regions of a pool take together per second; None where one is not limited so."""
+    if any(use.capacity_rps is None and (use.unlimited or use.flight_limit) for use in flow.regions):
+        return None
+    return sum(use.capacity_rps or 0.0 for use in flow.regions)
+
+
+def _history(request: PageRequest, pool: Pool | None, window: Window, limits: float | None) -> dict[str, Any]:
     points = selectors.history(request.actor, pool, window.minutes)
     over = [point.overflow_out_rps for point in points if point.overflow_out_rps is not None]
     since = datetime.fromtimestamp(window.first, UTC)
@@ -159,12 +167,17 @@ def _history(request: PageRequest, pool: Pool | None, window: Window) -> dict[st
             {"label": "Overflow", "values": [point.overflow_out_rps for point in points], "unit": "/s"},
             {"label": "Rejected", "values": [point.rejected_rps for point in points], "unit": "/s"},
             {"label": "Local", "values": [_local(point) for point in points], "unit": "/s"},
+            *([_limit_line(limits, len(points))] if limits else []),
         ],
         "marks": [event.mark() for event in events_of(request.actor, pool, since)] if pool else [],
     }
     peak = amount(max(over, default=None))
     label = f"Demand, overflow and rejected requests per second in {window.title}, overflow at most {peak}"
     return {"chart": chart if over else None, "peak": peak, "chart_label": label}
+
+
+def _limit_line(limits: float, points: int) -> dict[str, Any]:
+    return {"label": "Limits now", "values": [limits] * points, "unit": "/s", "dashed": True}
 
 
 def _local(point: Point) -> float | None:

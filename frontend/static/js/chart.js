@@ -1,4 +1,4 @@
-/* SHOW: draws <figure data-chart="id of JSON {x: [unix s], series: [{label, values, unit}], marks}"> with uPlot. */
+/* SHOW: draws <figure data-chart="id of JSON {x: [unix s], series: [{label, values, unit, dashed}], marks}"> with uPlot. */
 import uPlot from "../vendor/uplot.js";
 
 const HEIGHT = 200;
@@ -71,9 +71,9 @@ function options(box, { x, series }) {
   const long = spanOf({ x }) === "days";
   const times = long ? day : clock;
   const say = (unit = "") => (number) => (number == null ? "–" : `${number.toLocaleString()} ${unit}`.trim());
-  const lines = series.map(({ label, unit }, at) => {
-    const stroke = colour(["accent", "warn", "bad", "good"][at % 4]);
-    return { label, stroke, width: 1.5, value: (_, number) => say(unit)(number) };
+  const lines = series.map(({ label, unit, dashed }, at) => {
+    const stroke = colour(dashed ? "ink-2" : ["accent", "warn", "bad", "good"][at % 4]);
+    return { label, stroke, width: 1.5, dash: dashed && [6, 4], value: (_, number) => say(unit)(number) };
   });
   return {
     width: box.clientWidth, height: HEIGHT,

@@ -169,7 +169,8 @@ def test_the_history_of_overflow_of_a_pool_has_the_same_marks_and_what_was_serve
     page = client_of(acme).get(reverse("web:overflow"), {"pool": str(shop.pk), "partial": "history"}).content.decode()
     data = drawn(page, "chart-overflow")
     assert "alert" in [mark["kind"] for mark in data["marks"]]
-    demand, over, refused, local = (each["values"] for each in data["series"])
+    demand, over, refused, local, limits = (each["values"] for each in data["series"])
+    assert set(limits) == {20.0}, "10 requests/s in each of two regions"
     known = [at for at, value in enumerate(demand) if value]
     assert known
     assert all(local[at] == demand[at] - over[at] - (refused[at] or 0) for at in known)
