@@ -25,6 +25,7 @@ named_by_dnf() {
     postgresql) echo postgresql-server ;;
     chromium-driver) echo chromedriver ;;
     bind9) echo bind ;;
+    etcd-server) echo etcd ;;
     bird2) echo bird ;;
     pdns-server) echo pdns ;;
     pdns-backend-sqlite3) echo pdns-backend-sqlite ;;

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from apps.definitions.server_sources.watching import followed, publish
 from apps.definitions.services import save_object
 from apps.definitions.shapes.servers.source import Kind, read_source
 from tests.api_server import TOKEN, ApiServer, api_server, clusters_file, ending, endpoint, endpoint_slice
+from tests.waiting import until
 
 WEB = "kubernetes://prod/shop/web:http"
 
@@ -55,13 +55,6 @@ def pool_from(actor: Actor, source: str = WEB, name: str = "shop-next") -> Pool:
     row: Pool = save_object(actor=actor, kind="Pool", name=name, spec=spec)
     Server.objects.filter(backend__pool=row).delete()
     return row
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def heard(watch: Namespace, *addresses: str) -> bool:

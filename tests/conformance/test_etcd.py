@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from apps.definitions.server_sources.watching import Watching, followed, publish
 from apps.definitions.services import save_object
 from apps.definitions.shapes.servers.source import Kind, read_source
 from tests.etcd import RealEtcd, real_etcd
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -48,14 +49,6 @@ def watch(etcd: RealEtcd) -> Iterator[Prefix]:
     until(lambda: running.known)
     yield running
     running.stop()
-
-
-def until(true: Callable[[], bool], patience: float = 30) -> float:
-    began = time.monotonic()
-    while not true():
-        assert time.monotonic() - began < patience
-        time.sleep(0.01)
-    return time.monotonic() - began
 
 
 def addresses(watch: Prefix) -> list[str]:

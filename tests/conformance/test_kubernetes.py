@@ -10,10 +10,9 @@ import json
 import shutil
 import ssl
 import subprocess
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from apps.definitions.shapes.servers.source import read_source
 from tests.api_server import ending, endpoint, endpoint_slice
 from tests.golang import CACHE, go
 from tests.ports import spare_port
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive, pytest.mark.timeout(2400)]
 MODULE = Path(__file__).with_name("kubernetes_api")
@@ -102,14 +102,6 @@ class RealServer:
         name = each["metadata"]["name"]
         whole = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", **each}
         assert self.call("PUT", f"{SLICES}/{name}", whole) or self.call("POST", SLICES, whole)
-
-
-def until(true: Callable[[], bool], patience: float = 30) -> float:
-    began = time.monotonic()
-    while not true():
-        assert time.monotonic() - began < patience
-        time.sleep(0.01)
-    return time.monotonic() - began
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import threading
@@ -9,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from apps.core.concurrency.backoff import pause_after
 from apps.definitions.server_sources.deciding import FoundServer
@@ -16,6 +18,7 @@ from apps.definitions.shapes.servers.source import Source
 
 logger = logging.getLogger(__name__)
 ONCE_IN_S = 1.0
+MOST_BYTES = 32 * 1024 * 1024
 FIRST, LATEST = timedelta(seconds=1), timedelta(seconds=30)
 
 
@@ -29,6 +32,19 @@ class Gone(Exception):
 
 class Unclear(Exception):
     """What the registry has does not say what the servers are; the text is a sentence for the pool's owner."""
+
+
+def read_object(text: bytes, of: str) -> dict[str, Any]:
+    """The JSON object that a registry answered. Raises Failed."""
+    if len(text) > MOST_BYTES:
+        raise Failed(f"The answer of {of} is longer than 32 MB.")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Failed(f"The answer of {of} is not JSON.") from None
+    if not isinstance(found, dict):
+        raise Failed(f"The answer of {of} is no object.")
+    return found
 
 
 class Watched(threading.Thread, ABC):

@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from apps.definitions.server_sources.watched import Failed, Gone
+from apps.definitions.server_sources.watched import MOST_BYTES, Failed, Gone, read_object
 
 TIMEOUT_S = 5.0
 # Silence for so long ends a watch, and another one begins where it ended: a dead connection is found by that.
 SILENCE_S = 60.0
-MOST_BYTES = 32 * 1024 * 1024
 MOST_KEYS = 5000
 
 
@@ -48,7 +47,7 @@ class Change:
 def read_keys(etcd: Etcd, prefix: str) -> tuple[dict[str, str], int]:
     """Every key under the prefix with its value, and the revision that this is of. Raises Failed."""
     with _asked(etcd, "/v3/kv/range", _range(prefix) | {"limit": str(MOST_KEYS + 1)}, TIMEOUT_S) as (_, response):
-        said = _read(response.read(MOST_BYTES + 1))
+        said = read_object(response.read(MOST_BYTES + 1), "etcd")
     rows = said.get("kvs") or []
     if len(rows) > MOST_KEYS:
         raise Failed(f"There are more than {MOST_KEYS} keys under the prefix.")
@@ -69,7 +68,7 @@ class Watch:
         with _asked(etcd, "/v3/watch", body, SILENCE_S) as (connected, response):
             self._socket = connected
             while line := _line(response):
-                said = _read(line).get("result")
+                said = read_object(line, "etcd").get("result")
                 if not isinstance(said, dict):
                     raise Failed("etcd ended the watch with an error.")
                 if said.get("canceled"):
@@ -156,7 +155,7 @@ def _token(connection: http.client.HTTPConnection, etcd: Etcd) -> str:
     body = response.read(MOST_BYTES)
     if response.status != 200:
         raise _refusal(401)
-    return str(_read(body).get("token", ""))
+    return str(read_object(body, "etcd").get("token", ""))
 
 
 def _refusal(status: int) -> Failed:
@@ -180,15 +179,3 @@ def _text(row: Mapping[str, Any], field: str) -> str:
 
 def _revision(said: Mapping[str, Any]) -> int:
     return int((said.get("header") or {}).get("revision", 0))
-
-
-def _read(text: bytes) -> dict[str, Any]:
-    if len(text) > MOST_BYTES:
-        raise Failed("The answer of etcd is longer than 32 MB.")
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise Failed("The answer of etcd is not JSON.") from None
-    if not isinstance(found, dict):
-        raise Failed("The answer of etcd is no object.")
-    return found

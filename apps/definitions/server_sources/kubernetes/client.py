@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from apps.definitions.server_sources.watched import Failed, Gone
+from apps.definitions.server_sources.watched import MOST_BYTES, Failed, Gone, read_object
 
 # What belongs to no Service is nobody's server.
 LABEL = "kubernetes.io/service-name"
@@ -25,7 +24,6 @@ PAGE = 500
 TIMEOUT_S = 10.0
 # The server ends a watch after so long, and sends a bookmark about each minute: silence beyond it is a dead connection.
 WATCH_S, SILENCE_S = 240, 90.0
-MOST_BYTES = 32 * 1024 * 1024
 Slice = dict[str, Any]
 
 
@@ -57,7 +55,7 @@ def list_slices(cluster: Cluster, namespace: str) -> tuple[dict[str, Slice], str
     query = {"limit": str(PAGE), "labelSelector": LABEL}
     while True:
         with _asked(cluster, namespace, query, TIMEOUT_S) as (_, response):
-            page = _read(response.read(MOST_BYTES + 1))
+            page = read_object(response.read(MOST_BYTES + 1), "the cluster")
         items = page.get("items")
         if not isinstance(items, list):
             raise Failed("The cluster's answer is no list of EndpointSlices.")
@@ -91,7 +89,7 @@ class Watch:
             self._socket = connected
             yield Event("BOOKMARK", {})
             while line := response.readline(MOST_BYTES):
-                said = _read(line)
+                said = read_object(line, "the cluster")
                 if said.get("type") == "ERROR":
                     raise _refusal(said.get("object", {}).get("code", 0))
                 if not isinstance(said.get("object"), dict):
@@ -145,18 +143,6 @@ def _refusal(status: object) -> Exception:
     if status in (401, 403):
         return Failed(f"The cluster refuses us ({status}): the operator's token may not list and watch this namespace.")
     return Failed(f"The cluster answers with {status if isinstance(status, int) else 'an error'}.")
-
-
-def _read(text: bytes) -> dict[str, Any]:
-    if len(text) > MOST_BYTES:
-        raise Failed("The cluster's answer is longer than 32 MB.")
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise Failed("The cluster's answer is not JSON.") from None
-    if not isinstance(found, dict):
-        raise Failed("The cluster's answer is no object.")
-    return found
 
 
 def _name(each: Slice) -> str:
