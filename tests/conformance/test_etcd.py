@@ -28,6 +28,7 @@ from tests.waiting import until
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.slow(reason="a real etcd starts, hashes passwords, and is tried again a second after it was away"),
     pytest.mark.skipif(shutil.which("etcd") is None, reason="NOT CHECKED: there is no program etcd"),
 ]
 PREFIX = "/services/shop/"
@@ -55,7 +56,6 @@ def addresses(watch: Prefix) -> list[str]:
     return [each.address for each in watch.servers_of(SOURCE)]
 
 
-@pytest.mark.slow(reason="a member starts anew, and is tried again a second later")
 def test_keys_are_listed_followed_and_kept_while_etcd_is_away(etcd: RealEtcd) -> None:
     etcd.put(f"{PREFIX}web-1", "10.9.0.1:8080")
     etcd.put("/services/shop-next/web-1", "10.9.9.9:8080")
@@ -86,7 +86,6 @@ def test_a_revision_that_was_compacted_is_gone(etcd: RealEtcd) -> None:
     assert read_keys(etcd.etcd, PREFIX)[0] == {f"{PREFIX}web-1": "10.9.0.2:8080"}
 
 
-@pytest.mark.slow(reason="a member starts anew, and is tried again a second later")
 def test_a_cluster_that_was_made_anew_is_read_anew(etcd: RealEtcd) -> None:
     for number in range(5):
         etcd.put(f"{PREFIX}web-1", f"10.9.0.{number}:8080")
