@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from apps.core.outbound import fetch
 from apps.definitions.models import ServerSource
 from apps.definitions.ports import PORTS
 from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer
-from apps.definitions.server_sources.registries import Aws, NotYours, registry_of
+from apps.definitions.server_sources.registries import Aws, registry_of
 from apps.definitions.shapes.servers.source import Kind, Source
 
 TIMEOUT_S = 2.0
@@ -31,10 +31,11 @@ class BadAnswer(Exception):
 
 def ask(source: Source) -> list[FoundServer]:
     """The servers that it lists now. Raises BadAnswer; Refused and Unreachable for URLs (core/outbound.py)."""
-    return _few({Kind.DNS: _addresses, Kind.SRV: _services, Kind.HTTP: _targets}[source.kind](source))
+    return few({Kind.DNS: _addresses, Kind.SRV: _services, Kind.HTTP: _targets}[source.kind](source))
 
 
-def _few(servers: Iterator[FoundServer]) -> list[FoundServer]:
+def few(servers: Iterable[FoundServer]) -> list[FoundServer]:
+    """All of them. Raises BadAnswer where there are more than a backend takes."""
     found = list(servers)
     if len(found) > MOST:
         raise BadAnswer(f"The source lists {len(found)} servers; at most {MOST} are taken.")
@@ -79,24 +80,20 @@ def _targets(source: Source) -> Iterator[FoundServer]:
 
 
 def ask_file(row: ServerSource, source: Source) -> list[FoundServer]:
-    """The servers that a file lists now, which its account may use. Raises BadAnswer."""
+    """The servers that a file lists now, which its account may use. Raises BadAnswer, NotYours."""
+    path = Path(str(registry_of(source, row.backend.account.name)))
     try:
-        with Path(str(registry_of(source, row.backend.account.name))).open("rb") as file:
+        with path.open("rb") as file:
             body = file.read(MAX_BYTES + 1)
-    except NotYours as refusal:
-        raise BadAnswer(str(refusal)) from None
     except (OSError, ValueError):
         raise BadAnswer("The file cannot be read on this worker.") from None
-    return _few(_of_list(body))
+    return few(_of_list(body))
 
 
 def ask_cloud(row: ServerSource, source: Source) -> list[FoundServer]:
-    """The servers that a cloud lists now, which its account may use. Raises BadAnswer."""
-    try:
-        registry = registry_of(source, row.backend.account.name)
-    except NotYours as refusal:
-        raise BadAnswer(str(refusal)) from None
-    return _few(iter(PORTS.cloud_servers(cast("Aws", registry), source)))
+    """The servers that a cloud lists now, which its account may use. Raises BadAnswer, NotYours."""
+    aws = cast("Aws", registry_of(source, row.backend.account.name))
+    return few(PORTS.cloud_servers(aws, source))
 
 
 def _of_list(body: bytes) -> Iterator[FoundServer]:

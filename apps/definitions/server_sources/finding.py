@@ -28,6 +28,7 @@ from apps.definitions.server_sources.deciding import DEFAULT_WEIGHT, FoundServer
 from apps.definitions.server_sources.following import FIND_TASK, WAKE_EXPIRES_S, due
 from apps.definitions.server_sources.heard import heard
 from apps.definitions.server_sources.heartbeats import living
+from apps.definitions.server_sources.registries import NotYours
 from apps.definitions.shapes.servers.source import AT_CLOUDS, Kind, read_source
 from apps.definitions.writing.kinds.hostnames import SEATS
 from apps.definitions.writing.kinds.traffic import refused_addresses
@@ -77,7 +78,7 @@ def find(*, source_id: int) -> None:
         source = read_source(row.backend.servers_from)
         known = KNOWN.get(source.kind)
         found = known(row, source) if known is not None else ask(source)
-    except (BadAnswer, Refused, Unreachable) as refusal:
+    except (BadAnswer, NotYours, Refused, Unreachable) as refusal:
         _failed(row, str(refusal))
         return
     try:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from apps.definitions.server_sources.watched import MOST_BYTES, Failed, Gone, read_object
 
 TIMEOUT_S = 5.0
-# Silence for so long ends a watch, and another one begins where it ended: a dead connection is found by that.
+# Silence for so long ends a watch, after which everything is read anew: a dead connection is found by that.
 SILENCE_S = 60.0
 MOST_KEYS = 5000
 

@@ -34,9 +34,9 @@ class Namespace(Watched):
             self._version = event.version or self._version
             if event.kind != "BOOKMARK":
                 self._take(event.kind, event.slice)
-                self.note("")
-            elif self.error:
-                self.note("")
+            elif not self.error:
+                continue
+            self.note("")
 
     def cut(self) -> None:
         """End the connection."""
