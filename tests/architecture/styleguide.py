@@ -76,7 +76,6 @@ def context() -> dict[str, Any]:
         "requests": f"{next(_counter):,}",
         "rows": ROWS,
         "states": STATES,
-        "points": " ".join(f"{x},{12 - 8 * math.sin(x / 9):.1f}" for x in range(0, 101, 4)),
         "steps": [("done", "Compiled"), ("done", "Checked"), ("now", "Canary"), ("", "Wave 1"), ("", "Done")],
         "now": dt.datetime.now(dt.UTC) - dt.timedelta(minutes=3),
         "chart": {
