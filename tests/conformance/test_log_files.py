@@ -63,9 +63,9 @@ def put(files: Files, name: str, content: bytes) -> None:
     files.put(waiting, name)
 
 
-def age(files: Files, seconds: float = 100_000) -> None:
-    """All files were written so long ago, those that come as well."""
-    real = files.entries
+def age(files: Files) -> None:
+    """All files were written when the hour of these tests began, whatever day it is; those that come as well."""
+    real, seconds = files.entries, time.time() - START.timestamp()
 
     def aged(*given: str) -> list[Entry]:
         return [replace(entry, written=entry.written - seconds) for entry in real(*given)]
