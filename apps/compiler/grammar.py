@@ -409,6 +409,14 @@ def redirect_host(value: object) -> str:
     return text
 
 
+def server_host(value: object) -> str:
+    """The host that servers are asked for, or that their certificates name: without port; one label will do."""
+    text = _text(value, MAX_HOSTNAME)
+    if _SERVER_NAME.fullmatch(text) is None:
+        raise GrammarError("hostname", "Write a lower-case host name, such as api or api.example.com, without port.")
+    return text
+
+
 def environment_name(reference: object) -> str:
     """NAME of a reference `env:NAME` to a secret: an end of the names of variables, never the whole of one."""
     match = _ENVIRONMENT_REFERENCE.fullmatch(reference) if isinstance(reference, str) else None

@@ -124,6 +124,10 @@ class Ledger:
         """The line is part of these objects."""
         self._entries[line.position].objects.update(dict.fromkeys(objects))
 
+    def is_part(self, line: Line) -> bool:
+        """Whether the line is part of any object."""
+        return bool(self._entries[line.position].objects)
+
     def verdict_of(self, line: Line) -> Verdict | None:
         """What was said of it until now."""
         return self._entries[line.position].verdict

@@ -31,6 +31,7 @@ WORDS: dict[str, tuple[Grammar, str]] = {
     "server_address": (grammar.server_address, "192.0.2.1"),
     "listen_address": (grammar.listen_address, "192.0.2.1"),
     "redirect_host": (grammar.redirect_host, "shop.example"),
+    "server_host": (grammar.server_host, "shop"),
     "url_scheme": (grammar.url_scheme, "https"),
     "check_path": (grammar.check_path, "/health?full=1"),
     "environment_name": (lambda value: f"env:{grammar.environment_name(value)}", "env:PROD"),

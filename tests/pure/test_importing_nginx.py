@@ -212,8 +212,13 @@ def test_a_block_that_says_one_header_forgets_those_around_it() -> None:
     own = taken(found, "/own/x")["rules"]
     assert own["request_headers"] == {"set": {"X-Inner": "2"}}
     assert own["response_headers"] == {"add": {"X-Mine": "2"}}
-    lines = [line for line in found.report if line.text == "proxy_pass http://a" and line.verdict is Verdict.DIFFERENT]
-    assert "nginx sent a" in lines[0].reasons[0], "no Host is said there, so nginx sends the name of the upstream"
+
+
+def test_without_a_host_servers_get_the_name_of_the_upstream() -> None:
+    assert taken(server("location / { proxy_set_header X-A 1; proxy_pass http://a; }"), "/x")["rules"]["rewrite"] == {"host": "a"}
+    found = server("location / { proxy_set_header X-A 1; proxy_pass http://192.0.2.7:8080; }")
+    reasons = next(line.reasons for line in found.report if line.verdict is Verdict.DIFFERENT)
+    assert "nginx sent 192.0.2.7:8080" in reasons[0], "a Host with a port is none that routes can say"
 
 
 def test_headers_without_always_are_said_to_come_with_errors_too() -> None:

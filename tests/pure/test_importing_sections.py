@@ -82,6 +82,22 @@ def test_a_tcp_pool_is_checked_by_http_at_the_port_of_its_check() -> None:
         read_object(each)
 
 
+def test_lines_of_a_section_that_no_client_reaches_are_unused_and_the_section_says_why() -> None:
+    text = "listen inner\n bind abns@inner accept-proxy\n balance leastconn\n acl a path /a\n server s 10.0.0.1:80\n"
+    found = read(DEFAULTS + text)
+    assert {verdict_of(found, line)[0] for line in ("balance leastconn", "acl a path /a", "server s 10.0.0.1:80")} == {
+        Verdict.DEAD
+    }
+    verdict, why = verdict_of(found, "listen inner")
+    assert verdict is Verdict.DIFFERENT
+    assert "port that clients can connect to" in why
+
+
+def test_servers_are_asked_for_a_host_of_one_label() -> None:
+    found = frontend("default_backend a", "http-request set-header Host api")
+    assert spec_of(found, "Route")["rules"]["rewrite"] == {"host": "api"}
+
+
 def test_a_port_on_ipv4_and_ipv6_is_one_listener() -> None:
     found = read(f"{TCP}listen mail\n bind :25\n bind :::25\n server s 10.0.0.1:25\n")
     assert [each["port"] for each in spec_of(found, "LoadBalancer")["listeners"]] == [25]

@@ -90,7 +90,7 @@ def _check_health_check(notes: Notes, pool: AnyPool, check: HealthCheck) -> None
     notes.ask(pool, "health_check.rise", grammar.check_count, check.rise)
     notes.ask(pool, "health_check.fall", grammar.check_count, check.fall)
     if check.host:
-        notes.ask(pool, "health_check.host", grammar.redirect_host, check.host)
+        notes.ask(pool, "health_check.host", grammar.server_host, check.host)
     check_question(notes, pool, check)
 
 

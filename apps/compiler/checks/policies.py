@@ -66,7 +66,7 @@ def _asked(rules: Rules) -> Iterator[Asked]:
         yield "security_headers.hsts_seconds", _seconds, rules.security_headers.hsts_seconds
     yield from _of_cors(rules.cors)
     if rules.rewrite:
-        yield "rewrite.host", grammar.redirect_host, rules.rewrite.host
+        yield "rewrite.host", grammar.server_host, rules.rewrite.host
         yield "rewrite.path", grammar.path, rules.rewrite.path
         yield "rewrite.path_regex", patterns.pattern, rules.rewrite.path_regex
         yield "rewrite.path_replacement", rewriting.replacement, rules.rewrite.path_replacement

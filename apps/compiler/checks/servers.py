@@ -15,7 +15,7 @@ from apps.compiler.model.shared import AnyPool, Certificate, HealthCheck, Protoc
 # An object of a pool, its field, and the grammar of that field; empty values ask nothing.
 _GRAMMARS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("server_tls", "ca", grammars.ca_bundle),
-    ("server_tls", "server_name", grammar.redirect_host),
+    ("server_tls", "server_name", grammar.server_host),
     ("server_tls", "client_certificate_id", grammar.object_id),
     ("persistence", "cookie", grammars.cookie_name),
     ("persistence", "header", grammar.header_name),
@@ -54,7 +54,7 @@ def check_way_to_servers(notes: Notes, pool: AnyPool) -> None:
         if holder is not None and (getattr(holder, field) not in (None, "") or field == "cookie"):
             notes.ask(pool, f"{name}.{field}", read, getattr(holder, field))
     if pool.host_header:
-        notes.ask(pool, "host_header", grammar.redirect_host, pool.host_header)
+        notes.ask(pool, "host_header", grammar.server_host, pool.host_header)
     for name, value in pool.request_headers:
         notes.ask(pool, "request_headers", header_text.request_header, name)
         notes.ask(pool, "request_headers", grammar.header_value, value)

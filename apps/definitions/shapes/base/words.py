@@ -30,6 +30,7 @@ LAST_YEAR = 2200
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 REFERENCE = r"^[a-z0-9][a-z0-9-]{0,62}(/[a-z0-9][a-z0-9-]{0,62})?$"
 HOSTNAME = r"^(\*\.)?([a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63}$"
+SERVER_HOST = r"^([a-z0-9-]{1,63}\.)*[a-z0-9-]{1,63}$"
 ROUTE_HOSTNAME = r"^(\*|(\*\*?\.)?([a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63})$"
 PATH = r"^/[A-Za-z0-9._~+=:@&!%/-]*$"
 TAG_WORD = r"^[a-z0-9-]{1,63}$"
@@ -234,6 +235,7 @@ Title = Annotated[str, text(read_title, "text", 120)]
 Hostname = Annotated[str, text(grammar.hostname, "a host name", 253, HOSTNAME)]
 RouteHostname = Annotated[str, text(names.hostname_of_route, "a host name", 253, ROUTE_HOSTNAME)]
 Host = Annotated[str, text(grammar.redirect_host, "a host name without wildcard", 253, HOSTNAME)]
+ServerHost = Annotated[str, text(grammar.server_host, "a host name without port", 253, SERVER_HOST)]
 Path = Annotated[str, text(grammar.path, "a path", grammar.MAX_PATH, PATH)]
 Boolean = Annotated[bool, Grammar(read_boolean, {"type": "boolean"})]
 Port = Annotated[int, whole(1, 65535)]

@@ -84,7 +84,7 @@ class HealthCheckSpec(Shape):
     method: Annotated[str, CHECK_METHOD, About("The HTTP method of the check.", "Method", "")] = "GET"
     host: Annotated[
         str,
-        text(grammar.redirect_host, "a host name without wildcard", 253, blank=True),
+        text(grammar.server_host, "a host name without port", 253, blank=True),
         About("The Host header of the check; for smtp, the name in the greeting.", "Host header", ""),
     ] = ""
     headers: Annotated[Pairs, HEADERS, About("Further headers of the check.", "Headers", "")] = ()

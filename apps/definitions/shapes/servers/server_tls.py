@@ -46,7 +46,7 @@ class ServerTls(Shape):
     ] = ""
     server_name: Annotated[
         str,
-        text(grammar.redirect_host, "a host name without wildcard", 253, blank=True),
+        text(grammar.server_host, "a host name without port", 253, blank=True),
         About(
             "The name that is sent as SNI and that certificates must contain. Default: the host of the request.",
             "Server name",

@@ -12,7 +12,7 @@ from apps.compiler.matching import patterns
 from apps.compiler.model import policy as model
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import SORTED, About, Data, Distinct, Grammar, Shape
-from apps.definitions.shapes.base.words import Boolean, Host, Pairs, Path, at_most, read_pairs, sorted_pairs, text
+from apps.definitions.shapes.base.words import Boolean, Pairs, Path, ServerHost, at_most, read_pairs, sorted_pairs, text
 
 MOST_PARAMETERS = 10
 NAME = r"^[A-Za-z0-9_.-]{1,64}$"
@@ -44,7 +44,7 @@ class Rewrite(model.Rewrite, Shape):
     sparse: ClassVar = True
 
     host: Annotated[
-        Host | None, About("The Host header that servers receive.", "Host", example="internal.example.com")
+        ServerHost | None, About("The Host header that servers receive.", "Host", example="internal.example.com")
     ] = None
     path: Annotated[Path | None, About("The full path that servers receive.", "Path")] = None
     drop_query: Annotated[Boolean | None, About("Whether the query is removed.", "Drop the query")] = None

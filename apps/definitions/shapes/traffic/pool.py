@@ -330,7 +330,7 @@ class PoolSpec(Shape):
     ] = HttpVersion.HTTP1
     host_header: Annotated[
         str,
-        text(grammar.redirect_host, "a host name without wildcard", 253, blank=True),
+        text(grammar.server_host, "a host name without port", 253, blank=True),
         fits("host_header"),
         About("The Host header that servers get; empty keeps that of the request.", "Host header to servers", ""),
     ] = ""

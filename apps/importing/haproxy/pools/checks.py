@@ -115,7 +115,7 @@ def _request(context: Context, line: Line, words: tuple[str, ...], check: dict[s
 
 def _set(context: Context, line: Line, check: dict[str, Any], **values: str) -> None:
     """Fields that pass their grammar; of others it is said what is wrong."""
-    readers = {"method": grammar.method, "path": grammar.check_path, "host": grammar.redirect_host}
+    readers = {"method": grammar.method, "path": grammar.check_path, "host": grammar.server_host}
     for name, value in values.items():
         try:
             check[name] = readers[name](value)

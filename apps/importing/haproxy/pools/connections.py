@@ -75,7 +75,7 @@ def _blocks(text: str) -> str:
 
 def _host(text: str) -> str:
     try:
-        return grammar.redirect_host(text.lower())
+        return grammar.server_host(text.lower())
     except GrammarError:
         return ""
 

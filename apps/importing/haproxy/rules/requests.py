@@ -126,7 +126,7 @@ def _about_ours(name: str, value: str) -> str:
 
 def _set_host(value: str) -> Read:
     try:
-        return [change("rewrite", "host", grammar.redirect_host(value.lower()))], ""
+        return [change("rewrite", "host", grammar.server_host(value.lower()))], ""
     except GrammarError:
         if re.fullmatch(r"%\[(?:req\.)?f?hdr\([Hh]ost\)(?:,lower)?\]", value):
             return [], ""

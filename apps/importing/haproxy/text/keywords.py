@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from apps.importing.haproxy.text.sections import Configuration, Section
+from apps.importing.haproxy.text.sections import PROXIES, Configuration, Section
 from apps.importing.haproxy.text.tables import process, proxies
 from apps.importing.haproxy.text.tables.classes import Fact, Kind
 from apps.importing.verdicts import Ledger, Line, Verdict
@@ -98,11 +98,17 @@ def _close_line(ledger: Ledger, section: Section, line: Line) -> None:
         ledger.impossible(line, f"HAProxy 1.4 to 3.2 have no {_named(line)} in {section.kind}{_nearest(line)}.")
     elif line.keyword in ("no", "default") and fact.kind is Kind.TRAFFIC:
         ledger.mapped(line)
-    elif fact.kind is Kind.TRAFFIC and ledger.verdict_of(section.header) is Verdict.DEAD:
+    elif fact.kind is Kind.TRAFFIC and _is_unused(ledger, section):
         ledger.note(line, Verdict.DEAD, "Nothing uses this section.")
     else:
         why = fact.why or proxies.WHY_NOT.get(fact.keyword) or f"Spillway has no {fact.keyword} that says this."
         ledger.note(line, _VERDICTS[fact.kind], why)
+
+
+def _is_unused(ledger: Ledger, section: Section) -> bool:
+    """Whether nothing uses the section; a proxy that nobody can connect to is said to differ, and makes nothing."""
+    dead = ledger.verdict_of(section.header) is Verdict.DEAD
+    return dead or (section.kind in PROXIES and not ledger.is_part(section.header))
 
 
 def _named(line: Line) -> str:

@@ -133,7 +133,7 @@ def _validation(context: Context, policy: Manifest) -> dict[str, Any]:
     at = ("spec", "validation")
     found: dict[str, Any] = {"verify": "system"}
     try:
-        found["server_name"] = grammar.redirect_host(policy.at(*at, "hostname"))
+        found["server_name"] = grammar.server_host(policy.at(*at, "hostname"))
         policy.mapped((*at, "hostname"))
     except GrammarError as error:
         policy.impossible((*at, "hostname"), error.message)

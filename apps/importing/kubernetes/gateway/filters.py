@@ -57,7 +57,7 @@ def _request_headers(found: Filters, route: Manifest, at: Path, _: str) -> None:
     hosts = [(path, each) for path, each in route.each(*at, "set") if str(each.get("name")).lower() == "host"]
     for path, each in hosts:
         try:
-            found.rules.setdefault("rewrite", {})["host"] = grammar.redirect_host(str(each.get("value")).lower())
+            found.rules.setdefault("rewrite", {})["host"] = grammar.server_host(str(each.get("value")).lower())
             route.mapped(path)
         except GrammarError as error:
             route.impossible(path, error.message)
@@ -133,7 +133,7 @@ def _rewrite(found: Filters, route: Manifest, at: Path, path_kind: str) -> None:
     said = mapping(route.at(*at, "urlRewrite"))
     try:
         if said.get("hostname"):
-            found.rules.setdefault("rewrite", {})["host"] = grammar.redirect_host(said["hostname"])
+            found.rules.setdefault("rewrite", {})["host"] = grammar.server_host(said["hostname"])
         new = _new_path(route, (*at, "urlRewrite", "path"), path_kind, "path", "prefix")
     except GrammarError as error:
         route.impossible(at, f"{error.message} Its requests get 500.")

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from apps.compiler.grammar import GrammarError, redirect_host
+from apps.compiler.grammar import GrammarError, server_host
 from apps.importing.nginx.pools.upstreams import servers_of
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.units import time_of
@@ -132,13 +132,13 @@ def _server_name(nginx: Nginx, scope: Directive, word: str, url: Url) -> dict[st
     name = scope.inherited(f"{word}_ssl_name")
     asked = value_of(name, url.target.partition(":")[0])
     try:
-        found = {"server_name": redirect_host(asked.lower())}
+        found = {"server_name": server_host(asked.lower())}
     except GrammarError:
         found = {}
     if name is not None and (found or asked in ("$host", "$http_host")):
         nginx.ledger.mapped(name.line)
     elif name is not None:
-        nginx.ledger.impossible(name.line, "The name of a server is one name of two labels or more.")
+        nginx.ledger.impossible(name.line, "The name of a server is one host name.")
     return found
 
 
@@ -176,7 +176,7 @@ def proxy_host(url: Url) -> str | None:
     else:
         return None
     try:
-        return redirect_host(host.lower()) if port in ("", "443" if url.is_encrypted else "80") else None
+        return server_host(host.lower()) if port in ("", "443" if url.is_encrypted else "80") else None
     except GrammarError:
         return None
 

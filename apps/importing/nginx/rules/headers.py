@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from apps.compiler import header_text
-from apps.compiler.grammar import GrammarError, redirect_host
+from apps.compiler.grammar import GrammarError, server_host
 from apps.importing.haproxy.rules.requests import OURS
 from apps.importing.logic.decisions import Effect, change
 from apps.importing.nginx.rules.variables import Variables
@@ -99,9 +99,9 @@ def _host(text: str) -> tuple[Effect | None, str]:
     if text in ("$host", "$http_host", "$host:$server_port", "$http_host:$server_port"):
         return None, "" if ":" not in text else "Servers get the Host as the client sent it."
     try:
-        return change("rewrite", "host", redirect_host(text.lower())), ""
+        return change("rewrite", "host", server_host(text.lower())), ""
     except GrammarError:
-        return None, "!Servers get the host of the request or one fixed name of two labels or more."
+        return None, "!Servers get the host of the request or one fixed name."
 
 
 def response_headers(scope: Directive, variables: Variables, ledger: Ledger, *, proxied: str = "") -> Iterator[Effect]:

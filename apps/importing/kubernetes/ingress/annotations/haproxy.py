@@ -111,7 +111,7 @@ def headers(settings: Settings, said: Annotations) -> None:
     host = said.text("set-host")
     if host is not None:
         try:
-            settings.rule("rewrite", host=grammar.redirect_host(host.lower()))
+            settings.rule("rewrite", host=grammar.server_host(host.lower()))
             said.mapped("set-host")
         except GrammarError as error:
             said.block(settings, "set-host", error.message)

@@ -87,7 +87,7 @@ def _server_tls(said: Annotations) -> dict[str, str]:
             found["client_certificate"] = certificate(said.context, secret)
     if (name := said.text("proxy-ssl-name")) is not None:
         try:
-            found["server_name"] = grammar.redirect_host(name)
+            found["server_name"] = grammar.server_host(name)
             said.mapped("proxy-ssl-name")
         except GrammarError as error:
             said.impossible("proxy-ssl-name", error.message)
@@ -171,7 +171,7 @@ def host(settings: Settings, said: Annotations) -> None:
     if name is None:
         return
     try:
-        settings.rule("rewrite", host=grammar.redirect_host(name.lower()))
+        settings.rule("rewrite", host=grammar.server_host(name.lower()))
         said.mapped("upstream-vhost")
     except GrammarError as error:
         said.block(settings, "upstream-vhost", error.message)
