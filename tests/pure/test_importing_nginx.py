@@ -215,7 +215,9 @@ def test_a_block_that_says_one_header_forgets_those_around_it() -> None:
 
 
 def test_without_a_host_servers_get_the_name_of_the_upstream() -> None:
-    assert taken(server("location / { proxy_set_header X-A 1; proxy_pass http://a; }"), "/x")["rules"]["rewrite"] == {"host": "a"}
+    assert taken(server("location / { proxy_set_header X-A 1; proxy_pass http://a; }"), "/x")["rules"]["rewrite"] == {
+        "host": "a"
+    }
     found = server("location / { proxy_set_header X-A 1; proxy_pass http://192.0.2.7:8080; }")
     reasons = next(line.reasons for line in found.report if line.verdict is Verdict.DIFFERENT)
     assert "nginx sent 192.0.2.7:8080" in reasons[0], "a Host with a port is none that routes can say"
