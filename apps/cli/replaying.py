@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from apps.compiler.compile import compile_snapshot
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.services import apply_document
 from apps.fleet.models import Fleet
+from apps.importing.contract import Import
 from apps.importing.formats import Reader
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.nginx.reading import read_nginx
+from apps.importing.npm.reading import nginx_of, read_npm
 from apps.importing.options import ImportOptions
-from apps.importing.replay.contract import NotReplayable, Replay
+from apps.importing.replay.contract import NotReplayable, Old, Replay
 from apps.importing.replay.old_haproxy import OldHaproxy
 from apps.importing.replay.old_nginx import OldNginx
 from apps.importing.replay.running import replay
@@ -39,13 +41,9 @@ def replayed(
     """The old file and what becomes of it, side by side; nothing stays stored. Raises NotReplayable, SpillwayError."""
     name = f"replay-{secrets.token_hex(4)}"
     options = replace(options, fleets=(name,), region=name, local_development=True, certificates={})
-    sides: dict[str, tuple[Reader, type[OldHaproxy] | type[OldNginx]]] = {
-        "haproxy": (read_haproxy, OldHaproxy),
-        "nginx": (read_nginx, OldNginx),
-    }
-    if form not in sides:
-        raise NotReplayable(f"Replays run {' and '.join(sides)}.")
-    read, old_side = sides[form]
+    if form not in SIDES:
+        raise NotReplayable(f"Replays run {' and '.join(SIDES)}.")
+    read, old_side = SIDES[form]
     found = read(text, files, options)
     chain, key = _self_signed()
     topology: list[dict[str, Any]] = [
@@ -69,6 +67,17 @@ def replayed(
         pem.touch(mode=0o600)
         pem.write_text(chain + key)
         return replay(old_side(text, files, options, found), found, compiled, Path(folder), (name, pem))
+
+
+def _old_npm(dump: str, files: Mapping[str, str], options: ImportOptions, found: Import) -> OldNginx:
+    return OldNginx(*nginx_of(dump, files), options, found)
+
+
+SIDES: dict[str, tuple[Reader, Callable[[str, Mapping[str, str], ImportOptions, Import], Old]]] = {
+    "haproxy": (read_haproxy, OldHaproxy),
+    "nginx": (read_nginx, OldNginx),
+    "nginx-proxy-manager": (read_npm, _old_npm),
+}
 
 
 def told(result: Replay) -> Iterator[str]:

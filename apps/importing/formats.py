@@ -13,6 +13,7 @@ from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.haproxy.text.sections import KINDS
 from apps.importing.kubernetes.reading import read_kubernetes
 from apps.importing.nginx.reading import read_nginx
+from apps.importing.npm.reading import read_npm
 from apps.importing.options import ImportOptions
 
 Reader = Callable[[str, Mapping[str, str], ImportOptions], Import]
@@ -34,7 +35,7 @@ class Format:
     is_several: bool = False
 
 
-# Content is looked for in this order: `listen 80;` of nginx looks like a section of HAProxy.
+# Content is looked for in this order: `listen 80;` of nginx looks like a section of HAProxy, and a row may hold it.
 FORMATS: Mapping[str, Format] = {
     each.name: each
     for each in (
@@ -46,6 +47,14 @@ FORMATS: Mapping[str, Format] = {
             re.compile(r"^[ \t]*(?:- )?[\"']?apiVersion[\"']?[ \t]*:", re.MULTILINE),
             read_kubernetes,
             is_several=True,
+        ),
+        Format(
+            "nginx-proxy-manager",
+            "Nginx Proxy Manager",
+            "database.sqlite",
+            ("database.sqlite", "*.sql"),
+            re.compile(r"^CREATE TABLE [^\n]{0,40}\bproxy_host\b", re.MULTILINE),
+            read_npm,
         ),
         Format(
             "nginx",

@@ -17,6 +17,7 @@ from apps.core.errors import FieldError, Invalid, SpillwayError
 from apps.definitions.services import apply_plan
 from apps.fleet import selectors as topology
 from apps.importing.formats import FORMATS
+from apps.importing.npm.database import MAGIC
 from apps.importing.ordering import BY_COMMAND, MAPS, MOST_BYTES, read_order
 from apps.importing.services import PlannedImport, plan_import
 from apps.importing.verdicts import LineReport, Verdict
@@ -28,6 +29,7 @@ from apps.web.kit.shape_fields import LINES, account_field
 from apps.web.kit.undoing import say_done
 
 PASTED = "pasted text"
+AS_DUMP = "is an SQLite file; send what `sqlite3 FILE .dump` prints for it."
 LINES_SHOWN, OBJECTS_SHOWN = 300, 60
 # The worst first: word of the state component, heading, and what it means.
 VERDICTS = {
@@ -144,10 +146,12 @@ def _texts(files: Sequence[UploadedFile[Any]]) -> dict[str, str]:
         if name in found:
             detail = f"Two files are called {name[:80]}; give them different names."
             field_errors.append(FieldError("/files", "duplicate", detail))
+        content = file.read()
         try:
-            found[name] = file.read().decode()
+            found[name] = content.decode()
         except UnicodeDecodeError:
-            field_errors.append(FieldError("/files", "binary", f"{name[:80]} is no text file; leave it out."))
+            what = AS_DUMP if content.startswith(MAGIC) else "is no text file; leave it out."
+            field_errors.append(FieldError("/files", "binary", f"{name[:80]} {what}"))
     if field_errors:
         raise Invalid(field_errors)
     return found

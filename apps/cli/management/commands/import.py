@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from apps.fleet.models import Fleet
 from apps.importing.contract import Import
 from apps.importing.folders import TooMuch, texts_below
 from apps.importing.formats import FORMATS, Format, configuration_of, divided, not_recognised, recognised
+from apps.importing.npm.database import MAGIC, dump_of
 from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import NotReplayable
 from apps.importing.telling import as_data, report
@@ -127,7 +129,7 @@ def _given(options: Mapping[str, Any]) -> tuple[str, dict[str, str], Format]:
     paths = [Path(each) for each in options["file"]]
     try:
         if len(paths) == 1 and not paths[0].is_dir():
-            text = paths[0].read_text(encoding="utf-8", errors="surrogateescape")
+            text = _text(paths[0])
             form = _format(paths[0], text, options["format"])
             # A neighbour is part of it only where it is named.
             beside = [] if form.is_several else [paths[0].parent]
@@ -138,6 +140,17 @@ def _given(options: Mapping[str, Any]) -> tuple[str, dict[str, str], Format]:
         return _several(paths, options)
     except (OSError, TooMuch) as error:
         raise CommandError(f"{error}") from error
+
+
+def _text(path: Path) -> str:
+    """What the file says; of an SQLite file what it would dump. Raises OSError, CommandError."""
+    content = path.read_bytes()
+    if not content.startswith(MAGIC):
+        return content.decode(errors="surrogateescape")
+    try:
+        return dump_of(path)
+    except sqlite3.Error as error:
+        raise CommandError(f"{path} cannot be read as an SQLite database: {error}.") from error
 
 
 def _several(paths: list[Path], options: Mapping[str, Any]) -> tuple[str, dict[str, str], Format]:

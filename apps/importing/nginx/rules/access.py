@@ -38,6 +38,8 @@ def refusal(context: Context, scope: Directive) -> Effect | None:
     if satisfy is not None and value_of(satisfy) == "any" and _rules_of(scope):
         context.ledger.impossible(satisfy.line, CLOSED)
         found = REFUSED
+    elif satisfy is not None:
+        context.ledger.mapped(satisfy.line)
     return found
 
 

@@ -1,0 +1,1 @@
+"""Reads the database of Nginx Proxy Manager: its rows are written as the nginx.conf that it would write."""
