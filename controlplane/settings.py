@@ -488,7 +488,7 @@ RESOLVERS = environment.listed(
     shape=shapes.SERVERS,
 )
 REGISTRIES = environment.text(
-    "SPILLWAY_REGISTRIES", "", "JSON file of Kubernetes, etcd and files that servers come from", shape=shapes.PATH
+    "SPILLWAY_REGISTRIES", "", "JSON file of what servers come from: Kubernetes, etcd, Consul, files", shape=shapes.PATH
 )
 DNS_LOOK_S = environment.whole("SPILLWAY_DNS_LOOK_S", 60, "seconds between two looks at what a zone's server serves", 1)
 HOSTNAME_COOLDOWN_DAYS = environment.whole(

@@ -46,6 +46,7 @@ KNOWN = {
     Kind.HEARTBEAT: living,
     Kind.KUBERNETES: heard,
     Kind.ETCD: heard,
+    Kind.CONSUL: heard,
     Kind.FILE: ask_file,
     Kind.AUTOSCALING: ask_cloud,
     Kind.ECS: ask_cloud,

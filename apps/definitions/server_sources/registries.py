@@ -4,6 +4,8 @@
                              "token_file": "/etc/spillway/prod.token", "namespaces": {"shop": ["acme"]}}},
      "etcd": {"prod": {"urls": ["https://10.0.0.5:2379"], "ca_file": "/etc/spillway/etcd.pem", "user": "spillway",
                        "password_file": "/etc/spillway/etcd.password", "prefixes": {"/services/shop/": ["acme"]}}},
+     "consul": {"prod": {"urls": ["https://10.0.0.6:8501"], "ca_file": "/etc/spillway/consul.pem", "datacenter": "eu",
+                         "token_file": "/etc/spillway/consul.token", "services": {"web": ["acme"]}}},
      "aws": {"prod": {"region": "eu-central-1", "credentials": "env:PROD", "groups": {"web": ["acme"]},
                       "services": {"main/web": ["acme"]}}},
      "file": {"shop": {"path": "/srv/shop.json", "accounts": ["acme"]}}}
@@ -21,11 +23,12 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.definitions.server_sources.consul.client import Consul
 from apps.definitions.server_sources.etcd.client import Etcd
 from apps.definitions.server_sources.kubernetes.client import Cluster
 from apps.definitions.shapes.servers.source import AT_CLOUDS, Kind, Source
 
-NAMED = (Kind.KUBERNETES, Kind.ETCD, Kind.FILE, *AT_CLOUDS)
+NAMED = (Kind.KUBERNETES, Kind.ETCD, Kind.CONSUL, Kind.FILE, *AT_CLOUDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Aws:
     endpoint_url: str = ""
 
 
-Registry = Cluster | Etcd | Aws | Path
+Registry = Cluster | Etcd | Consul | Aws | Path
 
 
 class NotYours(Exception):
@@ -58,6 +61,10 @@ def registry_of(source: Source, account: str) -> Registry:
         _expect(account, allowed, f"keys under {source.name} of an etcd", source)
         urls = tuple(str(each) for each in _listed(entry.get("urls")))
         return Etcd(urls, *(str(entry.get(key, "")) for key in ("ca_file", "user", "password_file")))
+    if source.kind is Kind.CONSUL:
+        _expect(account, _of(entry, "services").get(source.name), f"service {source.name} of a Consul", source)
+        urls = tuple(str(each) for each in _listed(entry.get("urls")))
+        return Consul(urls, *(str(entry.get(key, "")) for key in ("ca_file", "token_file", "datacenter")))
     if source.kind in AT_CLOUDS:
         which, what = ("services", "service") if source.kind is Kind.ECS else ("groups", "group")
         _expect(account, _of(entry, which).get(source.name), f"{what} {source.name} of an AWS", source)

@@ -1,7 +1,8 @@
 """Watches the sources that tell by themselves what changes: one watch each, however many pools there are.
 
-1. By a lease one process watches, and another one goes on when it dies. Each namespace of Kubernetes and each prefix of
-   etcd has a thread (watched.py), which lists, follows what changes, and lists again where its version is forgotten.
+1. By a lease one process watches, and another one goes on when it dies. Each namespace of Kubernetes, each prefix of
+   etcd and each service of Consul has a thread (watched.py), which lists, follows what changes, and lists again where
+   its version is forgotten.
 2. Another thread stores what each source lists now, at most once a second, and wakes a worker (finding.py), which
    decides as for every other source. A burst of changes is one look, and so one push.
 """
@@ -23,6 +24,7 @@ from apps.core.clock import now
 from apps.core.concurrency.leases import Lease, LeaseLost, take
 from apps.core.queue import enqueue
 from apps.definitions.models import ServerSource
+from apps.definitions.server_sources.consul.service import Service
 from apps.definitions.server_sources.etcd.prefix import Prefix
 from apps.definitions.server_sources.following import FIND_TASK, WAKE_EXPIRES_S
 from apps.definitions.server_sources.kubernetes.namespace import Namespace
@@ -37,10 +39,11 @@ LEASE = timedelta(seconds=10)
 AGAIN = timedelta(seconds=10)
 # Under this an answer names its source: another one may have been chosen meanwhile.
 OF = "of"
-Key = tuple[Kind, Registry, str]  # where, and the namespace or the prefix
+Key = tuple[Kind, Registry, str]  # where, and the namespace, the prefix or the service
 WATCHES: Mapping[Kind, Callable[[Any, str, Callable[[], None]], Watched]] = {
     Kind.KUBERNETES: Namespace,
     Kind.ETCD: Prefix,
+    Kind.CONSUL: Service,
 }
 
 

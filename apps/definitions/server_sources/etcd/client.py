@@ -11,16 +11,14 @@ import contextlib
 import http.client
 import json
 import socket
-import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from apps.definitions.server_sources.connecting import TIMEOUT_S, connected, cut
 from apps.definitions.server_sources.watched import MOST_BYTES, Failed, Gone, read_object
 
-TIMEOUT_S = 5.0
 # Silence for so long ends a watch, after which everything is read anew: a dead connection is found by that.
 SILENCE_S = 60.0
 MOST_KEYS = 5000
@@ -65,8 +63,8 @@ class Watch:
         """Raises Failed, and Gone at the beginning or in between."""
         etcd, prefix = self._where
         body = {"create_request": _range(prefix) | {"start_revision": str(self._revision)}}
-        with _asked(etcd, "/v3/watch", body, SILENCE_S) as (connected, response):
-            self._socket = connected
+        with _asked(etcd, "/v3/watch", body, SILENCE_S) as (followed, response):
+            self._socket = followed
             while line := _line(response):
                 said = read_object(line, "etcd").get("result")
                 if not isinstance(said, dict):
@@ -80,9 +78,7 @@ class Watch:
 
     def cut(self) -> None:
         """End the connection, whatever waits for it."""
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+        cut(self._socket)
 
 
 def _line(response: http.client.HTTPResponse) -> bytes:
@@ -98,50 +94,23 @@ def _asked(
     etcd: Etcd, path: str, body: Mapping[str, Any], timeout: float
 ) -> Iterator[tuple[socket.socket, http.client.HTTPResponse]]:
     """The connection and the response of status 200 of the first that answers, before its body is read."""
-    connection = _connected(etcd)
+    connection = connected(etcd.urls, etcd.ca_file, "etcd")
     try:
         headers = {"Content-Type": "application/json", "User-Agent": "Spillway"}
         if etcd.user:
             headers["Authorization"] = _token(connection, etcd)
         connection.sock.settimeout(timeout)
         # The response takes the socket along where etcd closes: keep it, so that it can be cut.
-        connected = connection.sock
+        followed = connection.sock
         connection.request("POST", path, json.dumps(body), headers)
         response = connection.getresponse()
         if response.status != 200:
             raise _refusal(response.status)
-        yield connected, response
+        yield followed, response
     except (OSError, ValueError, http.client.HTTPException):
         raise Failed("etcd does not answer.") from None
     finally:
         connection.close()
-
-
-def _connected(etcd: Etcd) -> http.client.HTTPConnection:
-    """A connection to the first member that takes one."""
-    said = Failed("The operator's entry of the etcd has no URL.")
-    for url in etcd.urls:
-        try:
-            connection = _connection(url, etcd)
-        except (OSError, ValueError, http.client.HTTPException):
-            raise Failed("The operator's entry of the etcd cannot be used: a URL or its CA cannot be read.") from None
-        try:
-            connection.connect()
-        except ssl.SSLCertVerificationError:
-            said = Failed("The certificate of the etcd is not of the authority that the operator gave.")
-        except OSError:
-            said = Failed("etcd does not answer.")
-        else:
-            return connection
-    raise said
-
-
-def _connection(url: str, etcd: Etcd) -> http.client.HTTPConnection:
-    parts = urlsplit(url)
-    if parts.scheme == "http":
-        return http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_S)
-    context = ssl.create_default_context(cafile=etcd.ca_file or None)
-    return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_S, context=context)
 
 
 def _token(connection: http.client.HTTPConnection, etcd: Etcd) -> str:

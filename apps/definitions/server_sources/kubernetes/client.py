@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from apps.definitions.server_sources.connecting import cut
 from apps.definitions.server_sources.watched import MOST_BYTES, Failed, Gone, read_object
 
 # What belongs to no Service is nobody's server.
@@ -98,9 +99,7 @@ class Watch:
 
     def cut(self) -> None:
         """End the connection, whatever waits for it."""
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        cut(self._socket)
 
 
 @contextlib.contextmanager

@@ -16,8 +16,8 @@ _LABEL = "[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\Z)({_LABEL}\.)+{_LABEL}")
 _WRITE = (
     "Write dns://name:port, srv://_service._tcp.name, kubernetes://cluster/namespace/service:port, "
-    "etcd://registry/prefix/, autoscaling://registry/group:port, ecs://registry/cluster/service:port, file://name, "
-    "heartbeat://30, or the https URL of a target list."
+    "etcd://registry/prefix/, consul://registry/service, autoscaling://registry/group:port, "
+    "ecs://registry/cluster/service:port, file://name, heartbeat://30, or the https URL of a target list."
 )
 # Names of Kubernetes (RFC 1123, 1035), of a port of a Service, and of a zone, which is the value of a label.
 _OBJECT = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -27,6 +27,9 @@ _SERVICE = re.compile(
     r"(\?zone=(?P<zone>[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?))?"
 )
 _PREFIX = re.compile(rf"(?P<registry>{_OBJECT})(?P<prefix>(/[A-Za-z0-9._~-]+)+/)")
+_INSTANCES = re.compile(
+    rf"(?P<registry>{_OBJECT})/(?P<name>[A-Za-z0-9._-]{{1,128}})(\?tag=(?P<tag>[A-Za-z0-9._:=/-]{{1,100}}))?"
+)
 _GROUP = re.compile(rf"(?P<registry>{_OBJECT})/(?P<name>[A-Za-z0-9._-]{{1,255}}):(?P<port>[1-9][0-9]{{0,4}})")
 _ECS = re.compile(
     rf"(?P<registry>{_OBJECT})/(?P<name>[A-Za-z0-9_-]{{1,255}}/[A-Za-z0-9_-]{{1,255}}):(?P<port>[1-9][0-9]{{0,4}})"
@@ -43,13 +46,14 @@ class Kind(StrEnum):
     HEARTBEAT = "heartbeat"
     KUBERNETES = "kubernetes"
     ETCD = "etcd"
+    CONSUL = "consul"
     FILE = "file"
     AUTOSCALING = "autoscaling"
     ECS = "ecs"
 
 
 # These tell by themselves what changes.
-WATCHED = (Kind.KUBERNETES, Kind.ETCD)
+WATCHED = (Kind.KUBERNETES, Kind.ETCD, Kind.CONSUL)
 AT_CLOUDS = (Kind.AUTOSCALING, Kind.ECS)
 
 
@@ -59,8 +63,8 @@ class Source:
 
     `lease_s` is how long servers that register themselves stay without saying so again. `registry` is what the
     operator calls a cluster or a file. A Service of Kubernetes is `service` in the namespace `name`; its port may have
-    a name, and a `zone` leaves out all others. Of etcd, `name` is the
-    prefix of the keys; of AWS a group, or a cluster and its service.
+    a name, and a `zone` leaves out all others. Of etcd, `name` is the prefix of the keys; of Consul a service, of which
+    a `tag` leaves out instances without it; of AWS a group, or a cluster and its service.
     """
 
     kind: Kind
@@ -71,6 +75,7 @@ class Source:
     service: str = ""
     port_name: str = ""
     zone: str = ""
+    tag: str = ""
 
 
 def read_source(text: str) -> Source:
@@ -134,6 +139,13 @@ def _keys(text: str) -> Source:
     return Source(Kind.ETCD, found["prefix"], registry=found["registry"])
 
 
+def _instances(text: str) -> Source:
+    found = _INSTANCES.fullmatch(text)
+    if found is None:
+        raise GrammarError("source", "Write the service as consul://registry/web, or consul://registry/web?tag=blue.")
+    return Source(Kind.CONSUL, found["name"], registry=found["registry"], tag=found["tag"] or "")
+
+
 def _at_cloud(kind: Kind, form: re.Pattern[str], example: str, text: str) -> Source:
     found = form.fullmatch(text)
     if found is None or int(found["port"]) > 65535:
@@ -165,6 +177,7 @@ _READERS: Mapping[str, Callable[[str], Source]] = {
     Kind.SRV: lambda text: Source(Kind.SRV, _name(text)),
     Kind.KUBERNETES: _service,
     Kind.ETCD: _keys,
+    Kind.CONSUL: _instances,
     Kind.FILE: _file,
     Kind.AUTOSCALING: partial(_at_cloud, Kind.AUTOSCALING, _GROUP, "group:8080"),
     Kind.ECS: partial(_at_cloud, Kind.ECS, _ECS, "cluster/service:8080"),

@@ -196,12 +196,13 @@ class BackendSpec(Shape):
             "Where the servers of this region are looked up: `dns://name:port` (A, AAAA), `srv://_service._tcp.name`, "
             "the https URL of a target list (Prometheus `http_sd`) or `file://name` with such a list, every two "
             "seconds; `autoscaling://registry/group:port` or `ecs://registry/cluster/service:port`, every ten; "
-            "`kubernetes://cluster/namespace/service:port` or `etcd://registry/prefix/`, which are watched; or "
+            "`kubernetes://cluster/namespace/service:port`, `etcd://registry/prefix/` or `consul://registry/service`, "
+            "which are watched; or "
             "`heartbeat://30`: servers register themselves, and leave when they say nothing for so many seconds.",
             "Servers from",
             "dns://app.internal:8080, srv://_http._tcp.app.internal, kubernetes://cluster/namespace/service:port, "
-            "etcd://registry/prefix/, autoscaling://registry/group:port, file://name, heartbeat://30 or an https URL. "
-            "Default: the servers below.",
+            "etcd://registry/prefix/, consul://registry/service, autoscaling://registry/group:port, file://name, "
+            "heartbeat://30 or an https URL. Default: the servers below.",
             absent_when_empty=True,
         ),
     ] = ""
