@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import partial
 from itertools import chain
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
 from apps.accounts.hostnames import claims
@@ -15,7 +17,7 @@ from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname, verify
 from apps.accounts.models import Account, Hostname
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer
-from apps.definitions.services import delete_object, save_object
+from apps.definitions.services import apply_document, delete_object, save_object
 from tests.apps.at_once import PATIENCE_S, at_once, wait_for
 
 WORKERS = 16
@@ -168,6 +170,71 @@ def test_a_suffix_that_meets_a_verified_name_of_another_account_is_not_verified(
         claim = claim_hostname(account=globex.account, name=others)
         assert verify_hostname(claim, "dns") == []
         assert claim.verification == ""
+
+
+@pytest.mark.parametrize(
+    "claims_made",
+    [
+        [("acme", "new.example.com"), ("acme", "other.example.com")],
+        [("acme", "same.example.com"), ("globex", "same.example.com")],
+        [("acme", "*.example.com"), ("globex", "under.example.com"), ("acme", "own.example.com")],
+        [("globex", "under.example.com"), ("acme", "**.example.com"), ("globex", "two.under.example.com")],
+        [("acme", "taken.example.net"), ("acme", "free.example.net")],
+        [("acme", "x.zone.example.net"), ("acme", "free.example.net")],
+    ],
+    ids=["new", "two owners", "wildcard first", "wildcard later", "taken", "under another's wildcard"],
+)
+def test_the_names_of_a_document_are_claimed_as_if_its_routes_came_one_by_one(
+    tutorial_env: Actor, acme: Actor, globex: Actor, claims_made: list[tuple[str, str]]
+) -> None:
+    """Of a document all names are looked up at once; what was taken before, or in it, is nobody else's all the same."""
+    for taken in ("taken.example.net", "*.zone.example.net"):
+        verify_hostname(claim_hostname(account=globex.account, name=taken), "dns")
+    objects = [
+        {"kind": "Route", "name": f"r{at}", "account": account, "spec": route(hostname)}
+        for at, (account, hostname) in enumerate(claims_made)
+    ]
+
+    def outcome(write: Callable[[], object]) -> tuple[list[str], list[tuple[str, str, str]]]:
+        codes: list[str] = []
+        with transaction.atomic():
+            try:
+                write()
+            except Invalid as refusal:
+                codes = [each.code for each in refusal.field_errors]
+            rows = list(
+                Hostname.objects.order_by("name", "account").values_list("name", "account__name", "verification")
+            )
+            transaction.set_rollback(True)
+        return codes, [] if codes else rows
+
+    def one_by_one() -> None:
+        for each in objects:
+            apply_document(actor=tutorial_env, objects=[each])
+
+    assert outcome(lambda: apply_document(actor=tutorial_env, objects=objects)) == outcome(one_by_one)
+
+
+def test_without_forgetting_what_a_wildcard_meets_two_accounts_would_have_a_name(
+    tutorial_env: Actor, acme: Actor, globex: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = [
+        {"kind": "Route", "name": f"r{at}", "account": account, "spec": route(hostname)}
+        for at, (account, hostname) in enumerate([("acme", "*.example.com"), ("globex", "under.example.com")])
+    ]
+    with pytest.raises(Invalid, match="Another account has verified"):
+        apply_document(actor=tutorial_env, objects=objects)
+    monkeypatch.setattr("apps.definitions.writing.kinds.routes.is_wildcard", lambda _: False)
+    apply_document(actor=tutorial_env, objects=objects)
+    assert {each.verification for each in Hostname.objects.filter(name__endswith="example.com")} == {"operator"}
+
+
+def test_a_document_asks_once_for_all_of_its_new_names(tutorial_env: Actor, acme: Actor) -> None:
+    objects = [{"kind": "Route", "name": f"r{at}", "spec": route(f"h{at}.example.com")} for at in range(40)]
+    with CaptureQueriesContext(connection) as queries:
+        apply_document(actor=acme, objects=objects)
+    asked = [each["sql"] for each in queries if each["sql"].startswith("SELECT") and "accounts_hostname" in each["sql"]]
+    assert len(asked) < 10
 
 
 def test_any_host_is_for_the_account_that_owns_the_load_balancer(tutorial_env: Actor, acme: Actor) -> None:

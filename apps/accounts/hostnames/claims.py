@@ -21,6 +21,8 @@ from apps.compiler.matching.hosts import ANY, domain_of, ending_of, is_wildcard
 from apps.core.clock import now
 from apps.core.concurrency.locks import lock_words
 
+# Names in one question.
+AT_ONCE = 500
 COOLDOWN = timedelta(days=settings.HOSTNAME_COOLDOWN_DAYS)
 
 
@@ -73,8 +75,25 @@ def claim_hostname(*, account: Account, name: str, verification: str = "") -> Ho
     return claim_or_find(account=account, name=name, verification=verification).row
 
 
-def claim_or_find(*, account: Account, name: str, verification: str = "") -> Claimed:
+def unclaimed(names: Collection[str]) -> set[str]:
+    """Those of the names that meet no claim of anybody, asked at once; wildcards are never among them.
+
+    Nobody else claims them until the end of the transaction. In it, a claim of ours changes what this said.
+    """
+    over = {name: wildcards_over(name) for name in names if not is_wildcard(name)}
+    lock_hostnames(over)
+    asked = sorted({*over, *(wildcard for wildcards in over.values() for wildcard in wildcards)})
+    found: set[str] = set()
+    for start in range(0, len(asked), AT_ONCE):
+        rows = Hostname.objects.filter(name__in=asked[start : start + AT_ONCE])
+        found.update(rows.values_list("name", flat=True))
+    return {name for name, wildcards in over.items() if found.isdisjoint((name, *wildcards))}
+
+
+def claim_or_find(*, account: Account, name: str, verification: str = "", is_unclaimed: bool = False) -> Claimed:
     """The claim of the account on a canonical name, made now where it has none; inside a transaction.
+
+    `is_unclaimed` is what `unclaimed` said of the name, and saves the questions of 1 and 2, and whom it meets.
 
     1. Wait for others that decide about the same domain, so that a wildcard and a name under it cannot pass each other.
     2. Its own row, whoever else has claimed the name: whether somebody has is nobody's business.
@@ -83,19 +102,25 @@ def claim_or_find(*, account: Account, name: str, verification: str = "") -> Cla
 
     Raises PublicSuffix, and HostnameTaken to operators, who see every claim, where their word cannot verify it.
     """
-    lock_hostnames([name])
+    if not is_unclaimed:
+        lock_hostnames([name])
     grant = not verification and _granted(account, name)
     if not verification and not grant and is_public_suffix(name):
         raise PublicSuffix(name)
-    present = Hostname.objects.filter(name=name, account=account).first()
+    present = None if is_unclaimed else Hostname.objects.filter(name=name, account=account).first()
     claim = present or Hostname(name=name, account=account)
     waited = present is not None and not claim.verification
     if claim.released_at is not None:
         claim.released_at = None
         claim.save(update_fields=("released_at",))
     if not claim.verification:
-        method = verification or (Hostname.Verification.GRANT if grant else _inherited(account, name))
-        _verify_first(claim, method) if present is None else verify_hostname(claim, method)
+        method = verification or (Hostname.Verification.GRANT if grant else "")
+        if is_unclaimed:
+            _store(claim, method)
+        elif present is None:
+            _verify_first(claim, method or _inherited(account, name))
+        else:
+            verify_hostname(claim, method or _inherited(account, name))
     if verification and not claim.verification:
         raise HostnameTaken(name)
     return Claimed(claim, present is None, waited)
@@ -107,11 +132,15 @@ def _verify_first(claim: Hostname, verification: str) -> None:
     if others and not is_kept_by_others(claim.account, claim.name, verification=verification):
         _free(claim)
         others = False
-    if verification and not others:
-        _note(claim, verification)
-    claim.save()
+    _store(claim, "" if others else verification)
     if is_wildcard(claim.name) and claim.verification:
         verify_hostname(claim, verification)
+
+
+def _store(claim: Hostname, verification: str) -> None:
+    if verification:
+        _note(claim, verification)
+    claim.save()
 
 
 def verify_hostname(claim: Hostname, verification: str) -> list[Hostname]:

@@ -59,9 +59,15 @@ class FieldErrors:
 
 @dataclass(slots=True)
 class Lookups:
-    """What was looked up, once each; `versions` are those in which rows were met first."""
+    """What was looked up, once each; `versions` are those in which rows were met first.
+
+    `new_hostnames` are those of a document's new routes, `unclaimed` which of them nobody had claimed; None until the
+    first of them is claimed.
+    """
 
     versions: dict[tuple[str, int, str], int] = field(default_factory=dict)
+    new_hostnames: list[str] = field(default_factory=list)
+    unclaimed: set[str] | None = None
     _found: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     def lookup(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> Any:

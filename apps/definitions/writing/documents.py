@@ -16,6 +16,7 @@ from apps.accounts.models import Account
 from apps.compiler.grammar import GrammarError, name
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.documents import Object, read_object
+from apps.definitions.shapes.traffic.route import RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.registry import KINDS
 from apps.definitions.writing.objects import Change, delete, save
@@ -175,11 +176,13 @@ def _look_up(changes: ChangeSet, wanted: Iterable[Object]) -> None:
         account = accounts.get(owner)
         if not KINDS[kind].platform and account is None:
             continue
-        names = [entry.name for entry in entries]
-        found = _rows_by_name(changes, kind, account, names)
-        for one in names:
-            changes.lookups.track_version(found.get(one))
-            changes.lookups.remember(found.get(one), *KINDS[kind].key(account, one))
+        listed = list(entries)
+        found = _rows_by_name(changes, kind, account, [entry.name for entry in listed])
+        for entry in listed:
+            changes.lookups.track_version(found.get(entry.name))
+            changes.lookups.remember(found.get(entry.name), *KINDS[kind].key(account, entry.name))
+        new = (entry.spec for entry in listed if entry.name not in found)
+        changes.lookups.new_hostnames += [spec.hostname for spec in new if isinstance(spec, RouteSpec)]
 
 
 def _rows_by_name(changes: ChangeSet, kind: str, account: Account | None, names: list[str]) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apps.accounts.hostnames.claims import HostnameTaken, claim_or_find
+from apps.accounts.hostnames.claims import HostnameTaken, claim_or_find, unclaimed
 from apps.accounts.models import Account, Hostname
-from apps.compiler.matching.hosts import ANY
+from apps.compiler.matching.hosts import ANY, is_wildcard
 from apps.compiler.model.shared import Protocol
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import LoadBalancer, Policy, Pool, Route, RoutePolicy, RoutePool
@@ -125,7 +125,8 @@ def _claim(changes: ChangeSet, owner: Account, name: str) -> tuple[Hostname | No
     def claim() -> Hostname:
         nonlocal made
         expect_growth(changes, "Hostname", owner)
-        found = claim_or_find(account=owner, name=name, verification=verification)
+        fresh = _is_unclaimed(changes, name)
+        found = claim_or_find(account=owner, name=name, verification=verification, is_unclaimed=fresh)
         if verification and found.waited:
             changes.affected.add_hostname(found.row)
         made = found.made
@@ -137,6 +138,20 @@ def _claim(changes: ChangeSet, owner: Account, name: str) -> tuple[Hostname | No
         changes.add_error("/spec/hostname", error.code, str(error))
         return None, False
     return row, made
+
+
+def _is_unclaimed(changes: ChangeSet, name: str) -> bool:
+    """Whether nobody has claimed what the name meets; known of all names of a document after the first of them.
+
+    Whoever asks claims the name, so that it is none any more, and a wildcard meets all that are under it.
+    """
+    if changes.lookups.unclaimed is None:
+        changes.lookups.unclaimed = unclaimed(changes.lookups.new_hostnames)
+    found = name in changes.lookups.unclaimed
+    if is_wildcard(name) and name != ANY:  # which is no domain
+        changes.lookups.unclaimed.clear()
+    changes.lookups.unclaimed.discard(name)
+    return found
 
 
 def match_of(found: Mapping[str, Any]) -> tuple[Any, ...]:
