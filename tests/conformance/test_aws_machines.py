@@ -18,7 +18,7 @@ from apps.definitions.models import Pool, Server, ServerSource
 from apps.definitions.server_sources import finding
 from apps.definitions.services import save_object
 from apps.drivers.clouds import aws_machines
-from apps.drivers.clouds.aws_machines import machines_of_group, machines_of_service
+from apps.drivers.clouds.aws_machines import machines_of_group, machines_of_service, machines_with_tag
 from apps.drivers.clouds.contract import CloudAccess, CloudError
 from tests.conformance.aws_env import REGION, AwsEnv, empty_aws
 
@@ -88,6 +88,18 @@ def test_the_tasks_of_a_service_come_with_addresses_of_their_own(aws: AwsEnv, ac
     assert [(ip_address(each.address).is_private, each.leaving) for each in found] == [(True, False)] * 2
     containers.stop_task(cluster="main", task=found[0].name)
     assert [each.name for each in machines_of_service(access, "main", "web")] == [found[1].name]
+
+
+def test_the_instances_with_a_tag_come_with_their_private_addresses(aws: AwsEnv, access: CloudAccess) -> None:
+    machines = aws.client("ec2")
+    for value, count in (("web", 2), ("web2", 1), ("*", 1)):
+        tags = [{"ResourceType": "instance", "Tags": [{"Key": "role", "Value": value}]}]
+        machines.run_instances(ImageId="ami-12c6146b", MinCount=count, MaxCount=count, TagSpecifications=tags)
+    found = machines_with_tag(access, "role", "web")
+    assert [(ip_address(each.address).is_private, each.leaving) for each in found] == [(True, False)] * 2
+    machines.terminate_instances(InstanceIds=[found[0].name])
+    assert [each.name for each in machines_with_tag(access, "role", "web")] == [found[1].name]
+    assert machines_with_tag(access, "role", "nobody") == []
 
 
 def test_a_group_that_is_not_there_is_no_answer(access: CloudAccess) -> None:

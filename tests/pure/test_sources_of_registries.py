@@ -161,6 +161,16 @@ def test_groups_and_services_of_aws_are_named_with_their_port() -> None:
     group, service = read_source("autoscaling://prod/Web.blue_1:8080"), read_source("ecs://prod/main/web:80")
     assert (group.kind, group.registry, group.name, group.port) == (Kind.AUTOSCALING, "prod", "Web.blue_1", 8080)
     assert (service.kind, service.registry, service.name, service.port) == (Kind.ECS, "prod", "main/web", 80)
-    for wrong in ("autoscaling://prod/web", "autoscaling://prod/a/b:80", "ecs://prod/web:80", "ecs://prod/a/b:65536"):
+    tagged = read_source("ec2://prod/kubernetes.io/role:a=web:8080")
+    assert (tagged.kind, tagged.name, tagged.port) == (Kind.EC2, "kubernetes.io/role:a=web", 8080)
+    for wrong in (
+        "ec2://prod/role:80",
+        "ec2://prod/role=w*:80",
+        "ec2://prod/role=web",
+        "autoscaling://prod/web",
+        "autoscaling://prod/a/b:80",
+        "ecs://prod/web:80",
+        "ecs://prod/a/b:65536",
+    ):
         with pytest.raises(GrammarError, match="with the port of the servers"):
             read_source(wrong)

@@ -50,6 +50,7 @@ KNOWN = {
     Kind.FILE: ask_file,
     Kind.AUTOSCALING: ask_cloud,
     Kind.ECS: ask_cloud,
+    Kind.EC2: ask_cloud,
 }
 
 

@@ -7,7 +7,7 @@
      "consul": {"prod": {"urls": ["https://10.0.0.6:8501"], "ca_file": "/etc/spillway/consul.pem", "datacenter": "eu",
                          "token_file": "/etc/spillway/consul.token", "services": {"web": ["acme"]}}},
      "aws": {"prod": {"region": "eu-central-1", "credentials": "env:PROD", "groups": {"web": ["acme"]},
-                      "services": {"main/web": ["acme"]}}},
+                      "services": {"main/web": ["acme"]}, "tags": {"role=web": ["acme"]}}},
      "file": {"shop": {"path": "/srv/shop.json", "accounts": ["acme"]}}}
 
 Secrets stay in their own files. Who may not use something hears the same as who names what is not there.
@@ -66,8 +66,8 @@ def registry_of(source: Source, account: str) -> Registry:
         urls = tuple(str(each) for each in _listed(entry.get("urls")))
         return Consul(urls, *(str(entry.get(key, "")) for key in ("ca_file", "token_file", "datacenter")))
     if source.kind in AT_CLOUDS:
-        which, what = ("services", "service") if source.kind is Kind.ECS else ("groups", "group")
-        _expect(account, _of(entry, which).get(source.name), f"{what} {source.name} of an AWS", source)
+        what = {Kind.ECS: "service", Kind.EC2: "tag"}.get(source.kind, "group")
+        _expect(account, _of(entry, f"{what}s").get(source.name), f"{what} {source.name} of an AWS", source)
         return Aws(*(str(entry.get(key, "")) for key in ("region", "credentials", "endpoint_url")))
     _expect(account, entry.get("accounts"), "a file", source)
     return Path(str(entry.get("path", "")))

@@ -1,4 +1,4 @@
-"""Which machines an Auto Scaling group has, and which tasks a service of ECS, with their private addresses."""
+"""Machines of an Auto Scaling group or with a tag, and tasks of a service of ECS, with their private addresses."""
 
 from __future__ import annotations
 
@@ -58,14 +58,32 @@ def machines_of_service(access: CloudAccess, cluster: str, service: str) -> list
     )
 
 
+def machines_with_tag(access: CloudAccess, tag: str, value: str) -> list[Machine]:
+    """Running instances that have the tag with this value, and those that are being stopped. Raises CloudError."""
+    states = {"running": False, "stopping": True, "shutting-down": True}
+    asked = [{"Name": f"tag:{tag}", "Values": [value]}, {"Name": "instance-state-name", "Values": list(states)}]
+    with in_words():
+        found = [
+            Machine(each["PrivateIpAddress"], each["InstanceId"], states[each["State"]["Name"]])
+            for each in _instances(access, Filters=asked)
+            if each.get("PrivateIpAddress")
+        ]
+    return sorted(found, key=lambda each: each.name)
+
+
 def _addresses(access: CloudAccess, instances: Sequence[str]) -> dict[str, str]:
-    machines, found = _client(access, "ec2"), {}
+    found = {}
     for some in _chunks(instances):
-        for page in machines.get_paginator("describe_instances").paginate(InstanceIds=list(some)):
-            for each in (each for reservation in page["Reservations"] for each in reservation["Instances"]):
-                if address := each.get("PrivateIpAddress"):
-                    found[each["InstanceId"]] = address
+        for each in _instances(access, InstanceIds=list(some)):
+            if address := each.get("PrivateIpAddress"):
+                found[each["InstanceId"]] = address
     return found
+
+
+def _instances(access: CloudAccess, **asked: Any) -> Iterator[dict[str, Any]]:
+    for page in _client(access, "ec2").get_paginator("describe_instances").paginate(**asked):
+        for reservation in page["Reservations"]:
+            yield from reservation["Instances"]
 
 
 def _tasks(access: CloudAccess, cluster: str, service: str) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,8 @@ _NAME = re.compile(rf"(?=.{{1,253}}\Z)({_LABEL}\.)+{_LABEL}")
 _WRITE = (
     "Write dns://name:port, srv://_service._tcp.name, kubernetes://cluster/namespace/service:port, "
     "etcd://registry/prefix/, consul://registry/service, autoscaling://registry/group:port, "
-    "ecs://registry/cluster/service:port, file://name, heartbeat://30, or the https URL of a target list."
+    "ecs://registry/cluster/service:port, ec2://registry/tag=value:port, file://name, heartbeat://30, or the https URL "
+    "of a target list."
 )
 # Names of Kubernetes (RFC 1123, 1035), of a port of a Service, and of a zone, which is the value of a label.
 _OBJECT = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -33,6 +34,11 @@ _INSTANCES = re.compile(
 _GROUP = re.compile(rf"(?P<registry>{_OBJECT})/(?P<name>[A-Za-z0-9._-]{{1,255}}):(?P<port>[1-9][0-9]{{0,4}})")
 _ECS = re.compile(
     rf"(?P<registry>{_OBJECT})/(?P<name>[A-Za-z0-9_-]{{1,255}}/[A-Za-z0-9_-]{{1,255}}):(?P<port>[1-9][0-9]{{0,4}})"
+)
+# A tag of AWS and its value; in its filters `*` and `?` would stand for any sign.
+_SIGN = "[A-Za-z0-9_.:/+@-]"
+_TAGGED = re.compile(
+    rf"(?P<registry>{_OBJECT})/(?P<name>{_SIGN}{{1,127}}={_SIGN}{{1,200}}):(?P<port>[1-9][0-9]{{0,4}})"
 )
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 10, 3600
 
@@ -50,11 +56,12 @@ class Kind(StrEnum):
     FILE = "file"
     AUTOSCALING = "autoscaling"
     ECS = "ecs"
+    EC2 = "ec2"
 
 
 # These tell by themselves what changes.
 WATCHED = (Kind.KUBERNETES, Kind.ETCD, Kind.CONSUL)
-AT_CLOUDS = (Kind.AUTOSCALING, Kind.ECS)
+AT_CLOUDS = (Kind.AUTOSCALING, Kind.ECS, Kind.EC2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class Source:
     `lease_s` is how long servers that register themselves stay without saying so again. `registry` is what the
     operator calls a cluster or a file. A Service of Kubernetes is `service` in the namespace `name`; its port may have
     a name, and a `zone` leaves out all others. Of etcd, `name` is the prefix of the keys; of Consul a service, of which
-    a `tag` leaves out instances without it; of AWS a group, or a cluster and its service.
+    a `tag` leaves out instances without it; of AWS a group, a cluster and its service, or a tag and its value.
     """
 
     kind: Kind
@@ -181,5 +188,6 @@ _READERS: Mapping[str, Callable[[str], Source]] = {
     Kind.FILE: _file,
     Kind.AUTOSCALING: partial(_at_cloud, Kind.AUTOSCALING, _GROUP, "group:8080"),
     Kind.ECS: partial(_at_cloud, Kind.ECS, _ECS, "cluster/service:8080"),
+    Kind.EC2: partial(_at_cloud, Kind.EC2, _TAGGED, "role=web:8080"),
     Kind.HEARTBEAT: _lease,
 }

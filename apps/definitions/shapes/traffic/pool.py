@@ -195,14 +195,13 @@ class BackendSpec(Shape):
         About(
             "Where the servers of this region are looked up: `dns://name:port` (A, AAAA), `srv://_service._tcp.name`, "
             "the https URL of a target list (Prometheus `http_sd`) or `file://name` with such a list, every two "
-            "seconds; `autoscaling://registry/group:port` or `ecs://registry/cluster/service:port`, every ten; "
-            "`kubernetes://cluster/namespace/service:port`, `etcd://registry/prefix/` or `consul://registry/service`, "
-            "which are watched; or "
-            "`heartbeat://30`: servers register themselves, and leave when they say nothing for so many seconds.",
+            "seconds; `autoscaling://registry/group:port`, `ecs://registry/cluster/service:port` or "
+            "`ec2://registry/tag=value:port`, every ten; `kubernetes://cluster/namespace/service:port`, "
+            "`etcd://registry/prefix/` or `consul://registry/service`, which are watched; or `heartbeat://30`: "
+            "servers register themselves, and leave when they say nothing for so many seconds.",
             "Servers from",
-            "dns://app.internal:8080, srv://_http._tcp.app.internal, kubernetes://cluster/namespace/service:port, "
-            "etcd://registry/prefix/, consul://registry/service, autoscaling://registry/group:port, file://name, "
-            "heartbeat://30 or an https URL. Default: the servers below.",
+            "Such as dns://app.internal:8080, kubernetes://prod/shop/web:http, consul://prod/web, file://shop or "
+            "heartbeat://30. Default: the servers below.",
             absent_when_empty=True,
         ),
     ] = ""
