@@ -51,7 +51,7 @@ FORMATS: Mapping[str, Format] = {
         Format(
             "nginx-proxy-manager",
             "Nginx Proxy Manager",
-            "database.sqlite",
+            "a dump of database.sqlite",
             ("database.sqlite", "*.sql"),
             re.compile(r"^CREATE TABLE [^\n]{0,40}\bproxy_host\b", re.MULTILINE),
             read_npm,

@@ -43,7 +43,7 @@ def counts(found: Import) -> str:
 
 
 def _line(line: LineReport, *, every_line: bool) -> Iterator[str]:
-    yield f"  {line.number:>5}  {line.text}" + (f"  ({line.file})" if line.file else "")
+    yield f"  {line.number or '':>5}  {line.text}" + (f"  ({line.file})" if line.file else "")
     yield from (f"         {reason}" for reason in line.reasons)
     if every_line and line.objects:
         shown = ", ".join(line.objects[:5])

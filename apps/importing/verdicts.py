@@ -43,7 +43,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LineReport:
-    """A line of the old file, what became of it, why, and the objects (`Pool shop`) that it is part of."""
+    """A line of the old file, what became of it, why, and the objects (`Pool shop`) that it is part of.
+
+    `number` is zero of what is no line of a text, such as a row of a database.
+    """
 
     number: int
     text: str

@@ -45,21 +45,21 @@ def rows_of(database: Database) -> Iterator[LineReport]:
     for table in database:
         count = len(database.rows(table))
         if table not in PARTS and count:
-            yield _line(0, table, f"{table}: {count} row{'s' * (count != 1)}", Verdict.NODE_SETTING,
-                        TABLES.get(table, NOT_NEEDED))  # fmt: skip
+            text = f"{table}: {count} row{'s' * (count != 1)}"
+            yield _line(table, text, Verdict.NODE_SETTING, TABLES.get(table, NOT_NEEDED))
     yield from _of_default(database)
-    yield _line(0, "http", "real_ip_header X-Real-IP", Verdict.DIFFERENT, REAL_ADDRESS)
+    yield _line("http", "real_ip_header X-Real-IP", Verdict.DIFFERENT, REAL_ADDRESS)
 
 
 def _of_host(table: str, row: Row) -> Iterator[LineReport]:
     title = " ".join([table, str(row["id"]), *domains(row)[:1]])
     if not is_used(row):
         why = "It is deleted." if row.get("is_deleted") else "It is disabled."
-        yield _line(row["id"], title, title, Verdict.DEAD, why)
+        yield _line(title, title, Verdict.DEAD, why)
         return
     for column, (verdict, why) in COLUMNS.items():
         if row.get(column):
-            yield _line(row["id"], title, f"{column} = {row[column]}", verdict, why)
+            yield _line(title, f"{column} = {row[column]}", verdict, why)
 
 
 def _of_default(database: Database) -> Iterator[LineReport]:
@@ -69,8 +69,8 @@ def _of_default(database: Database) -> Iterator[LineReport]:
     text, verdict, why = f"default-site = {row.get('value')}", Verdict.MAPPED, ""
     if row.get("value") in ("congratulations", "html"):
         verdict, why = Verdict.DIFFERENT, "Unknown hosts get 404; nodes have no page of their own for them."
-    yield _line(0, "setting", text, verdict, why)
+    yield _line("setting", text, verdict, why)
 
 
-def _line(number: int, section: str, text: str, verdict: Verdict, why: str) -> LineReport:
-    return LineReport(number, text, section, verdict, (why,) if why else (), (), DATABASE)
+def _line(section: str, text: str, verdict: Verdict, why: str) -> LineReport:
+    return LineReport(0, text, section, verdict, (why,) if why else (), (), DATABASE)

@@ -29,7 +29,7 @@ from apps.web.kit.shape_fields import LINES, account_field
 from apps.web.kit.undoing import say_done
 
 PASTED = "pasted text"
-AS_DUMP = "is an SQLite file; send what `sqlite3 FILE .dump` prints for it."
+AS_DUMP = "is an SQLite file; send what the command sqlite3 FILE .dump prints."
 LINES_SHOWN, OBJECTS_SHOWN = 300, 60
 # The worst first: word of the state component, heading, and what it means.
 VERDICTS = {
@@ -74,7 +74,7 @@ class ImportForm(forms.Form):
 
     def __init__(self, *args: Any, request: PageRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        hint = f"{_files()} with the maps, lists, certificates and error pages beside it."
+        hint = f"Choose {_files()}, and the maps, lists, certificates and error pages that it names."
         self.fields["/files"] = _Files(label="Files", required=False, widget=_Several(), help_text=hint)
         pasted = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "mono", "autocomplete": "off"})
         self.fields["pasted"] = forms.CharField(label=f"… or paste {_files()}", required=False, widget=pasted)
@@ -132,7 +132,8 @@ class ImportForm(forms.Form):
 
 def _files() -> str:
     """What people call the files that can be read."""
-    return " or ".join(each.file for each in FORMATS.values())
+    *others, last = (each.file for each in FORMATS.values())
+    return f"{', '.join(others)} or {last}"
 
 
 def _texts(files: Sequence[UploadedFile[Any]]) -> dict[str, str]:
