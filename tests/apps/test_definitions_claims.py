@@ -13,7 +13,14 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
 from apps.accounts.hostnames import claims
-from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname, verify_hostname, wildcards_over
+from apps.accounts.hostnames.claims import (
+    HostnameTaken,
+    claim_hostname,
+    claim_or_find,
+    unclaimed,
+    verify_hostname,
+    wildcards_over,
+)
 from apps.accounts.models import Account, Hostname
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer
@@ -78,7 +85,13 @@ def test_racing_claims_of_different_hostnames_all_win() -> None:
     assert claims_at_once([f"n{number}.example{number}.com" for number in range(20)]).count(True) == 20
 
 
-def owners_of_two_claims_that_pass_each_other() -> int:
+def claim_of_a_document(*, account: Account, name: str, verification: str) -> Hostname:
+    """As the routes of a document claim their names, which were looked up together before."""
+    found = unclaimed([name])
+    return claim_or_find(account=account, name=name, verification=verification, is_unclaimed=name in found).row
+
+
+def owners_of_two_claims_that_pass_each_other(claim: Callable[..., Hostname]) -> int:
     """How many accounts own a wildcard and a name under it after two transactions that look before either commits."""
     accounts = [Account.objects.create(name=f"b{number}", title="B", kind="customer") for number in range(2)]
     first_has_claimed, second_is_done = threading.Event(), threading.Event()
@@ -93,7 +106,7 @@ def owners_of_two_claims_that_pass_each_other() -> int:
         first_has_claimed.wait(PATIENCE_S)
         try:
             with transaction.atomic():
-                claim_hostname(account=accounts[1], name="a.passing.example", verification="dns")
+                claim(account=accounts[1], name="a.passing.example", verification="dns")
         except HostnameTaken:
             pass
         second_is_done.set()
@@ -104,16 +117,20 @@ def owners_of_two_claims_that_pass_each_other() -> int:
 
 @pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
-def test_a_wildcard_and_a_name_under_it_cannot_pass_each_other() -> None:
-    assert owners_of_two_claims_that_pass_each_other() == 1
+@pytest.mark.parametrize("claim", [claim_hostname, claim_of_a_document])
+def test_a_wildcard_and_a_name_under_it_cannot_pass_each_other(claim: Callable[..., Hostname]) -> None:
+    assert owners_of_two_claims_that_pass_each_other(claim) == 1
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_the_lock_they_would_pass_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("claim", [claim_hostname, claim_of_a_document])
+def test_without_the_lock_they_would_pass_each_other(
+    claim: Callable[..., Hostname], monkeypatch: pytest.MonkeyPatch
+) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has one writer at a time: there is no lock to take away")
     monkeypatch.setattr("apps.accounts.hostnames.claims.lock_words", list)
-    assert owners_of_two_claims_that_pass_each_other() == 2
+    assert owners_of_two_claims_that_pass_each_other(claim) == 2
 
 
 def test_wildcards_over_a_name_stop_before_the_top_level() -> None:
