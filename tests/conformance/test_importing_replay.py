@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from apps.accounts.actors import Actor
-from apps.cli.replaying import replayed, told
+from apps.cli.replaying import SIDES, replayed, told
 from apps.fleet.models import Fleet
+from apps.importing.contract import Import
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import NotReplayable, Replay
+from apps.importing.replay.old_haproxy import OldHaproxy
 
 pytestmark = [pytest.mark.django_db, pytest.mark.processes]
 CORPUS = Path(__file__).resolve().parents[1] / "import" / "corpus"
@@ -95,10 +98,11 @@ def test_a_difference_that_no_line_reports_is_a_failure(
     path, lost = tmp_path / "haproxy.cfg", "    http-request deny if { path /secret }\n"
     assert lost in FAST
     path.write_text(FAST)
-    monkeypatch.setattr(
-        "apps.cli.replaying.read_haproxy",
-        lambda text, files, options: read_haproxy(text.replace(lost, "\n"), files, options),
-    )
+
+    def losing(text: str, files: Mapping[str, str], options: ImportOptions) -> Import:
+        return read_haproxy(text.replace(lost, "\n"), files, options)
+
+    monkeypatch.setitem(SIDES, "haproxy", (losing, OldHaproxy))
     with pytest.raises(CommandError, match="answered otherwise than the report says"):
         said(path)
 

@@ -66,9 +66,7 @@ def is_host(value: Any, *, wildcard: bool = True) -> bool:
     if not isinstance(value, str) or len(value) > 253:
         return False
     rest = value.removeprefix("*.") if wildcard else value
-    labels = rest.split(".")
-    numeric = re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1])
-    return len(labels) >= 2 and not numeric and all(re.fullmatch(LABEL, label, re.ASCII) for label in labels)
+    return "." in rest and server_host(rest)
 
 
 def route_host(value: Any) -> bool:
@@ -79,6 +77,13 @@ def route_host(value: Any) -> bool:
 def one_host(value: Any) -> bool:
     """A name without wildcard."""
     return is_host(value, wildcard=False)
+
+
+def server_host(value: Any) -> bool:
+    """A canonical DNS name of any number of labels, which never looks like a number, whatever its base."""
+    labels = value.split(".") if isinstance(value, str) and len(value) <= 253 else [""]
+    numeric = re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1])
+    return not numeric and all(re.fullmatch(LABEL, label, re.ASCII) for label in labels)
 
 
 def is_path(value: Any) -> bool:
@@ -117,11 +122,7 @@ def server_address(value: Any) -> bool:
         return False
     if is_literal(value):
         return _may_serve(ipaddress.ip_address(value))
-    # A host name never looks like a number, whatever base it is written in.
-    labels = value.split(".")
-    numeric = re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1])
-    named = len(value) <= 253 and not numeric and all(re.fullmatch(LABEL, label, re.ASCII) for label in labels)
-    return named and not value.startswith(("metadata", "instance-data"))
+    return server_host(value) and not value.startswith(("metadata", "instance-data"))
 
 
 def _may_serve(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

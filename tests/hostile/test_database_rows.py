@@ -32,6 +32,7 @@ from tests.hostile.legal import (
     maybe,
     one_host,
     server_address,
+    server_host,
     text,
     whole,
 )
@@ -122,7 +123,7 @@ COLUMNS: dict[str, tuple[Write, Legal]] = {
     "server weight": (_column(Server, "weight", name="hostile"), kept_whole(0, 256)),
     "server port": (_column(Server, "port", name="hostile"), kept_whole(1, 65_535)),
     "check path": (_column(HealthCheck, "path", pool__name="hostile"), check_path),
-    "check host": (_column(HealthCheck, "host", pool__name="hostile"), kept_text(maybe(one_host))),
+    "check host": (_column(HealthCheck, "host", pool__name="hostile"), kept_text(maybe(server_host))),
     "check method": (_column(HealthCheck, "method", pool__name="hostile"), METHOD),
     "pool timeout": (_column(Pool, "server_timeout_ms", name="hostile"), kept_whole(1, 3_600_000)),
     "pool protocol": (_column(Pool, "protocol", name="hostile"), text(20, "http|https|tcp")),
