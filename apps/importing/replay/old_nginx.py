@@ -145,6 +145,8 @@ class OldNginx:
             args = (self._beside(value_of(each)),)
         if name == "root":
             args = (str(self._folder / "nothing"),)
+        if each.name == "grpc_pass":
+            yield from _own_host(each)
         if name == "proxy_pass":
             args = (self._passed(each),)
         if each.block is None:
@@ -219,6 +221,13 @@ class OldNginx:
                 return each
         said = (each for each in listening for one in each.each("listen") if "default_server" in one.args)
         return next(said, next(iter(listening), None))
+
+
+def _own_host(passing: Directive) -> Iterator[str]:
+    """gRPC knows nothing of proxy_set_header; without a grpc_set_header servers get the name of the upstream."""
+    url, scope = read_url(value_of(passing), is_grpc=True), passing.parent
+    if url is not None and scope is not None and not any(scope.all_inherited("grpc_set_header")):
+        yield shown("proxy_set_header", ("Host", url.target)) + ";"
 
 
 def _ports_of(server: Directive) -> set[int]:
