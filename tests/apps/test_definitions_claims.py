@@ -17,6 +17,7 @@ from apps.accounts.hostnames.claims import (
     HostnameTaken,
     claim_hostname,
     claim_or_find,
+    claim_unclaimed,
     unclaimed,
     verify_hostname,
     wildcards_over,
@@ -87,8 +88,8 @@ def test_racing_claims_of_different_hostnames_all_win() -> None:
 
 def claim_of_a_document(*, account: Account, name: str, verification: str) -> Hostname:
     """As the routes of a document claim their names, which were looked up together before."""
-    found = unclaimed([name])
-    return claim_or_find(account=account, name=name, verification=verification, is_unclaimed=name in found).row
+    claimed = claim_unclaimed if name in unclaimed([name]) else claim_or_find
+    return claimed(account=account, name=name, verification=verification).row
 
 
 def owners_of_two_claims_that_pass_each_other(claim: Callable[..., Hostname]) -> int:

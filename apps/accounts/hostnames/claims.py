@@ -90,10 +90,15 @@ def unclaimed(names: Collection[str]) -> set[str]:
     return {name for name, wildcards in over.items() if found.isdisjoint((name, *wildcards))}
 
 
-def claim_or_find(*, account: Account, name: str, verification: str = "", is_unclaimed: bool = False) -> Claimed:
-    """The claim of the account on a canonical name, made now where it has none; inside a transaction.
+def claim_unclaimed(*, account: Account, name: str, verification: str = "") -> Claimed:
+    """The claim on a name of which `unclaimed` says, in this transaction, that nobody has it. Raises PublicSuffix."""
+    claim = Hostname(name=name, account=account)
+    _store(claim, _method(account, name, verification))
+    return Claimed(claim, made=True, waited=False)
 
-    `is_unclaimed` is what `unclaimed` said of the name, and saves the questions of 1 and 2, and whom it meets.
+
+def claim_or_find(*, account: Account, name: str, verification: str = "") -> Claimed:
+    """The claim of the account on a canonical name, made now where it has none; inside a transaction.
 
     1. Wait for others that decide about the same domain, so that a wildcard and a name under it cannot pass each other.
     2. Its own row, whoever else has claimed the name: whether somebody has is nobody's business.
@@ -102,28 +107,29 @@ def claim_or_find(*, account: Account, name: str, verification: str = "", is_unc
 
     Raises PublicSuffix, and HostnameTaken to operators, who see every claim, where their word cannot verify it.
     """
-    if not is_unclaimed:
-        lock_hostnames([name])
-    grant = not verification and _granted(account, name)
-    if not verification and not grant and is_public_suffix(name):
-        raise PublicSuffix(name)
-    present = None if is_unclaimed else Hostname.objects.filter(name=name, account=account).first()
+    lock_hostnames([name])
+    method = _method(account, name, verification)
+    present = Hostname.objects.filter(name=name, account=account).first()
     claim = present or Hostname(name=name, account=account)
     waited = present is not None and not claim.verification
     if claim.released_at is not None:
         claim.released_at = None
         claim.save(update_fields=("released_at",))
     if not claim.verification:
-        method = verification or (Hostname.Verification.GRANT if grant else "")
-        if is_unclaimed:
-            _store(claim, method)
-        elif present is None:
-            _verify_first(claim, method or _inherited(account, name))
-        else:
-            verify_hostname(claim, method or _inherited(account, name))
+        method = method or _inherited(account, name)
+        _verify_first(claim, method) if present is None else verify_hostname(claim, method)
     if verification and not claim.verification:
         raise HostnameTaken(name)
     return Claimed(claim, present is None, waited)
+
+
+def _method(account: Account, name: str, verification: str) -> str:
+    """What verifies the name by itself: an operator's word or a grant; empty for neither. Raises PublicSuffix."""
+    if verification or _granted(account, name):
+        return verification or Hostname.Verification.GRANT
+    if is_public_suffix(name):
+        raise PublicSuffix(name)
+    return ""
 
 
 def _verify_first(claim: Hostname, verification: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apps.accounts.hostnames.claims import HostnameTaken, claim_or_find, unclaimed
+from apps.accounts.hostnames.claims import HostnameTaken, claim_or_find, claim_unclaimed, unclaimed
 from apps.accounts.models import Account, Hostname
 from apps.compiler.matching.hosts import ANY, is_wildcard
 from apps.compiler.model.shared import Protocol
@@ -125,8 +125,8 @@ def _claim(changes: ChangeSet, owner: Account, name: str) -> tuple[Hostname | No
     def claim() -> Hostname:
         nonlocal made
         expect_growth(changes, "Hostname", owner)
-        fresh = _is_unclaimed(changes, name)
-        found = claim_or_find(account=owner, name=name, verification=verification, is_unclaimed=fresh)
+        claimed = claim_unclaimed if _is_unclaimed(changes, name) else claim_or_find
+        found = claimed(account=owner, name=name, verification=verification)
         if verification and found.waited:
             changes.affected.add_hostname(found.row)
         made = found.made
