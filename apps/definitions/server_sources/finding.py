@@ -29,7 +29,7 @@ from apps.definitions.server_sources.following import FIND_TASK, WAKE_EXPIRES_S,
 from apps.definitions.server_sources.heard import heard
 from apps.definitions.server_sources.heartbeats import living
 from apps.definitions.server_sources.registries import NotYours
-from apps.definitions.shapes.servers.source import AT_CLOUDS, Kind, read_source
+from apps.definitions.shapes.servers.source import AT_CLOUDS, WATCHED, Kind, read_source
 from apps.definitions.writing.kinds.hostnames import SEATS
 from apps.definitions.writing.kinds.traffic import refused_addresses
 from apps.definitions.writing.transactions import change_set
@@ -44,13 +44,9 @@ Said = dict[str, str]
 # What needs more than the source to be asked; all others are asked as they are.
 KNOWN = {
     Kind.HEARTBEAT: living,
-    Kind.KUBERNETES: heard,
-    Kind.ETCD: heard,
-    Kind.CONSUL: heard,
     Kind.FILE: ask_file,
-    Kind.AUTOSCALING: ask_cloud,
-    Kind.ECS: ask_cloud,
-    Kind.EC2: ask_cloud,
+    **dict.fromkeys(WATCHED, heard),
+    **dict.fromkeys(AT_CLOUDS, ask_cloud),
 }
 
 

@@ -16,7 +16,7 @@ Secrets stay in their own files. Who may not use something hears the same as who
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,9 @@ from django.conf import settings
 from apps.definitions.server_sources.consul.client import Consul
 from apps.definitions.server_sources.etcd.client import Etcd
 from apps.definitions.server_sources.kubernetes.client import Cluster
-from apps.definitions.shapes.servers.source import AT_CLOUDS, Kind, Source
+from apps.definitions.shapes.servers.source import AT_CLOUDS, WATCHED, Kind, Source
 
-NAMED = (Kind.KUBERNETES, Kind.ETCD, Kind.CONSUL, Kind.FILE, *AT_CLOUDS)
+NAMED = (*WATCHED, Kind.FILE, *AT_CLOUDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +52,23 @@ def registry_of(source: Source, account: str) -> Registry:
     entry = _entry(source)
     if source.kind is Kind.KUBERNETES:
         _expect(account, _of(entry, "namespaces").get(source.name), f"namespace {source.name} of a cluster", source)
-        return Cluster(*(str(entry.get(key, "")) for key in ("url", "ca_file", "token_file")))
+        return Cluster(*_texts(entry, "url", "ca_file", "token_file"))
     if source.kind is Kind.ETCD:
         prefixes = _of(entry, "prefixes")
         allowed = [
             each for prefix, named in prefixes.items() if _within(source.name, prefix) for each in _listed(named)
         ]
         _expect(account, allowed, f"keys under {source.name} of an etcd", source)
-        urls = tuple(str(each) for each in _listed(entry.get("urls")))
-        return Etcd(urls, *(str(entry.get(key, "")) for key in ("ca_file", "user", "password_file")))
+        return Etcd(_urls(entry), *_texts(entry, "ca_file", "user", "password_file"))
     if source.kind is Kind.CONSUL:
         _expect(account, _of(entry, "services").get(source.name), f"service {source.name} of a Consul", source)
-        urls = tuple(str(each) for each in _listed(entry.get("urls")))
-        return Consul(urls, *(str(entry.get(key, "")) for key in ("ca_file", "token_file", "datacenter")))
+        return Consul(_urls(entry), *_texts(entry, "ca_file", "token_file", "datacenter"))
     if source.kind in AT_CLOUDS:
         what = {Kind.ECS: "service", Kind.EC2: "tag"}.get(source.kind, "group")
         _expect(account, _of(entry, f"{what}s").get(source.name), f"{what} {source.name} of an AWS", source)
-        return Aws(*(str(entry.get(key, "")) for key in ("region", "credentials", "endpoint_url")))
+        return Aws(*_texts(entry, "region", "credentials", "endpoint_url"))
     _expect(account, entry.get("accounts"), "a file", source)
-    return Path(str(entry.get("path", "")))
+    return Path(*_texts(entry, "path"))
 
 
 def _expect(account: str, allowed: object, what: str, source: Source) -> None:
@@ -98,6 +96,14 @@ def _entry(source: Source) -> Mapping[str, Any]:
 def _of(found: object, key: str) -> Mapping[str, Any]:
     entry = found.get(key) if isinstance(found, Mapping) else None
     return entry if isinstance(entry, Mapping) else {}
+
+
+def _texts(entry: Mapping[str, Any], *keys: str) -> Iterator[str]:
+    return (str(entry.get(key, "")) for key in keys)
+
+
+def _urls(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(map(str, _listed(entry.get("urls"))))
 
 
 def _listed(found: object) -> list[Any]:

@@ -34,14 +34,19 @@ class Unclear(Exception):
     """What the registry has does not say what the servers are; the text is a sentence for the pool's owner."""
 
 
-def read_object(text: bytes, of: str) -> dict[str, Any]:
-    """The JSON object that a registry answered. Raises Failed."""
+def read_json(text: bytes, of: str) -> Any:
+    """What a registry answered. Raises Failed."""
     if len(text) > MOST_BYTES:
         raise Failed(f"The answer of {of} is longer than 32 MB.")
     try:
-        found = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
         raise Failed(f"The answer of {of} is not JSON.") from None
+
+
+def read_object(text: bytes, of: str) -> dict[str, Any]:
+    """The JSON object that a registry answered. Raises Failed."""
+    found = read_json(text, of)
     if not isinstance(found, dict):
         raise Failed(f"The answer of {of} is no object.")
     return found

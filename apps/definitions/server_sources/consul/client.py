@@ -7,7 +7,6 @@ https://developer.hashicorp.com/consul/api-docs/features/blocking
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from apps.definitions.server_sources.connecting import connected, cut
-from apps.definitions.server_sources.watched import MOST_BYTES, Failed
+from apps.definitions.server_sources.watched import MOST_BYTES, Failed, read_json
 
 WAIT_S = 60
 # Consul waits up to a sixteenth longer, so that not everybody asks again at once.
@@ -77,12 +76,7 @@ class Health:
 
 
 def _instances(body: bytes) -> list[Any]:
-    if len(body) > MOST_BYTES:
-        raise Failed("The answer of Consul is longer than 32 MB.")
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Failed("The answer of Consul is not JSON.") from None
+    found = read_json(body, "Consul")
     if not isinstance(found, list):
         raise Failed("The answer of Consul is no list of instances.")
     return found

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer
@@ -24,20 +25,12 @@ def servers_of(instances: Iterable[object], tag: str = "") -> list[FoundServer]:
     Where all weights are equal nobody said one.
     """
     shown = [each for each in instances if not tag or tag in _of(each, "Service").get("Tags", ())]
-    weighed = [(server, weight) for each in shown if (server := _server(each)) for weight in [_weight(each)]]
-    weighs = len({weight for _, weight in weighed}) > 1
-    most = max((weight for _, weight in weighed), default=1)
-    scale = min(1.0, HIGHEST_WEIGHT / most) if most else 1.0
-    return [
-        FoundServer(
-            server.address,
-            server.port,
-            (max(1, round(weight * scale)) if weight else 0) if weighs else None,
-            hint=server.hint,
-            leaving=server.leaving,
-        )
-        for server, weight in weighed
-    ]
+    found = [(server, _weight(each)) for each in shown if (server := _server(each))]
+    weights = {weight for _, weight in found}
+    if len(weights) < 2:
+        return [server for server, _ in found]
+    scale = min(1.0, HIGHEST_WEIGHT / max(weights))
+    return [replace(server, weight=max(1, round(weight * scale)) if weight else 0) for server, weight in found]
 
 
 def _server(instance: object) -> FoundServer | None:
