@@ -76,6 +76,12 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
+def files_in_words() -> str:
+    """What people call the files that can be read: `nginx.conf or haproxy.cfg`."""
+    *others, last = (each.file for each in FORMATS.values())
+    return f"{', '.join(others)} or {last}"
+
+
 def recognised(name: str, text: str) -> Format | None:
     """The format of a file, by what it says, or else by its name."""
     by_content = (each for each in FORMATS.values() if each.content.search(text))

@@ -16,7 +16,7 @@ from django.shortcuts import redirect
 from apps.core.errors import FieldError, Invalid, SpillwayError
 from apps.definitions.services import apply_plan
 from apps.fleet import selectors as topology
-from apps.importing.formats import FORMATS
+from apps.importing.formats import FORMATS, files_in_words
 from apps.importing.npm.database import MAGIC
 from apps.importing.ordering import BY_COMMAND, MAPS, MOST_BYTES, read_order
 from apps.importing.services import PlannedImport, plan_import
@@ -74,10 +74,10 @@ class ImportForm(forms.Form):
 
     def __init__(self, *args: Any, request: PageRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        hint = f"Choose {_files()}, and the maps, lists, certificates and error pages that it names."
+        hint = f"Choose {files_in_words()}, and the maps, lists, certificates and error pages that it names."
         self.fields["/files"] = _Files(label="Files", required=False, widget=_Several(), help_text=hint)
         pasted = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "mono", "autocomplete": "off"})
-        self.fields["pasted"] = forms.CharField(label=f"… or paste {_files()}", required=False, widget=pasted)
+        self.fields["pasted"] = forms.CharField(label=f"… or paste {files_in_words()}", required=False, widget=pasted)
         self.fields["/file"] = forms.CharField(
             label="Name of the configuration", required=False, help_text="Only if several files look like it."
         )
@@ -128,12 +128,6 @@ class ImportForm(forms.Form):
             for name in SECRET:
                 data[name] = ""
             self.data = data
-
-
-def _files() -> str:
-    """What people call the files that can be read."""
-    *others, last = (each.file for each in FORMATS.values())
-    return f"{', '.join(others)} or {last}"
 
 
 def _texts(files: Sequence[UploadedFile[Any]]) -> dict[str, str]:

@@ -21,7 +21,15 @@ from apps.definitions.services import apply_document, plan_document
 from apps.fleet.models import Fleet
 from apps.importing.contract import Import
 from apps.importing.folders import TooMuch, texts_below
-from apps.importing.formats import FORMATS, Format, configuration_of, divided, not_recognised, recognised
+from apps.importing.formats import (
+    FORMATS,
+    Format,
+    configuration_of,
+    divided,
+    files_in_words,
+    not_recognised,
+    recognised,
+)
 from apps.importing.npm.database import MAGIC, dump_of
 from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import NotReplayable
@@ -49,7 +57,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """The file, names of ours, and answers to open questions."""
         several = ", ".join(each.file for each in FORMATS.values() if each.is_several)
-        files = f"{' or '.join(each.file for each in FORMATS.values())}; several files or a folder of {several}"
+        files = f"{files_in_words()}; several files or a folder of {several}"
         parser.add_argument("file", nargs="+", help=files)
         parser.add_argument("--format", choices=list(FORMATS), help="default: what the file looks like")
         parser.add_argument(
