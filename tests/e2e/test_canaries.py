@@ -21,11 +21,11 @@ from apps.definitions.models import Route
 from apps.definitions.services import apply_document
 from apps.drivers.logs.queues import Queues
 from apps.drivers.logs.registry import open_logs
-from apps.fleet.models import Fleet, Node
+from apps.fleet.models import Node
 from apps.logs.collect.collector import LogCollector
-from apps.rollouts.services import reconcile_fleet
 from tests.conformance.real_agent import RealAgent, running_agent
 from tests.conftest import actor_of
+from tests.e2e.pushing import push_changes
 from tests.e2e.replaced_servers import BAD, HOST, Machine, document, machines
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db]
@@ -42,10 +42,6 @@ class Env:
     collector: LogCollector
     cookies: dict[int, str] = field(default_factory=dict)
     clients: int = CLIENTS
-
-    def push(self) -> None:
-        """What a worker does."""
-        assert reconcile_fleet(fleet_id=Fleet.objects.get().pk)
 
     def ask(self) -> dict[int, str]:
         """Every client asks once: who answered it."""
@@ -84,7 +80,7 @@ class Env:
         actor = actor_of("operator", Account.Kind.OPERATOR)
         plan = {"pool": "new", "steps": STEPS, "max_slower": 100, **plan}
         row = services.request_canary(actor=actor, route_id=Route.objects.get().pk, plan=plan)
-        self.push()
+        push_changes()
         advancing.advance(row.pk)
         return row
 
@@ -104,7 +100,7 @@ def env(db: None, live_redis: str, tmp_path: Path) -> Iterator[Env]:
         apply_document(actor=actor, objects=[*objects, {"kind": "Pool", "name": "new", "spec": other}, route])
         collector = LogCollector(open_logs(settings.LOGS_URL), Queues(tmp_path / "queues"))
         found = Env(agent, new[0], collector)
-        found.push()
+        push_changes()
         collector.renew()
         yield found
 
@@ -115,7 +111,7 @@ def test_clients_stay_with_a_canary_that_grows_and_a_bad_build_holds_it(env: Env
     first = env.ask()
     assert abs(Counter(first.values())["new"] - CLIENTS // 10) < 40
     assert env.until_evaluated(row, 2 * CLIENTS).step == 1
-    env.push()
+    push_changes()
     advancing.advance(row.pk)
     grown = env.ask()
     assert abs(Counter(grown.values())["new"] - CLIENTS // 2) < 70
@@ -125,7 +121,7 @@ def test_clients_stay_with_a_canary_that_grows_and_a_bad_build_holds_it(env: Env
     assert env.until_evaluated(row, 2 * CLIENTS).state == "held"
     assert "responses are 5xx; the canary allows 5 %." in row.message
     services.abort_canary(actor=actor_of("operator", Account.Kind.OPERATOR), canary_id=row.pk)
-    env.push()
+    push_changes()
     assert set(env.ask().values()) == {"old"}
 
 
@@ -137,7 +133,7 @@ def test_of_ten_thousand_clients_the_share_is_within_a_percentage_point_and_nobo
     assert first == again
     assert abs(Counter(first.values())["new"] - 1000) < 100
     assert env.until_evaluated(row, 2 * env.clients).step == 1
-    env.push()
+    push_changes()
     advancing.advance(row.pk)
     grown = env.ask()
     assert grown == env.ask()
@@ -154,5 +150,5 @@ def test_without_the_judgement_the_bad_build_gets_everything(env: Env, monkeypat
     row = env.begin(steps=[{"percent": 50, "for_s": 60}])
     env.ask()
     assert env.until_evaluated(row, CLIENTS).state == "promoted"
-    env.push()
+    push_changes()
     assert set(env.ask().values()) == {BAD}

@@ -13,14 +13,14 @@ from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.services import apply_document
-from apps.fleet.models import Fleet, Node
+from apps.fleet.models import Node
 from apps.observe.collect.readings import addresses_of, read_node
 from apps.observe.collect.recorder import Recorder
 from apps.replacements import advancing, deciding, services
 from apps.replacements.models import Replacement
-from apps.rollouts.services import reconcile_fleet
 from tests.conformance.real_agent import RealAgent, running_agent
 from tests.conftest import actor_of
+from tests.e2e.pushing import push_changes
 from tests.e2e.replaced_servers import BAD, Load, Machine, document, load, machines
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db]
@@ -37,7 +37,7 @@ class Env:
 
     def turn(self) -> None:
         """Push what is to be pushed, and look at the node."""
-        assert reconcile_fleet(fleet_id=Fleet.objects.get().pk)
+        push_changes()
         [address] = addresses_of(Node.objects.all())
         reading = read_node(address)
         self.recorder.gather([reading])
