@@ -11,10 +11,10 @@ from apps.importing.kubernetes.gateway.reading import read_gateways
 from apps.importing.kubernetes.ingress.reading import read_ingresses
 from apps.importing.kubernetes.manifests.closing import close
 from apps.importing.kubernetes.manifests.manifest import Manifest, manifests, only_last
-from apps.importing.kubernetes.manifests.parsing import Count, Refused, documents
 from apps.importing.kubernetes.objects.pools import Pools
 from apps.importing.naming import Names, shared_rules
 from apps.importing.options import ImportOptions
+from apps.importing.values.parsing import Count, Refused, documents
 from apps.importing.verdicts import Ledger, LineReport, Verdict
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from apps.importing.context import document, documents_of_lists
 from apps.importing.contract import Import
 from apps.importing.nginx.rules.variables import OTHER_MATCH, asks_parts_of_hosts
 from apps.importing.nginx.text.known import close
@@ -13,6 +11,7 @@ from apps.importing.nginx.traffic.context import Nginx, read_context
 from apps.importing.nginx.traffic.routes import read_servers
 from apps.importing.nginx.traffic.streams import read_streams
 from apps.importing.options import ImportOptions
+from apps.importing.results.made import documents_of
 from apps.importing.verdicts import Verdict
 
 NOT_USED = "No location of a listener passes requests to it."
@@ -40,7 +39,7 @@ def read_nginx(text: str, files: Mapping[str, str], options: ImportOptions) -> I
             for each in (upstream, *upstream.everything()):
                 nginx.ledger.note(each.line, Verdict.DEAD, NOT_USED)
     close(nginx.ledger, {each.line.position: each for each in root.everything()})
-    return Import(tuple(_documents(nginx)), nginx.ledger.report(), tuple(nginx.context.needs))
+    return Import(tuple(documents_of(nginx.context, nginx.made)), nginx.ledger.report(), tuple(nginx.context.needs))
 
 
 def _mark_maps(nginx: Nginx) -> None:
@@ -56,18 +55,3 @@ def _mark_maps(nginx: Nginx) -> None:
             nginx.ledger.differs(block.line, OTHER_MATCH)
         for each in (block, *(block.block or ())):
             nginx.ledger.note(each.line, verdict, "" if users else "No directive names its variable.")
-
-
-def _documents(nginx: Nginx) -> Iterator[dict[str, Any]]:
-    """In an order in which they can be applied."""
-    made = nginx.made
-    for name, spec in made.certificates.items():
-        yield document(nginx.context, "Certificate", name, spec)
-    for kind, name, entries in documents_of_lists(nginx.context):
-        yield document(nginx.context, kind, name, entries)
-    for key, spec in made.pools.items():
-        yield document(nginx.context, "Pool", made.names[key], spec)
-    for name, spec in made.load_balancers.items():
-        yield document(nginx.context, "LoadBalancer", name, spec)
-    for name, spec in made.routes.items():
-        yield document(nginx.context, "Route", name, spec)

@@ -9,7 +9,7 @@ from apps.compiler.matching.hosts import domain_of, is_wildcard
 from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.gateway.listeners import ANY, Listener, hostname_of
 from apps.importing.kubernetes.manifests.manifest import Manifest
-from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.values.parsing import Path
 
 NO_GATEWAY = "This Gateway is not in the file, or it has no such listener; add it to the YAML."
 NO_HOST = "Refused by the cluster as well: the listener is for none of these hostnames."

@@ -12,10 +12,10 @@ from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.gateway.filters import is_alone
 from apps.importing.kubernetes.gateway.grants import is_granted, refused
 from apps.importing.kubernetes.manifests.manifest import Manifest
-from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.endpoints import Target, port_of
 from apps.importing.kubernetes.objects.pools import Pools
 from apps.importing.kubernetes.objects.secrets import authorities
+from apps.importing.values.parsing import Path
 
 ERROR = {"fixed_response": {"status": 500, "body": "This path has no servers.\n"}}
 MOST_WEIGHT, MOST_POOLS = 1000, 8

@@ -8,8 +8,9 @@ from typing import Any
 
 from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
-from apps.importing.kubernetes.manifests.manifest import Manifest, mapping
-from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.kubernetes.manifests.manifest import Manifest
+from apps.importing.values.fields import mapping
+from apps.importing.values.parsing import Path
 
 NO_FILTER = "This filter is not read, so its requests get 500, as the Gateway API says."
 NO_MIRROR = "Only Google Cloud copies requests (mirror of a route); they are served, and not copied."

@@ -6,8 +6,9 @@ import re
 
 from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.manifests.known import KNOWN
-from apps.importing.kubernetes.manifests.manifest import Manifest, mapping
-from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.kubernetes.manifests.manifest import Manifest
+from apps.importing.values.fields import mapping
+from apps.importing.values.parsing import Path
 
 # Kinds of other projects that attach to routes and keep somebody out.
 GUARDS = re.compile(r"security|auth|jwt|oidc|waf|access", re.IGNORECASE)

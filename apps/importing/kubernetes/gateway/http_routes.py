@@ -17,8 +17,8 @@ from apps.importing.kubernetes.gateway.grants import closes, guards
 from apps.importing.kubernetes.gateway.listeners import ANY, Listener
 from apps.importing.kubernetes.gateway.matching import match_of
 from apps.importing.kubernetes.manifests.manifest import Manifest
-from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.pools import Pools
+from apps.importing.values.parsing import Path
 
 LONGEST_MS = 3_600_000
 NOT_FOUND = {"fixed_response": {"status": 404, "body": "Nothing is here.\n"}}

@@ -11,8 +11,8 @@ from apps.compiler.matching import names
 from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.gateway.grants import is_granted, refused
 from apps.importing.kubernetes.manifests.manifest import Manifest
-from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.secrets import authorities, certificate
+from apps.importing.values.parsing import Path
 
 ANY = "*"
 FRONTEND = ("spec", "tls", "frontend")

@@ -10,7 +10,7 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import names, patterns
 from apps.importing.kubernetes.manifests.manifest import Manifest
-from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.values.parsing import Path
 
 KINDS = {"Exact": "exact", "PathPrefix": "prefix", "RegularExpression": "regex"}
 LEFT_OUT = "The match is left out, so its requests go where others match."

@@ -13,8 +13,8 @@ from apps.importing.kubernetes.ingress.paths import PathOfOurs, Unsayable, path_
 from apps.importing.kubernetes.ingress.settings import Settings
 from apps.importing.kubernetes.ingress.spellings import OPEN, other_spellings
 from apps.importing.kubernetes.manifests.manifest import Manifest
-from apps.importing.kubernetes.manifests.parsing import Path
 from apps.importing.kubernetes.objects.endpoints import Target
+from apps.importing.values.parsing import Path
 
 ANY = "*"
 PROTECTS = {"access", "basic_auth", "client_limit"}

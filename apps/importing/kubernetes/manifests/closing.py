@@ -5,7 +5,7 @@ from __future__ import annotations
 from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.ingress.annotations.unmapped import IMPOSSIBLE, NODE_SETTINGS, OF_OTHERS
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
-from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.values.parsing import Path
 from apps.importing.verdicts import Verdict
 
 READ = frozenset({"Ingress", "Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.values.parsing import Path
 
 _REFS = ("group", "kind", "name", "namespace", "port", "weight")
 _HEADERS = tuple(f"{part}.{field}" for part in ("set", "add") for field in ("name", "value"))

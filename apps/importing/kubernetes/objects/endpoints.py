@@ -11,7 +11,7 @@ from apps.compiler.grammar import GrammarError
 from apps.definitions.shapes.servers.source import source
 from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.manifests.manifest import Manifest
-from apps.importing.kubernetes.manifests.parsing import Path
+from apps.importing.values.parsing import Path
 
 SERVICE_OF = "kubernetes.io/service-name"
 MOST_SERVERS = 500

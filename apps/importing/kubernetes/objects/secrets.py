@@ -10,7 +10,8 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
 from apps.definitions.values.certificates import canonical_pem
 from apps.importing.kubernetes.context import Context, Ref
-from apps.importing.kubernetes.manifests.manifest import Manifest, mapping
+from apps.importing.kubernetes.manifests.manifest import Manifest
+from apps.importing.values.fields import mapping
 
 SHORTEST_PASSWORD = 8
 _BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)

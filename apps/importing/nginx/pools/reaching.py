@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -60,13 +59,8 @@ def pool_key(nginx: Nginx, scope: Directive, directive: Directive, url: Url) -> 
     if word == "grpc":
         spec["http_version"] = "2"
     _say_host(nginx, scope, directive, word, url)
-    key = json.dumps([url.target, spec], sort_keys=True)
-    made = nginx.made
-    if key not in made.pools:
-        made.pools[key] = spec
-        others = sum(json.loads(each)[0] == url.target for each in made.pools) - 1
-        made.names[key] = nginx.context.name("Pool", url.target + (f"-{others + 1}" if others else ""))
-    owner = f"Pool {made.names[key]}"
+    key = nginx.made.pool(nginx.context, url.target, spec)
+    owner = f"Pool {nginx.made.names[key]}"
     nginx.ledger.belongs(directive.line, owner)
     for each in (upstream, *(upstream.block or ())) if upstream is not None else ():
         nginx.ledger.belongs(each.line, owner)

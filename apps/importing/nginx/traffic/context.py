@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from apps.importing.context import Context
 from apps.importing.files import Files
@@ -14,18 +13,8 @@ from apps.importing.nginx.rules.variables import Variables
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.text.tree import Tree
 from apps.importing.options import ImportOptions
+from apps.importing.results.made import Made
 from apps.importing.verdicts import Ledger
-
-
-@dataclass(slots=True)
-class Made:
-    """Specifications by kind and name; a pool is found by its key, which says its servers and how they are reached."""
-
-    load_balancers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    routes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    pools: dict[str, dict[str, Any]] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    certificates: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

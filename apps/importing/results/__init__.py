@@ -1,0 +1,1 @@
+"""What became of an old configuration: specifications of our kinds, and the documents that they are."""

@@ -1,0 +1,1 @@
+"""Values of a file of YAML or JSON, and what became of each of them."""
