@@ -21,6 +21,7 @@ from apps.compiler.compile import compile_snapshot
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.services import apply_document
 from apps.fleet.models import Fleet
+from apps.importing.caddy.reading import read_caddy
 from apps.importing.contract import Import
 from apps.importing.formats import Reader
 from apps.importing.haproxy.reading import read_haproxy
@@ -28,6 +29,7 @@ from apps.importing.nginx.reading import read_nginx
 from apps.importing.npm.reading import nginx_of, read_npm
 from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import NotReplayable, Old, Replay
+from apps.importing.replay.old_caddy import OldCaddy
 from apps.importing.replay.old_haproxy import OldHaproxy
 from apps.importing.replay.old_nginx import OldNginx
 from apps.importing.replay.running import replay
@@ -42,7 +44,7 @@ def replayed(
     name = f"replay-{secrets.token_hex(4)}"
     options = replace(options, fleets=(name,), region=name, local_development=True, certificates={})
     if form not in SIDES:
-        raise NotReplayable(f"Replays run {' and '.join(SIDES)}.")
+        raise NotReplayable(f"Replays run {', '.join(SIDES)}.")
     read, old_side = SIDES[form]
     found = read(text, files, options)
     chain, key = _self_signed()
@@ -74,6 +76,7 @@ def _old_npm(dump: str, files: Mapping[str, str], options: ImportOptions, found:
 
 
 SIDES: dict[str, tuple[Reader, Callable[[str, Mapping[str, str], ImportOptions, Import], Old]]] = {
+    "caddy": (read_caddy, OldCaddy),
     "haproxy": (read_haproxy, OldHaproxy),
     "nginx": (read_nginx, OldNginx),
     "nginx-proxy-manager": (read_npm, _old_npm),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
+from apps.importing.caddy.reading import read_caddy
 from apps.importing.contract import Import
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.haproxy.text.sections import KINDS
@@ -47,6 +48,14 @@ FORMATS: Mapping[str, Format] = {
             re.compile(r"^[ \t]*(?:- )?[\"']?apiVersion[\"']?[ \t]*:", re.MULTILINE),
             read_kubernetes,
             is_several=True,
+        ),
+        Format(
+            "caddy",
+            "Caddy",
+            "the JSON of Caddy (caddy adapt)",
+            ("caddy.json", "Caddyfile"),
+            re.compile(r"\"apps\"\s*:\s*\{\s*\"(?:http|tls|pki|layer4)\"\s*:"),
+            read_caddy,
         ),
         Format(
             "nginx-proxy-manager",

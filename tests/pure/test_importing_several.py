@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from apps.importing.formats import FORMATS, configuration_of, divided
-from apps.importing.values import parsing
 from apps.importing.kubernetes.reading import read_kubernetes
 from apps.importing.nginx.reading import read_nginx
 from apps.importing.nginx.text.tree import Tree
 from apps.importing.options import ImportOptions
+from apps.importing.values import parsing
 from apps.importing.verdicts import Ledger, Verdict
 
 INGRESS = """\

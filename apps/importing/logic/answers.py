@@ -11,6 +11,8 @@ def about_host(atom: Atom, host: str) -> bool:
     """Whether the host (lower case, without port) is one of those that are asked for."""
     if atom.match == "dom":
         return any(f".{value.strip('.')}." in f".{host}." for value in atom.values)
+    if atom.match == "label":
+        return host.partition(".")[2] in atom.values
     return _about_text(atom, host)
 
 

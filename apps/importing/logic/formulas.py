@@ -11,7 +11,7 @@ class Atom:
 
     `subject` is what is looked at (host, path, method, header, query, cookie, source, scheme, port, sni, auth, rate,
     unknown), `name` the header or parameter, `match` how it is compared (str, beg, end, sub, reg, dom, dir, found,
-    segment), `values` with what; one of them is enough. `why` says of an unknown one what is not known.
+    segment, label), `values` with what; one of them is enough. `why` says of an unknown one what is not known.
     """
 
     __slots__ = ("ignore_case", "match", "name", "subject", "values", "why")
@@ -112,6 +112,18 @@ def simplified(formula: Formula, known: Known) -> Formula:
     if isinstance(formula, And):
         return all_of([simplified(part, known) for part in formula.parts])
     return any_of([simplified(part, known) for part in formula.parts])
+
+
+def replaced(formula: Formula, new: Callable[[Atom], Formula]) -> Formula:
+    """The formula with another one in the place of each question."""
+    if isinstance(formula, Atom):
+        return new(formula)
+    if isinstance(formula, Not):
+        return negated(replaced(formula.part, new))
+    if isinstance(formula, And | Or):
+        parts = [replaced(part, new) for part in formula.parts]
+        return all_of(parts) if isinstance(formula, And) else any_of(parts)
+    return formula
 
 
 def atoms_of(formula: Formula) -> Iterator[Atom]:

@@ -50,8 +50,8 @@ def hostnames_of(atoms: Iterable[Atom], known: Iterable[str]) -> Hosts:
 
 
 def _add_value(found: Hosts, match: str, value: str) -> None:
-    if match == "str":
-        found.add(value)
+    if match in ("str", "label"):
+        found.add(value if match == "str" else f"*.{value}")
     elif match in ("end", "dom"):
         domain = value.strip(".")
         if "." not in domain:

@@ -65,6 +65,8 @@ def _change(rules: dict[str, Any], block: str, name: str, value: object) -> None
     elif name == "remove":
         _forget(said, str(value))
         said.setdefault(name, []).append(value)
+    elif name == "query_set" and isinstance(value, tuple):
+        said[name] = dict(value)
     elif name in ("allow", "deny", "exempt"):
         said[name] = list(dict.fromkeys([*said.get(name, []), value]))
     else:

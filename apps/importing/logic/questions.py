@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.importing.logic.formulas import Atom, Atoms, Formula, all_of, any_of, atoms_of, negated
+from apps.importing.logic.formulas import Atom, Atoms, Formula, any_of, replaced
 from apps.importing.logic.regexes import as_pattern, as_texts
 
 
@@ -53,16 +53,4 @@ def sayable(questions: Questions, formula: Formula) -> Formula:
             return questions.unknown(f"patterns of routes cannot be like {atom.values[0]}")
         return atom
 
-    found = {atom: new for atom in atoms_of(formula) if (new := known(atom)) is not atom}
-    return _replaced(formula, found) if found else formula
-
-
-def _replaced(formula: Formula, new: dict[Atom, Formula]) -> Formula:
-    if isinstance(formula, Atom):
-        return new.get(formula, formula)
-    parts = getattr(formula, "parts", None)
-    if parts is not None:
-        rebuilt = [_replaced(part, new) for part in parts]
-        return all_of(rebuilt) if type(formula).__name__ == "And" else any_of(rebuilt)
-    part = getattr(formula, "part", None)
-    return negated(_replaced(part, new)) if part is not None else formula
+    return replaced(formula, known)

@@ -1,9 +1,10 @@
-"""Programs that a replay runs for as long as it asks them: HAProxy and nginx."""
+"""Programs that a replay runs for as long as it asks them: HAProxy, nginx and Caddy."""
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,9 +45,27 @@ def run_nginx(config: Path, folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _running(command: list[str], log: Path) -> Iterator[None]:
+def run_caddy(config: Path, folder: Path) -> Iterator[None]:
+    """Caddy with this JSON; what it stores stays in the folder. Raises NotReplayable where it does not take it."""
+    settings = os.environ | {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    checking = ["caddy", "validate", "--config", str(config)]
+    try:
+        checked = subprocess.run(
+            checking, env=settings, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise NotReplayable("Caddy is not installed here.") from error
+    if checked.returncode != 0:
+        said = [line for line in checked.stderr.splitlines() if line.startswith("Error")]
+        raise NotReplayable(f"Caddy does not take {config.name}: {'; '.join(said[:3])}")
+    with _running(["caddy", "run", "--config", str(config)], folder / "caddy.log", settings):
+        yield
+
+
+@contextmanager
+def _running(command: list[str], log: Path, settings: Mapping[str, str] | None = None) -> Iterator[None]:
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output)
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=settings)
     try:
         yield
     finally:

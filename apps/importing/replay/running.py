@@ -10,6 +10,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -65,8 +66,7 @@ def documents_for_replay(found: Import, certificate: str) -> list[dict[str, Any]
     for document in found.documents:
         spec = json.loads(json.dumps(document["spec"]))
         if document["kind"] == "Pool":
-            for name in OF_POOLS:
-                spec.pop(name, None)
+            spec = _with_stubs(spec)
         if document["kind"] in ("Policy", "Route"):
             spec.get("rules", {}).pop("client_limit", None)
         if document["kind"] == "LoadBalancer":
@@ -77,6 +77,16 @@ def documents_for_replay(found: Import, certificate: str) -> list[dict[str, Any]
         if document["kind"] != "Certificate":
             kept.append({**document, "spec": spec})
     return _without_empty_rules(kept)
+
+
+def _with_stubs(spec: dict[str, Any]) -> dict[str, Any]:
+    """A pool without what stubs have none of; one of them stands for servers that are looked up."""
+    found = {"name": "found", "address": "192.0.2.1", "port": 80}
+    backends = [
+        {"region": each["region"], "servers": [found]} if each.get("servers_from") else each
+        for each in spec["backends"]
+    ]
+    return {name: value for name, value in spec.items() if name not in OF_POOLS} | {"backends": backends}
 
 
 def _without_empty_rules(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -104,11 +114,19 @@ def replay(old: Old, found: Import, compiled: Compile, folder: Path, certificate
             different = []
             for request in asked:
                 encrypted = old.encrypted[request.port]
-                before = ask(request, old.ports[request.port], encrypted=encrypted)
+                before = _as_meant(ask(request, old.ports[request.port], encrypted=encrypted), old.ports)
                 after = ask(request, now_at[request.port], encrypted=encrypted)
                 if said := before.differences(after):
                     different.append(Difference(request, tuple(said), old.lines(request, before, after)))
     return Replay(len(asked), tuple(different))
+
+
+def _as_meant(answer: Answer, ports: Mapping[int, int]) -> Answer:
+    """An answer of the old configuration that leads to one of its ports, with the port that it has there."""
+    location = answer.location
+    for meant, here in ports.items():
+        location = re.sub(rf"^(https?://[^/:]+):{here}(?=/|$)", rf"\1:{meant}", location)
+    return replace(answer, location=location)
 
 
 def _ports(found: Import) -> dict[int, str]:

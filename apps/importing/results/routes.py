@@ -134,13 +134,14 @@ def _move(outcome: Outcome, key: Key, old: str, new: str) -> None:
     """What begins with `old` begins with `new`, as nginx replaces it: sign by sign, not by segment."""
     rewrite = outcome.rules.setdefault("rewrite", {})
     if key.kind == EXACT and key.text.startswith(old):
-        rewrite["path"] = _plain(new + key.text[len(old) :])
+        rewrite["path"] = _plain(new + key.text[len(old) :] or "/")
     elif key.kind == PREFIX and (moved := _prefix(key.text, old, new)) is not None:
         outcome.prefix_rewrite = moved
     else:
-        pattern = checked(literal(old) + "(.*)")
+        rest = "" if new else "/"  # where nothing takes its place, a slash is what is left
+        pattern = checked(f"{literal(old)}{rest}(.*)")
         try:
-            replacement = rewriting.replacement(new + "\\1")
+            replacement = rewriting.replacement(f"{new}{rest}\\1")
         except GrammarError as error:
             raise Unsayable("The new path cannot be said.") from error
         if pattern is None:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from apps.compiler import grammar
+from apps.compiler.address_spelling import spelled
 from apps.compiler.grammar import GrammarError
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.units import time_of
@@ -199,9 +200,12 @@ def _client_address(nginx: Nginx, port: Port) -> dict[str, Any]:
 
 def _network(nginx: Nginx, directive: Directive) -> str:
     try:
-        found = str(ipaddress.ip_network(value_of(directive), strict=False))
+        found = grammar.trusted_network(spelled(ipaddress.ip_network(value_of(directive), strict=False)))
     except ValueError:
         nginx.ledger.impossible(directive.line, "Proxies are named by their networks.")
+        return ""
+    except GrammarError as error:
+        nginx.ledger.impossible(directive.line, f"Not every address is believed. {error.message}")
         return ""
     nginx.ledger.mapped(directive.line)
     return found

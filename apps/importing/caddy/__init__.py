@@ -1,0 +1,1 @@
+"""The JSON of Caddy, which `caddy adapt` makes of a Caddyfile."""

@@ -1,0 +1,1 @@
+"""`reverse_proxy` as a pool."""
