@@ -16,10 +16,7 @@ from apps.importing.logic.formulas import Formula, all_of, any_of, negated
 from apps.importing.logic.questions import path_asked, sayable
 from apps.importing.values.parsing import Path
 
-AS_WRITTEN = (
-    "Paths are compared as clients write them, with %2F, // and dots; Caddy cleaned them, and ignored their case. "
-    "Where this refuses requests, let the server refuse them as well."
-)
+CASE = "Paths are compared with their case, which Caddy ignored."
 NO_FILES = "nodes have no files to look for; put a server behind that has them"
 WHY = {"expression": "it is an expression in CEL", "file": NO_FILES, "vars": "it is about variables of Caddy",
        "vars_regexp": "it is about variables of Caddy", "tls": "it is about the TLS connection"}  # fmt: skip
@@ -74,10 +71,9 @@ def _hosts(caddy: Caddy, _: Path, value: Any) -> Formula:
 
 def _paths(caddy: Caddy, path: Path, value: Any) -> Formula:
     found = []
-    for at, each in enumerate(value):
-        text = str(each)
+    for text in map(str, value):
         if re.search("[A-Za-z]", text):
-            caddy.fields.differs((*path, at), AS_WRITTEN)
+            caddy.fields.differs((*path[:4], "listen"), CASE)
         found.append(_path(caddy, text))
     return any_of(found)
 

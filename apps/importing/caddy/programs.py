@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.importing.caddy import moves
-from apps.importing.caddy.access import basic_auth, body_limit
-from apps.importing.caddy.answers import EMPTY, answer, refusal
 from apps.importing.caddy.context import Caddy
-from apps.importing.caddy.headers import header_changes
+from apps.importing.caddy.handlers.access import basic_auth, body_limit
+from apps.importing.caddy.handlers.answers import EMPTY, answer, refusal
+from apps.importing.caddy.handlers.headers import header_changes
+from apps.importing.caddy.handlers.proxying import asks_somebody, passed
+from apps.importing.caddy.handlers.rewriting import rewritten
 from apps.importing.caddy.matchers import condition_of
 from apps.importing.caddy.moves import Move
-from apps.importing.caddy.proxying import passed
-from apps.importing.caddy.rewriting import rewritten
 from apps.importing.logic.certainty import surely
 from apps.importing.logic.decisions import Effect, Rule, fixed
 from apps.importing.logic.formulas import Formula, all_of, any_of, negated
+from apps.importing.nginx.rules.access import AS_WRITTEN
 from apps.importing.values.parsing import Path
 from apps.importing.verdicts import Verdict
 
@@ -98,6 +99,10 @@ class Programs:
                 continue
             one = self._handler(path, str(handler.get("handler")), now, [*before, *found.moves], depth)
             found = Flow([*found.moves, *one.moves], one.ends)
+        if refuses(route):
+            for name in ("path", "path_regexp"):
+                for matchers, _ in self.caddy.fields.each(*at, "match"):
+                    self.caddy.fields.differs((*matchers, name), AS_WRITTEN)
         if route.get("terminal"):
             self.caddy.fields.mapped((*at, "terminal"))
             self.emit((*at, "terminal"), now, [EMPTY])
@@ -153,6 +158,18 @@ class Programs:
             self.caddy.fields.impossible((*path, "name"), f"There is no route {called}.")
             return Flow()
         return self._route((*self.named, called), route, now, True, before, depth + 1)
+
+
+def refuses(route: Mapping[str, Any]) -> bool:
+    """Whether its handlers, or routes for all requests within it, refuse some."""
+    found = []
+    for each in route.get("handle") or ():
+        name, status = each.get("handler"), str(each.get("status_code", ""))
+        inner = [one for one in each.get("routes") or () if not one.get("match")]
+        found.append(name in ("authentication", "error") or any(map(refuses, inner)))
+        found.append(name == "static_response" and (each.get("abort") or status.startswith(("4", "5"))))
+        found.append(name == "reverse_proxy" and asks_somebody(each))
+    return any(found)
 
 
 def _headers(caddy: Caddy, path: Path) -> Iterable[Effect]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apps.importing.caddy.answers import EMPTY
 from apps.importing.caddy.context import HTTP, Caddy
+from apps.importing.caddy.handlers.answers import EMPTY
 from apps.importing.caddy.listeners import Server, listeners_of, server_at
 from apps.importing.caddy.programs import OWN_PAGES, Programs
 from apps.importing.logic.decisions import Effect, Program, Rule

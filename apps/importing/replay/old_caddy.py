@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.importing.caddy.context import HTTP, Caddy
-from apps.importing.caddy.headers import UPSTREAM
+from apps.importing.caddy.handlers.headers import UPSTREAM
 from apps.importing.caddy.listeners import Server, server_at
 from apps.importing.caddy.matchers import condition_of
 from apps.importing.caddy.reading import opened
@@ -22,7 +22,7 @@ from apps.importing.logic.formulas import Atom, simplified
 from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import Answer, NotReplayable, Request
 from apps.importing.replay.programs import run_caddy
-from apps.importing.values.parsing import Path as Place
+from apps.importing.values.parsing import Path as FieldPath
 from apps.importing.verdicts import Verdict
 
 NAME = "replay.invalid"
@@ -96,7 +96,7 @@ class OldCaddy:
             said["tls_connection_policies"] = [{"default_sni": NAME, "fallback_sni": NAME}]
         self._proxies(said, server.path, stubs)
 
-    def _proxies(self, value: Any, path: Place, stubs: Mapping[str, int]) -> None:
+    def _proxies(self, value: Any, path: FieldPath, stubs: Mapping[str, int]) -> None:
         """Every `reverse_proxy` goes to its stub server, which speaks plain http."""
         if isinstance(value, list):
             for at, each in enumerate(value):
@@ -112,7 +112,7 @@ class OldCaddy:
                 value.pop(name, None)
             value["upstreams"] = [{"dial": f"127.0.0.1:{stubs[pool] if pool else 9}"}]
 
-    def _pool_of(self, path: Place) -> str:
+    def _pool_of(self, path: FieldPath) -> str:
         below = [self._caddy.fields.below((*path, name)) for name in ("upstreams", "dynamic_upstreams")]
         objects = [each for lines in below for line in lines for each in self._objects.get(line.number, ())]
         return next((each.removeprefix("Pool ") for each in objects if each.startswith("Pool ")), "")
@@ -138,14 +138,14 @@ class OldCaddy:
             found |= dict.fromkeys(saying)
         return tuple(found)
 
-    def _may_take(self, path: Place, request: Request) -> bool:
+    def _may_take(self, path: FieldPath, request: Request) -> bool:
         server = next((each for each in self._servers if path[: len(each.path)] == each.path), None)
-        if server is None or request.port not in dict(server.ports):
-            return False
         routes = [at for at, part in enumerate(path) if part == "routes" and at + 1 < len(path)]
+        if server is None or not routes or request.port not in dict(server.ports):
+            return False
         return all(self._may_hold((*path[: at + 2], "match"), request) for at in routes)
 
-    def _may_hold(self, path: Place, request: Request) -> bool:
+    def _may_hold(self, path: FieldPath, request: Request) -> bool:
         """Whether matchers may hold: some cannot be asked, those behind a rewrite are about other paths."""
         numbers = {number for said, number in self._said if said[: len(path)] == path}
         if numbers & self._impossible:
@@ -161,7 +161,7 @@ class OldCaddy:
 
         return simplified(condition_of(self._caddy, path), known) is not False
 
-    def _says(self, path: Place, name: str) -> bool:
+    def _says(self, path: FieldPath, name: str) -> bool:
         """Paths that are asked, and handlers that answer, say of status and pool; headers of themselves."""
         text = "/".join(map(str, path)).lower()
         if name in ("status", "pool", "location"):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from apps.importing.caddy.context import Caddy
-from apps.importing.caddy.headers import header_changes
+from apps.importing.caddy.handlers.headers import header_changes
+from apps.importing.caddy.handlers.rewriting import rewritten
 from apps.importing.caddy.pools.servers import pool_of
-from apps.importing.caddy.rewriting import rewritten
 from apps.importing.logic.decisions import NOWHERE, Effect
 from apps.importing.nginx.rules.access import CLOSED, REFUSED
+from apps.importing.values.fields import mapping
 from apps.importing.values.parsing import Path
 
 NO_SERVER = "A pool has servers that speak HTTP, at addresses that are known; requests get 503 here."
@@ -28,7 +30,7 @@ def passed(caddy: Caddy, path: Path) -> Iterator[Effect]:
         caddy.fields.node_setting((*path, name), why)
     caddy.fields.impossible((*path, "trusted_proxies"), "Proxies are trusted by the listener (client_address).")
     if caddy.fields.at(*path, "handle_response") is not None:
-        if _asks_somebody(caddy, path):
+        if asks_somebody(mapping(caddy.fields.at(*path))):
             caddy.fields.impossible(path, CLOSED)
             yield REFUSED
             return
@@ -46,12 +48,11 @@ def passed(caddy: Caddy, path: Path) -> Iterator[Effect]:
     yield Effect("backend", (key,)) if key is not None else NOWHERE
 
 
-def _asks_somebody(caddy: Caddy, path: Path) -> bool:
+def asks_somebody(handler: Mapping[str, Any]) -> bool:
     """`forward_auth`: another server is asked first, and its answer lets the request go on."""
-    asked = caddy.fields.at(*path, "rewrite", "uri")
-    codes = [code for at, _ in caddy.fields.each(*path, "handle_response")
-             for code in caddy.fields.at(*at, "match", "status_code") or ()]  # fmt: skip
-    return asked is not None and any(str(code).startswith("2") for code in codes)
+    codes = [code for each in handler.get("handle_response") or ()
+             for code in mapping(each.get("match")).get("status_code") or ()]  # fmt: skip
+    return "uri" in mapping(handler.get("rewrite")) and any(str(code).startswith("2") for code in codes)
 
 
 def _first_server(caddy: Caddy, path: Path) -> str:

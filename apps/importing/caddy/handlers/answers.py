@@ -8,7 +8,7 @@ from typing import Any
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.importing.caddy.context import Caddy
-from apps.importing.caddy.headers import response_header
+from apps.importing.caddy.handlers.headers import response_header
 from apps.importing.caddy.placeholders import as_nginx, names_in
 from apps.importing.haproxy.rules.redirects import CODES
 from apps.importing.logic.decisions import NOWHERE, Effect, fixed

@@ -1,0 +1,1 @@
+"""What each handler does with a request."""
