@@ -217,3 +217,29 @@ def test_wildcards_are_one_label() -> None:
 )
 def test_times_are_nanoseconds_or_texts(value: object, expected: int | None) -> None:
     assert milliseconds(value) == expected
+
+
+MORE = [None, True, 0, -1, "", "{", [], {}, [None], [[1]], ["a", 5]]
+
+
+@pytest.mark.parametrize("value", [3.5, {"a": 1}, *(pytest.param(each, marks=pytest.mark.exhaustive) for each in MORE)])
+def test_a_value_of_another_kind_anywhere_is_read_or_refused_and_never_fails(value: object) -> None:
+    data = json.loads(ODD)["apps"]["http"]["servers"]["srv0"]
+    for path in _paths(data):
+        changed = json.loads(json.dumps(data))
+        holder = changed
+        for part in path[:-1]:
+            holder = holder[part]
+        holder[path[-1]] = value
+        found = read(json.dumps({"apps": {"http": {"servers": {"srv0": changed}}}}))
+        assert all(line.verdict for line in found.report)
+
+
+def _paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """One path of each kind of place: list items count once."""
+    items: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = [(len(value) - 1, value[-1])] if value else []
+    return [each for key, inner in items for each in ((*path, key), *_paths(inner, (*path, key)))]

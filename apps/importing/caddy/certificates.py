@@ -10,7 +10,7 @@ from apps.compiler.grammar import GrammarError
 from apps.importing.caddy.context import Caddy
 from apps.importing.caddy.pools.reaching import authorities
 from apps.importing.masking import HIDDEN
-from apps.importing.values.fields import mapping
+from apps.importing.values.fields import listed, mapping
 from apps.importing.values.parsing import Path
 
 TLS: Path = ("apps", "tls")
@@ -24,7 +24,7 @@ def certificates_of(caddy: Caddy, server: Path, hosts: tuple[str, ...]) -> list[
     """Names of ours for the certificates of a server, which were given, are ordered, or are asked for."""
     loaded = [name for at, _ in caddy.fields.each(*TLS, "certificates", "load_files") if (name := _file(caddy, at))]
     said = mapping(caddy.fields.at(*server, "automatic_https"))
-    skipped = {str(each).lower() for each in said.get("skip_certificates") or ()}
+    skipped = {str(each).lower() for each in listed(said.get("skip_certificates"))}
     chosen = _with_files(caddy, server)
     if said.get("disable_certificates"):
         return loaded
@@ -37,7 +37,7 @@ def _with_files(caddy: Caddy, server: Path) -> set[str]:
     return {
         str(host).lower()
         for _, policy in caddy.fields.each(*server, "tls_connection_policies") if "certificate_selection" in policy
-        for host in mapping(policy.get("match")).get("sni") or ()
+        for host in listed(mapping(policy.get("match")).get("sni"))
     }  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def policies_of(caddy: Caddy, path: Path) -> dict[str, Any]:
             caddy.fields.mapped((*at, "protocol_min"))
             tls |= {"minimum_version": "1.3"} if policy["protocol_min"] == "tls1.3" else {}
         if "client_authentication" in policy:
-            found += _clients(caddy, (*at, "client_authentication"), mapping(policy.get("match")).get("sni") or [])
+            found += _clients(caddy, (*at, "client_authentication"), listed(mapping(policy.get("match")).get("sni")))
         if not policy:
             caddy.fields.mapped(at)
     return ({"tls": tls} if tls else {}) | ({"client_certificates": found} if found else {})

@@ -37,8 +37,9 @@ class Caddy:
         return self._port("https_port", 443)
 
     def line(self, path: Path) -> Line:
-        """The first line of a value."""
-        return next(iter(self.fields.below(path)))
+        """The first line of a value; of one that is not there, that of what it would be part of."""
+        first = next(iter(self.fields.below(path)), None)
+        return first if first is not None else self.line(path[:-1])
 
     def _port(self, name: str, default: int) -> int:
         value = self.fields.at(*HTTP, name)

@@ -16,7 +16,7 @@ from apps.importing.caddy.context import Caddy
 from apps.importing.caddy.durations import time_at
 from apps.importing.caddy.matchers import hosts_of
 from apps.importing.nginx.traffic.ports import ANYWHERE, HTTP3, LOOPBACK, ONLY_HERE
-from apps.importing.values.fields import mapping
+from apps.importing.values.fields import listed, mapping
 from apps.importing.values.parsing import Path
 
 _ADDRESS = re.compile(r"(?:tcp[46]?/)?(\[[^\]]*\]|[^/:]*):([0-9]+)(?:-([0-9]+))?")
@@ -56,7 +56,7 @@ def server_at(caddy: Caddy, name: str, path: Path) -> Server:
     for each in ("disable", "disable_redirects", "skip", "skip_certificates", "disable_certificates"):
         if each in said:
             caddy.fields.mapped((*path, "automatic_https", each))
-    skipped = {str(each).lower() for each in said.get("skip") or ()}
+    skipped = {str(each).lower() for each in listed(said.get("skip"))}
     ports = tuple(dict.fromkeys(_ports(caddy, path)))
     elsewhere = any(port != caddy.http_port for port, _ in ports)
     return Server(
@@ -100,7 +100,7 @@ def listeners_of(caddy: Caddy, server: Server) -> list[dict[str, Any]]:
         if encrypted:
             spec |= policies_of(caddy, (*server.path, "tls_connection_policies"))
             spec["certificates"] = certificates_of(caddy, server.path, server.hosts)
-            protocols = caddy.fields.at(*server.path, "protocols") or ("h1", "h2", "h3")
+            protocols = listed(caddy.fields.at(*server.path, "protocols")) or ["h1", "h2", "h3"]
             if "h2" not in protocols:
                 spec["tls"] = {**spec.get("tls", {}), "http2": False}
             if "h3" in protocols:

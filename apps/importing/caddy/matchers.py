@@ -14,6 +14,7 @@ from apps.importing.context import say_unknown
 from apps.importing.logic.certainty import differing, surely
 from apps.importing.logic.formulas import Formula, all_of, any_of, negated
 from apps.importing.logic.questions import path_asked, sayable
+from apps.importing.values.fields import listed, mapping
 from apps.importing.values.parsing import Path
 
 CASE = "Paths are compared with their case, which Caddy ignored."
@@ -44,14 +45,16 @@ def _sure(caddy: Caddy, path: Path, matchers: Mapping[str, Any]) -> Formula:
 
 
 def _all(caddy: Caddy, path: Path, matchers: Mapping[str, Any]) -> Formula:
-    return all_of([_one(caddy, (*path, name), name, value) for name, value in matchers.items()])
+    return all_of([_one(caddy, (*path, name), name, value) for name, value in mapping(matchers).items()])
 
 
 def _one(caddy: Caddy, path: Path, name: str, value: Any) -> Formula:
     caddy.fields.mapped(path)
-    read = _READERS.get(name)
+    kind, read = _READERS.get(name, (object, None))
     if read is None:
         return caddy.context.questions.unknown(WHY.get(name, f"{name} is no matcher that is known here"))
+    if not isinstance(value, kind):
+        return caddy.context.questions.unknown(f"this is nothing that {name} is compared with")
     return sayable(caddy.context.questions, read(caddy, path, value))
 
 
@@ -113,13 +116,13 @@ def _headers(caddy: Caddy, path: Path, value: Any) -> Formula:
 
 def _header(caddy: Caddy, path: Path, name: str, values: Any) -> Formula:
     if name.lower() == "host":
-        return _hosts(caddy, path, values or [])
+        return _hosts(caddy, path, listed(values))
     atoms, name = caddy.context.questions.atoms, name.lower()
     if values is None:
         return negated(atoms.get("header", "found", name=name))
-    if not values or "*" in values:
+    if values == [] or "*" in listed(values):
         return atoms.get("header", "found", name=name)
-    return any_of([_compared(caddy, name, str(each)) for each in values])
+    return any_of([_compared(caddy, name, str(each)) for each in listed(values)])
 
 
 def _compared(caddy: Caddy, name: str, text: str) -> Formula:
@@ -143,7 +146,7 @@ def _query(caddy: Caddy, _: Path, value: Any) -> Formula:
         return questions.unknown("whether there is any query")
     found: list[Formula] = []
     for name, values in value.items():
-        texts = tuple(str(each) for each in values)
+        texts = tuple(str(each) for each in listed(values))
         is_there = "*" in texts
         found.append(questions.atoms.get("query", "found" if is_there else "str", () if is_there else texts, name=name))
     return all_of(found)
@@ -151,7 +154,7 @@ def _query(caddy: Caddy, _: Path, value: Any) -> Formula:
 
 def _networks(caddy: Caddy, _: Path, value: Any) -> Formula:
     found = []
-    for each in value.get("ranges") or ():
+    for each in listed(value.get("ranges")):
         try:
             found.append(spelled(ipaddress.ip_network(str(each), strict=False)))
         except ValueError:
@@ -172,10 +175,10 @@ def _not(caddy: Caddy, path: Path, value: Any) -> Formula:
     return negated(any_of([_all(caddy, (*path, at), each) for at, each in enumerate(value)]))
 
 
-_READERS: Mapping[str, Asked] = {
-    "host": _hosts, "path": _paths, "path_regexp": _path_regexp, "method": _methods, "header": _headers,
-    "header_regexp": _header_regexps, "query": _query, "remote_ip": _networks, "client_ip": _networks,
-    "protocol": _protocol, "not": _not,
+_READERS: Mapping[str, tuple[type, Asked]] = {
+    "host": (list, _hosts), "path": (list, _paths), "path_regexp": (dict, _path_regexp), "method": (list, _methods),
+    "header": (dict, _headers), "header_regexp": (dict, _header_regexps), "query": (dict, _query),
+    "remote_ip": (dict, _networks), "client_ip": (dict, _networks), "protocol": (str, _protocol), "not": (list, _not),
 }  # fmt: skip
 
 
@@ -183,4 +186,4 @@ def hosts_of(caddy: Caddy, routes: Path) -> Iterator[str]:
     """Every host that a matcher of these routes names, as Caddy looks for certificates."""
     for path, _ in caddy.fields.each(*routes):
         for _, matchers in caddy.fields.each(*path, "match"):
-            yield from (str(each).lower() for each in matchers.get("host") or ())
+            yield from (str(each).lower() for each in listed(matchers.get("host")))

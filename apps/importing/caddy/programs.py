@@ -19,6 +19,7 @@ from apps.importing.logic.certainty import surely
 from apps.importing.logic.decisions import Effect, Rule, fixed
 from apps.importing.logic.formulas import Formula, all_of, any_of, negated
 from apps.importing.nginx.rules.access import AS_WRITTEN
+from apps.importing.values.fields import listed, mapping
 from apps.importing.values.parsing import Path
 from apps.importing.verdicts import Verdict
 
@@ -163,9 +164,9 @@ class Programs:
 def refuses(route: Mapping[str, Any]) -> bool:
     """Whether its handlers, or routes for all requests within it, refuse some."""
     found = []
-    for each in route.get("handle") or ():
+    for each in map(mapping, listed(route.get("handle"))):
         name, status = each.get("handler"), str(each.get("status_code", ""))
-        inner = [one for one in each.get("routes") or () if not one.get("match")]
+        inner = [one for one in map(mapping, listed(each.get("routes"))) if not one.get("match")]
         found.append(name in ("authentication", "error") or any(map(refuses, inner)))
         found.append(name == "static_response" and (each.get("abort") or status.startswith(("4", "5"))))
         found.append(name == "reverse_proxy" and asks_somebody(each))

@@ -102,6 +102,16 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def listed(value: Any) -> list[Any]:
+    """The value, if it is a list; else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def whole(value: Any, default: int) -> int:
+    """The value, if it is a number above zero; else another one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+
+
 def names_secret(text: str) -> bool:
     """Whether what is called so may hold a secret."""
     return _SECRET_NAME.search(text) is not None

@@ -11,7 +11,7 @@ from apps.importing.caddy.handlers.rewriting import rewritten
 from apps.importing.caddy.pools.servers import pool_of
 from apps.importing.logic.decisions import NOWHERE, Effect
 from apps.importing.nginx.rules.access import CLOSED, REFUSED
-from apps.importing.values.fields import mapping
+from apps.importing.values.fields import listed, mapping
 from apps.importing.values.parsing import Path
 
 NO_SERVER = "A pool has servers that speak HTTP, at addresses that are known; requests get 503 here."
@@ -50,8 +50,8 @@ def passed(caddy: Caddy, path: Path) -> Iterator[Effect]:
 
 def asks_somebody(handler: Mapping[str, Any]) -> bool:
     """`forward_auth`: another server is asked first, and its answer lets the request go on."""
-    codes = [code for each in handler.get("handle_response") or ()
-             for code in mapping(each.get("match")).get("status_code") or ()]  # fmt: skip
+    codes = [code for each in map(mapping, listed(handler.get("handle_response")))
+             for code in listed(mapping(each.get("match")).get("status_code"))]  # fmt: skip
     return "uri" in mapping(handler.get("rewrite")) and any(str(code).startswith("2") for code in codes)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.importing.caddy.context import Caddy
 from apps.importing.caddy.durations import time_at
-from apps.importing.values.fields import mapping
+from apps.importing.values.fields import listed, mapping, whole
 from apps.importing.values.parsing import Path
 
 CHECKED = "Nodes also connect to the servers every two seconds; that brings a server back."
@@ -26,7 +26,7 @@ def _active(caddy: Caddy, at: Path) -> dict[str, Any]:
         "path": f"{path}?{query}" if query else path,
         "interval_ms": time_at(caddy, (*at, "interval")) or 30_000,
         "timeout_ms": time_at(caddy, (*at, "timeout")) or 5000,
-        "rise": int(said.get("passes") or 1), "fall": int(said.get("fails") or 1),
+        "rise": whole(said.get("passes"), 1), "fall": whole(said.get("fails"), 1),
         "expect_statuses": ["200-299"],
     }  # fmt: skip
     for name in ("uri", "path", "passes", "fails", "port", "headers", "expect_status", "expect_body", "max_size"):
@@ -39,9 +39,9 @@ def _active(caddy: Caddy, at: Path) -> dict[str, Any]:
         found["expect_statuses"] = [f"{status}00-{status}99" if status < 10 else str(status)]
     for name, values in mapping(said.get("headers")).items():
         if name.lower() == "host":
-            found["host"] = str(values[0]).lower()
+            found["host"] = str(next(iter(listed(values)), "")).lower()
         else:
-            found.setdefault("headers", {})[name] = str(values[0])
+            found.setdefault("headers", {})[name] = str(next(iter(listed(values)), ""))
     if text := said.get("expect_body"):
         found["expect_body"] = str(text)
         if any(sign in str(text) for sign in "^$.*+?[](){}|\\"):
@@ -61,7 +61,7 @@ def _passive(caddy: Caddy, at: Path) -> dict[str, Any]:
         return {}
     found: dict[str, Any] = {
         "observe": "connections",
-        "errors": int(said.get("max_fails") or 1),
+        "errors": whole(said.get("max_fails"), 1),
         "return_after_ms": back,
     }
     if "unhealthy_status" in said:
@@ -80,6 +80,6 @@ def limits(caddy: Caddy, path: Path, spec: dict[str, Any]) -> None:
     for at, _ in found:
         caddy.fields.mapped(at)
     if found:
-        spec["connections"] = {"max_per_server": max(1, int(found[0][1]))}
+        spec["connections"] = {"max_per_server": whole(found[0][1], 1)}
     if "outlier_ejection" in spec:
         spec.setdefault("health_check", {})

@@ -12,7 +12,7 @@ from apps.compiler.grammar import GrammarError, server_host
 from apps.importing.caddy.context import Caddy
 from apps.importing.caddy.durations import time_at
 from apps.importing.haproxy.text.durations import LONGEST_MS
-from apps.importing.values.fields import mapping
+from apps.importing.values.fields import listed, mapping
 from apps.importing.values.parsing import Path
 
 KEPT_OPEN = "Nodes have settings of their own for this."
@@ -46,7 +46,7 @@ def _protocols(caddy: Caddy, at: Path, said: Mapping[str, Any]) -> dict[str, Any
     found: dict[str, Any] = {}
     if "versions" in said:
         caddy.fields.mapped((*at, "versions"))
-        found |= {"http_version": "2"} if set(said["versions"]) <= {"2", "h2c"} else {}
+        found |= {"http_version": "2"} if {*map(str, listed(said["versions"]))} <= {"2", "h2c"} else {}
     if said.get("proxy_protocol") in ("v1", "v2"):
         caddy.fields.mapped((*at, "proxy_protocol"))
         found["proxy_protocol"] = said["proxy_protocol"]

@@ -12,7 +12,7 @@ from apps.importing.caddy.durations import time_at
 from apps.importing.caddy.pools.checks import checks, limits
 from apps.importing.caddy.pools.reaching import transport
 from apps.importing.haproxy.pools.addresses import server_at
-from apps.importing.values.fields import mapping
+from apps.importing.values.fields import listed, mapping, whole
 from apps.importing.values.parsing import Path
 
 OTHER_HASH = "Clients are spread by another hash, so one may change its server once."
@@ -72,7 +72,7 @@ def _found_servers(caddy: Caddy, path: Path) -> dict[str, Any] | None:
 def _servers(caddy: Caddy, path: Path) -> dict[str, Any] | None:
     found: dict[tuple[str, int], dict[str, Any]] = {}
     named = False
-    weights = caddy.fields.at(*path, "load_balancing", "selection_policy", "weights") or []
+    weights = listed(caddy.fields.at(*path, "load_balancing", "selection_policy", "weights"))
     first = caddy.fields.at(*path, "load_balancing", "selection_policy", "policy") == "first"
     for number, (at, each) in enumerate(caddy.fields.each(*path, "upstreams")):
         text = str(each.get("dial", "")).removeprefix("tcp/")
@@ -85,7 +85,7 @@ def _servers(caddy: Caddy, path: Path) -> dict[str, Any] | None:
         endpoint = server_at(caddy.context, caddy.line((*at, "dial")), text, 80)
         if endpoint is None:
             continue
-        weight = weights[number] if number < len(weights) else 1
+        weight = whole(weights[number], 1) if number < len(weights) else 1
         server = {"name": f"server-{number + 1}", "address": endpoint.address, "port": endpoint.port,
                   "weight": min(256, weight)}  # fmt: skip
         found.setdefault((endpoint.address, endpoint.port), server | ({"backup": True} if first and found else {}))
