@@ -219,7 +219,7 @@ def test_times_are_nanoseconds_or_texts(value: object, expected: int | None) -> 
     assert milliseconds(value) == expected
 
 
-MORE = [None, True, 0, -1, "", "{", [], {}, [None], [[1]], ["a", 5]]
+MORE: list[object] = [None, True, 0, -1, "", "{", [], {}, [None], [[1]], ["a", 5]]
 
 
 @pytest.mark.parametrize("value", [3.5, {"a": 1}, *(pytest.param(each, marks=pytest.mark.exhaustive) for each in MORE)])
