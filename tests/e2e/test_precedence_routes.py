@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -11,7 +12,19 @@ import pytest
 
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.shared import FixedResponse, LoadBalancer, PathKind, Route, ValueCondition, ValueMatch
+from apps.compiler.model.listener_options import ClientAddress
+from apps.compiler.model.policy import Rules, SecurityHeaders
+from apps.compiler.model.shared import (
+    FixedResponse,
+    LoadBalancer,
+    PathKind,
+    Protocol,
+    Redirect,
+    Route,
+    ValueCondition,
+    ValueMatch,
+)
+from apps.compiler.policies import rule_set
 from apps.compiler.routing import winning_route
 from tests.e2e.rendered_proxy import running
 from tests.pure.compiler_fixtures import (
@@ -25,6 +38,7 @@ from tests.pure.compiler_fixtures import (
     RICH_ASKED_HOSTS,
     RICH_ASKED_PATHS,
     front,
+    listener,
     rich_crowd,
     route,
     snapshot,
@@ -87,3 +101,45 @@ def test_haproxy_chooses_the_same_route_where_routes_ask_for_everything(seed: in
             )
             winners[winner.id if winner else ""] += 1
     assert len(winners) > 15
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_proxy_that_is_trusted_says_of_which_scheme_a_request_is(trusted: bool, tmp_path: Path) -> None:
+    dice = random.Random(3)
+    routes = [replace(each, scheme=dice.choice([None, "http", "https"])) for each in rich_crowd(3).routes]
+    proxies = ClientAddress(forwarded_from=("127.0.0.1/32" if trusted else "127.0.0.2/32",))
+    definitions = snapshot(front(*routes, listeners=(listener(1, client_address=proxies),)))
+    accepted = examine(definitions).accepted.load_balancers[0]
+    winners = Counter[str]()
+    with running(compile_snapshot(definitions).output, tmp_path) as proxy:
+        for host, path, told in product(RICH_ASKED_HOSTS, RICH_ASKED_PATHS, (Protocol.HTTP, Protocol.HTTPS)):
+            headers = {"X-Forwarded-Proto": told.value, "X-Forwarded-For": "10.1.2.3"}
+            client, scheme = ("10.1.2.3", told) if trusted else ("127.0.0.1", Protocol.HTTP)
+            winner = winning_route(accepted, host, path, "GET", {}, scheme, client)
+            answer = proxy.ask("lst-1", host, path, "GET", headers)
+            asked = (host, path, told)
+            assert (answer.status, answer.body if winner else None) == ((200, winner.id) if winner else (404, None)), (
+                asked
+            )
+            winners[winner.id if winner else ""] += 1
+    assert len(winners) > 6
+
+
+def test_redirects_and_headers_say_the_scheme_that_a_trusted_proxy_names(tmp_path: Path) -> None:
+    rules = rule_set(Rules(security_headers=SecurityHeaders(hsts_seconds=60)))
+    routes = (
+        route(1, "a.example", "/old", redirect=Redirect(302, path="/new")),
+        route(2, "a.example", scheme="http", redirect=Redirect(308, "https")),
+        route(3, "a.example", scheme="https", fixed_response=FixedResponse(200), rule_set=rules.id),
+    )
+    proxies = ClientAddress(forwarded_from=("127.0.0.1/32",))
+    served = front(*routes, listeners=(listener(1, client_address=proxies),))
+    definitions = snapshot(replace(served, rule_sets=(rules,)))
+    with running(compile_snapshot(definitions).output, tmp_path) as proxy:
+        secure, plain = {"X-Forwarded-Proto": "https"}, {"X-Forwarded-Proto": "http"}
+        assert proxy.ask("lst-1", "a.example", "/old", headers=secure).headers["location"] == "https://a.example/new"
+        assert proxy.ask("lst-1", "a.example", "/old", headers=plain).headers["location"] == "http://a.example/new"
+        assert proxy.ask("lst-1", "a.example", "/", headers=plain).headers["location"] == "https://a.example/"
+        answer = proxy.ask("lst-1", "a.example", "/", headers=secure)
+        assert (answer.status, answer.headers["strict-transport-security"]) == (200, "max-age=60")
+        assert proxy.ask("lst-1", "a.example", "/").headers["location"] == "https://a.example/"

@@ -290,6 +290,13 @@ class Listener(ListenerOptions):
         """Whether TLS of its clients ends here."""
         return self.ends_tls or self.protocol is Protocol.HTTPS
 
+    @property
+    def has_forwarders(self) -> bool:
+        """Whether the X-Forwarded-For or Forwarded of some is believed."""
+        said = self.client_address
+        is_said = said is not None and bool(said.forwarded_from or said.forwarded_header_from)
+        return is_said and self.protocol is not Protocol.TCP
+
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancer:

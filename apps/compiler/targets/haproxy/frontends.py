@@ -7,14 +7,14 @@ rewrite, follow its policies, choose the backend. None of them grows with the nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from apps.compiler.bundle import bind_variable
 from apps.compiler.model.fleet import Region, Snapshot
 from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
 from apps.compiler.policies import rules_followed
-from apps.compiler.routing import NO_ROUTE, as_served_by
+from apps.compiler.routing import NO_ROUTE
 from apps.compiler.targets.haproxy import request_log
 from apps.compiler.targets.haproxy.actions import IS_REDIRECT, MAX_POOLS, SPLIT, rewrite_length
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
@@ -42,7 +42,7 @@ from apps.compiler.targets.haproxy.listeners.same_certificate import add_host_ru
 from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
 from apps.compiler.targets.haproxy.listeners.tls import add_bind, add_http3
 from apps.compiler.targets.haproxy.listeners.tracing import add_traces, tracing_of
-from apps.compiler.targets.haproxy.lookup import add_lookup
+from apps.compiler.targets.haproxy.lookup import Asked, add_lookup
 from apps.compiler.targets.haproxy.maps import RouteMaps, map_path
 from apps.compiler.targets.haproxy.overflow.admission import Rules, add_release, found, needs_of, no
 from apps.compiler.targets.haproxy.overflow.ceilings import add_idle_rule, add_source_rules
@@ -55,6 +55,7 @@ from apps.compiler.targets.haproxy.policies.attach import (
     add_sides,
 )
 from apps.compiler.targets.haproxy.refusals import add_circle_guard, add_loop_guard, add_request_refusals
+from apps.compiler.targets.haproxy.serving import asked_at, served_at
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Document, Expanded, Section, Value
 
@@ -80,8 +81,9 @@ def add_listener(
         add_circle_guard(section, snapshot.own_addresses, relayed=has_proxies(listener))
         _add_connections(document, section, snapshot, listener)
         return
-    served = as_served_by(load_balancer, listener.protocol)
-    _add_http_rules(section, snapshot, served, listener, maps[served.id])
+    asked = [Asked(each.id, maps[each.id], only) for each, only in asked_at(load_balancer, listener)]
+    served = served_at(load_balancer, listener)
+    _add_http_rules(section, snapshot, served, listener, maps[served.id], asked)
     _add_default(section, listener)
 
 
@@ -142,7 +144,12 @@ def _add_binds(section: Section, snapshot: Snapshot, listener: Listener) -> None
 
 
 def _add_http_rules(
-    section: Section, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
+    section: Section,
+    snapshot: Snapshot,
+    load_balancer: LoadBalancer,
+    listener: Listener,
+    maps: RouteMaps,
+    asked: Sequence[Asked],
 ) -> None:
     own = own_region(snapshot)
     request_log.add_requests(section, traced=tracing_of(listener) is not None)
@@ -158,7 +165,7 @@ def _add_http_rules(
     if own is not None:
         add_recognition(section)
     _add_client_facts(section, listener)
-    add_lookup(section, load_balancer.id, maps)
+    add_lookup(section, asked)
     _add_counters(section)
     used = rules_followed(load_balancer)
     path = partial(map_path, load_balancer.id)

@@ -11,6 +11,7 @@ all of them, and the latter finds `a.example` in `a.example.evil` too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from apps.compiler.matching import hosts, patterns
 from apps.compiler.model.shared import PathKind, Route, ValueCondition, ValueMatch
@@ -26,34 +27,52 @@ WORDS_OF_NAME = 40
 Test = tuple[bool, list[Argument]]
 
 
-def add_lookup(section: Section, served_id: str, maps: RouteMaps) -> None:
-    """`txn.route` of the load balancer that is served under this id."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The maps of a load balancer that is served under an id, and the condition `only` under which they are asked."""
+
+    served_id: str
+    maps: RouteMaps
+    only: tuple[str, ...] = ()
+
+
+def add_lookup(section: Section, each_asked: Sequence[Asked]) -> None:
+    """`txn.route` of the first maps whose condition holds; without a key the others find nothing."""
     section.add("http-request", "set-var(txn.host)", "req.fhdr(host),host_only,lower")
     section.add("http-request", "set-var(txn.path)", "path")
-    section.add("http-request", "set-var(txn.key)", "var(txn.host),concat(,txn.path)")
-    _add_lookup_of_key(section, served_id, first=True)
+    for number, asked in enumerate(each_asked):
+        if number:
+            section.add("http-request", "unset-var(txn.key)")
+        _add_lookup(section, asked)
+
+
+def _add_lookup(section: Section, asked: Asked) -> None:
+    maps = asked.maps
+    only = ("if", *asked.only) if asked.only else ()
+    section.add("http-request", "set-var(txn.key)", "var(txn.host),concat(,txn.path)", *only)
+    _add_lookup_of_key(section, asked.served_id, first=True)
     _add_groups(section, maps, lambda name: not hosts.is_wildcard(name))
-    _add_key(section, "*.%[var(txn.host),field(2,.,0)]")
-    _add_lookup_of_key(section, served_id)
+    _add_key(section, asked, "*.%[var(txn.host),field(2,.,0)]")
+    _add_lookup_of_key(section, asked.served_id)
     _add_groups(section, maps, lambda name: name.startswith(hosts.ONE_LABEL))
     for labels in maps.suffix_labels:
-        _add_suffixes(section, served_id, maps, labels)
+        _add_suffixes(section, asked, labels)
     if maps.any_host:
-        _add_key(section, hosts.ANY)
-        _add_lookup_of_key(section, served_id)
+        _add_key(section, asked, hosts.ANY)
+        _add_lookup_of_key(section, asked.served_id)
         _add_groups(section, maps, lambda name: name == hosts.ANY)
 
 
-def _add_suffixes(section: Section, served_id: str, maps: RouteMaps, labels: int) -> None:
+def _add_suffixes(section: Section, asked: Asked, labels: int) -> None:
     """Suffixes of so many labels, for hosts that have one more at least: of others the cut would leave too little."""
-    _add_key(section, f"**.%[var(txn.host),field(2,.,0),field(-1,.,{labels})]")
+    _add_key(section, asked, f"**.%[var(txn.host),field(2,.,0),field(-1,.,{labels})]")
     long_enough = ("{", f"var(txn.host),field({labels + 1},.)", "-m", "len", "gt", "0", "}")
-    _add_lookup_of_key(section, served_id, only=long_enough)
-    _add_groups(section, maps, lambda name: name.startswith(hosts.SUFFIX) and name.count(".") == labels)
+    _add_lookup_of_key(section, asked.served_id, only=long_enough)
+    _add_groups(section, asked.maps, lambda name: name.startswith(hosts.SUFFIX) and name.count(".") == labels)
 
 
-def _add_key(section: Section, host: str) -> None:
-    section.add("http-request", "set-var-fmt(txn.key)", f"{host}%[var(txn.path)]", *_NOT_FOUND)
+def _add_key(section: Section, asked: Asked, host: str) -> None:
+    section.add("http-request", "set-var-fmt(txn.key)", f"{host}%[var(txn.path)]", *_NOT_FOUND, *asked.only)
 
 
 def _add_lookup_of_key(section: Section, served_id: str, *, first: bool = False, only: Sequence[str] = ()) -> None:

@@ -1,7 +1,8 @@
 """Routes as map entries, so that their number costs nothing and a change needs no reload.
 
 Several maps per load balancer, each `key value` per line, sorted by key; where a route is of one scheme, as many for
-the listeners of http and for those of https (`maps/lb-1-https-exact.map`):
+the listeners of http and for those of https (`maps/lb-1-https-exact.map`). Where a proxy in front says the scheme, both
+are asked for the route, and `lb-1-either` for the rest:
 
 | map | key | value |
 |---|---|---|
@@ -67,9 +68,13 @@ class RouteMaps:
     suffix_labels: tuple[int, ...] = ()
     any_host: bool = False
 
-    def by_path(self, load_balancer_id: str) -> dict[str, Entries]:
-        """Entries by the path of their file."""
-        names = {"exact": self.exact, "prefix": self.prefix, "action": self.action, "rewrite": self.rewrite}
+    def keys(self, load_balancer_id: str) -> dict[str, Entries]:
+        """What routes are found by: entries by the path of their file."""
+        return {map_path(load_balancer_id, "exact"): self.exact, map_path(load_balancer_id, "prefix"): self.prefix}
+
+    def of_routes(self, load_balancer_id: str) -> dict[str, Entries]:
+        """What holds for routes once they are found: entries by the path of their file."""
+        names = {"action": self.action, "rewrite": self.rewrite}
         if self.rules:  # without policies nobody asks for it
             names |= {"rules": self.rules, "values": self.values}
         if self.limits:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from apps.compiler.bundle import Bind
 from apps.compiler.model.fleet import Region, RegionNode, Snapshot
 from apps.compiler.model.shared import Certificate, Finding, Listener, LoadBalancer, Protocol
-from apps.compiler.routing import as_served_by, number_of
+from apps.compiler.routing import number_of
 from apps.compiler.targets.haproxy import settings
 from apps.compiler.targets.haproxy.bypass_tokens import bypass_map
 from apps.compiler.targets.haproxy.frontends import (
@@ -63,6 +63,7 @@ from apps.compiler.targets.haproxy.servers.tls import (
     certificate_path,
     certificates_shown,
 )
+from apps.compiler.targets.haproxy.serving import asked_at, served_at
 from apps.compiler.targets.haproxy.static_ips.anycast import BIRD_FILE, render_anycast
 from apps.compiler.targets.haproxy.static_ips.vrrp import VRRP_FILE, render_vrrp
 from apps.compiler.targets.haproxy.verify import address_verification, config_verification
@@ -89,7 +90,7 @@ class Rendering:
 def render(snapshot: Snapshot) -> Rendering:
     """Write every file. The snapshot must have passed the checks; order never depends on that of the input."""
     fronts = sorted(snapshot.load_balancers, key=lambda front: number_of(front.id))
-    of_routes = {each.id: route_maps(each) for front in fronts for each in _served(front)}
+    of_routes = {each.id: route_maps(each) for front in fronts for each in (*_served(front), *_asked(front))}
     document = _document(snapshot, fronts, of_routes)
     text, owners = document.render()
     maps = _maps(snapshot, of_routes)
@@ -105,8 +106,18 @@ def render(snapshot: Snapshot) -> Rendering:
 
 def _served(front: LoadBalancer) -> list[LoadBalancer]:
     """The load balancer as its http listeners serve it: once for all of them, unless a route is of one scheme."""
-    protocols = {each.protocol for each in front.listeners if each.protocol is not Protocol.TCP}
-    return [as_served_by(front, protocol) for protocol in sorted(protocols)] or [front]
+    served = {each.id: each for each in (served_at(front, listener) for listener in _of_http(front))}
+    return [served[name] for name in sorted(served)] or [front]
+
+
+def _asked(front: LoadBalancer) -> list[LoadBalancer]:
+    """Those whose maps are asked for a route."""
+    asked = {each.id: each for listener in _of_http(front) for each, _ in asked_at(front, listener)}
+    return [asked[name] for name in sorted(asked)] or [front]
+
+
+def _of_http(front: LoadBalancer) -> list[Listener]:
+    return [each for each in front.listeners if each.protocol is not Protocol.TCP]
 
 
 def _address_files(snapshot: Snapshot) -> dict[str, bytes]:
@@ -149,7 +160,7 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
     add_userlists(document, fronts)
     settings.add_tables(document)
     add_caches(document, fronts)
-    settings.add_redirects(document)
+    settings.add_redirects(document, told=any(each.has_forwarders for each in _listeners(snapshot)))
     add_ceilings(document, snapshot)
     own = own_region(snapshot)
     if own is not None:
@@ -206,12 +217,12 @@ def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, E
         maps |= limit_maps(snapshot) | ceiling_map(snapshot) | bypass_map(snapshot) | cookie_map(snapshot)
         maps |= {KEY_MAP: {"key": snapshot.overflow_key}}
     maps |= names_maps(snapshot)
-    for served, entries in of_routes.items():
-        maps |= entries.by_path(served)
     for front in snapshot.load_balancers:
         maps |= address_maps(front) | sni_maps(front) | client_maps(front) | sampler_maps(front)
+        for each in _asked(front):
+            maps |= of_routes[each.id].keys(each.id)
         for each in _served(front):
-            maps |= network_maps(each) | key_maps(each)
+            maps |= of_routes[each.id].of_routes(each.id) | network_maps(each) | key_maps(each)
     return maps
 
 

@@ -158,16 +158,17 @@ def add_tables(document: Document) -> None:
     latency.add("stick-table", "type", "string", "len", "32", "size", "100k", "store", "gpc0")
 
 
-def add_redirects(document: Document) -> None:
+def add_redirects(document: Document, *, told: bool) -> None:
     """One backend answers every redirect from its action in the map (`actions.py` says which field is what).
 
-    A redirect that names the scheme drops the port of the request, which belonged to the old one. The scheme's own port
-    is not written.
+    `told`: a proxy in front may have said the scheme. A redirect that names the scheme drops the port of the request,
+    which belonged to the old one. The scheme's own port is not written.
     """
     section = document.section("backend", REDIRECT_BACKEND, "from", HTTP)
     rules = (
         ("set-var(txn.scheme)", "str(http)"),
         ("set-var(txn.scheme)", "str(https)", "if", "{", "ssl_fc", "}"),
+        *((("set-var(txn.scheme)", "var(txn.proto)", "if", "{", "var(txn.proto)", "-m", "found", "}"),) * told),
         ("set-var(txn.to_host)", "var(txn.host)"),
         ("set-var(txn.to_port)", "req.fhdr(host),port_only"),
         ("set-var(txn.to_path)", "path"),

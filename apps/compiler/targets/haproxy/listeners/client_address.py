@@ -15,7 +15,7 @@ reload. Nothing is written for a listener that names nobody.
 from __future__ import annotations
 
 from apps.compiler.model.listener_options import ClientAddress
-from apps.compiler.model.shared import Listener, LoadBalancer, Protocol
+from apps.compiler.model.shared import Listener, LoadBalancer
 from apps.compiler.targets.haproxy.listeners.forwarded_header import (
     FORWARDED,
     add_element,
@@ -61,12 +61,6 @@ def has_proxies(listener: Listener) -> bool:
     return listener.client_address is not None and bool(listener.client_address.proxy_protocol_from)
 
 
-def has_forwarders(listener: Listener) -> bool:
-    """Whether the X-Forwarded-For or Forwarded of some is believed."""
-    said = listener.client_address or ClientAddress()
-    return bool(said.forwarded_from or said.forwarded_header_from) and listener.protocol is not Protocol.TCP
-
-
 def from_proxy(listener: Listener) -> Words:
     """Condition: the connection comes from a balancer that speaks the PROXY protocol."""
     return ("{", f"src,map_ip({proxies_path(listener.id)})", "-m", "found", "}")
@@ -97,7 +91,7 @@ def add_forwarded(section: Section, listener: Listener) -> None:
     `txn.told` is the element of a Forwarded header that was.
     """
     said = listener.client_address or ClientAddress()
-    if not has_forwarders(listener):
+    if not listener.has_forwarders:
         return
     if said.forwarded_from:
         section.add("http-request", "set-var(txn.via)", "src", "if", *_writes(listener, YES, "src"))
@@ -123,7 +117,7 @@ def add_address_headers(section: Section, listener: Listener) -> None:
     """What servers are told of the client; whoever is believed may say how the client came to it."""
     section.add("http-request", "set-header", "X-Forwarded-For", "%[src]")
     section.add("http-request", "set-header", "X-Real-IP", "%[src]")
-    if has_forwarders(listener):
+    if listener.has_forwarders:
         _add_believed(section, listener)
     else:
         section.add("http-request", "set-header", "X-Forwarded-Proto", listener.protocol.value)

@@ -16,7 +16,7 @@ from apps.compiler.client_limits import IPV4_PREFIX, IPV6_PREFIX, numbers_of, of
 from apps.compiler.model.fleet import Region, Snapshot
 from apps.compiler.model.policy import ClientLimit
 from apps.compiler.model.shared import Listener
-from apps.compiler.targets.haproxy.listeners.client_address import from_forwarder, has_forwarders, has_proxies
+from apps.compiler.targets.haproxy.listeners.client_address import from_forwarder, has_proxies
 from apps.compiler.targets.haproxy.policies.client_limit import HEADER_FOR_SERVERS, NODE, groups_of, keys_of, table
 from apps.compiler.targets.haproxy.policies.lookup import add_mark
 from apps.compiler.targets.haproxy.writer import Argument, Section
@@ -64,7 +64,7 @@ def _name_client(rules: _Rules, listener: Listener, limit: ClientLimit) -> None:
     """`sess.client` are the groups of its key, unless it may open any number. A private socket has no address."""
     add_mark(rules.section, "sess.passes_limit", limit.exempt or (), (), ("tcp-request", rules.phase))
     exempt = ("!", "{", "var(sess.passes_limit)", "-m", "found", "}") if limit.exempt else ()
-    forwarder = ("!", *from_forwarder(listener)) if has_forwarders(listener) else ()
+    forwarder = ("!", *from_forwarder(listener)) if listener.has_forwarders else ()
     masks = f"{limit.ipv4_prefix or IPV4_PREFIX},{limit.ipv6_prefix or IPV6_PREFIX}"
     scope = hashlib.sha256(listener.id.encode()).hexdigest()[:12]
     counted = ("{", "src", "-m", "found", "}", "!", *_ITSELF, *exempt, *forwarder)

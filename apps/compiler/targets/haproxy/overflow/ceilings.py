@@ -33,7 +33,6 @@ from apps.compiler.routing import number_of
 from apps.compiler.targets.haproxy.listeners.client_address import (
     from_forwarder,
     from_proxy,
-    has_forwarders,
     has_proxies,
 )
 from apps.compiler.targets.haproxy.maps import Entries
@@ -256,7 +255,7 @@ def add_source_rules(section: Section, snapshot: Snapshot, listener: Listener) -
         so_far = ",add(sess.all)" if index else ""
         section.add("tcp-request", "connection", "set-var(sess.all)", f"fe_conn({listener_id}){so_far}")
     nearly = ("{", _per_node("var(sess.all)"), "-m", "int", "gt", str(LAST_PERCENT * WHOLE // 100), "}")
-    spared = no(from_forwarder(listener)) if has_forwarders(listener) else ()
+    spared = no(from_forwarder(listener)) if listener.has_forwarders else ()
     relayed = no(from_proxy(listener)) if has_proxies(listener) else ()
     track = ("track-sc1", "src", "table", SOURCE_TABLE, "if", *nearly, *spared)
     section.add("tcp-request", "connection", *track, *relayed)

@@ -28,6 +28,7 @@ CACHE_CONTROL = "cache-control"
 # What servers say of caches is theirs.
 SILENT = ("!", "{", "res.hdr(cache-control)", "-m", "found", "}")
 HSTS = "strict-transport-security"
+OVER_HTTPS = ("{", "var(txn.proto)", "-m", "str", "https", "}")
 Blocks = Mapping[str, Any]
 
 
@@ -86,7 +87,9 @@ def written(value: str, listener: Listener) -> str:
 def _part(part: str | Variable, listener: Listener) -> str:
     if isinstance(part, str):
         return part.replace("%", "%%")
-    return listener.protocol.value if part.name == "scheme" else _FETCHES[part.name]
+    if part.name == "scheme":
+        return "%[var(txn.proto)]" if listener.has_forwarders else listener.protocol.value
+    return _FETCHES[part.name]
 
 
 def texts_of_security(said: SecurityHeaders) -> dict[str, str]:
@@ -106,7 +109,7 @@ def add_security(section: Section, listener: Listener, lookup: Lookup, blocks: B
     """Strict-Transport-Security counts over https only (RFC 6797, 7.2)."""
     for key in sorted({key for said in blocks.values() for key in texts_of_security(said)}):
         name = key.removeprefix("set-")
-        if name != HSTS or listener.protocol is Protocol.HTTPS:
+        if name != HSTS or listener.protocol is Protocol.HTTPS or listener.has_forwarders:
             has = lookup.has("set-", name)
-            kept = SILENT if name == CACHE_CONTROL else ()
+            kept = SILENT if name == CACHE_CONTROL else OVER_HTTPS if name == HSTS and listener.has_forwarders else ()
             section.add("http-after-response", "set-header", Value(name), lookup.text("set-", name), "if", *has, *kept)
