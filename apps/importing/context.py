@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,9 @@ from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Ledger, Line
 
 OWN = frozenset({"LoadBalancer"})
+FORWARDED_PROTO = "x-forwarded-proto"
+PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+TOLD = "X-Forwarded-Proto is believed from private networks; name those of the proxy in front (client_address)."
 
 
 @dataclass(slots=True)
@@ -52,6 +55,18 @@ def say_unknown(context: Context, line: Line, why: str, *, gone: bool) -> None:
         context.ledger.impossible(line, f"This cannot be asked: {why}.")
     else:
         context.ledger.differs(line, f"This cannot be asked: {why}.")
+
+
+def believe(context: Context, listeners: Iterable[dict[str, Any]], asking: Iterable[Line]) -> bool:
+    """Have the listeners trust what proxies say of the scheme, where lines ask for it; whether any does."""
+    lines = list(asking)
+    for line in lines:
+        context.ledger.differs(line, TOLD)
+    for listener in listeners if lines else ():
+        said = listener.setdefault("client_address", {})
+        if not said.get("forwarded_from"):
+            said["forwarded_from"] = list(PRIVATE)
+    return bool(lines)
 
 
 def documents_of_lists(context: Context) -> list[tuple[str, str, Mapping[str, object]]]:

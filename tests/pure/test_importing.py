@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from apps.definitions.reading.documents import read_object
+from apps.importing.context import PRIVATE
 from apps.importing.contract import Import
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.haproxy.reading import read_haproxy
@@ -252,10 +253,22 @@ def test_https_is_where_http_requests_are_sent() -> None:
 
 
 def test_a_question_that_no_route_asks_takes_its_rule_out_and_is_said() -> None:
-    line = "redirect scheme https if !{ hdr(X-Forwarded-Proto) -i https }"
+    line = "redirect scheme https if !{ hdr(X-Forwarded-Host) -i www.example.org }"
     found = frontend(line, "default_backend a")
     assert verdict_of(found, line)[0] is Verdict.NOT_POSSIBLE
     assert routes(found) == [("*", "prefix", "/", {}, "a")]
+
+
+def test_a_scheme_that_a_proxy_in_front_names_is_that_of_routes_and_the_proxy_is_trusted() -> None:
+    line = "redirect scheme https if !{ hdr(X-Forwarded-Proto) -i https }"
+    found = frontend(line, "default_backend a")
+    assert verdict_of(found, line)[0] is Verdict.DIFFERENT
+    assert routes(found) == [
+        ("*", "prefix", "/", {"scheme": "https"}, "a"),
+        ("*", "prefix", "/", {"scheme": "http"}, {"code": 302, "keep_query": True, "scheme": "https"}),
+    ]
+    [front] = [each["spec"] for each in found.documents if each["kind"] == "LoadBalancer"]
+    assert front["listeners"][0]["client_address"] == {"forwarded_from": list(PRIVATE)}
 
 
 def test_networks_that_are_kept_out_become_a_list() -> None:

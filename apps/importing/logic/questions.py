@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.importing.logic.formulas import Atom, Atoms, Formula, any_of, replaced
+from apps.importing.logic.formulas import Atom, Atoms, Formula, any_of, negated, replaced
 from apps.importing.logic.regexes import as_pattern, as_texts
 
 
@@ -17,6 +19,15 @@ class Questions:
     def unknown(self, why: str) -> Atom:
         """A question that no route can ask."""
         return self.atoms.get("unknown", why=why)
+
+    def of_told_scheme(self, values: Iterable[str]) -> Formula | None:
+        """Whether a proxy in front names one of these schemes; None for values that tell nothing.
+
+        It is a question of the scheme itself, as listeners take the word of proxies that they trust.
+        """
+        said = {value.lower() for value in values}
+        is_https = self.atoms.get("scheme", "https")
+        return is_https if said == {"https"} else negated(is_https) if said == {"http"} else None
 
     def of_regex(self, text: str, subject: str, name: str, *, ignore_case: bool) -> Formula:
         """A question of a regular expression; one that stands for few texts becomes those."""

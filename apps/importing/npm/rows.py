@@ -32,7 +32,7 @@ COLUMNS = {
     ),
     "trust_forwarded_proto": (
         Verdict.DIFFERENT,
-        "Whether a request came by TLS is told by the listener that took it, not by X-Forwarded-Proto.",
+        "X-Forwarded-Proto is believed of proxies that client_address of the listener names; name yours.",
     ),
 }
 

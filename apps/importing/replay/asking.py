@@ -62,6 +62,8 @@ def _together(conditions: list[tuple[str, str, str]]) -> Iterator[tuple[str, dic
 def _conditions(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for method in spec.get("methods", ())[:1]:
         yield "method", "", method
+    if spec.get("scheme"):  # a proxy in front may say it
+        yield "header", "X-Forwarded-Proto", spec["scheme"]
     for kind, field in (("header", "headers"), ("query", "query"), ("cookie", "cookies")):
         for each in spec.get(field, ()):
             match = each.get("match", "equals")

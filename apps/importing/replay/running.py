@@ -71,6 +71,8 @@ def documents_for_replay(found: Import, certificate: str) -> list[dict[str, Any]
             spec.get("rules", {}).pop("client_limit", None)
         if document["kind"] == "LoadBalancer":
             for listener in spec["listeners"]:
+                if said := listener.get("client_address", {}).get("forwarded_from"):
+                    said.append("127.0.0.0/8")  # where the replay asks from
                 if "certificates" in listener:
                     listener |= {"certificates": [certificate], "default_certificate": certificate}
                     listener.pop("client_certificates", None)

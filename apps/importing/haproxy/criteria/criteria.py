@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import eq, ge, gt, le, lt
 
+from apps.importing.context import FORWARDED_PROTO
 from apps.importing.files import Files
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.logic.formulas import Formula, all_of, any_of, negated
@@ -240,6 +241,13 @@ class Criteria(Questions):
         values = tuple(value.lower() for value in asked.values) if subject in ("host", "sni") else tuple(asked.values)
         return self.atoms.get(subject, match, values, name=name, ignore_case=ignore_case)
 
+    def _of_header(self, asked: _Asked) -> Formula:
+        name = _argument(asked).lower()
+        told = None
+        if name == FORWARDED_PROTO and (asked.match or "str") in ("str", "beg"):
+            told = self.of_told_scheme(asked.values)
+        return told if told is not None else self._values(asked, "header", name)
+
     def _of_path(self, asked: _Asked) -> Formula:
         converters = asked.sample.converters
         for name, args in converters:
@@ -370,7 +378,7 @@ _READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
     "req.fhdr_cnt": Criteria._of_count,
     **dict.fromkeys(
         ("hdr", "req.hdr", "req.fhdr", "req_hdr"),
-        lambda self, asked: self._values(asked, "header", _argument(asked).lower()),
+        Criteria._of_header,
     ),
     **dict.fromkeys(("cook", "req.cook"), lambda self, asked: self._values(asked, "cookie", _argument(asked))),
     **dict.fromkeys(

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.importing.context import PRIVATE
 from apps.importing.haproxy.listeners.certificates import Certificates, client_certificates
-from apps.importing.haproxy.listeners.listening import PRIVATE
 from apps.importing.haproxy.pools.addresses import divided, say_unset
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind

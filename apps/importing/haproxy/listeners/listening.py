@@ -6,6 +6,7 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.importing.context import PRIVATE
 from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
@@ -17,7 +18,6 @@ TIMES = (
     (("timeout", "http-request"), "request_timeout_ms"),
     (("timeout", "http-keep-alive"), "keepalive_timeout_ms"),
 )
-PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 BELIEVED = "X-Forwarded-For is believed from private networks; name those of the proxy in front (client_address)."
 KEEP_ALIVE = {
     "httpclose": "none",

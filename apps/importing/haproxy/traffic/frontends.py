@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.importing.context import believe
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.criteria import number_holds
 from apps.importing.haproxy.listeners.binds import Bind, binds_of, listener_of
@@ -26,6 +28,7 @@ from apps.importing.logic.solved import Frontend
 from apps.importing.logic.solving import Draft
 from apps.importing.verdicts import Line
 
+TELLING = re.compile(r"\bhdr(?:_\w+)?\(x-forwarded-proto[,)]", re.IGNORECASE)
 NO_PORT = "No bind line of this section has a port that clients can connect to."
 
 
@@ -90,24 +93,29 @@ class Frontends:
 
     def _routes(self, section: Section, name: str, program: Program, binds: list[Bind]) -> None:
         backends = self._backends(program, section)
-        answers = self._answers(program, backends, binds)
+        sections = [section, *filter(None, map(self.context.configuration.proxy, backends))]
+        lines = (line for each in sections for line in each.lines if TELLING.search(line.text))
+        is_told = believe(self.context, self.made.load_balancers[name]["listeners"], lines)
+        answers = self._answers(program, backends, binds, is_told=is_told)
         known = [host for each in program.rules for host in _hosts_of(each.effect.data)]
         frontend = Frontend(program, backends, answers, tuple(known))
         pages = error_pages(self.context, section)
-        both = {bind.has("ssl") for bind in binds} == {True, False}
+        both = is_told or {bind.has("ssl") for bind in binds} == {True, False}
         for found in frontend.routes():
             for draft in found.drafts:
                 self._route(name, found.hostname, draft, pages, both=both)
         self._say(section, frontend, program)
 
-    def _answers(self, program: Program, backends: Mapping[str, Program], binds: list[Bind]) -> dict[Atom, bool]:
-        """What the ports decide: the scheme, and questions about ports."""
+    def _answers(
+        self, program: Program, backends: Mapping[str, Program], binds: list[Bind], *, is_told: bool
+    ) -> dict[Atom, bool]:
+        """What the ports decide: the scheme where no proxy in front tells it, and questions about ports."""
         rules = [rule for each in (program, *backends.values()) for rule in (*each.rules, *each.answers)]
         atoms = {atom for rule in rules for atom in atoms_of(rule.condition)}
         schemes = {bind.has("ssl") for bind in binds}
         found: dict[Atom, bool] = {}
         for atom in atoms:
-            if atom.subject == "scheme" and len(schemes) == 1:
+            if atom.subject == "scheme" and len(schemes) == 1 and not is_told:
                 found[atom] = schemes == {True}
             elif atom.subject == "port":
                 found[atom] = all(number_holds(atom.values, bind.port) for bind in binds)

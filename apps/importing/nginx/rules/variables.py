@@ -6,6 +6,7 @@ import ipaddress
 import re
 from dataclasses import dataclass, field
 
+from apps.importing.context import FORWARDED_PROTO
 from apps.importing.logic.formulas import Formula, all_of, any_of, atoms_of, negated
 from apps.importing.logic.questions import Questions, sayable
 from apps.importing.logic.regexes import as_texts
@@ -161,6 +162,10 @@ class Variables:
 
     def _text(self, subject: str, named: str, operator: str, value: str) -> Formula:
         atoms, ignore_case = self.questions.atoms, operator == "=*"
+        if subject == "header" and named == FORWARDED_PROTO:
+            told = self.questions.of_told_scheme(each for each in ("http", "https") if _compares(operator, value, each))
+            if told is not None:
+                return told
         if operator in ("~", "~*") and subject == "host" and (begins := host_beginning_of(value)):
             return atoms.get("host", "beg", (begins[0],))
         if operator in ("~", "~*"):

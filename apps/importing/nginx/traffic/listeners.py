@@ -11,6 +11,7 @@ from typing import Any
 from apps.compiler import grammar
 from apps.compiler.address_spelling import spelled
 from apps.compiler.grammar import GrammarError
+from apps.importing.context import PRIVATE
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.units import time_of
 from apps.importing.nginx.traffic.context import Nginx
@@ -20,7 +21,6 @@ from apps.importing.verdicts import Verdict
 PLAIN_STEMS = frozenset({"fullchain", "cert", "chain", "server", "ssl", "certificate", "tls", "public", "bundle"})
 OF_PORT = "One listener has one setting for all servers of its port: that of the default server."
 _BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
-PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
 
 def is_encrypted(port: Port) -> bool:

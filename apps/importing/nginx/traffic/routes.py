@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apps.importing.context import FORWARDED_PROTO, believe
 from apps.importing.logic.decisions import Program
 from apps.importing.logic.formulas import Atom, atoms_of
 from apps.importing.logic.saying import Saying
@@ -58,15 +59,20 @@ def _routes(nginx: Nginx, group: Group, name: str) -> None:
     programs = Programs(nginx, Contents(nginx, nginx.variables))
     named = named_servers(nginx, group[0], nginx.context.questions.atoms)
     rules = [rule for each in named for rule in programs.read(each.server, each.host, each.name)]
+    asking = (
+        each.line for server in group[0].servers for each in server.everything()
+        if each.name == "if" and any(f"$http_{FORWARDED_PROTO.replace('-', '_')}" in arg for arg in each.args)
+    )  # fmt: skip
+    is_told = believe(nginx.context, nginx.made.load_balancers[name]["listeners"], asking)
     schemes = {is_encrypted(port) for port in group}
     answers: dict[Atom, bool] = {}
     for atom in {atom for rule in rules for atom in atoms_of(rule.condition)}:
-        if atom.subject == "scheme" and len(schemes) == 1:
+        if atom.subject == "scheme" and len(schemes) == 1 and not is_told:
             answers[atom] = schemes == {True}
     _say_unnamed(nginx, group[0], {id(each.server) for each in named})
     program = Program(tuple(rules))
     frontend, said = Frontend(program, {}, answers), Saying(indexed(program.rules), answers)
-    routes = Routes(nginx.context, nginx.made, name, both=len(schemes) == 2)
+    routes = Routes(nginx.context, nginx.made, name, both=is_told or len(schemes) == 2)
     for found in frontend.routes():
         drafts = tuple(said.of_draft(found.hostname, draft) for draft in found.drafts)
         routes.add(found.hostname, drafts)

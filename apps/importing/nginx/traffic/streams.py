@@ -7,11 +7,12 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.importing.context import PRIVATE
 from apps.importing.nginx.pools.upstreams import servers_of
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.units import time_of
 from apps.importing.nginx.traffic.context import Nginx
-from apps.importing.nginx.traffic.listeners import PRIVATE, add_tls
+from apps.importing.nginx.traffic.listeners import add_tls
 from apps.importing.nginx.traffic.ports import Port, ports_of
 from apps.importing.verdicts import Verdict
 
