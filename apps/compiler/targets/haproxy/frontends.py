@@ -43,7 +43,7 @@ from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
 from apps.compiler.targets.haproxy.listeners.tls import add_bind, add_http3
 from apps.compiler.targets.haproxy.listeners.tracing import add_traces, tracing_of
 from apps.compiler.targets.haproxy.lookup import Asked, add_lookup
-from apps.compiler.targets.haproxy.maps import RouteMaps, map_path
+from apps.compiler.targets.haproxy.maps import RouteMaps, asked_at, map_path, served_at
 from apps.compiler.targets.haproxy.overflow.admission import Rules, add_release, found, needs_of, no
 from apps.compiler.targets.haproxy.overflow.ceilings import add_idle_rule, add_source_rules
 from apps.compiler.targets.haproxy.overflow.local_traffic import add_home_rules, other_regions, own_region
@@ -55,7 +55,6 @@ from apps.compiler.targets.haproxy.policies.attach import (
     add_sides,
 )
 from apps.compiler.targets.haproxy.refusals import add_circle_guard, add_loop_guard, add_request_refusals
-from apps.compiler.targets.haproxy.serving import asked_at, served_at
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Document, Expanded, Section, Value
 

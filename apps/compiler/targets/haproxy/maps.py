@@ -24,17 +24,19 @@ A path that is a pattern is no key: it is a condition of a candidate at the root
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apps.compiler.matching.hosts import ANY, SUFFIX
-from apps.compiler.model.shared import LoadBalancer, PathKind, Route
-from apps.compiler.routing import is_conditional, number_of, rank
+from apps.compiler.model.shared import Listener, LoadBalancer, PathKind, Protocol, Route
+from apps.compiler.routing import as_served_by, is_conditional, number_of, rank
 from apps.compiler.targets.haproxy.actions import action_of, rewrite_length
 from apps.compiler.targets.haproxy.listeners.cache import cached_map
 from apps.compiler.targets.haproxy.policies.attach import pages_map, rules_map, values_map
 from apps.compiler.targets.haproxy.policies.client_limit import limits_map
 
 GROUP = "group-"
+EITHER = "-either"
+TOLD = ("{", "var(txn.proto)", "-m", "str")
 
 Entries = dict[str, str]
 
@@ -169,3 +171,22 @@ def rewrite_of(route: Route) -> str:
 def map_content(entries: Entries) -> bytes:
     """The bytes of a map file: `key SPACE value LF`, sorted by key."""
     return "".join(f"{key} {entries[key]}\n" for key in sorted(entries)).encode("ascii")
+
+
+def served_at(load_balancer: LoadBalancer, listener: Listener) -> LoadBalancer:
+    """The load balancer as an http listener serves it; `lb-1-either` has the routes of both schemes."""
+    of_protocol = as_served_by(load_balancer, listener.protocol)
+    if of_protocol is load_balancer or not listener.has_forwarders:
+        return of_protocol
+    return replace(load_balancer, id=load_balancer.id + EITHER)
+
+
+def asked_at(load_balancer: LoadBalancer, listener: Listener) -> list[tuple[LoadBalancer, tuple[str, ...]]]:
+    """Whose maps are asked for the route of a request, and under which condition."""
+    served = served_at(load_balancer, listener)
+    if not served.id.endswith(EITHER):
+        return [(served, ())]
+    return [
+        (as_served_by(load_balancer, protocol), (*TOLD, protocol.value, "}"))
+        for protocol in (Protocol.HTTP, Protocol.HTTPS)
+    ]

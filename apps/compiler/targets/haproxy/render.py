@@ -29,7 +29,7 @@ from apps.compiler.targets.haproxy.listeners.same_certificate import names_maps
 from apps.compiler.targets.haproxy.listeners.sni import sni_maps
 from apps.compiler.targets.haproxy.listeners.tls import add_quic_secret, certificate_list_path, takes_http3
 from apps.compiler.targets.haproxy.listeners.tracing import sampler_maps
-from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
+from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, asked_at, map_content, route_maps, served_at
 from apps.compiler.targets.haproxy.names import refused_map
 from apps.compiler.targets.haproxy.overflow import admission, advance
 from apps.compiler.targets.haproxy.overflow.ceilings import add_ceilings, add_gate_ceilings, ceiling_map, defaults_of
@@ -63,7 +63,6 @@ from apps.compiler.targets.haproxy.servers.tls import (
     certificate_path,
     certificates_shown,
 )
-from apps.compiler.targets.haproxy.serving import asked_at, served_at
 from apps.compiler.targets.haproxy.static_ips.anycast import BIRD_FILE, render_anycast
 from apps.compiler.targets.haproxy.static_ips.vrrp import VRRP_FILE, render_vrrp
 from apps.compiler.targets.haproxy.verify import address_verification, config_verification

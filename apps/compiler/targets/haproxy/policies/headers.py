@@ -109,7 +109,12 @@ def add_security(section: Section, listener: Listener, lookup: Lookup, blocks: B
     """Strict-Transport-Security counts over https only (RFC 6797, 7.2)."""
     for key in sorted({key for said in blocks.values() for key in texts_of_security(said)}):
         name = key.removeprefix("set-")
-        if name != HSTS or listener.protocol is Protocol.HTTPS or listener.has_forwarders:
+        if name != HSTS or may_be_https(listener):
             has = lookup.has("set-", name)
-            kept = SILENT if name == CACHE_CONTROL else OVER_HTTPS if name == HSTS and listener.has_forwarders else ()
-            section.add("http-after-response", "set-header", Value(name), lookup.text("set-", name), "if", *has, *kept)
+            more = SILENT if name == CACHE_CONTROL else OVER_HTTPS if name == HSTS and listener.has_forwarders else ()
+            section.add("http-after-response", "set-header", Value(name), lookup.text("set-", name), "if", *has, *more)
+
+
+def may_be_https(listener: Listener) -> bool:
+    """Whether TLS of clients ends here, or in front at a proxy that says so."""
+    return listener.protocol is Protocol.HTTPS or listener.has_forwarders
