@@ -64,10 +64,9 @@ def _add_lookup(section: Section, asked: Asked) -> None:
 
 
 def _add_suffixes(section: Section, asked: Asked, labels: int) -> None:
-    """Suffixes of so many labels, for hosts that have one more at least: of others the cut would leave too little."""
+    """Suffixes of so many labels; of a host without more, the cut leaves a shorter suffix, which takes it too."""
     _add_key(section, asked, f"**.%[var(txn.host),field(2,.,0),field(-1,.,{labels})]")
-    long_enough = ("{", f"var(txn.host),field({labels + 1},.)", "-m", "len", "gt", "0", "}")
-    _add_lookup_of_key(section, asked.served_id, only=long_enough)
+    _add_lookup_of_key(section, asked.served_id)
     _add_groups(section, asked.maps, lambda name: name.startswith(hosts.SUFFIX) and name.count(".") == labels)
 
 
@@ -75,11 +74,11 @@ def _add_key(section: Section, asked: Asked, host: str) -> None:
     section.add("http-request", "set-var-fmt(txn.key)", f"{host}%[var(txn.path)]", *_NOT_FOUND, *asked.only)
 
 
-def _add_lookup_of_key(section: Section, served_id: str, *, first: bool = False, only: Sequence[str] = ()) -> None:
+def _add_lookup_of_key(section: Section, served_id: str, *, first: bool = False) -> None:
     exact = f"var(txn.key),map_str({map_path(served_id, 'exact')})"
     prefix = f"var(txn.key),concat(/),map_beg({map_path(served_id, 'prefix')})"
-    section.add("http-request", "set-var(txn.route)", exact, *(() if first else (*_NOT_FOUND, *only)))
-    section.add("http-request", "set-var(txn.route)", prefix, *_NOT_FOUND, *only)
+    section.add("http-request", "set-var(txn.route)", exact, *(() if first else _NOT_FOUND))
+    section.add("http-request", "set-var(txn.route)", prefix, *_NOT_FOUND)
 
 
 def _add_groups(section: Section, maps: RouteMaps, is_of: Callable[[str], bool]) -> None:
