@@ -67,7 +67,7 @@ class Frontend:
         self.hosts = hostnames_of(sorted(atoms, key=repr), self.known_hosts)
         index, answers = indexed(self.program.rules), indexed(self.program.answers)
         done: dict[str, tuple[Draft, ...]] = {}
-        ordered = sorted({*self.hosts.names, hosts.ANY}, key=hosts.position_of, reverse=True)
+        ordered = sorted(dict.fromkeys((*self.hosts.names, hosts.ANY)), key=hosts.position_of, reverse=True)
         for hostname in ordered:
             drafts = self._of_host(hostname, index, answers)
             above = next((done[each] for each in hosts.names_that_cover(_below(hostname)) if each in done), None)
