@@ -208,6 +208,32 @@ def sums_ms() -> float:
     return (time.process_time() - began) / max(1, minutes) * 1000
 
 
+@contextmanager
+def installation() -> Iterator[Path]:
+    """A folder with a migrated PostgreSQL, a Redis and a place for agents, all of them in this process's settings."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
+        folder.chmod(0o755)
+        for name in ("database", "redis", "agents"):
+            (folder / name).mkdir()
+        pem = folder / "agents"
+        os.environ |= {
+            "DJANGO_SETTINGS_MODULE": "controlplane.settings",
+            "SPILLWAY_DATABASE_URL": stack.enter_context(postgresql(folder / "database")),
+            "SPILLWAY_REDIS_URL": stack.enter_context(redis(folder / "redis")),
+            "SPILLWAY_AGENT_CA": str(pem / "ca.pem"),
+            "SPILLWAY_AGENT_CERTIFICATE": str(pem / "console.pem"),
+            "SPILLWAY_AGENT_KEY": str(pem / "console.key"),
+        }
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+
+        call_command("migrate", verbosity=0)
+        yield folder
+
+
 def main() -> int:
     """Print a table and one line of JSON."""
     parser = argparse.ArgumentParser()
@@ -215,29 +241,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10)
     asked = parser.parse_args()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
-        folder.chmod(0o755)
-        for name in ("database", "redis", "agents"):
-            (folder / name).mkdir()
-        os.environ |= {
-            "DJANGO_SETTINGS_MODULE": "controlplane.settings",
-            "SPILLWAY_DATABASE_URL": stack.enter_context(postgresql(folder / "database")),
-            "SPILLWAY_REDIS_URL": stack.enter_context(redis(folder / "redis")),
-        }
-        import django
-
-        django.setup()
-        from django.conf import settings
-        from django.core.management import call_command
-
-        call_command("migrate", verbosity=0)
-        pem = folder / "agents"
-        settings.AGENT_CA_FILE = str(pem / "ca.pem")
-        settings.AGENT_CERTIFICATE_FILE, settings.AGENT_KEY_FILE = str(pem / "console.pem"), str(pem / "console.key")
+        folder = stack.enter_context(installation())
         found = []
         for count in asked.nodes:
             nodes = define(count)
-            with agents(pem, nodes):
+            with agents(folder / "agents", nodes):
                 found.append(asyncio.run(measure(Rounds(nodes), asked.rounds, str(folder))))
             print(json.dumps(found[-1]), file=sys.stderr, flush=True)
     print(facts())

@@ -252,10 +252,12 @@ def _sides(change: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _beside_fields(error: Invalid, *, pasted: bool) -> Invalid:
-    """What is wrong with a text stands beside the field that it came from."""
+    """What is wrong with a text stands beside the field that it came from; none is said in the page's own words."""
     came_from = "pasted" if pasted else "/files"
 
     def moved(each: FieldError) -> FieldError:
+        if (each.pointer, each.code) == ("/files", "missing"):
+            return replace(each, detail="Choose the files, or paste the configuration.")
         of_text = each.pointer == "/file" and each.code not in ("missing", "unknown")
         missing = pasted and each.pointer.startswith(f"/files/{PASTED}")
         return replace(each, pointer=came_from) if of_text or missing else each

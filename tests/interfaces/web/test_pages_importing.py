@@ -102,6 +102,11 @@ def test_what_is_wrong_stands_beside_its_field(operators: Client, sent: dict[str
     assert "battery-staple" not in answer.content.decode()
 
 
+def test_without_files_or_text_the_page_asks_for_either_in_its_own_words(operators: Client) -> None:
+    [said] = operators.post(IMPORT, TO).context["form"].errors["/files"]
+    assert said == "Choose the files, or paste the configuration."
+
+
 def test_the_page_is_for_operators_who_may_write(tutorial_env: Actor, acme: Actor) -> None:
     reader = client_of(tutorial_env, Membership.Role.VIEWER)
     for client, status in ((client_of(acme), 404), (reader, 403)):
