@@ -22,7 +22,7 @@ from tests.bench.tables import facts, table
 if TYPE_CHECKING:
     from apps.fleet.models import Node
 
-PATIENCE_S, PAUSE_S, WARM_UP_S = 180.0, 0.5, 90.0
+PATIENCE_S, PAUSE_S, WARM_UP_S = 180.0, 0.5, 75.0
 HEADS = ("nodes", "collectors", "age p50", "p95", "p99", "oldest", "cores of collectors", "cores of agents")
 
 OF = ("collect", "tests.bench.light_agents")

@@ -60,11 +60,13 @@ class Collector:
         self._living = ThreadPoolExecutor(threads, thread_name_prefix="read")
         self._suspects = ThreadPoolExecutor(max(4, threads // 4), thread_name_prefix="suspect")
         self._database = ThreadPoolExecutor(1, thread_name_prefix="database")
+        self._sums = ThreadPoolExecutor(1, thread_name_prefix="sums")
         self._failed: set[int] = set()
         self._running: dict[int, asyncio.Future[Reading]] = {}
         self._addresses: list[Address] = []
         self._stopping = asyncio.Event()
         self._told_clock = float("-inf")
+        self._summing: asyncio.Future[None] | None = None
 
     def stop(self) -> None:
         """End after the present tick."""
@@ -78,8 +80,10 @@ class Collector:
             await self.tick()
             rest = max(0.05, INTERVAL - (loop.time() - began))
             await _wait(self._stopping, rest)
+        if self._summing is not None:
+            await self._summing
         await self._in_database("database", self._end)
-        for pool in (self._living, self._suspects, self._database):
+        for pool in (self._living, self._suspects, self._database, self._sums):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def tick(self) -> None:
@@ -100,7 +104,7 @@ class Collector:
         shown = {node_id: reading for node_id, reading in readings.items() if recorder.owns(node_id)}
         await asyncio.to_thread(self._show, recorder, shown, moved or [])
         if moved is not None:
-            await self._in_database("tending", lambda: recorder.tend(now()))
+            self._tend(recorder)
             await self._in_database("hours", lambda: recorder.make_hour(now()))
             await self._in_database("distances", lambda: recorder.measure(now()))
 
@@ -170,6 +174,25 @@ class Collector:
             self.journal.trouble("redis", str(error))
         else:
             self.journal.trouble("redis", "")
+
+    def _tend(self, recorder: Recorder) -> None:
+        """Have the minute before summed up while nodes are read; once more with the next tick where that failed."""
+        if (self._summing is not None and not self._summing.done()) or not recorder.begin_minute(now()):
+            return
+        instant, existing = now(), recorder.evaluator.existing()
+
+        def sum_up() -> None:
+            try:
+                recorder.sum_up(instant, existing)
+            except db.Error as error:
+                self.journal.trouble("tending", str(error))
+                recorder.tended = 0
+            else:
+                self.journal.trouble("tending", "")
+            finally:
+                db.connection.close()
+
+        self._summing = asyncio.get_running_loop().run_in_executor(self._sums, sum_up)
 
     async def _in_database(self, what: str, work: Callable[[], T]) -> T | None:
         """Run in the one thread that holds the database connection; None when the database failed."""
