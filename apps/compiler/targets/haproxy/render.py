@@ -89,7 +89,8 @@ class Rendering:
 def render(snapshot: Snapshot) -> Rendering:
     """Write every file. The snapshot must have passed the checks; order never depends on that of the input."""
     fronts = sorted(snapshot.load_balancers, key=lambda front: number_of(front.id))
-    of_routes = {each.id: route_maps(each) for front in fronts for each in (*_served(front), *_asked(front))}
+    served = {each.id: each for front in fronts for each in (*_served(front), *_asked(front))}
+    of_routes = {name: route_maps(each) for name, each in served.items()}
     document = _document(snapshot, fronts, of_routes)
     text, owners = document.render()
     maps = _maps(snapshot, of_routes)
