@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from apps.definitions.server_sources.consul.client import Consul
-from tests.golang import CACHE, go
+from tests import golang
 from tests.ports import spare_port
 
 MODULE = Path(__file__).parent / "conformance" / "consul_server"
-PROGRAM = CACHE.with_name("bin") / "consul"
-BUILT_IN_S = 1200
+PROGRAM = golang.CACHE.with_name("bin") / "consul"
 ROOT = "00000000-0000-0000-0000-000000000001"
 # The names of its ports; the others are off.
 LISTENS = ("http", "server", "serf_lan", "serf_wan")
@@ -27,14 +26,7 @@ LISTENS = ("http", "server", "serf_lan", "serf_wan")
 
 def why_not_built() -> str:
     """Why there is no program; empty where there is one."""
-    if PROGRAM.exists():
-        return ""
-    PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-    words = ("build", "-mod=mod", "-ldflags", "-s -w", "-o", str(PROGRAM), "github.com/hashicorp/consul")
-    built = go(*words, cwd=MODULE, patience_s=BUILT_IN_S)
-    if isinstance(built, str):
-        return built
-    return built.stderr[-300:] if built.returncode else ""
+    return golang.why_not_built(PROGRAM, "github.com/hashicorp/consul", MODULE)
 
 
 @dataclass

@@ -9,6 +9,7 @@ from pathlib import Path
 
 CACHE = Path(__file__).resolve().parents[1] / "var" / "go"
 _USUAL = "/usr/local/go/bin/go"
+BUILT_IN_S = 1200
 
 
 def go(*words: str, cwd: str | Path, patience_s: int) -> subprocess.CompletedProcess[str] | str:
@@ -28,3 +29,15 @@ def go(*words: str, cwd: str | Path, patience_s: int) -> subprocess.CompletedPro
         )
     except subprocess.TimeoutExpired:
         return f"Go has not done it in {patience_s} seconds."
+
+
+def why_not_built(program: Path, package: str, module: Path) -> str:
+    """Why there is no such program of a package that a module requires; empty where there is one."""
+    if program.exists():
+        return ""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    words = ("build", "-mod=mod", "-ldflags", "-s -w", "-o", str(program), package)
+    built = go(*words, cwd=module, patience_s=BUILT_IN_S)
+    if isinstance(built, str):
+        return built
+    return built.stderr[-300:] if built.returncode else ""

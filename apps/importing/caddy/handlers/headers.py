@@ -9,7 +9,7 @@ from typing import Any
 from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError, server_host
 from apps.importing.caddy.context import Caddy
-from apps.importing.caddy.placeholders import header_value, names_in
+from apps.importing.caddy.placeholders import header_value
 from apps.importing.haproxy.rules.requests import OURS
 from apps.importing.logic.decisions import Effect, change
 from apps.importing.nginx.rules.headers import CONNECTION
@@ -151,8 +151,3 @@ def _said(caddy: Caddy, at: Path) -> Iterator[tuple[Path, str, str]]:
 def _replaced(caddy: Caddy, at: Path) -> None:
     if caddy.fields.at(*at, "replace") is not None:
         caddy.fields.impossible((*at, "replace"), REPLACED)
-
-
-def differs_by_request(text: str) -> bool:
-    """Whether a text has placeholders."""
-    return bool(names_in(text))
