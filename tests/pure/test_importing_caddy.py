@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ HOUSE, ODD = ((FOLDER / name).read_text() for name in ("house.json", "odd.json")
 PROXY = {"handler": "reverse_proxy", "upstreams": [{"dial": "10.0.0.1:80"}]}
 
 
-def read(text: str, **options: Any) -> Import:
-    return read_caddy(text, {}, ImportOptions(fleets=("eu",), region="eu", **options))
+@cache
+def read(text: str) -> Import:
+    return read_caddy(text, {}, ImportOptions(fleets=("eu",), region="eu"))
 
 
 def routes(*routes: dict[str, Any], listen: str = ":8080", **server: Any) -> Import:
