@@ -30,6 +30,12 @@ def spare_port(offsets: Iterable[int] = (0,)) -> int:
             return port
 
 
+def fleet_ports(offsets: Iterable[int] = (0,)) -> dict[str, int]:
+    """Ports between the nodes of a fleet on this machine, as its specification has them; a node adds its offset."""
+    offsets = tuple(offsets)
+    return {name: spare_port(offsets) for name in ("peer_port", "overflow_port", "overflow_tcp_port")}
+
+
 def _take(ports: list[int]) -> None:
     """Hold a lock for each port; raises OSError when one is locked or in use."""
     with contextlib.ExitStack() as undo:

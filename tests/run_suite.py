@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parents[1]
 LEDGERS = ROOT / "var" / "suite"
 CORES = len(os.sched_getaffinity(0))
 WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS") or str(CORES)
-# Tests beside processes wait much of their time: one more file than there are cores keeps those busy. With two more,
-# Chromium and Terraform together left so little to all others that some failed now and then.
-FILES_AT_ONCE = os.environ.get("SPILLWAY_TEST_WORKERS") or str(CORES + 1)
+# Tests beside processes wait much of their time: two more files than there are cores keep those busy, as long as those
+# that drive Chromium are spread (tests/conftest.py).
+FILES_AT_ONCE = os.environ.get("SPILLWAY_TEST_WORKERS") or str(CORES + 2)
 # In random order: by its number of tests, the file that takes longest, which has one, would begin last.
 WHOLE_FILES = ("loadfile", "--no-loadscope-reorder")
 PURE = ("tests/pure", "tests/golden", "tests/architecture")

@@ -24,7 +24,7 @@ from apps.agent.check.trial_run import end_left_over
 from apps.agent.settings import Settings
 from apps.drivers.proxy.contract import NodeState, NodeTarget, ProxyError
 from apps.drivers.proxy.registry import open_driver
-from tests.ports import spare_port
+from tests.ports import fleet_ports, spare_port
 
 ROOT = Path(__file__).resolve().parents[2]
 FLEETS = {"us": ("us-1", "us-2"), "eu": ("eu-1", "eu-2")}
@@ -79,8 +79,7 @@ class Installation:
         self.redis_port = spare_port()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.base_port = spare_port(OFFSETS.values())
-        names = ("peer_port", "overflow_port", "overflow_tcp_port")
-        self.overflow_ports = {name: spare_port(OFFSETS.values()) for name in names}
+        self.overflow_ports = fleet_ports(OFFSETS.values())
         self.ports = {node: self.base_port + offset for node, offset in OFFSETS.items()}
         self.servers: dict[str, ThreadingHTTPServer] = {}
         self.environment = os.environ | {

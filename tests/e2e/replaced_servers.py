@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.ports import fleet_ports
+
 HOST = "www.example.org"
 BAD = "bad"
 
@@ -150,6 +152,7 @@ def load(*ports: int, clients: int = 4, pause_s: float = 0.005) -> Iterator[Load
 
 def document(region: str, nodes: dict[str, tuple[str, int]], port: int, servers: list[Machine]) -> list[dict[str, Any]]:
     """A region with these nodes (URL, port offset), and one pool of the servers, checked ten times a second."""
+    ports = fleet_ports(offset for _, offset in nodes.values())
     listed = [{"name": f"s{number}", "address": "127.0.0.1", "port": each.port} for number, each in enumerate(servers)]
     check = {"path": "/", "interval_ms": 100, "timeout_ms": 500, "rise": 1, "fall": 2}
     pool = {"protocol": "http", "health_check": check, "backends": [{"region": region, "servers": listed}]}
@@ -157,7 +160,7 @@ def document(region: str, nodes: dict[str, tuple[str, int]], port: int, servers:
     listener = {"name": "http", "protocol": "http", "port": port}
     return [
         {"kind": "Region", "name": region, "spec": {"title": region}},
-        {"kind": "Fleet", "name": region, "spec": {"region": region, "local_development": True}},
+        {"kind": "Fleet", "name": region, "spec": {"region": region, "local_development": True, **ports}},
         *(
             {"kind": "Node", "name": name, "spec": {"fleet": region, "url": url, "port_offset": offset}}
             for name, (url, offset) in nodes.items()

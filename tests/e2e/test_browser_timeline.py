@@ -22,7 +22,6 @@ from tests.conftest import actor_of
 from tests.e2e.console_in_memory import put_env, signed_in
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.e2e,
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),

@@ -29,7 +29,6 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.browser,
     pytest.mark.exhaustive,
-    pytest.mark.long,
     pytest.mark.timeout(600),
     pytest.mark.django_db(transaction=True),
     needs_browser,

@@ -38,7 +38,7 @@ from tests.conformance.real_agent import short_folder
 from tests.database_url import database_url
 from tests.e2e.installation import HOST, ROOT, _Server, route, wait_until
 from tests.e2e.installation import _Answer as Answer
-from tests.ports import spare_port
+from tests.ports import fleet_ports, spare_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive, pytest.mark.django_db(transaction=True)]
 
@@ -141,7 +141,7 @@ def _define(live: Live, stack: ExitStack) -> None:
         actor=live.operator,
         objects=[
             {"kind": "Region", "name": "us", "spec": {"title": "us"}},
-            {"kind": "Fleet", "name": "us", "spec": {"region": "us", "local_development": True}},
+            {"kind": "Fleet", "name": "us", "spec": {"region": "us", "local_development": True, **fleet_ports()}},
             {"kind": "Pool", "name": "blue", "spec": pool},
             {"kind": "LoadBalancer", "name": "front", "spec": {"fleets": ["us"], "listeners": [listener]}},
             {"kind": "Route", "name": "home", "spec": route("/", "blue")},

@@ -22,7 +22,6 @@ from tests.browser import NARROW, WIDE, axe_errors, context_with_axe, fits, list
 from tests.interfaces.signing_in import PASSWORD, code, person
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.e2e,
     pytest.mark.browser,
     pytest.mark.timeout(300),

@@ -35,7 +35,6 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.browser,
     pytest.mark.exhaustive,
-    pytest.mark.long,
     pytest.mark.timeout(4200),
     pytest.mark.django_db(transaction=True),
     needs_browser,
