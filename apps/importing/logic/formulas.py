@@ -109,9 +109,14 @@ def simplified(formula: Formula, known: Known) -> Formula:
         return formula if answer is None else answer
     if isinstance(formula, Not):
         return negated(simplified(formula.part, known))
-    if isinstance(formula, And):
-        return all_of([simplified(part, known) for part in formula.parts])
-    return any_of([simplified(part, known) for part in formula.parts])
+    decisive = isinstance(formula, Or)
+    left: list[Formula] = []
+    for part in formula.parts:
+        found = simplified(part, known)
+        if found is decisive:
+            return decisive
+        left.append(found)
+    return any_of(left) if decisive else all_of(left)
 
 
 def replaced(formula: Formula, new: Callable[[Atom], Formula]) -> Formula:

@@ -22,6 +22,7 @@ _SECTIONS = frozenset(
     }
 )  # fmt: skip
 _MAP = re.compile(r"(?:[!-\"$-~][!-~]* [!-~]+\n)*+")  # a key begins with anything but `#`
+_PLAIN = re.compile(r"[^\\\"'#$ \t]+")  # in any state, these are themselves
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -49,6 +50,10 @@ def _words(line: str) -> Iterator[Token]:
     word: list[str] | None = None
     quote, expansions, position = "", 0, 0
     while position < len(line):
+        if plain := _PLAIN.match(line, position):
+            word = [*(word or ()), plain[0]]
+            position = plain.end()
+            continue
         sign = line[position]
         position += 1
         if quote != "'" and sign == "\\":
