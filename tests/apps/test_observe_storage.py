@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.observe import rolling, services
@@ -25,9 +25,9 @@ def env(db: None) -> Env:
     return make_env()
 
 
-def stored(env: Env, at: int, requests: int, resolution: int = 10) -> None:
+def stored(env: Env, at: int, requests: int, resolution: int = 10, number: int = 0) -> None:
     counts = Counts(seconds=10, requests=requests, queue_now=requests, latency={100: requests}, status="OPEN")
-    services.store_buckets(resolution, [(at, env.nodes[0].pk, ("backend", "pool-1"), counts)])
+    services.store_buckets(resolution, [(at, env.nodes[number].pk, ("backend", "pool-1"), counts)])
 
 
 def test_a_push_notes_what_the_node_says(env: Env) -> None:
@@ -73,6 +73,29 @@ def test_ten_second_buckets_become_minutes_once(env: Env) -> None:
     assert [minute.seconds for minute in minutes] == [60, 60]
     assert [minute.queue_now for minute in minutes] == [5, 11]
     assert [minute.latency_buckets for minute in minutes] == [{"100": 15}, {"100": 51}]
+
+
+def test_a_minute_made_in_parts_holds_every_node_and_is_seen_when_it_is_whole(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rolling, "NODES_AT_ONCE", 1)
+    monkeypatch.setattr(rolling, "A_PART_EACH_S", 0.01)
+    for number in (0, 1):
+        stored(env, AT, 5, number=number)
+    make = rolling._make
+
+    def fail_at_the_second(begin: int, fine: int, coarse: int, nodes: list[int]) -> None:
+        if nodes == [env.nodes[1].pk]:
+            raise OperationalError("gone")
+        make(begin, fine, coarse, nodes)
+
+    with monkeypatch.context() as patched, pytest.raises(OperationalError):
+        patched.setattr(rolling, "_make", fail_at_the_second)
+        rolling.roll_up(AT + 60)
+    minutes = Sample.objects.filter(resolution=60)
+    assert not minutes.exists()
+    assert rolling.roll_up(AT + 60) == 1
+    assert set(minutes.values_list("node", "requests")) == {(node.pk, 5) for node in env.nodes[:2]}
 
 
 def observed(env: Env, at: int, number: int, requests: int) -> None:
