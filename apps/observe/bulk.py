@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -27,6 +28,7 @@ def replace_rows(model: type[models.Model], unique: Sequence[str], rows: Iterabl
             cursor.execute(_statement(model._meta.db_table, unique, list(some[0])), [json.dumps(some)])
 
 
+@lru_cache(maxsize=64)  # thousands of rows are of the same second
 def instant_value(unix: float) -> str:
     """Unix seconds as a column of instants takes them."""
     return str(connection.ops.adapt_datetimefield_value(datetime.fromtimestamp(unix, UTC)))

@@ -106,7 +106,8 @@ def _make(begin: int, fine: int, coarse: int, nodes: Collection[int]) -> None:
     """
     times = [datetime.fromtimestamp(second, UTC) for second in range(begin, begin + coarse, fine)]
     rows = Sample.objects.filter(resolution=fine, at__in=times, node__in=nodes).order_by("at")
-    merged = into_one((row.node_id, (row.kind, row.object_id), counts_of(row)) for row in rows.iterator())
+    counted = counts_of(rows, "node", "kind", "object_id")
+    merged = into_one((node_id, (kind, object_id), counts) for (node_id, kind, object_id), counts in counted)
     store_buckets(coarse, ((begin, node_id, key, counts) for (node_id, key), counts in merged.items()))
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
 from heapq import nlargest
 from operator import itemgetter
 from typing import Any
+
+from django.db.models import QuerySet
 
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
@@ -30,6 +33,9 @@ MOST_ADMITTED = 2000
 
 ONE_SAMPLE = ("resolution", "at", "node_id", "kind", "object_id")
 SAMPLE_COUNTS = (*COUNTERS, "seconds", "connections_now", "queue_now", "latency_ms")
+# In the order of the fields of Counts.
+_OTHER_NAMES = {"latency": "latency_buckets", "check": "check_text"}
+_COUNTS = tuple(_OTHER_NAMES.get(each.name, each.name) for each in fields(Counts))
 
 
 def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
@@ -124,15 +130,16 @@ def _sample(resolution: int, at: int, node_id: int, key: Key, counts: Counts) ->
     }
 
 
-def counts_of(sample: Sample) -> Counts:
-    """What `store_buckets` stored."""
-    return Counts(
-        parent_id=sample.parent_id,
-        latency=from_json(sample.latency_buckets),
-        status=sample.status,
-        check=sample.check_text,
-        **{name: getattr(sample, name) for name in SAMPLE_COUNTS},
-    )
+def counts_of(rows: QuerySet[Sample], *columns: str) -> Iterator[tuple[tuple[Any, ...], Counts]]:
+    """The values of these columns with what `store_buckets` stored, row by row.
+
+    An object of the model for each would take half as long again, and there are hundreds of thousands.
+    """
+    latency = len(columns) + _COUNTS.index("latency_buckets")
+    for row in rows.values_list(*columns, *_COUNTS).iterator():
+        counts = Counts(*row[len(columns) :])
+        counts.latency = from_json(row[latency])
+        yield row[: len(columns)], counts
 
 
 def store_verdicts(verdicts: Iterable[Verdict], instant: datetime) -> list[Verdict]:

@@ -47,7 +47,7 @@ class Round:
 
     def show(self, found: Reading) -> None:
         """To pages and metrics."""
-        self.recorder.show({self.node.pk: found}, [], found.at)
+        self.recorder.show({self.node.pk: found})
 
     def shown(self) -> dict[str, tuple[int, str]]:
         """What pages read: by object its connections now, and its word."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
@@ -274,16 +274,21 @@ class Hurried(asyncio.SelectorEventLoop):
         return super().time() + self.ahead
 
 
+async def all_of(parts: AsyncIterator[dict[int, Reading]]) -> set[int]:
+    """Whoever was heard in any part of a round."""
+    return {node_id async for part in parts for node_id in part}
+
+
 async def one_round(collector: Collector, nodes: Iterable[int], living: set[int]) -> set[int]:
     """Whom the collector heard in one round; the deadline comes when all the living have answered."""
     addresses = [Address(each, f"n{each}", "") for each in nodes]
     loop = asyncio.get_running_loop()
-    heard = asyncio.ensure_future(collector.read_all(addresses))
+    heard = asyncio.ensure_future(all_of(collector.read(addresses)))
     await asyncio.sleep(0)
     await asyncio.wait([collector._running[each] for each in living], timeout=30)
     assert isinstance(loop, Hurried)
     loop.ahead += DEADLINE
-    return set(await heard)
+    return await heard
 
 
 def test_slow_and_dead_nodes_do_not_hold_up_the_others() -> None:
@@ -303,6 +308,24 @@ def test_slow_and_dead_nodes_do_not_hold_up_the_others() -> None:
             assert runner.run(rounds()) == [living, living]
         finally:
             release.set()
+
+
+def test_what_has_answered_is_shown_while_others_are_still_read() -> None:
+    release = threading.Event()
+
+    def read(address: Address) -> Reading:
+        if address.node_id == 2:
+            release.wait(30)
+        return Reading(address.node_id, now(), now(), state(3))
+
+    async def parts() -> list[set[int]]:
+        found = []
+        async for part in Collector(read=read, threads=2).read([Address(each, f"n{each}", "") for each in (1, 2)]):
+            found.append(set(part))
+            release.set()
+        return found
+
+    assert asyncio.run(parts()) == [{1}, {2}]
 
 
 def test_dead_nodes_get_threads_of_their_own() -> None:

@@ -83,7 +83,7 @@ def test_flows_show_live(env: Env, live_redis: str) -> None:
         at = START + timedelta(seconds=second)
         read = {node.pk: reading(node, at, (flow(TO, 10 * second),))}
         recorder.gather(read.values())
-    recorder.show(read, [], START)
+    recorder.show(read)
     shown = live.read_kind([node.pk], "flow")
     assert shown is not None
     counts = shown[node.pk].rows["flow", TO]

@@ -156,7 +156,8 @@ class Rounds:
         readings: dict[int, Any] = {}
         while len(readings) < len(self.addresses):
             left = [each for each in self.addresses if each.node_id not in readings]
-            readings |= await self.collector.read_all(left)
+            async for some in self.collector.read(left):
+                readings |= some
         wrong = [each.error for each in readings.values() if each.error or each.counters is None]
         if wrong:
             raise SystemExit(f"{len(wrong)} nodes were not read, the first: {wrong[0]}")
@@ -165,7 +166,8 @@ class Rounds:
         self.recorder.close_buckets(self.at.timestamp())
         self.stored += sum(1 for bucket in self.recorder.pending for _ in bucket.worth_storing())
         moved = await asyncio.to_thread(self.recorder.store, readings, self.at)
-        await asyncio.to_thread(self.recorder.show, readings, moved or [], self.at)
+        await asyncio.to_thread(self.recorder.show, readings)
+        await asyncio.to_thread(self.recorder.tell, moved or [], self.at)
         self.read += len(readings)
 
 

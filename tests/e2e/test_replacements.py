@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Account
-from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.services import apply_document
 from apps.fleet.models import Node
@@ -41,7 +40,7 @@ class Env:
         [address] = addresses_of(Node.objects.all())
         reading = read_node(address)
         self.recorder.gather([reading])
-        self.recorder.show({address.node_id: reading}, [], now())
+        self.recorder.show({address.node_id: reading})
 
     def begin(self, **plan: Any) -> Replacement:
         """Replace servers; they are watched for a moment only."""

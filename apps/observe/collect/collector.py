@@ -6,9 +6,10 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import redis
@@ -24,6 +25,8 @@ from apps.observe.collect.recorder import Recorder
 INTERVAL = 2.0
 # How long a tick waits for slow nodes; what they answer later belongs to the next tick.
 DEADLINE = 1.5
+# What has answered by then is shown while others are still read: of many nodes, none waits for the whole round.
+SHOWN_EACH = 0.25
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
@@ -87,7 +90,7 @@ class Collector:
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def tick(self) -> None:
-        """One round: 1. lease and nodes; 2. read all; 3. store; 4. show; 5. once a minute, tend."""
+        """One round: 1. lease and nodes; 2. read and show; 3. store; 4. wake pages up; 5. once a minute, tend."""
         held = await self._in_database("database", self._prepare)
         if held is False:
             self.recorder = None
@@ -95,29 +98,39 @@ class Collector:
         if self.recorder is None:
             # The database was away before the first round: nothing is known yet.
             return
-        readings = await self.read_all(self._addresses)
-        recorder = self.recorder
-        recorder.gather(readings.values())
+        recorder, readings = self.recorder, dict[int, Reading]()
+        async for some in self.read(self._addresses):
+            recorder.gather(some.values())
+            shown = {node_id: reading for node_id, reading in some.items() if recorder.owns(node_id)}
+            await self._in_redis(partial(recorder.show, shown))
+            readings |= some
         recorder.close_buckets(now().timestamp())
         # Without leases that were renewed just now nothing is stored: another collector may have taken over.
         moved = await self._in_database("database", lambda: recorder.store(readings, now())) if held else None
-        shown = {node_id: reading for node_id, reading in readings.items() if recorder.owns(node_id)}
-        await asyncio.to_thread(self._show, recorder, shown, moved or [])
+        await self._in_redis(partial(recorder.tell, moved or [], now()))
         if moved is not None:
             self._tend(recorder)
             await self._in_database("hours", lambda: recorder.make_hour(now()))
             await self._in_database("distances", lambda: recorder.measure(now()))
 
-    async def read_all(self, addresses: Iterable[Address]) -> dict[int, Reading]:
-        """What answered before the deadline; nodes still being read from an earlier round are not asked again."""
+    async def read(self, addresses: Iterable[Address]) -> AsyncIterator[dict[int, Reading]]:
+        """What answers before the deadline, in parts; nodes still being read from an earlier round are not asked again.
+
+        The last part also has what came of earlier rounds.
+        """
         loop = asyncio.get_running_loop()
         for address in addresses:
             if address.node_id not in self._running:
                 pool = self._suspects if address.node_id in self._failed else self._living
                 seen = self.recorder.seen(address.node_id) if self.recorder else None
                 self._running[address.node_id] = loop.run_in_executor(pool, self._read, replace(address, seen=seen))
-        if self._running:
-            await asyncio.wait(self._running.values(), timeout=DEADLINE)
+        until = loop.time() + DEADLINE
+        while self._running and (left := until - loop.time()) > 0:
+            await asyncio.wait(self._running.values(), timeout=min(left, SHOWN_EACH))
+            if some := self._done():
+                yield some
+
+    def _done(self) -> dict[int, Reading]:
         done = {node_id: future.result() for node_id, future in self._running.items() if future.done()}
         for node_id, reading in done.items():
             del self._running[node_id]
@@ -167,9 +180,9 @@ class Collector:
         finally:
             db.connection.close()
 
-    def _show(self, recorder: Recorder, readings: dict[int, Reading], moved: list[int]) -> None:
+    async def _in_redis(self, work: Callable[[], None]) -> None:
         try:
-            recorder.show(readings, moved, now())
+            await asyncio.to_thread(work)
         except redis.RedisError as error:
             self.journal.trouble("redis", str(error))
         else:

@@ -99,11 +99,12 @@ class Recorder:
         at = start_of(now().timestamp(), SHORT)
         rows = Sample.objects.filter(resolution=SHORT, at=datetime.fromtimestamp(at, now().tzinfo))
         nodes = [pk for pk in Node.objects.values_list("pk", flat=True) if lease.shard_of(pk) in shards]
-        for row in rows.filter(node_id__in=nodes) if nodes else ():
-            gatherer = self.gatherers.setdefault(row.node_id, Gatherer(row.node_id, open_at=at))
+        found = services.counts_of(rows.filter(node_id__in=nodes), "node", "kind", "object_id") if nodes else ()
+        for (node_id, *key), counts in found:
+            gatherer = self.gatherers.setdefault(node_id, Gatherer(node_id, open_at=at))
             gatherer.parts = gatherer.parts or [Step(0.0)]
-            gatherer.parts[0].rows[row.kind, row.object_id] = services.counts_of(row)
-            gatherer.parts[0].seconds = max(gatherer.parts[0].seconds, row.seconds)
+            gatherer.parts[0].rows[key[0], key[1]] = counts
+            gatherer.parts[0].seconds = max(gatherer.parts[0].seconds, counts.seconds)
 
     def gather(self, readings: Iterable[Reading]) -> None:
         """Counters become deltas, deltas fill buckets. No I/O."""
@@ -275,8 +276,8 @@ class Recorder:
         if self.leads and instant.timestamp() >= self.hours_from and not rolling.roll_up_hour():
             self.hours_from = instant.timestamp() + LONG
 
-    def show(self, readings: Mapping[int, Reading], moved: list[int], instant: datetime) -> None:
-        """Live numbers and wake-ups for open pages. Raises redis.RedisError."""
+    def show(self, readings: Mapping[int, Reading]) -> None:
+        """Live numbers for open pages. Raises redis.RedisError."""
         live.write_changes(
             {
                 node_id: self.gatherers[node_id].change(reading.at.timestamp(), reading.counters)
@@ -284,8 +285,10 @@ class Recorder:
                 if reading.counters is not None and node_id in self.gatherers and self.gatherers[node_id].memory
             }
         )
+
+    def tell(self, moved: Iterable[int], instant: datetime) -> None:
+        """Wake open pages up: nodes that moved, and once for all collectors each sample. Raises redis.RedisError."""
         if self.leads:
-            # Once for all collectors: pages look once for each sample.
             publish("samples", at=int(instant.timestamp()))
         for node_id in moved:
             publish("nodes", node=node_id)

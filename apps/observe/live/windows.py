@@ -39,8 +39,8 @@ def _from_buckets(keys: Sequence[Key], node_ids: list[int]) -> dict[int, LiveNod
         resolution=SHORT, at__gte=now() - timedelta(seconds=FORGOTTEN), node_id__in=node_ids, object_id__in=names
     )
     buckets: dict[int, dict[float, dict[Key, Counts]]] = defaultdict(lambda: defaultdict(dict))
-    for row in recent:
-        buckets[row.node_id][row.at.timestamp() + SHORT][row.kind, row.object_id] = counts_of(row)
+    for (node_id, at, kind, name), counts in counts_of(recent, "node", "at", "kind", "object_id"):
+        buckets[node_id][at.timestamp() + SHORT][kind, name] = counts
     found = {}
     for node_id, by_end in buckets.items():
         ends = [end for end, rows in by_end.items() if ("node", f"node-{node_id}") in rows]
