@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -22,13 +22,14 @@ CATCH_UP = 5000
 # 0.2 s with pauses, so that no reading waits long, and within half of the minute that there is for it.
 NODES_AT_ONCE, A_PART_EACH_S, ALL_PARTS_S = 25, 0.75, 30.0
 T = TypeVar("T")
+Wait = Callable[[float], object]
 
 
-def roll_up(until: int) -> int:
+def roll_up(until: int, wait: Wait = time.sleep) -> int:
     """Make rows of a minute from rows of ten seconds, for whole minutes before `until` (Unix seconds) without any.
 
     At most ten minutes in one go; returns how many were made. Repeating it changes nothing. A minute is seen when it is
-    whole: sums over a part of the nodes would look like a loss of traffic.
+    whole: sums over a part of the nodes would look like a loss of traffic. `wait` pauses for so many seconds.
     """
     last = _last(LONG)
     short = Sample.objects.filter(resolution=SHORT)
@@ -43,17 +44,18 @@ def roll_up(until: int) -> int:
     parts = [nodes[start : start + NODES_AT_ONCE] for start in range(0, len(nodes), NODES_AT_ONCE)]
     for minute in minutes:
         with transaction.atomic():
-            for part in parts if len(minutes) > 1 else _with_pauses(parts):
+            for part in parts if len(minutes) > 1 else _with_pauses(parts, wait):
                 _make(minute, SHORT, LONG, part)
     return len(minutes)
 
 
-def _with_pauses(parts: Sequence[T]) -> Iterator[T]:
+def _with_pauses(parts: Sequence[T], wait: Wait) -> Iterator[T]:
     """One part after the other; without pauses on SQLite, where nobody else may write meanwhile."""
     each_s = 0.0 if connection.vendor == "sqlite" else min(A_PART_EACH_S, ALL_PARTS_S / max(1, len(parts)))
     begun = time.monotonic()
     for number, part in enumerate(parts):
-        time.sleep(max(0.0, begun + number * each_s - time.monotonic()))
+        if (early := begun + number * each_s - time.monotonic()) > 0:
+            wait(early)
         yield part
 
 

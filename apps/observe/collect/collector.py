@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -68,12 +69,14 @@ class Collector:
         self._running: dict[int, asyncio.Future[Reading]] = {}
         self._addresses: list[Address] = []
         self._stopping = asyncio.Event()
+        self._without_pauses = threading.Event()
         self._told_clock = float("-inf")
         self._summing: asyncio.Future[None] | None = None
 
     def stop(self) -> None:
         """End after the present tick."""
         self._stopping.set()
+        self._without_pauses.set()
 
     async def run(self) -> None:
         """Tick until told to stop; then store what was gathered and give the lease back."""
@@ -196,7 +199,7 @@ class Collector:
 
         def sum_up() -> None:
             try:
-                recorder.sum_up(instant, existing)
+                recorder.sum_up(instant, existing, self._without_pauses.wait)
             except db.Error as error:
                 self.journal.trouble("tending", str(error))
                 recorder.tended = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -251,12 +252,12 @@ class Recorder:
         return self.leads
 
     @staticmethod
-    def sum_up(instant: datetime, existing: Mapping[str, Collection[int]]) -> None:
+    def sum_up(instant: datetime, existing: Mapping[str, Collection[int]], wait: rolling.Wait = time.sleep) -> None:
         """Roll up, prune a batch, forget verdicts on what is gone but `existing`. Raises django.db.Error.
 
         It takes half a minute at a thousand nodes, and needs nothing of the collector that goes on meanwhile.
         """
-        rolling.roll_up(start_of(instant.timestamp(), 60))
+        rolling.roll_up(start_of(instant.timestamp(), 60), wait)
         with transaction.atomic():
             services.store_verdicts(limit_use.evaluate_all(instant), instant)
             services.store_verdicts(identity.evaluate_all(instant), instant)
