@@ -92,12 +92,8 @@ INSTALLED_APPS = [
     *("rest_framework", "django_filters"),
     "template_partials",
     "csp",
-    "allauth",
-    "allauth.account",
-    "allauth.mfa",
-    "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
-    "allauth.usersessions",
+    *("allauth", "allauth.account", "allauth.mfa", "allauth.usersessions"),
+    *("allauth.socialaccount", "allauth.socialaccount.providers.openid_connect"),
     "apps.core",
     "apps.accounts",
     "apps.audit",
@@ -486,6 +482,9 @@ RESOLVERS = environment.listed(
     "",
     "name servers (`address` or `address:port`) that hostnames and servers are looked up at; else the machine's",
     shape=shapes.SERVERS,
+)
+COUNTRIES = environment.text(
+    "SPILLWAY_COUNTRIES", "", "database of countries (.mmdb), for network lists that name some", shape=shapes.PATH
 )
 REGISTRIES = environment.text(
     "SPILLWAY_REGISTRIES", "", "JSON file of what servers come from: Kubernetes, etcd, Consul, files", shape=shapes.PATH

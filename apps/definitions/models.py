@@ -19,6 +19,7 @@ from apps.compiler.model.stack import RecordType
 from apps.definitions.alerting.models import AlertChannel as AlertChannel  # noqa: PLC0414 - Django looks for rows here
 from apps.definitions.alerting.models import AlertRule as AlertRule  # noqa: PLC0414
 from apps.definitions.alerting.models import StatusPage as StatusPage  # noqa: PLC0414
+from apps.definitions.countries.models import Country as Country  # noqa: PLC0414 - as above
 from apps.definitions.definition import Definition
 from apps.definitions.issuing.models import CertificateAuthority as CertificateAuthority  # noqa: PLC0414 - as above
 from apps.definitions.issuing.models import CertificateOrder as CertificateOrder  # noqa: PLC0414
@@ -253,12 +254,10 @@ class SniRoute(models.Model):
 
 
 class NetworkList(Definition):
-    """Networks that policies let in or keep out: `[{network, expires_at?, reason?}]` (shapes/traffic/access.py).
-
-    `next_expiry` is when the next of them leaves, so that nodes are told then.
-    """
+    """Networks `[{network, expires_at?, reason?}]`, or `countries`; at `next_expiry` nodes are told who has left."""
 
     entries = models.JSONField(default=list)
+    countries = models.JSONField(default=list, db_default=[])
     next_expiry = models.DateTimeField(null=True, db_index=True)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.conf import settings
 
+from apps.definitions.countries import following as countries
 from apps.definitions.key_sets import fetching, following
 from apps.definitions.previewing import portability_report
 from apps.definitions.server_sources import finding
@@ -21,6 +23,12 @@ def check_hostname(hostname_id: int) -> None:  # noqa: ARG001 - whose turn it is
 def fetch_key_sets() -> None:
     """Fetch the key sets that are due, account by account."""
     fetching.fetch_in_turns()
+
+
+@shared_task(name=countries.READ_TASK)
+def read_countries() -> None:
+    """Read the database of countries, if there is a newer one."""
+    countries.read_if_newer(settings.COUNTRIES)
 
 
 @shared_task(name=FIND_TASK)

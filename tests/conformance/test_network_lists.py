@@ -14,7 +14,7 @@ import pytest
 
 from apps.agent.release.runtime import replace_map
 from apps.compiler.bundle import Bundle
-from apps.compiler.compile import compile_snapshot
+from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model.access import Access, NetworkList
 from apps.compiler.model.operations import ReplaceMap, SetMapEntry
 from apps.compiler.model.policy import Rules
@@ -29,6 +29,10 @@ HOME = NetworkList("net-1", "acme/home", ("127.0.0.0/30",))
 BAD = NetworkList("net-2", "acme/bad", ("127.0.0.2/32", "2001:db8::/48"))
 NOBODY = NetworkList("net-3", "acme/nobody")
 MANY = NetworkList("net-4", "acme/many")
+ABROAD = NetworkList("geo-5", "acme/abroad", countries=("AA",))
+ISLANDS = NetworkList("geo-6", "other/islands", countries=("AA", "BB"))
+COUNTRY = NetworkList("country-AA", "AA", ("127.0.0.2/32",))
+OTHER_COUNTRY = NetworkList("country-BB", "BB", ("127.0.0.3/32",))
 CASES = {
     "denied": Rules(access=Access(deny=("net-2", "net-3"))),
     "allowed": Rules(access=Access(allow=("net-1", "net-3"), status=404)),
@@ -36,28 +40,41 @@ CASES = {
     "closed": Rules(access=Access(allow=("net-3",))),
     "open": Rules(access=Access(allow=(), deny=())),
     "many": Rules(access=Access(deny=("net-4",))),
+    "abroad": Rules(access=Access(deny=("geo-5", "net-3"))),
+    "islands": Rules(access=Access(allow=("net-3", "geo-6"))),
 }
+LISTS = (HOME, BAD, NOBODY, MANY, ABROAD, ISLANDS, COUNTRY, OTHER_COUNTRY)
 CHANGED = 10_000
+
+
+def bundle_with(changed: NetworkList) -> Bundle:
+    """The bundle with one list or country as it is now."""
+    return bundle_of(9, *(changed if each.id == changed.id else each for each in LISTS))
 
 
 def bundle_of(port: int, *lists: NetworkList) -> Bundle:
     """The bundle of every case with these lists."""
+    compilation = compiled(port, *lists)
+    assert compilation.left_out == ()
+    return compilation.output
+
+
+def compiled(port: int, *lists: NetworkList) -> Compilation[Bundle]:
+    """Every case with these lists, and what was left out."""
     sets = {name: rule_set(rules) for name, rules in CASES.items()}
     routes = [route(number, hostname=f"{name}.example", rule_set=sets[name].id) for number, name in enumerate(sets, 2)]
     served = replace(
         front(route(1, hostname="plain.example"), *routes), rule_sets=tuple(sets.values()), network_lists=lists
     )
     pools = (pool(1, servers=(server(1, address="127.0.0.1", port=port),)),)
-    compilation = compile_snapshot(snapshot(served, pools=pools, local_development=True))
-    assert compilation.left_out == ()
-    return compilation.output
+    return compile_snapshot(snapshot(served, pools=pools, local_development=True))
 
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
     """One route for each case, `<case>.example`, and `plain.example` with no rules at all."""
     directory: Path = tmp_path_factory.mktemp("lists")
-    with echo_servers(1) as ports, running(bundle_of(ports[0], HOME, BAD, NOBODY, MANY), directory) as found:
+    with echo_servers(1) as ports, running(bundle_of(ports[0], *LISTS), directory) as found:
         yield found
 
 
@@ -84,6 +101,12 @@ def status(proxy: RenderedProxy, name: str, source: str) -> int:
         ("both", "127.0.0.9", 403),
         ("closed", "127.0.0.1", 403),
         ("open", "127.0.0.2", 200),
+        ("abroad", "127.0.0.2", 403),
+        ("abroad", "127.0.0.3", 200),
+        ("abroad", "127.0.0.9", 200),
+        ("islands", "127.0.0.2", 200),
+        ("islands", "127.0.0.3", 200),
+        ("islands", "127.0.0.9", 403),
         ("plain", "127.0.0.2", 200),
     ],
 )
@@ -97,14 +120,31 @@ def test_no_header_makes_somebody_else_of_a_client(proxy: RenderedProxy) -> None
 
 
 def test_a_change_of_a_list_is_a_map_entry_and_a_large_one_a_new_map() -> None:
-    before = bundle_of(9, HOME, BAD, NOBODY, MANY)
-    one = plan(before, bundle_of(9, HOME, replace(BAD, networks=("127.0.0.2/32", "192.0.2.0/24")), NOBODY, MANY))
+    before = bundle_of(9, *LISTS)
+    one = plan(before, bundle_with(replace(BAD, networks=("127.0.0.2/32", "192.0.2.0/24"))))
     assert isinstance(one, Runtime)
     assert SetMapEntry("maps/net-2.map", "192.0.2.0/24", "1") in one.operations
-    many = plan(before, bundle_of(9, HOME, BAD, NOBODY, replace(MANY, networks=many_networks(0))))
+    many = plan(before, bundle_with(replace(MANY, networks=many_networks(0))))
     assert isinstance(many, Runtime)
     assert many.operations == (ReplaceMap("maps/net-4.map"),)
     assert not isinstance(many, Reload)
+
+
+def test_a_country_comes_and_its_networks_change_without_a_reload() -> None:
+    before = bundle_of(9, *LISTS)
+    more = plan(before, bundle_with(replace(ABROAD, countries=("AA", "BB"))))
+    assert isinstance(more, Runtime)
+    assert more.operations == (SetMapEntry("maps/geo-5.map", "BB", "1"),)
+    moved = plan(before, bundle_with(replace(COUNTRY, networks=("127.0.0.2/32", "192.0.2.0/24"))))
+    assert isinstance(moved, Runtime)
+    assert moved.operations == (SetMapEntry("maps/countries.map", "192.0.2.0/24", "AA"),)
+
+
+@pytest.mark.parametrize(
+    "lists", [LISTS[:-1], (*LISTS[:-1], replace(OTHER_COUNTRY, networks=("127.0.0.3/32 AA\n::/0",)))]
+)
+def test_a_route_whose_country_is_missing_or_wrong_is_left_out(lists: tuple[NetworkList, ...]) -> None:
+    assert [each.object_id for each in compiled(9, *lists).left_out] == ["route-9"]
 
 
 def many_networks(start: int) -> tuple[str, ...]:

@@ -198,6 +198,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         "NetworkList",
         {"entries": [{"network": "192.0.2.0/24", "expires_at": "2027-01-31T00:00:00Z", "reason": "scans"}]},
     ),
+    "network_list_of_countries": ("NetworkList", {"countries": ["DE"]}),
     "policy": (
         "Policy",
         {
@@ -342,6 +343,7 @@ RULES: dict[str, Legal] = {
     "public": boolean, "components/name": title, "components/routes": NAME, "rules": NAME,
     "access/allow": NAME, "access/deny": NAME, "access/status": whole(400, 599),
     "entries/network": is_network, "entries/expires_at": instant, "entries/reason": why,
+    "countries": text(2, r"[A-Z]{2}"),
     "enabled": boolean, "retry_after_s": whole(1, 86_400), "allow": is_network,
     "client_limit/requests": whole(1, 10**6), "in_flight": whole(1, 10**5), "client_limit/connections": whole(1, 10**6),
     "bytes_out": whole(1000, 2 * 10**8), "bytes_in": whole(1000, 2 * 10**8),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from ipaddress import ip_network
 
@@ -13,7 +13,10 @@ from apps.compiler.model.access import Access, NetworkList
 from apps.compiler.model.shared import LoadBalancer
 
 MAX_NETWORKS = 10_000
-_ID = re.compile(r"net-[0-9]{1,18}")
+_ID = re.compile(r"(net|geo)-[0-9]{1,18}")
+_COUNTRY = re.compile(r"country-[A-Z]{2}")
+# Hundreds of thousands, which were read as networks when the database was: only that none says more than itself.
+_NETWORK = re.compile(r"[0-9a-f.:]{2,39}/[0-9]{1,3}")
 
 
 def errors_of_access(access: Access, load_balancer: LoadBalancer) -> Iterator[tuple[str, str, str]]:
@@ -23,7 +26,7 @@ def errors_of_access(access: Access, load_balancer: LoadBalancer) -> Iterator[tu
         for each in names:
             if each not in known:
                 yield field, "unknown_list", "Save the route again; a list of networks is missing."
-            elif sentence := error_of_list(known[each]):
+            elif sentence := error_of_list(known[each]) or _error_of_countries(known[each], known):
                 yield field, "network_list", f"{known[each].label}: {sentence}"
 
 
@@ -38,6 +41,20 @@ def error_of_list(wanted: NetworkList) -> str:
         return "Write a network as address/length, such as 192.0.2.0/24."
     if tuple(written) != wanted.networks or len(set(written)) != len(written):
         return "Write each network once, in its canonical form."
+    return ""
+
+
+def _error_of_countries(wanted: NetworkList, known: Mapping[str, NetworkList]) -> str:
+    found = [known.get(f"country-{code}") for code in wanted.countries]
+    if None in found or bool(found) is not wanted.id.startswith("geo-"):
+        return "Save the list again; the networks of a country are missing."
+    return next((sentence for each in found if each and (sentence := _error_of_country(each))), "")
+
+
+@lru_cache(maxsize=256)
+def _error_of_country(wanted: NetworkList) -> str:
+    if not _COUNTRY.fullmatch(wanted.id) or not all(map(_NETWORK.fullmatch, wanted.networks)):
+        return "Read the database of countries again; a network of it is none."
     return ""
 
 

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NetworkList:
-    """Networks under one name; those that have expired are not among them. `id` is `net-5`."""
+    """Networks under one name (`net-5`), a name for countries (`geo-6`), or a country's networks (`country-DE`).
+
+    Networks that have expired are not among them.
+    """
 
     id: str
     label: str
     networks: tuple[str, ...] = ()
+    countries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

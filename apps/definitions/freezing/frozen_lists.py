@@ -1,15 +1,15 @@
-"""Lists of networks as the compiler reads them: names become ids, and what has expired is left out."""
+"""Lists of networks and countries as the compiler reads them: names become ids, what has expired is left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cached_property
 
 from apps.compiler.model import access as model
 from apps.compiler.model.policy import Rules
 from apps.core.clock import now
-from apps.definitions.models import NetworkList
+from apps.definitions.models import Country, NetworkList
 from apps.definitions.shapes.base.words import read_instant
 
 
@@ -18,8 +18,8 @@ class NetworkLists:
 
     @cached_property
     def _ids(self) -> dict[tuple[int, str], str]:
-        rows = NetworkList.objects.values_list("account_id", "name", "pk")
-        return {(account, name): f"net-{pk}" for account, name, pk in rows}
+        rows = NetworkList.objects.values_list("account_id", "name", "pk", "countries")
+        return {(account, name): _id_of(pk, countries) for account, name, pk, countries in rows}
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -39,21 +39,35 @@ class NetworkLists:
 
 
 def frozen_lists(rules: Iterable[Rules]) -> tuple[model.NetworkList, ...]:
-    """Every list that any of the rules names, oldest first."""
+    """Every list that any of the rules names, oldest first, and the countries that these name."""
     wanted = {
-        int(each.removeprefix("net-"))
+        int(each.partition("-")[2])
         for one in rules
         if one.access
         for each in (*(one.access.allow or ()), *(one.access.deny or ()))
     }
     if not wanted:
         return ()
-    rows = (
-        NetworkList.objects.filter(pk__in=wanted).order_by("pk").values_list("pk", "account__name", "name", "entries")
+    rows = NetworkList.objects.filter(pk__in=wanted).select_related("account").order_by("pk")
+    found = tuple(
+        model.NetworkList(
+            _id_of(row.pk, row.countries),
+            f"{row.account.name}/{row.name}",
+            networks_of(row.entries),
+            tuple(row.countries),
+        )
+        for row in rows
     )
-    return tuple(
-        model.NetworkList(f"net-{pk}", f"{account}/{name}", networks_of(entries)) for pk, account, name, entries in rows
-    )
+    return found + _countries({code for each in found for code in each.countries})
+
+
+def _countries(codes: Collection[str]) -> tuple[model.NetworkList, ...]:
+    rows = Country.objects.filter(code__in=codes).order_by("code") if codes else ()
+    return tuple(model.NetworkList(f"country-{row.code}", row.code, tuple(row.networks.split())) for row in rows)
+
+
+def _id_of(pk: int, countries: Collection[str]) -> str:
+    return f"{'geo' if countries else 'net'}-{pk}"
 
 
 def networks_of(entries: Iterable[dict[str, str]]) -> tuple[str, ...]:

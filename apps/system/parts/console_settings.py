@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.db.models import Max
 
+from apps.core.clock import now
+from apps.definitions.models import Country
 from apps.system.parts.part import Answer, Detail, State, worst
+
+# Networks move between countries; a database is made anew each week or month.
+OLD = timedelta(days=90)
 
 
 def settings_fit() -> Answer:
-    """Names, origins, addresses, mail and second factors."""
-    details = (*_names(), *_people())
+    """Names, origins, addresses, mail, second factors and the database of countries."""
+    details = (*_names(), *_people(), *_countries())
     state = worst(each.state for each in details) if details else State.OK
     said = "They fit together." if not details else "; ".join(f"{each.name} {each.text}" for each in details) + "."
     remedy = "" if state == State.OK else "Change them in the environment file, and restart every process."
@@ -50,6 +57,19 @@ def _people() -> list[Detail]:
         text = "is not set: API tokens end with the present SPILLWAY_SECRET_KEY"
         found.append(Detail("SPILLWAY_TOKEN_PEPPERS", State.WARNING, text))
     return found
+
+
+def _countries() -> list[Detail]:
+    if not settings.COUNTRIES:
+        return []
+    newest = Country.objects.aggregate(at=Max("built_at"))["at"]
+    if newest is None:
+        text = "was not read: no worker has that file, or it names no country (the workers' logs say which)"
+    elif now() - newest > OLD:
+        text = f"is of {newest:%Y-%m-%d}: give workers a newer file"
+    else:
+        return []
+    return [Detail("SPILLWAY_COUNTRIES", State.WARNING, text)]
 
 
 def _covers(pattern: str, host: str) -> bool:

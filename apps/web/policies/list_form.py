@@ -1,4 +1,4 @@
-"""The form of a list of networks: an entry on each line, `192.0.2.0/24 2027-01-31T00:00:00Z why`."""
+"""The form of a list: an entry on each line, `192.0.2.0/24 2027-01-31T00:00:00Z why`, or codes of countries."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from django import forms
 from django.http import QueryDict
 
 from apps.accounts.actors import Actor
-from apps.definitions.models import NetworkList
+from apps.definitions.models import Country, NetworkList
 from apps.web.kit.shape_fields import NAME_HINT, account_field
 
-ENTRIES = "/spec/entries"
+ENTRIES, COUNTRIES = "/spec/entries", "/spec/countries"
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z")
 
 
 class NetworkListForm(forms.Form):
-    """The name of a new list, and the entries of any."""
+    """The name of a new list, and the entries or countries of any; countries where a database has some."""
 
     use_required_attribute = False
 
     def __init__(self, data: QueryDict | None, *, stored: NetworkList | None, actor: Actor) -> None:
-        super().__init__(data, initial={ENTRIES: written(stored.entries)} if stored else None)
+        initial = {ENTRIES: written(stored.entries), COUNTRIES: " ".join(stored.countries)} if stored else None
+        super().__init__(data, initial=initial)
         if stored is None:
             self.fields["/name"] = forms.CharField(label="Name", max_length=63, help_text=NAME_HINT)
             if actor.is_operator:
@@ -36,11 +37,19 @@ class NetworkListForm(forms.Form):
             "192.0.2.0/24 2027-01-31T00:00:00Z scans our login",
             widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "mono"}),
         )
+        if (stored and stored.countries) or Country.objects.exists():
+            self.fields[COUNTRIES] = forms.CharField(
+                label="Countries",
+                required=False,
+                help_text="Instead of networks: two letters each, such as DE AT CH.",
+                widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off", "class": "mono"}),
+            )
 
     def spec(self) -> dict[str, Any]:
         """The document of what was typed."""
         lines = (line.strip() for line in self.cleaned_data[ENTRIES].splitlines())
-        return {"entries": [entry_of(line) for line in lines if line]}
+        countries = self.cleaned_data.get(COUNTRIES, "").replace(",", " ").upper().split()
+        return {"entries": [entry_of(line) for line in lines if line], "countries": countries}
 
 
 def entry_of(line: str) -> dict[str, str]:

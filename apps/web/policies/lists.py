@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid, NotFound
-from apps.definitions.models import NetworkList
+from apps.definitions.models import Country, NetworkList
 from apps.definitions.selectors import network_lists, only
 from apps.definitions.services import ban_network, lift_ban
 from apps.definitions.shapes.base.words import instant_text, read_instant
@@ -35,7 +35,7 @@ def index(request: PageRequest) -> HttpResponse:
 
 @page
 def detail(request: PageRequest, pk: int) -> HttpResponse:
-    """One list: its networks, who uses it."""
+    """One list: its networks or countries, who uses it."""
     row = only(network_lists(request.actor), pk)
     moment = now()
     networks = [
@@ -46,6 +46,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context = {
         "network_list": row,
         "networks": networks,
+        "countries": Country.objects.filter(code__in=row.countries).defer("networks").order_by("name"),
         "count": len(row.entries),
         "shown": SHOWN,
         "lasting": LASTING,

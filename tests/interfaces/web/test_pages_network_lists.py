@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
+from apps.definitions.countries.following import read_if_newer
 from apps.definitions.models import NetworkList
 from apps.definitions.services import save_object
 from apps.web.policies.list_form import entry_of, written
+from tests.country_databases import record, write_database
 from tests.interfaces.people import client_of
 
 LINES = {
@@ -99,3 +103,26 @@ def test_what_is_no_network_is_said_and_stored_nowhere(stored: NetworkList, acme
         assert "network" in " ".join(str(each) for each in answer.context["messages"]).lower()
     stored.refresh_from_db()
     assert stored.version == 1
+
+
+def test_a_list_of_countries_is_made_and_shown_with_what_the_database_says(
+    tmp_path: Path, tutorial_env: Actor, acme: Actor
+) -> None:
+    client, form = client_of(acme), reverse("web:network-list-new")
+    assert b"Countries" not in client.get(form).content
+    read_if_newer(write_database(tmp_path / "world.mmdb", {"192.0.2.0/24": record("DE", "Germany")}))
+    assert b"Countries" in client.get(form).content
+    page = client.post(form, {"/name": "dach", "/spec/countries": "de, DE"}, follow=True)
+    assert page.status_code == 422  # twice
+    page = client.post(form, {"/name": "dach", "/spec/countries": "de"}, follow=True)
+    assert NetworkList.objects.get().countries == ["DE"]
+    assert b"Germany" in page.content
+    assert b"Ban a client" not in page.content
+    assert b"1 country" in client.get(reverse("web:network-lists")).content
+
+
+def test_a_country_that_nobody_knows_is_said_beside_the_field(tmp_path: Path, tutorial_env: Actor, acme: Actor) -> None:
+    read_if_newer(write_database(tmp_path / "world.mmdb", {"192.0.2.0/24": record("DE", "Germany")}))
+    answer = client_of(acme).post(reverse("web:network-list-new"), {"/name": "dach", "/spec/countries": "DE ZZ"})
+    assert answer.status_code == 422
+    assert "has no ZZ" in " ".join(answer.context["form"].errors["/spec/countries"])

@@ -27,6 +27,7 @@ from apps.capacity.use.ageing import evaluate_measurements
 from apps.core.clock import now
 from apps.core.queue import enqueue
 from apps.core.secrets import keys
+from apps.definitions.countries import following as countries
 from apps.definitions.key_sets import fetching
 from apps.definitions.server_sources import finding
 from apps.definitions.server_sources.watching import Watching
@@ -98,6 +99,7 @@ class Command(BaseCommand):
             (every, verify),
             (EXPIRY_SECONDS, expire_networks),
             (every, fetch_key_sets),
+            (COUNT_SECONDS, countries.sweep),
             (SOURCES_SECONDS, find_servers),
             (SOURCES_SECONDS, watching.tick),
             (REPLACEMENTS_SECONDS, advancing.sweep),

@@ -52,7 +52,7 @@ from apps.compiler.targets.haproxy.overflow.remote_traffic import (
 )
 from apps.compiler.targets.haproxy.policies import bandwidth, client_tables
 from apps.compiler.targets.haproxy.policies.forwarding import add_timeouts_of_pool, timed_pools
-from apps.compiler.targets.haproxy.policies.identity.access import network_maps
+from apps.compiler.targets.haproxy.policies.identity.access import countries_map, network_maps
 from apps.compiler.targets.haproxy.policies.identity.authentication import add_userlists, key_maps
 from apps.compiler.targets.haproxy.policies.identity.jwt import key_files
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
@@ -216,7 +216,7 @@ def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, E
     if own_region(snapshot) is not None:
         maps |= limit_maps(snapshot) | ceiling_map(snapshot) | bypass_map(snapshot) | cookie_map(snapshot)
         maps |= {KEY_MAP: {"key": snapshot.overflow_key}}
-    maps |= names_maps(snapshot)
+    maps |= names_maps(snapshot) | countries_map(snapshot.load_balancers)
     for front in snapshot.load_balancers:
         maps |= address_maps(front) | sni_maps(front) | client_maps(front) | sampler_maps(front)
         for each in _asked(front):

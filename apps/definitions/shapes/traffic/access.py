@@ -13,11 +13,13 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.model import access as model
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.networks import NetworkBlock
-from apps.definitions.shapes.base.shape import UNORDERED, About, Check, Data, Distinct, Shape, Wrong
-from apps.definitions.shapes.base.words import ByName, Instant, at_most, text, whole
+from apps.definitions.shapes.base.shape import SORTED, UNORDERED, About, Check, Data, Distinct, Shape, Wrong
+from apps.definitions.shapes.base.words import ByName, Instant, at_most, matching, text, whole
 
 MAX_REASON = 120
 MOST_LISTS = 8
+MOST_COUNTRIES = 250
+_CODE = matching("[A-Z]{2}", "country", "Write a country as two capital letters (ISO 3166), such as DE.", 2)
 
 
 def _reason(value: object) -> str:
@@ -56,9 +58,14 @@ def _by_network(entries: Sequence[NetworkEntry]) -> tuple[NetworkEntry, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.network))
 
 
+def _alone(countries: Sequence[str], data: Data) -> None:
+    if countries and data.get("entries"):
+        raise Wrong(FieldError("", "and_networks", "Use one list for countries and another for networks."))
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkListSpec(Shape):
-    """A named list of networks that policies of the account allow or deny; changes need no reload."""
+    """A named list of networks, or of countries, that policies of the account allow or deny; changes need no reload."""
 
     entries: Annotated[
         tuple[NetworkEntry, ...],
@@ -66,6 +73,20 @@ class NetworkListSpec(Shape):
         Check(_each_once),
         AfterValidator(_by_network),
         About("The networks, each once.", most=MAX_NETWORKS),
+    ] = ()
+    countries: Annotated[
+        tuple[Annotated[str, text(_CODE, "a country", 2, "^[A-Z]{2}$")], ...],
+        at_most(MOST_COUNTRIES, "countries"),
+        Distinct(),
+        SORTED,
+        Check(_alone),
+        About(
+            "Instead of networks: countries, by the operator's database of addresses.",
+            "Countries",
+            "Two letters each, such as DE AT CH. A list names countries or networks, not both.",
+            most=MOST_COUNTRIES,
+            absent_when_empty=True,
+        ),
     ] = ()
 
 

@@ -94,7 +94,7 @@ def _apply(changes: ChangeSet, row: NetworkList, change: Callable[[Entries], Ent
     row.refresh_from_db(fields=("entries", "next_expiry"))
     before = describe(row)
     errors: list[FieldError] = []
-    spec = read(NetworkListSpec, {"entries": change(before["entries"])}, "", errors)
+    spec = read(NetworkListSpec, before | {"entries": change(before["entries"])}, "", errors)
     if spec is None:
         raise Invalid(errors)
     if (after := write(NetworkListSpec, spec)) != before:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -14,7 +14,7 @@ from apps.core.clock import now
 from apps.core.outbound import check_target
 from apps.core.queue import enqueue_on_commit
 from apps.definitions.key_sets.following import FETCH_TASK, followers
-from apps.definitions.models import KeySet, LoadBalancer, NetworkList, Policy
+from apps.definitions.models import Country, KeySet, LoadBalancer, NetworkList, Policy
 from apps.definitions.selectors import fleets_of
 from apps.definitions.shapes.base.words import read_instant
 from apps.definitions.shapes.base.writing import write
@@ -91,12 +91,25 @@ def _finish_key_sets(owner: Account) -> None:
 
 
 def store_network_list(changes: ChangeSet, owner: Account, row: NetworkList, spec: NetworkListSpec) -> None:
-    """The networks, and when the next of them leaves."""
+    """The networks, and when the next of them leaves; or the countries, if the database has them."""
+    _expect_countries(changes, spec.countries)
     row.account, row.entries = owner, write(NetworkListSpec, spec)["entries"]
+    row.countries = list(spec.countries)
     row.next_expiry = _next_expiry((each.expires_at for each in spec.entries), now())
     row.save()
     changes.lookups.remember(row, "NetworkList", owner.name, row.name)
     changes.mark_affected(row)
+
+
+def _expect_countries(changes: ChangeSet, wanted: Sequence[str]) -> None:
+    known = set(Country.objects.filter(code__in=wanted).values_list("code", flat=True)) if wanted else set()
+    sentence = "The database of countries has no {}; use the codes of ISO 3166."
+    if not known and not Country.objects.exists():
+        sentence = "Write networks instead of {}: the operator has given no database of countries (SPILLWAY_COUNTRIES)."
+    for index, code in enumerate(wanted):
+        if code not in known:
+            changes.add_error(f"/spec/countries/{index}", "unknown_country", sentence.format(code))
+    changes.field_errors.raise_any()
 
 
 def _next_expiry(moments: Iterable[datetime | None], after: datetime) -> datetime | None:

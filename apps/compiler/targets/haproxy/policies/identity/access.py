@@ -1,17 +1,20 @@
 """Networks that are let in or kept out: each list is a map of its own, so that a change of it is no reload.
 
 `maps/net-5.map` says `192.0.2.0/24 1`; `map_ip` finds the longest network that holds the client's address, at a cost
-that does not grow with the list.
+that does not grow with the list. A list of countries says `DE 1`, and one map says of which country a network is: a
+node has the networks of a country once, however many lists name it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from apps.compiler.model.access import Access, NetworkList
 from apps.compiler.model.shared import LoadBalancer
 from apps.compiler.policies import REFUSED_BODY, REFUSED_STATUS, REFUSED_TYPE, rules_followed
 from apps.compiler.targets.haproxy.writer import Argument, Opaque, Section, Value
+
+COUNTRIES_MAP = "maps/countries.map"
 
 
 def add(section: Section, when: tuple[str, ...], said: Access) -> None:
@@ -33,7 +36,9 @@ def _mark(section: Section, list_id: str, *given: str) -> None:
 
 
 def _holds(list_id: str) -> tuple[str, ...]:
-    return ("{", f"src,map_ip({list_path(list_id)})", "-m", "found", "}")
+    path = list_path(list_id)
+    looked_up = f"map_ip({COUNTRIES_MAP}),map_str({path})" if list_id.startswith("geo-") else f"map_ip({path})"
+    return ("{", f"src,{looked_up}", "-m", "found", "}")
 
 
 def list_path(list_id: str) -> str:
@@ -43,18 +48,26 @@ def list_path(list_id: str) -> str:
 
 def network_maps(load_balancer: LoadBalancer) -> dict[str, dict[str, str]]:
     """The maps of the lists that any route needs, by path."""
-    needed = set(_needed(load_balancer))
-    return {list_path(each.id): _entries(each) for each in load_balancer.network_lists if each.id in needed}
+    return {list_path(each.id): dict.fromkeys(each.countries or each.networks, "1") for each in _needed(load_balancer)}
 
 
-def _entries(wanted: NetworkList) -> dict[str, str]:
-    return dict.fromkeys(wanted.networks, "1")
+def countries_map(load_balancers: Iterable[LoadBalancer]) -> dict[str, dict[str, str]]:
+    """The map from networks to the countries that such lists name; no file where none does."""
+    found = {
+        code: each.networks
+        for front in load_balancers
+        for code in {code for each in _needed(front) for code in each.countries}
+        for each in front.network_lists
+        if each.id == f"country-{code}"
+    }
+    entries = {network: code for code in sorted(found) for network in found[code]}
+    return {COUNTRIES_MAP: entries} if found else {}
 
 
-def _needed(load_balancer: LoadBalancer) -> Iterator[str]:
-    for rules in rules_followed(load_balancer):
-        if rules.access:
-            yield from lists_of(rules.access)
+def _needed(load_balancer: LoadBalancer) -> list[NetworkList]:
+    blocks = (rules.access for rules in rules_followed(load_balancer))
+    named = {each for access in blocks if access for each in lists_of(access)}
+    return [each for each in load_balancer.network_lists if each.id in named]
 
 
 def lists_of(access: Access) -> tuple[str, ...]:

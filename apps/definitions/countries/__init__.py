@@ -1,0 +1,1 @@
+"""Countries: their networks by an operator's database, for lists that name them."""
