@@ -135,6 +135,14 @@ def test_more_than_a_thousand_are_said_and_not_shown(env: Env) -> None:
     assert not bans(env.operator).more  # the control
 
 
+def test_a_thousand_bans_of_one_account_hide_none_of_another(env: Env, customer: Actor) -> None:
+    tail = ":".join(IPv6Address(key_of("home")).exploded.split(":")[5:])
+    keys = [f"a00:{number:x}:0:0:4:{tail}" for number in range(1001)]
+    entries = [BanEntry("st_banned_600", key, 9.0) for key in (*keys, key_of("shop"))]
+    env.memory[0].bans = BanEntries(tuple(entries))
+    assert only(bans(customer).found).limit.routes == ("shop",)
+
+
 def only(found: tuple[Ban, ...]) -> Ban:
     """The one ban there is."""
     (each,) = found

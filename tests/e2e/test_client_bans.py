@@ -96,11 +96,15 @@ def test_only_bans_can_be_taken_out(agent: RealAgent) -> None:
 def test_of_many_bans_a_thousand_are_read_and_that_there_are_more(agent: RealAgent, bundle: Bundle) -> None:
     path = agent.state_dir / "run" / "worker.sock"
     for start in range(0, 1500, 100):
-        lines = [f"set table st_banned_600 key 2001:db8::{each:x} data.gpc0 1" for each in range(start, start + 100)]
+        lines = [
+            f"set table st_banned_600 key 2001:db8:{each:x}::7:7 data.gpc0 1" for each in range(start, start + 100)
+        ]
         ask(path, ";".join(lines))
     found = agent.driver.read_bans()
     assert (len(found.entries), found.more) == (bans.MOST, True)
     assert all(isinstance(each, BanEntry) and 0 < each.ends_in_s <= 600 for each in found.entries)
+    ask(path, "set table st_banned_600 key ffff:db8::7:8 data.gpc0 1")  # of another limit, and last in the table
+    assert "ffff:db8::7:8" in {each.key for each in agent.driver.read_bans().entries}
 
 
 def test_of_a_haproxy_that_does_not_answer_nothing_is_known(agent: RealAgent) -> None:

@@ -78,9 +78,9 @@ def bans(actor: Actor) -> Bans:
             for node in nodes
             if node.fleet_id == fleet.pk and node.name in answers.found
         }
-        entries = _merged(told)
-        more |= len(entries) > MOST or any(each.more for each in told.values())
-        found += _of_fleet(actor, fleet, dict(list(entries.items())[:MOST]))
+        of_fleet = list(_of_fleet(actor, fleet, _merged(told)))
+        more |= len(of_fleet) > MOST or any(each.more for each in told.values())
+        found += of_fleet[:MOST]
     names = answers.silent if actor.is_operator else ()
     return Bans(tuple(sorted(found, key=lambda ban: (ban.until, ban.id))), more, len(answers.silent), names)
 
