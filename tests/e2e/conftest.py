@@ -16,6 +16,7 @@ from tests.e2e.overflow_env import OverflowEnv, RegionSetup, rate, regions
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """For how long what is watched for a time is watched; known where a file of this folder is named."""
+    parser.addoption("--names", type=int, default=60, help="that get certificates at once")
     parser.addoption("--minutes", type=float, default=1, help="of tests that watch something for a time")
 
 

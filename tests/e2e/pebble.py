@@ -50,16 +50,30 @@ class Pebble:
     log: Path
 
 
+@dataclass(frozen=True)
+class NameServer:
+    """A running name server: where it is asked (address:port), and the port at which it is told."""
+
+    address: str
+    told_at: int
+
+    def answer(self, host: str, address: str = "") -> None:
+        """Answer an A of this host with the address, or without one as before."""
+        told = {"host": host, "addresses": [address]} if address else {"host": host}
+        url = f"http://127.0.0.1:{self.told_at}/{'add' if address else 'clear'}-a"
+        urllib.request.urlopen(url, data=json.dumps(told).encode(), timeout=5).close()
+
+
 @contextmanager
-def name_server(folder: Path) -> Iterator[str]:
-    """Where a name server listens that answers every A with 127.0.0.1."""
+def name_server(folder: Path) -> Iterator[NameServer]:
+    """A name server that answers every A with 127.0.0.1."""
     port, management = spare_port(), spare_port()
     off = [f"-{name}=" for name in ("http01", "https01", "tlsalpn01", "doh", "defaultIPv6")]
     where = [f"-dns01=127.0.0.1:{port}", f"-management=127.0.0.1:{management}", "-defaultIPv4=127.0.0.1"]
     with (folder / "names.log").open("ab") as log:
         process = subprocess.Popen([program("pebble-challtestsrv"), *off, *where], stdout=log, stderr=log)
     try:
-        yield f"127.0.0.1:{port}"
+        yield NameServer(f"127.0.0.1:{port}", management)
     finally:
         process.kill()
         process.wait(10)

@@ -1,16 +1,22 @@
 """Automatic certificates with everything real: a certificate authority (Pebble), workers, and nodes that answer it.
 
-Exhaustive, because Pebble is built with Go. What a node answers is in tests/golden/acme_challenges as well.
+Exhaustive, because Pebble is built with Go. `--names 500` asks for more certificates at once. What a node answers is in
+tests/golden/acme_challenges as well.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
+import re
 import socket
 import ssl
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -27,7 +33,7 @@ from apps.rollouts.models import Rollout
 from tests.conftest import actor_of
 from tests.database_url import database_url
 from tests.e2e.installation import OFFSETS, Installation, broker, built, wait_until
-from tests.e2e.pebble import Pebble, name_server, pebble
+from tests.e2e.pebble import NameServer, Pebble, name_server, pebble
 from tests.ports import spare_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive]
@@ -36,6 +42,11 @@ NODES = ("us-1", "us-2")
 NAMES = ("redis", *NODES, "worker", "schedule")
 FIRST = "first.shop.example"
 State = CertificateOrder.State
+# An address that answers nobody: every twentieth name has it until the others are issued.
+NOBODY = "127.0.0.9"
+BETWEEN_DEATHS_S = 10.0
+MORTAL = ("worker", "us-1", "schedule", "us-2")
+OF_ONE_NAME_S = 6.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,7 @@ class Env:
     installation: Installation
     authority: Pebble
     https_port: int
+    names: NameServer
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +71,15 @@ def env(db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Env]:
     with built(database_url(), *NAMES, reload_gap=0.2) as installation, broker(installation.redis_url):
         port, https = installation.ports["us-2"], spare_port(OFFSETS.values())
         refusing = {"PEBBLE_WFE_NONCEREJECT": "20"}
-        with name_server(folder) as names, pebble(folder, http_port=port, names=names, environment=refusing) as found:
+        with (
+            name_server(folder) as names,
+            pebble(folder, http_port=port, names=names.address, environment=refusing) as found,
+        ):
             apply_document(actor=operator(), objects=document(installation, https))
             save_authority(found)
             try:
                 wait_until(live, "all nodes run it")
-                yield Env(installation, found, https)
+                yield Env(installation, found, https, names)
             finally:
                 print(*(f"{each} {each.state} {each.message}" for each in Rollout.objects.all()), sep="\n")
                 print(installation.logs(), found.log.read_text()[-4000:])
@@ -219,3 +234,90 @@ def test_a_wrong_answer_is_refused_told_in_words_and_tried_again_later(env: Env)
     assert state == "failing"
     assert "The next try is in" in said
     delete_object(actor=operator(), kind="Certificate", name="refused")
+
+
+@dataclass
+class Clients:
+    """Who shakes hands with both nodes all the time, and what they were shown."""
+
+    shown: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def at_work(self, env: Env) -> Iterator[None]:
+        """As long as the block runs."""
+        ended = threading.Event()
+
+        def ask(node: str) -> None:
+            while not ended.wait(0.05):
+                self.shown[shown(env, node)] += 1
+
+        threads = [threading.Thread(target=ask, args=(node,)) for node in NODES]
+        for each in threads:
+            each.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            for each in threads:
+                each.join()
+
+
+def issued(names: list[str]) -> int:
+    """How many of them have a certificate."""
+    return Certificate.objects.filter(name__in=names).exclude(fingerprint="").count()
+
+
+def orders_issued(env: Env) -> list[str]:
+    """The orders of which the authority made a certificate, as often as it did."""
+    return re.findall(r"Issued certificate serial \w+ for order (\S+)", env.authority.log.read_text())
+
+
+def issued_until_all_are(env: Env, names: list[str]) -> Iterator[None]:
+    """One death after the other, until all of the names have their certificate."""
+    ends = time.monotonic() + OF_ONE_NAME_S * len(names) + 300
+    for mortal in itertools.cycle(MORTAL):
+        if issued(names) == len(names):
+            return
+        assert time.monotonic() < ends, f"{issued(names)} of {len(names)} are issued"
+        env.installation.kill(mortal)
+        time.sleep(0.5)
+        env.installation.start(mortal)
+        yield
+        time.sleep(BETWEEN_DEATHS_S)
+
+
+def test_all_are_issued_once_though_some_fail_at_first_and_processes_die(env: Env, pytestconfig: pytest.Config) -> None:
+    wait_until(lambda: bool(fingerprint("first")) and shown(env, "us-1") == fingerprint("first"), "it is shown")
+    names = [f"n{at}" for at in range(pytestconfig.getoption("--names"))]
+    wrong = names[::20]
+    clients, deaths, before, began = Clients(), 0, orders_issued(env), time.monotonic()
+    for name in wrong:
+        env.names.answer(f"{name}.shop.example", NOBODY)
+    wanted = ({"automatic": {"hostnames": [f"{name}.shop.example"]}} for name in names)
+    documents = [{"kind": "Certificate", "name": name, "spec": spec} for name, spec in zip(names, wanted, strict=True)]
+    with clients.at_work(env):
+        apply_document(actor=operator(), objects=documents)
+        for _ in issued_until_all_are(env, sorted(set(names) - set(wrong))):
+            deaths += 1
+            CertificateOrder.objects.filter(certificate__name="first").update(renew_at=now(), next_at=now())
+        failed = CertificateOrder.objects.filter(certificate__name__in=wrong)
+        wait_until(
+            lambda: all(each.failures and "was not proved" in each.error for each in failed.all()), "some failed"
+        )
+        assert issued(wrong) == 0
+        for name in wrong:
+            env.names.answer(f"{name}.shop.example")
+        failed.update(next_at=now())
+        for _ in issued_until_all_are(env, wrong):
+            deaths += 1
+    wait_until(lambda: row("first").state == State.WAITING, "its last renewal is over")
+    of_first = sorted(clients.shown)
+    print(
+        f"{len(names)} names in {time.monotonic() - began:.0f} s, {deaths} deaths; {clients.shown.total()} handshakes "
+        f"saw {len(of_first)} certificates of {FIRST}"
+    )
+    assert "" not in of_first, f"{clients.shown['']} handshakes failed"
+    assert len(of_first) > 1
+    orders = orders_issued(env)[len(before) :]
+    assert len(orders) == len(set(orders))
+    assert len(orders) - len(names) == len(set(of_first) | {fingerprint("first")}) - 1
