@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from apps.compiler.model import access as model
 from apps.compiler.model.policy import Rules
@@ -63,7 +63,13 @@ def frozen_lists(rules: Iterable[Rules]) -> tuple[model.NetworkList, ...]:
 
 def _countries(codes: Collection[str]) -> tuple[model.NetworkList, ...]:
     rows = Country.objects.filter(code__in=codes).order_by("code") if codes else ()
-    return tuple(model.NetworkList(f"country-{row.code}", row.code, tuple(row.networks.split())) for row in rows)
+    return tuple(model.NetworkList(f"country-{row.code}", row.code, _networks(row.networks)) for row in rows)
+
+
+@lru_cache(maxsize=256)
+def _networks(text: str) -> tuple[str, ...]:
+    """Kept, so that all snapshots that this process has open hold the networks of a country once."""
+    return tuple(text.split())
 
 
 def _id_of(pk: int, countries: Collection[str]) -> str:
