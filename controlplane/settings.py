@@ -106,7 +106,7 @@ INSTALLED_APPS = [
     "apps.stacks",
     "apps.enrolment",
     "apps.dns",
-    "apps.issuing",
+    *("apps.issuing", "apps.exporting"),
     "apps.logs",
     "apps.capacity",
     "apps.canaries",
@@ -398,7 +398,7 @@ CELERY_TASK_ROUTES = {
     "apps.stacks.tasks.*": {"queue": "terraform"},
     "apps.dns.tasks.*": {"queue": "dns"},
     "apps.definitions.tasks.*": {"queue": "verifications"},
-    "apps.issuing.tasks.*": {"queue": "verifications"},
+    **dict.fromkeys(("apps.exporting.tasks.*", "apps.issuing.tasks.*"), {"queue": "verifications"}),
     "apps.webhooks.tasks.*": {"queue": "webhooks"},
     "apps.schedules.tasks.*": {"queue": "schedules"},
     "apps.capacity.tasks.*": {"queue": "capacity"},
@@ -487,7 +487,7 @@ COUNTRIES = environment.text(
     "SPILLWAY_COUNTRIES", "", "database of countries (.mmdb), for network lists that name some", shape=shapes.PATH
 )
 REGISTRIES = environment.text(
-    "SPILLWAY_REGISTRIES", "", "JSON file of what servers come from: Kubernetes, etcd, Consul, files", shape=shapes.PATH
+    "SPILLWAY_REGISTRIES", "", "JSON file of what servers come from and definitions go to", shape=shapes.PATH
 )
 DNS_LOOK_S = environment.whole("SPILLWAY_DNS_LOOK_S", 60, "seconds between two looks at what a zone's server serves", 1)
 HOSTNAME_COOLDOWN_DAYS = environment.whole(

@@ -1,1 +1,1 @@
-"""Load balancers leave: files that go on without us, in each of several formats."""
+"""Load balancers leave as files that go on without us; definitions are published for programs that read them."""

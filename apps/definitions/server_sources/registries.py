@@ -3,7 +3,8 @@
     {"kubernetes": {"prod": {"url": "https://10.0.0.1:6443", "ca_file": "/etc/spillway/prod.pem",
                              "token_file": "/etc/spillway/prod.token", "namespaces": {"shop": ["acme"]}}},
      "etcd": {"prod": {"urls": ["https://10.0.0.5:2379"], "ca_file": "/etc/spillway/etcd.pem", "user": "spillway",
-                       "password_file": "/etc/spillway/etcd.password", "prefixes": {"/services/shop/": ["acme"]}}},
+                       "password_file": "/etc/spillway/etcd.password", "prefixes": {"/services/shop/": ["acme"]},
+                       "publish": {"/spillway/acme/": "acme"}}},
      "consul": {"prod": {"urls": ["https://10.0.0.6:8501"], "ca_file": "/etc/spillway/consul.pem", "datacenter": "eu",
                          "token_file": "/etc/spillway/consul.token", "services": {"web": ["acme"]}}},
      "aws": {"prod": {"region": "eu-central-1", "credentials": "env:PROD", "groups": {"web": ["acme"]},
@@ -47,6 +48,10 @@ class NotYours(Exception):
     """The account may not use this; the text is a sentence for the pool's owner."""
 
 
+class Unreadable(Exception):
+    """The operator's file cannot be read, or is not JSON."""
+
+
 def registry_of(source: Source, account: str) -> Registry:
     """Where a source of this account's pools is asked; of a kind that operators name. Raises NotYours."""
     entry = _entry(source)
@@ -59,7 +64,7 @@ def registry_of(source: Source, account: str) -> Registry:
             each for prefix, named in prefixes.items() if _within(source.name, prefix) for each in _listed(named)
         ]
         _expect(account, allowed, f"keys under {source.name} of an etcd", source)
-        return Etcd(_urls(entry), *_texts(entry, "ca_file", "user", "password_file"))
+        return _etcd(entry)
     if source.kind is Kind.CONSUL:
         _expect(account, _of(entry, "services").get(source.name), f"service {source.name} of a Consul", source)
         return Consul(_urls(entry), *_texts(entry, "ca_file", "token_file", "datacenter"))
@@ -69,6 +74,20 @@ def registry_of(source: Source, account: str) -> Registry:
         return Aws(*_texts(entry, "region", "credentials", "endpoint_url"))
     _expect(account, entry.get("accounts"), "a file", source)
     return Path(*_texts(entry, "path"))
+
+
+def sinks() -> Iterator[tuple[str, Etcd, Mapping[str, Any]]]:
+    """Each etcd by its name, and of whom it takes definitions by prefix (apps/exporting/publishing). Raises Unreadable.
+
+    That is the operator's alone to say: no account names a place to which its definitions go.
+    """
+    for name, entry in sorted(_of(_file(), Kind.ETCD).items()):
+        if publish := _of(entry, "publish"):
+            yield name, _etcd(entry), publish
+
+
+def _etcd(entry: Mapping[str, Any]) -> Etcd:
+    return Etcd(_urls(entry), *_texts(entry, "ca_file", "user", "password_file"))
 
 
 def _expect(account: str, allowed: object, what: str, source: Source) -> None:
@@ -87,10 +106,17 @@ def _within(prefix: str, allowed: object) -> bool:
 def _entry(source: Source) -> Mapping[str, Any]:
     """What the file says of the registry; a file that cannot be read allows nothing."""
     try:
-        found = json.loads(Path(settings.REGISTRIES).read_text()) if settings.REGISTRIES else {}
-    except (OSError, ValueError, RecursionError):
+        found = _file()
+    except Unreadable:
         return {}
     return _of(_of(found, "aws" if source.kind in AT_CLOUDS else source.kind), source.registry)
+
+
+def _file() -> object:
+    try:
+        return json.loads(Path(settings.REGISTRIES).read_text()) if settings.REGISTRIES else {}
+    except (OSError, ValueError, RecursionError):
+        raise Unreadable from None
 
 
 def _of(found: object, key: str) -> Mapping[str, Any]:

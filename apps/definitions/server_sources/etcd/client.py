@@ -1,7 +1,8 @@
-"""Reads and watches the keys under a prefix of etcd (3.4 or newer), by the JSON that its gateway speaks.
+"""Reads, watches and writes keys of etcd (3.4 or newer), by the JSON that its gateway speaks.
 
 A read names the revision that it is of; a watch tells what changed from a revision on. A revision that was compacted is
-Gone: whoever asks reads again. The documentation of the gateway: https://etcd.io/docs/v3.5/dev-guide/api_grpc_gateway/
+Gone: whoever asks reads again. A write is a transaction, which does nothing unless each key that it names is as read.
+The documentation of the gateway: https://etcd.io/docs/v3.5/dev-guide/api_grpc_gateway/
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import http.client
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from apps.definitions.server_sources.watched import MOST_BYTES, Failed, Gone, re
 # Silence for so long ends a watch, after which everything is read anew: a dead connection is found by that.
 SILENCE_S = 60.0
 MOST_KEYS = 5000
+# So many keys in one answer, where all of them may be large.
+AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +45,68 @@ class Change:
     value: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A key as etcd has it; `revision` is that of its last change (`mod_revision`)."""
+
+    value: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What is written at once, if every key of `as_read` was last changed at its revision (0: is not there)."""
+
+    as_read: Mapping[str, int]
+    puts: Mapping[str, str]
+    deletes: Collection[str] = ()
+
+
 def read_keys(etcd: Etcd, prefix: str) -> tuple[dict[str, str], int]:
     """Every key under the prefix with its value, and the revision that this is of. Raises Failed."""
-    with _asked(etcd, "/v3/kv/range", _range(prefix) | {"limit": str(MOST_KEYS + 1)}, TIMEOUT_S) as (_, response):
-        said = read_object(response.read(MOST_BYTES + 1), "etcd")
+    said = _called(etcd, "/v3/kv/range", _range(prefix) | {"limit": str(MOST_KEYS + 1)})
     rows = said.get("kvs") or []
     if len(rows) > MOST_KEYS:
         raise Failed(f"There are more than {MOST_KEYS} keys under the prefix.")
     return {_text(row, "key"): _text(row, "value") for row in rows}, _revision(said)
+
+
+def read_kept(etcd: Etcd, prefix: str, most: int) -> dict[str, Kept]:
+    """Every key under the prefix as of one revision, some at a time. Raises Failed, also where there are more."""
+    found: dict[str, Kept] = {}
+    body = _range(prefix) | {"limit": str(AT_ONCE)}
+    while True:
+        said = _called(etcd, "/v3/kv/range", body)
+        rows = said.get("kvs") or []
+        found |= {_text(row, "key"): Kept(_text(row, "value"), int(row.get("mod_revision", 0))) for row in rows}
+        if len(found) > most:
+            raise Failed(f"There are more than {most} keys under the prefix.")
+        if not rows or not said.get("more"):
+            return found
+        after = base64.b64encode(base64.b64decode(rows[-1]["key"]) + b"\0").decode()
+        body |= {"key": after, "revision": body.get("revision", str(_revision(said)))}
+
+
+def commit(etcd: Etcd, wanted: Transaction) -> int | None:
+    """Write it: the revision of etcd after it; None where a key was not as read, and nothing was written.
+
+    Raises Failed, after which it is not known whether it was written: read again.
+    """
+    compare = [
+        {"key": _base64(key), "target": "MOD", "result": "EQUAL", "mod_revision": str(revision)}
+        for key, revision in wanted.as_read.items()
+    ]
+    writes: list[dict[str, Any]] = [
+        {"request_put": {"key": _base64(key), "value": _base64(value)}} for key, value in wanted.puts.items()
+    ]
+    writes += [{"request_delete_range": {"key": _base64(key)}} for key in wanted.deletes]
+    said = _called(etcd, "/v3/kv/txn", {"compare": compare, "success": writes})
+    return _revision(said) if said.get("succeeded") else None
+
+
+def _called(etcd: Etcd, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    with _asked(etcd, path, body, TIMEOUT_S) as (_, response):
+        return read_object(response.read(MOST_BYTES + 1), "etcd")
 
 
 class Watch:
@@ -129,7 +186,7 @@ def _token(connection: http.client.HTTPConnection, etcd: Etcd) -> str:
 
 def _refusal(status: int) -> Failed:
     if status in (401, 403):
-        return Failed("etcd refuses us: the operator's user may not read these keys.")
+        return Failed("etcd refuses us: the operator's user may not use these keys.")
     return Failed(f"etcd answers with {status}.")
 
 

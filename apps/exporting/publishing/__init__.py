@@ -1,0 +1,1 @@
+"""Definitions of accounts as keys of an etcd, for programs that read them there."""
