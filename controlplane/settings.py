@@ -398,7 +398,7 @@ CELERY_TASK_ROUTES = {
     "apps.stacks.tasks.*": {"queue": "terraform"},
     "apps.dns.tasks.*": {"queue": "dns"},
     "apps.definitions.tasks.*": {"queue": "verifications"},
-    **dict.fromkeys(("apps.exporting.tasks.*", "apps.issuing.tasks.*"), {"queue": "verifications"}),
+    **{f"apps.{app}.tasks.*": {"queue": "verifications"} for app in ("exporting", "issuing")},
     "apps.webhooks.tasks.*": {"queue": "webhooks"},
     "apps.schedules.tasks.*": {"queue": "schedules"},
     "apps.capacity.tasks.*": {"queue": "capacity"},

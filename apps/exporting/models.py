@@ -1,4 +1,4 @@
-"""Rows: how far each place has come where definitions are published."""
+"""Rows: how far each sink has come where definitions are published."""
 
 from __future__ import annotations
 

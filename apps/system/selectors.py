@@ -9,7 +9,7 @@ from functools import partial
 
 from apps.core.clock import database_now
 from apps.system.models import PartState, Process
-from apps.system.parts import backups, broker, console_settings, database, machine, processes, web
+from apps.system.parts import backups, broker, console_settings, database, machine, processes, publications, web
 from apps.system.parts.part import Answer, Part, asked
 
 MOST_ERRORS = 20
@@ -30,6 +30,7 @@ ASKED: tuple[tuple[str, str, Callable[[], Answer]], ...] = (
     ("schedule", "Scheduler", processes.schedule),
     ("collector", "Collectors", processes.collector),
     ("log-collector", "Log collectors", processes.log_collector),
+    ("publications", "Published definitions", publications.publications),
     ("clocks", "Clocks", machine.clocks),
     ("certificates", "Certificates of the console", machine.certificates),
     ("backups", "Backups", backups.backups),

@@ -76,6 +76,7 @@ urlpatterns = [
     path("accounts/<slug:name>/suspend", accounts.suspend, name="account-suspend"),
     path("accounts/<slug:name>/impersonate", accounts.impersonate, name="account-impersonate"),
     path("system", system.index, name="system"),
+    path("system/publications/<int:pk>/overwrite", system.overwrite, name="publication-overwrite"),
     path("people", people.index, name="people"),
     path("people/invite", people.invite, name="invite"),
     path("people/<int:pk>/role", people.change_role, name="person-role"),

@@ -1,4 +1,4 @@
-"""Definitions as keys of a real etcd: published, changed, deleted, in the way, raced for, cut off, and nobody else's."""
+"""Definitions as keys of a real etcd: published, changed, deleted, in the way, raced for, cut off, nobody else's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from apps.definitions.server_sources.etcd.client import Etcd, Kept, Transaction,
 from apps.definitions.server_sources.watched import Failed
 from apps.definitions.services import delete_object, save_object
 from apps.exporting.models import Publication
-from apps.exporting.publishing import objects, services
+from apps.exporting.publishing import objects, services, showing
 from tests.etcd import RealEtcd, real_etcd
 
 pytestmark = [
@@ -78,6 +78,12 @@ def link() -> None:
         continue
 
 
+def give_up(actor: Actor, row: Publication) -> None:
+    """As who looked at the page says it."""
+    seen = showing.conflict_of(row.conflicts)
+    services.overwrite(actor=actor, publication_id=row.pk, conflict=seen, reason="a test")
+
+
 def kept(etcd: RealEtcd, prefix: str = AT) -> dict[str, Kept]:
     return {key.removeprefix(prefix): each for key, each in read_kept(etcd.etcd, prefix, 10_000).items()}
 
@@ -127,19 +133,19 @@ def test_definitions_are_published_as_documents_and_follow_what_changes(sink: Re
     assert is_whole(sink)
 
 
-def test_a_change_makes_a_place_due_and_those_of_others_do_not(sink: RealEtcd, acme: Actor, globex: Actor) -> None:
+def test_a_change_makes_a_sink_due_and_those_of_others_do_not(sink: RealEtcd, acme: Actor, globex: Actor) -> None:
     link()
     services.publish_in_turns()
-    assert not services.due_places()
+    assert not services.due_sinks()
     save_list(globex, "203.0.113.0/24")
     link()
-    assert not services.due_places()
+    assert not services.due_sinks()
     save_list(acme, "192.0.2.0/24")
     link()
-    assert services.due_places()
+    assert services.due_sinks()
     services.publish_in_turns()
     assert networks(sink) == ["192.0.2.0/24"]
-    assert not services.due_places()
+    assert not services.due_sinks()
 
 
 def test_what_somebody_else_changed_stays_until_an_operator_says_so(
@@ -158,22 +164,24 @@ def test_what_somebody_else_changed_stays_until_an_operator_says_so(
     assert said(sink)["revision"] == 1
 
     with pytest.raises(Forbidden):
-        services.overwrite(actor=acme, publication_id=row.pk)
-    services.overwrite(actor=operator, publication_id=row.pk, reason="it was a test")
+        give_up(acme, row)
+    give_up(operator, row)
     entry = Entry.objects.filter(object_kind="Publication").get()
-    assert (entry.action, entry.reason, entry.account) == ("overwrite", "it was a test", operator.account)
+    assert (entry.action, entry.reason, entry.account) == ("overwrite", "a test", operator.account)
     sink.put(AT + LIST, "[]")  # after it was seen: nobody gave that up
     assert [each["key"] for each in look().conflicts] == [LIST]
     assert kept(sink)[LIST].value == "[]"
 
-    services.overwrite(actor=operator, publication_id=row.pk)
+    with pytest.raises(Conflict, match="Other keys"):
+        give_up(operator, row)
+    give_up(operator, Publication.objects.get())
     row = look()
     assert (row.conflicts, row.overwrite, row.revision) == ([], {}, 2)
     assert networks(sink) == ["198.51.100.0/24"]
     assert is_whole(sink)
     assert kept(sink).keys() == mine.keys() | {"objects/NetworkList/other"}
-    with pytest.raises(Conflict):
-        services.overwrite(actor=operator, publication_id=row.pk)
+    with pytest.raises(Conflict, match="No key"):
+        give_up(operator, row)
 
 
 def test_what_somebody_puts_back_is_no_conflict_any_more(sink: RealEtcd, acme: Actor) -> None:
@@ -197,7 +205,7 @@ def test_a_prefix_that_is_in_use_is_not_taken(sink: RealEtcd, acme: Actor, opera
     row = look()
     assert [(each["key"], each["what"]) for each in row.conflicts] == [("revision", "foreign")]
     assert kept(sink).keys() == {"revision"}
-    services.overwrite(actor=operator, publication_id=row.pk)
+    give_up(operator, row)
     assert look().conflicts == []
     assert said(sink)["revision"] == 1
 

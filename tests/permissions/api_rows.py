@@ -20,6 +20,7 @@ OF_OPERATORS = codes(404, 404, 200)
 WRITE_OWN = codes(404, "403 200 200", "403 200 200")
 NO_KEY_SET = codes(404, "403 409 409", "403 409 409")
 # There is no such ban, so nobody's is lifted.
+NO_PUBLICATION = codes(403, 403, "403 404 404")
 NO_BAN = codes("403 404 404", "403 404 404", "403 404 404")
 # A PUT by name makes what is not there, and nobody makes anything in another account.
 PUT_NAMED = codes("403 422 422", "403 200 200", "403 200 200")
@@ -152,6 +153,8 @@ API: tuple[Row, ...] = (
     Row("api:regions-drain", "POST", OPERATE, {"name": "us-central1"}),
     Row("api:regions-undrain", "POST", OPERATE, {"name": "us-central1"}),
     Row("api:regions-latency", "PUT", OPERATE, {"name": "us-central1", "to": "europe-west1"}, body={"ms": 90}),
+    Row("api:publications", "GET", codes(403, 403, 200)),
+    Row("api:publications-overwrite", "POST", NO_PUBLICATION, {"pk": "1"}, body={"conflict": "0123456789abcdef"}),
     Row("api:client-bans", "GET", LIST, holds="all"),
     Row("api:client-bans-lift", "POST", NO_BAN, body={"region": "us-central1", "ban": "600-2001:db8::1"}),
     Row("api:overflow", "GET", LIST, holds="all"),

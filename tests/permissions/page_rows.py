@@ -176,6 +176,7 @@ PAGES: tuple[Row, ...] = (
     *shown("overflow", LIST, "all"),
     *shown("regions", OF_OPERATORS, "region"),
     *shown("system", OF_OPERATORS, ""),
+    sent("publication-overwrite", OPERATED, path={"pk": "1"}),
     *shown("region", OF_OPERATORS, "region", {"name": "us-central1"}),
     Row("web:region-drain", "GET", OPERATE, {"name": "us-central1"}, "region"),
     sent("region-drain", OPERATE, "region", {"name": "us-central1"}, reason="x"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, re_path
 
 from apps.api.v1 import description, enrolment, writes
-from apps.api.v1.accounts import alerts, hostnames, incidents, people, tokens, webhooks
+from apps.api.v1.accounts import alerts, hostnames, incidents, people, publications, tokens, webhooks
 from apps.api.v1.accounts.audit import EntryDetail, EntryList
 from apps.api.v1.capacity import comparisons as comparing
 from apps.api.v1.capacity import runs as capacity
@@ -130,6 +130,8 @@ urlpatterns = [
     re_path(rf"^pools/{NAMED}/limits/(?P<region>{NAME})$", limits.PoolLimit.as_view(), name="pools-limit"),
     re_path(rf"^network-lists/{PK}/ban$", bans.Ban.as_view(), name="network-lists-ban"),
     re_path(rf"^network-lists/{PK}/lift$", bans.Ban.as_view(lifted=True), name="network-lists-lift"),
+    path("publications", publications.Publications.as_view(), name="publications"),
+    re_path(rf"^publications/{PK}/overwrite$", publications.Overwrite.as_view(), name="publications-overwrite"),
     path("client-bans", client_bans.ClientBans.as_view(), name="client-bans"),
     path("client-bans/lift", client_bans.Lift.as_view(), name="client-bans-lift"),
     re_path(rf"^policies/{PK}/fetch-key-set$", key_sets.FetchKeySet.as_view(), name="policies-fetch-key-set"),

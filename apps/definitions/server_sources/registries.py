@@ -76,7 +76,7 @@ def registry_of(source: Source, account: str) -> Registry:
     return Path(*_texts(entry, "path"))
 
 
-def sinks() -> Iterator[tuple[str, Etcd, Mapping[str, Any]]]:
+def etcds_to_publish_in() -> Iterator[tuple[str, Etcd, Mapping[str, Any]]]:
     """Each etcd by its name, and of whom it takes definitions by prefix (apps/exporting/publishing). Raises Unreadable.
 
     That is the operator's alone to say: no account names a place to which its definitions go.

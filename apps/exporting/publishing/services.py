@@ -1,7 +1,7 @@
 """Publishes the definitions of accounts in etcd, and again and again until etcd says what is wanted.
 
 1. The sweep wakes a worker where something changed, where nobody looked for a while, or what failed is tried again.
-2. A worker claims the place with a lease, reads the definitions and what etcd has, and compares them (planning.py).
+2. A worker claims the sink with a lease, reads the definitions and what etcd has, and compares them (planning.py).
 3. What somebody else changed is noted as a conflict, and nothing is written until an operator says so.
 4. Digests of what is about to be written are stored. So a worker that dies, or an answer that is lost, leaves keys of
    which the next one knows that they are ours, whichever of them etcd has.
@@ -38,8 +38,9 @@ from apps.definitions.server_sources.watched import Failed
 from apps.definitions.writing.kinds.hostnames import SEATS
 from apps.exporting.models import Publication
 from apps.exporting.publishing.objects import MOST_OBJECTS, NotPublishable, objects_of
-from apps.exporting.publishing.places import Place, places
 from apps.exporting.publishing.planning import FENCE, GONE, REVISION, Comparison, compare, digest, transactions
+from apps.exporting.publishing.showing import conflict_of
+from apps.exporting.publishing.sinks import Sink, sinks
 
 PUBLISH_TASK = "apps.exporting.tasks.publish_definitions"
 WAKE_EXPIRES_S = 10.0
@@ -57,16 +58,16 @@ logger = logging.getLogger(__name__)
 
 
 def sweep() -> None:
-    """Wake a worker where a place is due."""
-    if due_places():
+    """Wake a worker where a sink is due."""
+    if due_sinks():
         enqueue(PUBLISH_TASK, expires_s=WAKE_EXPIRES_S)
 
 
 def publish_in_turns() -> int:
-    """Publish where it is due, etcd by etcd, as long as there are seats; the number of places."""
+    """Publish where it is due, etcd by etcd, as long as there are seats; the number of sinks."""
 
     def choose(registries: Owners, done: frozenset[int]) -> tuple[Hashable, int] | None:
-        due = due_places().items()
+        due = due_sinks().items()
         return next(
             ((each.registry, pk) for pk, each in due if pk not in done and each.registry not in registries), None
         )
@@ -74,49 +75,49 @@ def publish_in_turns() -> int:
     return in_turns(SEATS, choose, publish)
 
 
-def due_places() -> dict[int, Place]:
-    """Places that are to be looked at now, by their rows; none that somebody works on."""
-    named, found = _named(), dict[int, Place]()
+def due_sinks() -> dict[int, Sink]:
+    """Sinks that are to be looked at now, by their rows; none that somebody works on."""
+    named, found = _named(), dict[int, Sink]()
     if not named:
         return found
     instant = database_now()
     rows = {(row.registry, row.prefix): row for row in Publication.objects.defer("known")}
-    for place in named:
-        row = rows.get((place.registry, place.prefix))
+    for sink in named:
+        row = rows.get((sink.registry, sink.prefix))
         if row is None:
-            row, _ = Publication.objects.get_or_create(registry=place.registry, prefix=place.prefix)
-        if _due(place, row, instant):
-            found[row.pk] = place
+            row, _ = Publication.objects.get_or_create(registry=sink.registry, prefix=sink.prefix)
+        if _due(sink, row, instant):
+            found[row.pk] = sink
     return found
 
 
-def _named() -> list[Place]:
+def _named() -> list[Sink]:
     """A file that cannot be read names none."""
     try:
-        return [each for each in places() if not each.wrong]
+        return [each for each in sinks() if not each.wrong]
     except Unreadable:
         return []
 
 
-def _due(place: Place, row: Publication, instant: datetime) -> bool:
+def _due(sink: Sink, row: Publication, instant: datetime) -> bool:
     if row.claimed_until is not None and row.claimed_until >= instant:
         return False
-    if row.next_at is None or row.next_at <= instant or row.account != place.account:
+    if row.next_at is None or row.next_at <= instant or row.account != sink.account:
         return True
     # While etcd is away or somebody is in the way, a change waits for the next try.
-    changed = Entry.objects.filter(account__name=place.account, position__gt=row.position)
+    changed = Entry.objects.filter(account__name=sink.account, position__gt=row.position)
     return not row.error and not row.conflicts and changed.exists()
 
 
 def publish(publication_id: int) -> bool:
-    """Bring a place to what the definitions say; False where somebody else works on it, or nobody names it any more."""
+    """Bring a sink to what the definitions say; False where somebody else works on it, or nobody names it any more."""
     row = Publication.objects.only("registry", "prefix").get(pk=publication_id)
-    place = next((each for each in _named() if (each.registry, each.prefix) == (row.registry, row.prefix)), None)
-    lease = take(Publication, LEASE, pk=publication_id) if place else None
-    if place is None or lease is None:
+    sink = next((each for each in _named() if (each.registry, each.prefix) == (row.registry, row.prefix)), None)
+    lease = take(Publication, LEASE, pk=publication_id) if sink else None
+    if sink is None or lease is None:
         return False
     try:
-        _try(place, lease)
+        _try(sink, lease)
     except LeaseLost as lost:
         logger.warning("%s; somebody else goes on", lost)
     finally:
@@ -124,41 +125,39 @@ def publish(publication_id: int) -> bool:
     return True
 
 
-def _try(place: Place, lease: Lease[Publication]) -> None:
+def _try(sink: Sink, lease: Lease[Publication]) -> None:
     try:
-        if not any(_publish_once(place, lease) for _ in range(ROUNDS)):
+        if not any(_publish_once(sink, lease) for _ in range(ROUNDS)):
             raise Failed("Somebody else writes the keys again and again.")
     except (Failed, NotPublishable) as error:
         with transaction.atomic():
             row = lease.lock()
-            row.account, row.error, row.failures = place.account, str(error)[:400], row.failures + 1
+            row.account, row.error, row.failures = sink.account, str(error)[:400], row.failures + 1
             _rest(row, pause_after(row.failures, first=SOONEST, longest=LATEST))
             row.save(update_fields=("account", "error", "failures", "tried_at", "next_at"))
 
 
-def _publish_once(place: Place, lease: Lease[Publication]) -> bool:
+def _publish_once(sink: Sink, lease: Lease[Publication]) -> bool:
     """Read, compare, write; False where a key was changed in between. Raises Failed, NotPublishable, LeaseLost."""
     position = head().position
-    account = Account.objects.filter(name=place.account).first()
+    account = Account.objects.filter(name=sink.account).first()
     if account is None:
-        raise NotPublishable(
-            f"There is no account {place.account}. What was published stays until the file is changed."
-        )
+        raise NotPublishable(f"There is no account {sink.account}. What was published stays until the file is changed.")
     wanted = objects_of(account)
-    prefix = len(place.prefix)
-    found = {key[prefix:]: kept for key, kept in read_kept(place.etcd, place.prefix, MOST_KEYS).items()}
+    prefix = len(sink.prefix)
+    found = {key[prefix:]: kept for key, kept in read_kept(sink.etcd, sink.prefix, MOST_KEYS).items()}
     row = Publication.objects.get(pk=lease.pk)
     differs = compare(wanted, found, row.known, row.overwrite)
     if differs.due and not differs.conflicts:
         row.revision = max(row.revision, _said(found)) + 1
-        said = {"revision": row.revision, "account": place.account, "objects": len(wanted)}
+        said = {"revision": row.revision, "account": sink.account, "objects": len(wanted)}
         texts = json.dumps(said), json.dumps({"revision": row.revision})
         _remember(lease, differs, *texts)
-        if not _written(place, lease, transactions(differs, found, *texts)):
+        if not _written(sink, lease, transactions(differs, found, *texts)):
             return False
         row.known = {key: [digest(value)] for key, value in (wanted | {REVISION: texts[0]}).items()}
         row.published_at, row.objects_count = database_now(), len(wanted)
-    row.account, row.position, row.conflicts = place.account, position, [asdict(each) for each in differs.conflicts]
+    row.account, row.position, row.conflicts = sink.account, position, [asdict(each) for each in differs.conflicts]
     _note(row, lease)
     return True
 
@@ -182,13 +181,13 @@ def _remember(lease: Lease[Publication], differs: Comparison, revision: str, fen
         row.save(update_fields=("known",))
 
 
-def _written(place: Place, lease: Lease[Publication], wanted: list[Transaction]) -> bool:
+def _written(sink: Sink, lease: Lease[Publication], wanted: list[Transaction]) -> bool:
     """Whether all of them were, in their order. Raises Failed, LeaseLost."""
     fence = 0
     for each in wanted:
         lease.renew()
         step = replace(each, as_read={**each.as_read, FENCE: fence}) if fence else each
-        revision = commit(place.etcd, _below(place.prefix, step))
+        revision = commit(sink.etcd, _below(sink.prefix, step))
         if revision is None:
             return False
         fence = fence or revision
@@ -219,11 +218,12 @@ def _rest(row: Publication, pause: timedelta) -> None:
     row.next_at = row.tried_at + pause * random.uniform(0.9, 1.1)  # noqa: S311 - nothing secret
 
 
-def overwrite(*, actor: Actor, publication_id: int, reason: str = "") -> Publication:
+def overwrite(*, actor: Actor, publication_id: int, conflict: str, reason: str = "") -> Publication:
     """Give up to us what stands in the way, as it was seen: what somebody changes after that is a conflict again.
 
-    Raises Forbidden, NotFound; Conflict where nothing is in the way.
+    `conflict` is what `conflict_of` says of it. Raises Forbidden, NotFound; Conflict where other keys are in the way.
     """
+    actor.may_write("accounts")
     actor.must_operate("what is published in etcd")
     with transaction.atomic():
         row = Publication.objects.select_for_update().filter(pk=publication_id).first()
@@ -231,6 +231,8 @@ def overwrite(*, actor: Actor, publication_id: int, reason: str = "") -> Publica
             raise NotFound("There is no such publication.")
         if not row.conflicts:
             raise Conflict("No key is in the way.")
+        if conflict_of(row.conflicts) != conflict:
+            raise Conflict("Other keys are in the way by now. Look at them before you overwrite them.")
         given_up = {each["key"]: each["revision"] for each in row.conflicts}
         row.overwrite, row.next_at = row.overwrite | given_up, None
         row.save(update_fields=("overwrite", "next_at"))
@@ -248,5 +250,5 @@ def overwrite(*, actor: Actor, publication_id: int, reason: str = "") -> Publica
 
 
 def prune(moment: datetime) -> None:
-    """Forget places that the file has not named for a month."""
+    """Forget sinks that the file has not named for a month."""
     Publication.objects.filter(tried_at__lt=moment - KEPT_FOR).delete()

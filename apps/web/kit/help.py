@@ -51,6 +51,7 @@ PAGES = {
     "portability": "use/clouds",
     "authority": "operate/nodes#rotate-the-authority",
     "enrolment": "operate/nodes",
+    "publication": "use/export#published-in-etcd",
     "quarantine": "use/rollouts#quarantine",
     "report": "use/reports",
     "record": "use/dns",

@@ -234,6 +234,6 @@ def test_every_noun_of_the_api_is_a_scope() -> None:
     open_to_all = {"", "apply", "changes", "import", "plans", "openapi.json"}  # or asked object by object
     asked_as_nodes_or_fleets = {"consoles", "node-authorities", "quarantine"}
     asked_as_capacity_tests = {"capacity-runs", "capacity-comparisons", "sizing", "blackouts"}
-    as_pools_or_policies = {"replacements", "canaries", "client-bans"}
-    asked_elsewhere = asked_as_capacity_tests | asked_as_nodes_or_fleets | as_pools_or_policies
+    as_other_definitions = {"replacements", "canaries", "client-bans", "publications"}
+    asked_elsewhere = asked_as_capacity_tests | asked_as_nodes_or_fleets | as_other_definitions
     assert words - set(NOUNS) - open_to_all - asked_elsewhere == set()

@@ -34,6 +34,7 @@ from apps.definitions.server_sources.watching import Watching
 from apps.definitions.writing.kinds import hostnames, policies
 from apps.dns import services as dns
 from apps.enrolment import renewing, rotating, tokens
+from apps.exporting.publishing import services as publishing
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.issuing import services as issuing
 from apps.observe import rolling
@@ -68,6 +69,7 @@ DAYS_SECONDS = 300.0
 STATUS_SECONDS = 5.0
 PARTS_SECONDS = 15.0
 SOURCES_SECONDS = 1.0
+PUBLISH_SECONDS = 2.0
 REPLACEMENTS_SECONDS = 1.0
 CANARIES_SECONDS = 5.0
 Work = Callable[[], float | None]
@@ -102,6 +104,7 @@ class Command(BaseCommand):
             (COUNT_SECONDS, countries.sweep),
             (SOURCES_SECONDS, find_servers),
             (SOURCES_SECONDS, watching.tick),
+            (PUBLISH_SECONDS, publishing.sweep),
             (REPLACEMENTS_SECONDS, advancing.sweep),
             (CANARIES_SECONDS, canaries.sweep),
             (every, issue_certificates),
@@ -234,6 +237,7 @@ def tidy() -> None:
     advancing.prune(now())
     canaries.prune(now())
     dns.prune(now())
+    publishing.prune(now())
     evaluate_measurements(now())
     evaluating.prune(now())
     telling.prune(now())

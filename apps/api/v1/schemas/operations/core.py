@@ -52,6 +52,7 @@ from apps.api.v1.schemas.operations.importing import OPERATIONS as OF_IMPORTING
 from apps.api.v1.schemas.operations.logs import OPERATIONS as OF_LOGS
 from apps.api.v1.schemas.operations.replacements import OPERATIONS as OF_REPLACEMENTS
 from apps.api.v1.schemas.operations.schedules import OPERATIONS as OF_SCHEDULES
+from apps.api.v1.schemas.publications import OPERATIONS as OF_PUBLICATIONS
 from apps.definitions.server_sources.heartbeats import HeartbeatSpec
 
 ROUTE = noun("Route", "a route", "routes", base=Conditioned, facts=traffic.RouteFacts)
@@ -119,6 +120,7 @@ OPERATIONS: Table = {
     **written("nodes", noun("Node", "a node", "nodes"), "name", "fleet", "tag"),
     **OF_ADOPTING,
     **OF_CLIENT_BANS,
+    **OF_PUBLICATIONS,
     **OF_CLOUDS,
     **OF_ENROLMENT,
     **OF_IMPORTING,

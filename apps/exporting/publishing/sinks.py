@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.definitions.server_sources.etcd.client import Etcd
-from apps.definitions.server_sources.registries import sinks
+from apps.definitions.server_sources.registries import etcds_to_publish_in
 
 LONGEST = 400
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -16,7 +16,7 @@ _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+/")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Sink:
     """A prefix of an etcd, and whose definitions go there; `wrong` is why nothing does, in a sentence."""
 
     registry: str
@@ -29,11 +29,11 @@ class Place:
         return f"{self.registry}{self.prefix}"
 
 
-def places() -> list[Place]:
+def sinks() -> list[Sink]:
     """All that the file names. Raises Unreadable."""
     return [
-        Place(registry[:63], prefix[:LONGEST], str(account)[:63], etcd, _wrong(registry, prefix, account, publish))
-        for registry, etcd, publish in sinks()
+        Sink(registry[:63], prefix[:LONGEST], str(account)[:63], etcd, _wrong(registry, prefix, account, publish))
+        for registry, etcd, publish in etcds_to_publish_in()
         for prefix, account in sorted(publish.items())
     ]
 
