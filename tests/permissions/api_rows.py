@@ -153,7 +153,7 @@ API: tuple[Row, ...] = (
     Row("api:regions-drain", "POST", OPERATE, {"name": "us-central1"}),
     Row("api:regions-undrain", "POST", OPERATE, {"name": "us-central1"}),
     Row("api:regions-latency", "PUT", OPERATE, {"name": "us-central1", "to": "europe-west1"}, body={"ms": 90}),
-    Row("api:publications", "GET", codes(403, 403, 200)),
+    Row("api:publications", "GET", LIST),
     Row("api:publications-overwrite", "POST", NO_PUBLICATION, {"pk": "1"}, body={"conflict": "0123456789abcdef"}),
     Row("api:client-bans", "GET", LIST, holds="all"),
     Row("api:client-bans-lift", "POST", NO_BAN, body={"region": "us-central1", "ban": "600-2001:db8::1"}),

@@ -8,14 +8,14 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas import publications as shown
-from apps.core.errors import Conflict
+from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.server_sources.registries import Unreadable
 from apps.exporting.publishing import services
 from apps.exporting.publishing.showing import publications
 
 
 class Publications(APIView):
-    """GET every sink that the operator's file names, with its state; operators only."""
+    """GET every sink that the operator's file names, with its state; none for customers."""
 
     scope_noun = "accounts"
 
@@ -36,10 +36,12 @@ class Overwrite(APIView):
     def post(self, request: Request, pk: str) -> Response:
         """`{conflict}`, as the list says it; 202, a worker writes them at once. 409 where other keys are in the way."""
         said = requests.only(request, ("conflict",)).get("conflict")
+        if not isinstance(said, str) or not said:
+            raise Invalid([FieldError("/conflict", "missing", "Write the `conflict` that the list shows.")])
         services.overwrite(
             actor=requests.actor_of(request),
             publication_id=int(pk),
-            conflict=said if isinstance(said, str) else "",
+            conflict=said,
             reason=requests.reason(request),
         )
         return Response(status=202)
