@@ -38,4 +38,4 @@ class Publication(models.Model):
         constraints = (models.UniqueConstraint(fields=("registry", "prefix"), name="one_publication_per_prefix"),)
 
     def __str__(self) -> str:
-        return f"{self.registry}{self.prefix}"
+        return f"{self.registry} {self.prefix}"

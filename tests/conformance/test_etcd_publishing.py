@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +20,16 @@ from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.core.concurrency import leases
 from apps.core.errors import Conflict, Forbidden
+from apps.definitions.models import NetworkList
 from apps.definitions.server_sources.etcd import client
 from apps.definitions.server_sources.etcd.client import Etcd, Kept, Transaction, read_kept
 from apps.definitions.server_sources.watched import Failed
 from apps.definitions.services import delete_object, save_object
 from apps.exporting.models import Publication
 from apps.exporting.publishing import objects, services, showing
+from apps.exporting.publishing.planning import FENCE
 from tests.etcd import RealEtcd, real_etcd
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -63,6 +69,10 @@ def sink(etcd: RealEtcd, acme: Actor, allow: Callable[..., None]) -> RealEtcd:
     """Definitions of acme are published."""
     allow(etcd.etcd, {AT: "acme"})
     return etcd
+
+
+def in_base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
 
 def look() -> Publication:
@@ -290,6 +300,68 @@ def test_an_etcd_that_is_away_is_tried_again_and_no_change_is_lost(sink: RealEtc
     assert (row.error, row.failures, networks(sink)) == ("", 0, ["198.51.100.0/24"])
 
 
+def test_a_user_without_the_right_to_write_is_told_and_one_with_it_publishes(
+    etcd: RealEtcd, acme: Actor, settings: Settings, tmp_path: Path
+) -> None:
+    end = AT[:-1] + "0"  # the key after the prefix
+    for name, right in (("root", "READWRITE"), ("reader", "READ"), ("writer", "READWRITE")):
+        etcd.call("/v3/auth/user/add", name=name, password="of-etcd")
+        etcd.call("/v3/auth/role/add", name=name)
+        etcd.call("/v3/auth/user/grant", user=name, role=name)
+        allowed = {"permType": right, "key": in_base64(AT), "range_end": in_base64(end)}
+        etcd.call("/v3/auth/role/grant", name=name, perm=allowed)
+    etcd.call("/v3/auth/enable")
+    (tmp_path / "password").write_text("of-etcd\n")
+    settings.REGISTRIES = str(tmp_path / "registries.json")
+    for user, error in (("reader", "etcd refuses us: the operator's user may not use these keys."), ("writer", "")):
+        entry = {"urls": list(etcd.etcd.urls), "user": user, "password_file": str(tmp_path / "password")}
+        written = {"etcd": {"prod": entry | {"publish": {AT: "acme"}}}}
+        Path(settings.REGISTRIES).write_text(json.dumps(written))
+        assert look().error == error
+
+
+def test_a_sink_that_nobody_names_is_forgotten_after_a_month_and_its_keys_stay(
+    sink: RealEtcd, acme: Actor, allow: Callable[..., None]
+) -> None:
+    look()
+    later = now() + timedelta(days=31)
+    services.prune(later)
+    assert Publication.objects.exists()
+    allow(sink.etcd, {"/spillway/globex/": "globex"})
+    services.prune(now())
+    assert Publication.objects.exists()
+    services.prune(later)
+    assert not Publication.objects.exists()
+    assert kept(sink)
+
+
+@pytest.mark.exhaustive
+def test_of_three_members_one_may_die_at_any_time(tmp_path: Path, acme: Actor, allow: Callable[..., None]) -> None:
+    with real_etcd(tmp_path, members=3) as cluster:
+        allow(cluster.etcd, {AT: "acme"})
+        for number in range(3):
+            save_list(acme, f"192.0.{number}.0/24")
+            cluster.kill(number)
+            until(lambda: (row := look()).error == "" and not row.conflicts, 60)
+            assert networks(cluster) == [f"192.0.{number}.0/24"]
+            assert is_whole(cluster)
+            cluster.start(number)
+            time.sleep(3)  # until it follows its leader again
+
+
+@pytest.mark.exhaustive
+def test_a_large_account_is_published_in_several_transactions(sink: RealEtcd, acme: Actor) -> None:
+    rows = [NetworkList(account=acme.account, name=f"list-{number}", entries=[]) for number in range(4_900)]
+    NetworkList.objects.bulk_create(rows)
+    began = time.monotonic()
+    assert look().error == ""
+    first = time.monotonic() - began
+    assert is_whole(sink)
+    began = time.monotonic()
+    assert look().revision == 1
+    print(f"4 900 objects: published in {first:.1f} s, compared in {time.monotonic() - began:.1f} s")
+
+
 def test_an_answer_that_is_lost_is_no_conflict_and_a_late_write_comes_to_nothing(
     sink: RealEtcd, acme: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,6 +433,42 @@ def test_of_two_that_publish_at_once_the_slow_one_overwrites_nothing(
         row = look()
         assert (row.conflicts, row.error, networks(sink)) == ([], "", ["203.0.113.0/24"])
         assert is_whole(sink)
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_a_slow_worker_stops_where_another_one_has_begun(
+    sink: RealEtcd, acme: Actor, monkeypatch: pytest.MonkeyPatch, fenced: bool
+) -> None:
+    """Without comparing `publishing`, as the control shows, a mixture of both is called whole."""
+    monkeypatch.setattr("apps.exporting.publishing.planning.MOST_WRITES", 2)
+    monkeypatch.setattr(leases.Lease, "renew", lambda _: None)
+    look()
+    for each in range(4):
+        save_list(acme, "192.0.2.0/24", name=f"list-{each}")
+
+    def another_begins() -> None:
+        for each in range(2):
+            save_list(acme, "203.0.113.0/24", name=f"list-{each}")
+        Publication.objects.update(claimed_until=None)
+        kill_at(monkeypatch, 1, after=True)
+        with pytest.raises(Killed):
+            services.publish(Publication.objects.get().pk)
+        monkeypatch.setattr(services, "commit", client.commit)
+
+    if not fenced:
+        sent, fence = client.commit, AT + FENCE
+
+        def unfenced(etcd: Etcd, wanted: Transaction) -> int | None:
+            as_read = {key: revision for key, revision in wanted.as_read.items() if key != fence}
+            return sent(etcd, Transaction(as_read, wanted.puts, wanted.deletes))
+
+        monkeypatch.setattr(client, "commit", unfenced)
+    interrupted(monkeypatch, 2, another_begins)
+    look()
+    assert is_whole(sink) != fenced
+    assert (FENCE in kept(sink)) == fenced
+    row = look()
+    assert (row.conflicts, row.error, is_whole(sink)) == ([], "", True)
 
 
 def test_a_key_that_changes_between_reading_and_writing_is_a_conflict(

@@ -151,8 +151,8 @@ def write(file: Path, publish: Any, name: str = "prod") -> None:
 def test_the_operators_file_names_the_sinks(file: Path) -> None:
     write(file, {"/spillway/globex/": "globex", "/spillway/acme/": "acme"})
     assert [(str(each), each.account, each.wrong) for each in sinks()] == [
-        ("prod/spillway/acme/", "acme", ""),
-        ("prod/spillway/globex/", "globex", ""),
+        ("prod /spillway/acme/", "acme", ""),
+        ("prod /spillway/globex/", "globex", ""),
     ]
     assert sinks()[0].etcd.urls == ("http://10.0.0.5:2379",)
 

@@ -251,4 +251,10 @@ def overwrite(*, actor: Actor, publication_id: int, conflict: str, reason: str =
 
 def prune(moment: datetime) -> None:
     """Forget sinks that the file has not named for a month."""
-    Publication.objects.filter(tried_at__lt=moment - KEPT_FOR).delete()
+    try:
+        named = {(each.registry, each.prefix) for each in sinks()}
+    except Unreadable:
+        return
+    for row in Publication.objects.filter(tried_at__lt=moment - KEPT_FOR).only("registry", "prefix"):
+        if (row.registry, row.prefix) not in named:
+            row.delete()

@@ -81,9 +81,11 @@ def _shown(sink: Sink, row: Publication | None, instant: datetime | None) -> Sho
     if instant is not None and instant - row.tried_at > SILENT:
         message = f"Nobody has looked at it since {row.tried_at:%Y-%m-%d %H:%M} UTC. Then: {message}"
         state, remedy = State.UNKNOWN, "Look at the scheduler and the workers."
-    conflicts = tuple(each | {"key": sink.prefix + each["key"]} for each in row.conflicts)
+    # What is not shown cannot be overwritten: an etcd that is away may have other keys by now.
+    seen = row.conflicts if state is State.CONFLICT else []
+    conflicts = tuple(each | {"key": sink.prefix + each["key"]} for each in seen)
     return Shown(
-        *(row.pk, sink, state, message, remedy, conflict_of(row.conflicts), conflicts),
+        *(row.pk, sink, state, message, remedy, conflict_of(seen), conflicts),
         *(row.revision, row.published_at, row.looked_at),
     )
 

@@ -26,7 +26,7 @@ class Sink:
     wrong: str = ""
 
     def __str__(self) -> str:
-        return f"{self.registry}{self.prefix}"
+        return f"{self.registry} {self.prefix}"
 
 
 def sinks() -> list[Sink]:

@@ -54,6 +54,7 @@ def test_nothing_is_shown_where_nothing_is_published(operator: Actor, live_redis
     [
         ({}, "published", "Revision 7 with 3 objects is there.", State.OK),
         ({"error": "etcd does not answer."}, "failed", "etcd does not answer.", State.WARNING),
+        ({"error": "etcd is away.", "conflicts": [CHANGED]}, "failed", "etcd is away.", State.WARNING),
         ({"account": "globex"}, "unknown", "Nobody has looked at it yet.", State.UNKNOWN),
         ({"tried_at": None}, "unknown", "Nobody has looked at it yet.", State.UNKNOWN),
         (
@@ -112,7 +113,7 @@ def test_exactly_the_conflict_that_was_seen_is_overwritten(file: Path, operator:
     row = Publication.objects.get()
     assert (row.overwrite, row.next_at) == ({"objects/Route/shop": 17}, None)
     entry = Entry.objects.get(object_kind="Publication")
-    assert (entry.action, entry.object_label, entry.account) == ("overwrite", f"prod{AT}", operator.account)
+    assert (entry.action, entry.object_label, entry.account) == ("overwrite", f"prod {AT}", operator.account)
 
 
 def test_the_page_overwrites_what_it_showed(file: Path, operator: Actor, acme: Actor, live_redis: str) -> None:
