@@ -300,6 +300,17 @@ def test_an_etcd_that_is_away_is_tried_again_and_no_change_is_lost(sink: RealEtc
     assert (row.error, row.failures, networks(sink)) == ("", 0, ["198.51.100.0/24"])
 
 
+def test_a_row_that_cannot_be_read_stops_its_account_and_is_tried_again(sink: RealEtcd, acme: Actor) -> None:
+    save_list(acme, "192.0.2.0/24")
+    look()
+    before = kept(sink)
+    NetworkList.objects.update(entries=7)
+    row = look()
+    assert (row.error, row.failures) == ("The definitions cannot be read. The log of the worker says why.", 1)
+    assert not services.due_sinks()
+    assert kept(sink) == before
+
+
 def test_a_user_without_the_right_to_write_is_told_and_one_with_it_publishes(
     etcd: RealEtcd, acme: Actor, settings: Settings, tmp_path: Path
 ) -> None:

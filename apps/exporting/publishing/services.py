@@ -44,7 +44,7 @@ from apps.exporting.publishing.sinks import Sink, sinks
 
 PUBLISH_TASK = "apps.exporting.tasks.publish_definitions"
 WAKE_EXPIRES_S = 10.0
-LEASE = timedelta(minutes=1)
+LEASE = timedelta(seconds=30)
 # How often etcd is looked at though nothing changed here, and while somebody else's change is in the way.
 EVERY, IN_THE_WAY = timedelta(minutes=1), timedelta(seconds=15)
 # After a failure: five seconds, ten, …, at most a minute.
@@ -129,12 +129,21 @@ def _try(sink: Sink, lease: Lease[Publication]) -> None:
     try:
         if not any(_publish_once(sink, lease) for _ in range(ROUNDS)):
             raise Failed("Somebody else writes the keys again and again.")
+    except LeaseLost:
+        raise
     except (Failed, NotPublishable) as error:
-        with transaction.atomic():
-            row = lease.lock()
-            row.account, row.error, row.failures = sink.account, str(error)[:400], row.failures + 1
-            _rest(row, pause_after(row.failures, first=SOONEST, longest=LATEST))
-            row.save(update_fields=("account", "error", "failures", "tried_at", "next_at"))
+        _failed(sink, lease, str(error))
+    except Exception:
+        logger.exception("%s could not be published", sink)
+        _failed(sink, lease, "The definitions cannot be read. The log of the worker says why.")
+
+
+def _failed(sink: Sink, lease: Lease[Publication], error: str) -> None:
+    with transaction.atomic():
+        row = lease.lock()
+        row.account, row.error, row.failures = sink.account, error[:400], row.failures + 1
+        _rest(row, pause_after(row.failures, first=SOONEST, longest=LATEST))
+        row.save(update_fields=("account", "error", "failures", "tried_at", "next_at"))
 
 
 def _publish_once(sink: Sink, lease: Lease[Publication]) -> bool:
