@@ -25,6 +25,7 @@ from tests.conformance.publishing_env import (
     acme,
     allow,
     etcd,
+    give_up,
     is_whole,
     kept,
     look,
@@ -123,6 +124,21 @@ def test_an_etcd_that_is_away_is_tried_again_and_no_change_is_lost(sink: RealEtc
     sink.wait()
     row = look()
     assert (row.error, row.failures, networks(sink)) == ("", 0, ["198.51.100.0/24"])
+
+
+def test_a_database_that_is_put_back_takes_nothing_back_by_itself(sink: RealEtcd, acme: Actor, operator: Actor) -> None:
+    save_list(acme, "192.0.2.0/24")
+    earlier = look()
+    save_list(acme, "198.51.100.0/24")
+    assert look().revision == 2
+    earlier.save()
+    save_list(acme, "192.0.2.0/24")  # the definition is as it was, too
+    row = look()
+    assert [each["key"] for each in row.conflicts] == [LIST, "revision"]
+    assert networks(sink) == ["198.51.100.0/24"]
+    give_up(operator, row)
+    row = look()
+    assert (row.conflicts, row.revision, networks(sink)) == ([], 3, ["192.0.2.0/24"])
 
 
 @pytest.mark.exhaustive

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 
 from apps.accounts.actors import platform_actor
 from apps.accounts.models import Account
@@ -50,7 +49,7 @@ def _documents(account: Account) -> Iterator[tuple[str, str]]:
             found = envelope(row)
             if isinstance(row, Certificate) and not row.automatic:
                 continue  # its key is never shown, so nobody can apply it
-            key = f"{OBJECTS}{found['kind']}/{quote(found['name'], safe='')}"
+            key = f"{OBJECTS}{found['kind']}/{found['name']}"
             value = json.dumps(found, ensure_ascii=False)
             count += 1
             if count > MOST_OBJECTS:
