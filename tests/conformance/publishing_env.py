@@ -99,3 +99,10 @@ def is_whole(etcd: RealEtcd) -> bool:
     revision = there.pop("revision")
     newest = max((each.revision for each in there.values()), default=0)
     return newest <= revision.revision and len(there) == json.loads(revision.value)["objects"]
+
+
+def read_as_documented(etcd: RealEtcd) -> list[str]:
+    """The keys of the objects as of the revision of etcd at which `revision` was written last (docs/use/export.md)."""
+    asked = {"key": in_base64(f"{AT}objects/"), "range_end": in_base64(f"{AT}objects0"), "keys_only": True}
+    rows = etcd.call("/v3/kv/range", **asked, revision=str(kept(etcd)["revision"].revision)).get("kvs") or []
+    return [base64.b64decode(row["key"]).decode().removeprefix(AT) for row in rows]

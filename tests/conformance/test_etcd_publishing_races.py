@@ -30,6 +30,7 @@ from tests.conformance.publishing_env import (
     kept,
     look,
     networks,
+    read_as_documented,
     said,
     save_list,
     sink,
@@ -97,10 +98,13 @@ def test_a_set_of_several_transactions_is_gone_on_with_and_readers_can_tell(
 ) -> None:
     monkeypatch.setattr("apps.exporting.publishing.planning.MOST_WRITES", 2)
     look()
+    before = read_as_documented(sink)
     for each in range(5):
         save_list(acme, "192.0.2.0/24", name=f"list-{each}")
     kill_at(monkeypatch, number, after=True)
     die_and_go_on(monkeypatch)
+    lists = [f"objects/NetworkList/list-{each}" for each in range(5)] if number == 3 else []
+    assert read_as_documented(sink) == sorted([*before, *lists])
     assert is_whole(sink) == (number == 3)
     assert ("publishing" in kept(sink)) == (number < 3)
     delete_object(actor=acme, kind="NetworkList", name="list-0")
