@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
+
+# Nobody reads more of them, and a hostile body could make half a million.
+MOST_ERRORS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,9 @@ class FieldError:
     detail: str
 
 
+_MORE = FieldError("", "too_many", f"There are more than {MOST_ERRORS} errors; correct these first.")
+
+
 class SpillwayError(Exception):
     """Base of everything that a service refuses; `detail` is a sentence for people."""
 
@@ -31,13 +38,14 @@ class SpillwayError(Exception):
 
 
 class Invalid(SpillwayError):
-    """The input is wrong; nothing was stored. Every error is named."""
+    """The input is wrong; nothing was stored. Every error is named, up to MOST_ERRORS of them."""
 
     status = 422
     title = "Invalid input"
 
     def __init__(self, field_errors: Iterable[FieldError]) -> None:
-        self.field_errors = tuple(field_errors)
+        found = tuple(islice(field_errors, MOST_ERRORS + 1))
+        self.field_errors = found if len(found) <= MOST_ERRORS else (*found[:MOST_ERRORS], _MORE)
         super().__init__(" ".join(field_error.detail for field_error in self.field_errors))
 
 

@@ -59,7 +59,7 @@ def turn() -> Iterator[None]:
 def read_apart(
     form: Format, text: str, files: Mapping[str, str], options: ImportOptions, *, processor_s: int = PROCESSOR_S
 ) -> Import:
-    """What the reader of the format answers. Raises TooMuchWork, Unreadable."""
+    """What the reader of the format answers; its report has no secrets. Raises TooMuchWork, Unreadable."""
     order = {"format": form.name, "text": text, "files": dict(files), "options": asdict(options)}
     return _import(_answer(json.dumps(order).encode(), processor_s))
 

@@ -1,6 +1,7 @@
 """The process that reads one configuration: an order as JSON on its input, documents and report on its output.
 
-It gets neither settings nor secrets, and keeps to its ceilings by itself, should the process that started it be gone.
+It gets neither settings nor secrets of ours, and keeps to its ceilings by itself, should the process that started it be
+gone. Secrets of the file are hidden here as well: looking for them in hostile lines is work like reading them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from dataclasses import asdict
 from typing import Any
 
 from apps.importing.formats import FORMATS
+from apps.importing.masking import without_secrets
 from apps.importing.options import ImportOptions
+
+# Whoever asks holds it three times: as bytes, as text and as objects.
+LARGEST_ANSWER = 32 * 2**20
 
 
 def main() -> None:
@@ -27,15 +32,18 @@ def main() -> None:
     try:
         answer = _answer(order)
     except Exception as error:  # noqa: BLE001 - whatever a hostile file does to the reader, the caller is told of it
-        answer = {"error": type(error).__name__}
-    sys.stdout.write(json.dumps(answer))
+        answer = json.dumps({"error": type(error).__name__})
+    sys.stdout.write(answer)
 
 
-def _answer(order: dict[str, Any]) -> dict[str, Any]:
-    options = order["options"]
-    read = FORMATS[order["format"]].read
-    found = read(order["text"], order["files"], ImportOptions(**options | {"fleets": tuple(options["fleets"])}))
-    return asdict(found)
+def _answer(order: dict[str, Any]) -> str:
+    options = ImportOptions(**order["options"] | {"fleets": tuple(order["options"]["fleets"])})
+    found = FORMATS[order["format"]].read(order["text"], order["files"], options)
+    told = without_secrets(found, [*options.passwords.values(), *options.environment.values()])
+    answer = json.dumps(asdict(told))
+    if len(answer) > LARGEST_ANSWER:
+        raise MemoryError
+    return answer
 
 
 if __name__ == "__main__":

@@ -13,7 +13,11 @@ HIDDEN = "…"
 IN_KEY = "This line belongs to a private key; send keys as files of their own."
 # Shorter values are words of the file as well (`on`, `1`), and hiding them would hide what the report says.
 SHORTEST = 4
-_NAMED = r"[\w.-]*(?:authorization|cookie|token|secret|passw|passphrase|api-?_?key|credential|session)[\w.-]*"
+# From where a word begins, and never shortened again: each further way to read it would multiply the work of a line.
+_NAMED = (
+    r"(?<![\w.-])(?>[\w.-]*?(?:authorization|cookie|token|secret|passw|passphrase|api-?_?key|credential|session)"
+    r"[\w.-]*)"
+)
 _SECRETS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -26,7 +30,7 @@ _SECRETS = tuple(
         r"\bsecure_link(?:_secret|_md5)\s+(?P<secret>.+)$",
         rf"\bhdr\s+[\"']?{_NAMED}[\"']?\s+(?P<secret>.+)$",
         rf"(?:{_NAMED})[\"']?\s*:\s*(?:\\\s)*(?P<secret>[^\s:].*)$",
-        rf"\w+\(\s*[\"']?{_NAMED}[\"']?[^)]*\)\s+(?P<secret>.+)$",
+        rf"\w\(\s*[\"']?{_NAMED}[\"']?[^)]*\)\s+(?P<secret>.+)$",
         r"\b(?:hmac|jwt_verify\w*|aes_\w+)\((?P<secret>[^)]*)\)",
         r"\b(?:basic|bearer)(?:\\?\s)+(?P<secret>[\w+/=.~-]+)",
         r"://[^\s/:@]*:(?P<secret>[^\s/@]+)@",

@@ -12,7 +12,6 @@ from apps.definitions.models import StoredPlan
 from apps.definitions.services import ANYTHING, apply_document, confirming, dry_run, store_plan, summary_of
 from apps.importing.apart import Busy, TooMuchWork, Unreadable, read_apart, turn
 from apps.importing.contract import Import
-from apps.importing.masking import without_secrets
 from apps.importing.ordering import BY_COMMAND, Order
 from apps.importing.telling import by_fields
 from apps.importing.verdicts import LineReport
@@ -52,11 +51,10 @@ def plan_import(*, actor: Actor, order: Order) -> PlannedImport:
 
 def _plan_import(actor: Actor, order: Order) -> PlannedImport:
     read = _read(order)
-    told = without_secrets(read, [*order.options.passwords.values(), *order.options.environment.values()])
     told = replace(
-        told,
-        needs=tuple(map(by_fields, told.needs)),
-        report=tuple(map(_shown, told.report)),
+        read,
+        needs=tuple(map(by_fields, read.needs)),
+        report=tuple(map(_shown, read.report)),
     )
     if read.needs or not read.documents:
         return PlannedImport(told)
@@ -101,7 +99,7 @@ def _planned(actor: Actor, objects: list[dict[str, Any]]) -> StoredPlan:
 def _refusal(objects: list[dict[str, Any]], error: FieldError) -> Refusal:
     """`/objects/3/spec/path` as the object and the field of it."""
     parts = error.pointer.split("/")
-    if len(parts) > 2 and parts[1] == "objects" and parts[2].isdigit() and int(parts[2]) < len(objects):
+    if len(parts) > 2 and parts[1] == "objects" and parts[2].isdecimal() and int(parts[2]) < len(objects):
         found = objects[int(parts[2])]
         return Refusal(found["kind"], found["name"], "/" + "/".join(parts[3:]), error.detail)
     return Refusal("", "", error.pointer, error.detail)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from apps.importing.apart import TooMuchWork, read_apart
@@ -53,6 +55,30 @@ def test_a_hostile_file_is_read_or_refused_within_its_ceilings(text: str) -> Non
     except TooMuchWork:
         return
     assert all(line.verdict for line in found.report)
+
+
+@pytest.mark.slow(reason="a process reads it")
+def test_secrets_are_looked_for_in_hostile_lines_within_the_ceilings_of_the_reader() -> None:
+    text = DEFAULTS + "frontend f\n" + (" " + "token" * 3200 + "\n") * 20 + " " + "x(token" * 2200 + "\n"
+    text += " http-request set-header X-Api-Key hidden-word\n"
+    before = time.process_time()
+    found = read_apart(FORMATS["haproxy"], text, {}, ImportOptions(), processor_s=5)
+    assert time.process_time() - before < 1, "the process that asks does none of this work"
+    assert "hidden-word" not in repr(found.report)
+    assert HIDDEN in repr(found.report)
+
+
+@pytest.mark.slow(reason="a process reads it")
+@pytest.mark.parametrize(("repeated", "is_much"), [(20, False), (400, True)])
+def test_a_few_lines_do_not_become_a_report_that_fills_the_memory_of_who_asks(repeated: int, is_much: bool) -> None:
+    doubled = "".join(f' setenv A{n + 1} "${{A{n}}}${{A{n}}}"\n' for n in range(6))
+    lists = "".join(f' acl a{n} src -f "/{n}$A6"\n use_backend b if a{n}\n' for n in range(repeated))
+    text = f"global\n setenv A0 {'x' * 2000}\n{doubled}{DEFAULTS}frontend f\n bind :80\n{lists}"
+    if not is_much:
+        assert read_apart(FORMATS["haproxy"], text, {}, ImportOptions()).report
+        return
+    with pytest.raises(TooMuchWork):
+        read_apart(FORMATS["haproxy"], text, {}, ImportOptions())
 
 
 @pytest.mark.slow(reason="the reader is left to work for a second")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 import tracemalloc
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -26,6 +29,22 @@ YAML = (
 def test_json_that_is_not_plain_is_refused(text: str) -> None:
     with pytest.raises(Malformed):
         read_json(text.encode())
+
+
+def test_a_field_that_occurs_twice_is_found_among_many_at_once() -> None:
+    names = ",".join(f'"k{number}": 1' for number in range(100_000))
+    before = time.process_time()
+    with pytest.raises(Malformed, match="field z occurs twice"):
+        read_json(f'{{{names}, "z": 1, "z": 2}}'.encode())
+    assert time.process_time() - before < 2, "counting each name takes minutes"
+
+
+@pytest.mark.parametrize("read", [read_json, read_yaml])
+def test_an_object_has_no_more_fields_than_are_read(read: Callable[[bytes], Any]) -> None:
+    names = ",".join(f'"k{number}": 1' for number in range(texts.MAX_FIELDS))
+    assert len(read(f"[{{{names}}}]".encode())[0]) == texts.MAX_FIELDS
+    with pytest.raises(Malformed, match="more than 10000 fields"):
+        read(f'[{{{names}, "z": 1}}]'.encode())
 
 
 @pytest.mark.parametrize("text", YAML, ids=lambda text: text[:20])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import FieldError
+from apps.core.errors import MOST_ERRORS, FieldError
 from apps.definitions.shapes.base.reading import escaped, unknown
 from apps.definitions.shapes.base.words import read_boolean, read_reference, read_title, real, whole
 
@@ -59,9 +60,9 @@ class Reader:
 
     def close(self) -> None:
         """Refuse every field that nobody asked for, with the nearest name that is known."""
-        for field in self.data:
-            if field not in self.known:
-                self.add_error(field, "unknown_field", unknown(field, self.known))
+        strange = (field for field in self.data if field not in self.known)
+        for field in islice(strange, MOST_ERRORS + 1):
+            self.add_error(field, "unknown_field", unknown(field, self.known))
 
     def _checked(self, field: str, value: object, allowed: Callable[[object], T]) -> T:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -15,6 +16,8 @@ from apps.core.errors import Malformed
 MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 32
 MAX_DIGITS = 19
+# No object has as many, and each that is unknown costs a sentence.
+MAX_FIELDS = 10_000
 # What costs about a second and 50 MB at most: JSON is read by C, YAML value by value.
 MAX_JSON_VALUES = 1_000_000
 MAX_YAML_VALUES = 250_000
@@ -82,8 +85,7 @@ def _short(error: Exception) -> str:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise Malformed(f"The field {_short(Exception(twice))} occurs twice in one object; keep one of them.")
     return found
 
@@ -181,6 +183,8 @@ def _check_values(root: Any) -> None:
         if depth > MAX_DEPTH:
             raise Malformed(f"The body is nested more than {MAX_DEPTH} levels deep.")
         if isinstance(value, dict):
+            if len(value) > MAX_FIELDS:
+                raise Malformed(f"An object of the body has more than {MAX_FIELDS} fields; send it in parts.")
             waiting.extend((entry, depth + 1) for pair in value.items() for entry in pair)
         elif isinstance(value, list):
             waiting.extend((entry, depth + 1) for entry in value)

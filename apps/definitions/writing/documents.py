@@ -14,7 +14,7 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.grammar import GrammarError, name
-from apps.core.errors import FieldError, Invalid
+from apps.core.errors import MOST_ERRORS, FieldError, Invalid
 from apps.definitions.reading.documents import Object, read_object
 from apps.definitions.shapes.traffic.route import RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
@@ -128,6 +128,8 @@ def _objects(objects: object, field_errors: list[FieldError]) -> list[Object]:
             found.append(read_object(entry, pointer=f"/objects/{index}"))
         except Invalid as invalid:
             field_errors.extend(invalid.field_errors)
+            if len(field_errors) > MOST_ERRORS:
+                break
     return found
 
 
@@ -147,6 +149,8 @@ def _perform(changes: ChangeSet, wanted: list[Object], *, prune: bool) -> list[C
             field_errors.extend(invalid.field_errors)
             changes.field_errors.drain()
             _mark_rejected(changes, entry)
+            if len(field_errors) > MOST_ERRORS:
+                break
     changes.field_errors.pointer = ""
     if field_errors:
         raise Invalid(field_errors)

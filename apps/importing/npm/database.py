@@ -76,7 +76,7 @@ def parsed(value: object) -> Any:
     """A column of JSON; None for what is none."""
     try:
         return json.loads(value) if isinstance(value, str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

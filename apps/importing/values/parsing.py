@@ -9,6 +9,8 @@ from typing import Any
 import yaml
 
 MOST_VALUES, MOST_DEPTH = 200_000, 60
+# A longer number is text: Python writes none of more than 4 300 digits.
+MOST_DIGITS = 100
 # Written in C where libyaml is there.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Path = tuple[str | int, ...]
@@ -135,7 +137,7 @@ def _scalar(node: Any) -> Any:
             return None
         if kind == "bool":
             return _SCALARS.construct_yaml_bool(node)
-        if kind == "int":
+        if kind == "int" and len(node.value) <= MOST_DIGITS:
             return _SCALARS.construct_yaml_int(node)
         if kind == "float":
             return _SCALARS.construct_yaml_float(node)

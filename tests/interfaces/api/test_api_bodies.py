@@ -11,6 +11,7 @@ from django.test import Client, RequestFactory
 from apps.accounts.actors import Actor
 from apps.accounts.tokens import create_token
 from apps.api.v1.protocol import bodies
+from apps.core.errors import MOST_ERRORS
 
 pytestmark = pytest.mark.django_db
 
@@ -76,3 +77,22 @@ def test_a_body_that_does_not_say_its_size_counts_as_large(acme: Actor) -> None:
     chunked = RequestFactory().put("/", b"", headers={"Transfer-Encoding": "chunked"})
     with bodies.turn(chunked, acme.account.pk), bodies.turn(chunked, acme.account.pk):
         assert put(acme).status_code == 429
+
+
+def test_a_thousand_errors_are_told_and_not_every_one_of_a_hostile_body(acme: Actor) -> None:
+    text = create_token(account=acme.account, name="t", role="admin", scopes=[])
+    client = Client(headers={"Authorization": f"Bearer {text}"})
+    spec = {f"field-{number}": 1 for number in range(90)}
+
+    def errors(count: int) -> list[dict[str, str]]:
+        body = {"objects": [{"kind": "Zone", "name": f"z-{number}", "spec": spec} for number in range(count)]}
+        answer = client.put("/api/v1/apply", body, content_type="application/json")
+        assert answer.status_code == 422
+        found: list[dict[str, str]] = answer.json()["errors"]
+        return found
+
+    few = errors(5)
+    assert {each["pointer"] for each in few} >= {f"/objects/{index}/spec/field-89" for index in range(5)}
+    many = errors(20)
+    assert len(many) == MOST_ERRORS + 1
+    assert many[-1]["detail"] == "There are more than 1000 errors; correct these first."

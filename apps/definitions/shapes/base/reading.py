@@ -12,12 +12,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from apps.core.errors import FieldError, Invalid
+from apps.core.errors import MOST_ERRORS, FieldError, Invalid
 from apps.definitions.shapes.base.fields import field_at, fields_of
 from apps.definitions.shapes.base.shape import Shape, Wrong
 
@@ -35,7 +36,7 @@ def read(shape: type[S], data: object, pointer: str, field_errors: list[FieldErr
     try:
         found: S = _adapter(cast("Any", shape)).validate_python(data)
     except ValidationError as error:
-        for line in error.errors(include_url=False):
+        for line in islice(error.errors(include_url=False, include_input=False), MOST_ERRORS + 1):
             field_errors.extend(_field_errors(shape, line, pointer))
         return None
     return found

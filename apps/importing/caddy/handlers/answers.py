@@ -52,7 +52,7 @@ def refusal(caddy: Caddy, path: Path) -> Effect:
         if caddy.fields.at(*path, name) is not None:
             caddy.fields.mapped((*path, name))
     status = caddy.fields.at(*path, "status_code") or 500
-    number = int(status) if str(status).isdigit() else 500
+    number = int(status) if str(status).isdecimal() else 500
     if not 400 <= number <= 599:
         caddy.fields.impossible((*path, "status_code"), f"An error has a status from 400 to 599, not {number}.")
         return NOWHERE
@@ -63,7 +63,7 @@ def _status(caddy: Caddy, path: Path) -> int:
     said: Any = caddy.fields.at(*path)
     if said is None:
         return 200
-    if str(said).isdigit():
+    if str(said).isdecimal():
         return int(said)
     caddy.fields.impossible(path, "The status is a number here.")
     return 503

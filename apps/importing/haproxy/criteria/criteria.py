@@ -222,9 +222,9 @@ class Criteria(Questions):
 
     def _of_rate(self, asked: _Asked, counter: str) -> Formula:
         digits = re.findall(r"[0-9]", asked.sample.fetch.partition("_")[0]) or [
-            each for each in asked.sample.args if each.isdigit()
+            each for each in asked.sample.args if each.isdecimal()
         ]
-        tables = [each for each in asked.sample.args if not each.isdigit()]
+        tables = [each for each in asked.sample.args if not each.isdecimal()]
         name = tables[0] if tables else f"#{digits[0] if digits else 0}"
         return self.atoms.get("rate", counter, tuple(asked.values), name=name, why=_said(asked))
 
@@ -302,7 +302,7 @@ class Criteria(Questions):
         is_length = (
             asked.sample.fetch in ("req.body_size", "req.body_len") or _argument(asked).lower() == "content-length"
         )
-        numbers = [value for value in asked.values if value.isdigit()]
+        numbers = [value for value in asked.values if value.isdecimal()]
         if is_length and len(numbers) == 1 and asked.values[0] in ("gt", "ge"):
             return self.atoms.get("size", asked.values[0], (numbers[0],), why=_said(asked))
         return self.unknown(f"{_said(asked)} is nothing that a route can ask")
@@ -329,7 +329,7 @@ def _said(asked: _Asked) -> str:
 
 def _number_holds(values: list[str], number: int) -> bool:
     operator = values[0] if values and values[0] in _OPERATORS else "eq"
-    numbers = [int(value) for value in values if value.lstrip("-").isdigit()]
+    numbers = [int(value) for value in values if value.lstrip("-").isdecimal()]
     compared = {"eq": eq, "ge": ge, "gt": gt, "le": le, "lt": lt}[operator]
     return any(compared(number, each) for each in numbers)
 
@@ -338,7 +338,7 @@ def number_holds(values: tuple[str, ...], number: int) -> bool:
     """Whether a number is one that `gt 0`, `443` or `8000:8010` take."""
     for value in values:
         low, mark, high = value.partition(":")
-        if mark and low.isdigit() and high.isdigit() and int(low) <= number <= int(high):
+        if mark and low.isdecimal() and high.isdecimal() and int(low) <= number <= int(high):
             return True
     return _number_holds(list(values), number)
 

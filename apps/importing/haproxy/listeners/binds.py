@@ -107,7 +107,7 @@ def _endpoints(context: Context, line: Line, text: str, options: tuple[tuple[str
     for each in text.split(","):
         address, _, ports = each.rpartition(":")
         low, _, high = ports.partition("-")
-        if low.isdigit() and high.isdigit():
+        if low.isdecimal() and high.isdecimal():
             yield from _range(context, line, address.strip("[]"), range(int(low), int(high) + 1), options)
             continue
         found = divided(each)
@@ -147,7 +147,7 @@ def listener_of(context: Context, bind: Bind, protocol: str, certificates: Certi
             bind.line, "The PROXY protocol is believed from private networks; name those of the balancer in front."
         )
     for value in bind.all("maxconn"):
-        if value.isdigit() and int(value):
+        if value.isdecimal() and int(value):
             spec["connections"] = {"max_connections": min(int(value), 1_000_000)}
     return spec
 

@@ -43,7 +43,7 @@ def add_options(context: Context, section: Section, listener: dict[str, Any]) ->
         if field == "client_timeout_ms" or not is_tcp:
             connections[field] = min(time, LONGEST_MS)
     most = section.last("maxconn")
-    if most is not None and most.words[1:] and most.words[1].isdigit():
+    if most is not None and most.words[1:] and most.words[1].isdecimal():
         context.ledger.mapped(most)
         connections["max_connections"] = min(max(1, int(most.words[1])), 1_000_000)
     if not is_tcp:
@@ -110,7 +110,7 @@ def _cache(context: Context, section: Section, listener: dict[str, Any]) -> None
         listener["cache"] = {}
         for word, field, least, most in CACHE:
             said = cache.last(word)
-            if said is not None and len(said.words) > 1 and said.words[1].isdigit():
+            if said is not None and len(said.words) > 1 and said.words[1].isdecimal():
                 context.ledger.mapped(said)
                 listener["cache"][field] = min(max(least, int(said.words[1])), most)
     for line in stores:

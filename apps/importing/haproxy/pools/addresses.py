@@ -31,10 +31,10 @@ def divided(text: str) -> Endpoint | None:
     if text.startswith(_NO_SOCKET):
         return None
     address, mark, port = text.rpartition(":")
-    if not mark or (address.count(":") and not text.startswith("[") and not port.isdigit()):
+    if not mark or (address.count(":") and not text.startswith("[") and not port.isdecimal()):
         address, port = text, "0"
     port = port.lstrip("+") if port not in ("", "*") else "0"
-    return Endpoint(address.strip("[]"), int(port)) if port.isdigit() and int(port) <= 65535 else None
+    return Endpoint(address.strip("[]"), int(port)) if port.isdecimal() and int(port) <= 65535 else None
 
 
 def say_unset(context: Context, line: Line, names: list[str]) -> None:

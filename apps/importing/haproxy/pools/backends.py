@@ -190,7 +190,7 @@ def _ways(context: Context, servers: list[ServerLine], protocol: str) -> dict[st
 def _watched(servers: list[ServerLine], protocol: str) -> dict[str, Any]:
     """Agents of servers, and servers that fail requests."""
     found: dict[str, Any] = {}
-    if common(servers, "agent-check") is not None and (port := common(servers, "agent-port")) and port.isdigit():
+    if common(servers, "agent-check") is not None and (port := common(servers, "agent-port")) and port.isdecimal():
         found["agent_check"] = {"port": int(port)}
         if interval := number_of(servers, "agent-inter"):
             found["agent_check"]["interval_ms"] = interval
@@ -198,6 +198,6 @@ def _watched(servers: list[ServerLine], protocol: str) -> dict[str, Any]:
     if observed and common(servers, "check") is not None:
         layer7 = observed == "layer7" and protocol == "http"
         found["outlier_ejection"] = {"observe": "responses" if layer7 else "connections"}
-        if (errors := common(servers, "error-limit")) and errors.isdigit():
+        if (errors := common(servers, "error-limit")) and errors.isdecimal():
             found["outlier_ejection"]["errors"] = min(max(1, int(errors)), 1000)
     return found

@@ -68,11 +68,11 @@ def _times(context: Context, section: Section, servers: list[ServerLine]) -> dic
     if time or interval:
         found["timeout_ms"] = min(time or interval or 2000, LONGEST_MS)
     port = common(servers, "port")
-    if port and port.isdigit():
+    if port and port.isdecimal():
         found["port"] = int(port)
     for name in ("rise", "fall"):
         text = common(servers, name)
-        if text and text.isdigit():
+        if text and text.isdecimal():
             found[name] = min(100, max(1, int(text)))
     return found
 
@@ -146,7 +146,7 @@ def _expect(context: Context, line: Line, words: list[str], check: dict[str, Any
     kind, value = (words[0], " ".join(words[1:])) if len(words) > 1 else ("", "")
     if kind == "status" and re.fullmatch(r"[1-5][0-9]{2}(?:-[1-5][0-9]{2})?(?:,[1-5][0-9-]{2,6})*", value):
         statuses = value.split(",")
-        if len(statuses) == 1 and value.isdigit() and int(value) >= 200:
+        if len(statuses) == 1 and value.isdecimal() and int(value) >= 200:
             check["expect_status"] = int(value)
         else:
             check["expect_statuses"] = statuses[:8]
@@ -170,7 +170,7 @@ def _ranges(expression: str) -> list[str]:
     if found := re.fullmatch(
         r"\^?[\[(]([1-5|,]+)[\])](?:\.\.|\.\*|\[0-9\]\[0-9\]|\\d\\d|\\d\{2\}|\[0-9\]\{2\}|\d{2})?\$?", expression
     ):
-        return [f"{digit}00-{digit}99" for digit in found[1] if digit.isdigit()]
+        return [f"{digit}00-{digit}99" for digit in found[1] if digit.isdecimal()]
     if found := re.fullmatch(r"\^?([1-5])(?:\.\.|\.\*|\[0-9\]\[0-9\]|\\d\\d|\\d\{2\}|\[0-9\]\{2\})\$?", expression):
         return [f"{found[1]}00-{found[1]}99"]
     found = re.fullmatch(r"\^?\(?([1-5][0-9]{2}(?:\|[1-5][0-9]{2})*)\)?\$?", expression)

@@ -85,14 +85,14 @@ def connections(context: Context, section: Section, servers: list[ServerLine], p
     found: dict[str, Any] = {}
     numbers = {
         name: int(text) for name in ("maxconn", "minconn", "maxqueue")
-        if (text := common(servers, name)) and text.isdigit() and int(text) > 0
+        if (text := common(servers, name)) and text.isdecimal() and int(text) > 0
     }  # fmt: skip
     full = section.last("fullconn")
     if "maxconn" in numbers:
         bounds: dict[str, int] = {"max_per_server": min(numbers["maxconn"], 1_000_000)}
         if "minconn" in numbers and numbers["minconn"] <= bounds["max_per_server"]:
             bounds["min_per_server"] = numbers["minconn"]
-            if full is not None and full.words[1:2] and full.words[1].isdigit():
+            if full is not None and full.words[1:2] and full.words[1].isdecimal():
                 bounds["full_at"] = max(1, int(full.words[1]))
         if "maxqueue" in numbers:
             bounds["max_queue"] = numbers["maxqueue"]
@@ -112,7 +112,7 @@ def retries(context: Context, section: Section) -> dict[str, Any]:
     """`retries` and `retry-on`; `option redispatch` is what nodes do anyway."""
     count, on = section.last("retries"), section.last("retry-on")
     found: dict[str, Any] = {}
-    if count is not None and count.words[1:] and count.words[1].isdigit():
+    if count is not None and count.words[1:] and count.words[1].isdecimal():
         context.ledger.mapped(count)
         found["attempts"] = min(10, int(count.words[1]))
         if int(count.words[1]) > 10:

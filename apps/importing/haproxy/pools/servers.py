@@ -152,7 +152,7 @@ def _free(name: str, names: set[str]) -> str:
 
 def _number(server: ServerLine, option: str) -> int | None:
     text = server.options.get(option, "").rstrip("%")
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
 
 
 def common(servers: list[ServerLine], option: str) -> str | None:

@@ -57,7 +57,7 @@ def table_of(configuration: Configuration, section: Section, name: str) -> Line 
 def limit_of(atom: Atom, table: Line | None, key: str) -> Limit | None:
     """The limit that a question about a counter stands for; None for a counter that no limit has."""
     field = _FIELDS.get(atom.match)
-    numbers = [int(value) for value in atom.values if value.isdigit()]
+    numbers = [int(value) for value in atom.values if value.isdecimal()]
     if field is None or not numbers:
         return None
     said: list[str] = []

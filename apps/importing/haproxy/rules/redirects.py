@@ -12,7 +12,7 @@ CODES = (301, 302, 303, 307, 308)
 def redirect_effect(words: tuple[str, ...]) -> tuple[Effect | None, str]:
     """The effect of the words behind `redirect`, and what of it differs or why it is none."""
     options = _options(words)
-    code = int(options.get("code", "302")) if options.get("code", "302").isdigit() else 302
+    code = int(options.get("code", "302")) if options.get("code", "302").isdecimal() else 302
     if code not in CODES:
         return None, f"There is no redirect with status {code}; use 301, 302, 303, 307 or 308."
     drop_query = "drop-query" in options

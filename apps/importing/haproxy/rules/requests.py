@@ -48,7 +48,7 @@ def _drop(_: tuple[str, ...]) -> Read:
 
 def _number_after(words: tuple[str, ...], names: tuple[str, ...], default: int) -> int:
     for name in names:
-        if name in words[:-1] and words[words.index(name) + 1].isdigit():
+        if name in words[:-1] and words[words.index(name) + 1].isdecimal():
             return int(words[words.index(name) + 1])
     return default
 

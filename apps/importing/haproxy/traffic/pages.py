@@ -23,7 +23,7 @@ def error_pages(context: Context, section: Section) -> dict[str, Any]:
     lines += [each for line in section.each("http-error") for each in _of_error(context, line)]
     for line, status, path in lines:
         page = _page(context, line, path)
-        if page is not None and status.isdigit() and 400 <= int(status) <= 599:
+        if page is not None and status.isdecimal() and 400 <= int(status) <= 599:
             found[int(status)] = page
     for line in (*section.each("errorloc"), *section.each("errorloc302"), *section.each("errorloc303")):
         context.ledger.differs(line, "Clients get an error page of Spillway, and no redirect to one.")

@@ -90,7 +90,7 @@ def _retries(nginx: Nginx, scope: Directive, word: str) -> dict[str, Any]:
         return {}
     said = directive.args if directive is not None else ("error", "timeout")
     found: dict[str, Any] = {"attempts": 3}
-    if tries is not None and value_of(tries).isdigit():
+    if tries is not None and value_of(tries).isdecimal():
         nginx.ledger.mapped(tries.line)
         found["attempts"] = min(max(0, int(value_of(tries)) - 1), 10) if value_of(tries) != "0" else 3
     if directive is not None:

@@ -56,7 +56,7 @@ def _server(nginx: Nginx, directive: Directive, target: str, port: int, name: st
 def _options(nginx: Nginx, directive: Directive, server: dict[str, Any]) -> None:
     for option in directive.args[1:]:
         name, _, value = option.partition("=")
-        if name == "weight" and value.isdigit():
+        if name == "weight" and value.isdecimal():
             server["weight"] = min(256, max(1, int(value)))
         elif name == "backup":
             server["backup"] = True
@@ -85,7 +85,7 @@ def _of_all(nginx: Nginx, lines: list[Directive]) -> dict[str, Any]:
         for each in lines:
             if any(arg.startswith(("max_fails=", "fail_timeout=")) for arg in each.args):
                 nginx.ledger.differs(each.line, CHECKED)
-    if most and most.isdigit() and int(most):
+    if most and most.isdecimal() and int(most):
         found["connections"] = {"max_per_server": min(int(most), MOST_AT_ONCE)}
     return found
 
@@ -94,7 +94,7 @@ def _common(nginx: Nginx, lines: list[Directive], name: str) -> str | None:
     """The value that servers have in common, or the first one."""
     values = [next((arg.partition("=")[2] for arg in each.args if arg.startswith(f"{name}=")), None) for each in lines]
     first = next((value for value in values if value is not None), None)
-    if first is not None and name == "max_fails" and not first.isdigit():
+    if first is not None and name == "max_fails" and not first.isdecimal():
         return None
     for each, value in zip(lines, values, strict=True):
         if first is not None and value != first:

@@ -228,7 +228,7 @@ def _limit_req(context: Context, each: Directive, zones: dict[str, Directive], b
 
 
 def _limit_conn(context: Context, each: Directive, zones: dict[str, Directive], block: dict[str, Any]) -> None:
-    number = each.args[1] if len(each.args) > 1 and each.args[1].isdigit() else ""
+    number = each.args[1] if len(each.args) > 1 and each.args[1].isdecimal() else ""
     if not number or "in_flight" in block:
         context.ledger.impossible(each.line, "A route has one limit of requests in flight; this is another one.")
         return

@@ -20,7 +20,7 @@ def error_pages(nginx: Nginx, scope: Directive) -> Iterator[Effect]:
     intercept = scope.inherited("proxy_intercept_errors")
     said = False
     for each in scope.all_inherited("error_page"):
-        statuses = [int(arg) for arg in each.args[:-1] if arg.isdigit() and 400 <= int(arg) <= 599]
+        statuses = [int(arg) for arg in each.args[:-1] if arg.isdecimal() and 400 <= int(arg) <= 599]
         uri = each.args[-1] if each.args else ""
         text = _page(nginx, scope, uri) if uri.startswith("/") and "$" not in uri else None
         if not statuses or text is None or any(arg.startswith("=") for arg in each.args):

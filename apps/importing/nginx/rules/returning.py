@@ -28,7 +28,7 @@ def answer_of(args: tuple[str, ...], captured: Captured, server_name: str, conte
     code, text = (args[0], args[1] if len(args) > 1 else "") if args else ("", "")
     if code.startswith(("http://", "https://", "$scheme")):
         code, text = "302", code
-    if not code.isdigit():
+    if not code.isdecimal():
         return Answered(None, "This is no status.")
     status = int(code)
     if status in CODES and text:

@@ -103,12 +103,12 @@ def endpoint_of(text: str) -> tuple[str, int] | None:
     """Address and port of `listen`; None for what is no port."""
     if text.startswith("unix:"):
         return None
-    if text.isdigit():
+    if text.isdecimal():
         return ("", int(text)) if 0 < int(text) <= 65535 else None
     address, mark, port = text.rpartition(":")
     if not mark or text.endswith("]"):
         return text.strip("[]"), 80
-    return (address.strip("[]"), int(port)) if port.isdigit() and 0 < int(port) <= 65535 else None
+    return (address.strip("[]"), int(port)) if port.isdecimal() and 0 < int(port) <= 65535 else None
 
 
 def _options(nginx: Nginx, each: Directive) -> None:
