@@ -21,7 +21,12 @@ from apps.definitions.reading.describing import describe
 from apps.definitions.server_sources import finding
 from apps.definitions.server_sources.asking import ask
 from apps.definitions.server_sources.deciding import CONFIRMED
+from apps.definitions.server_sources.etcd.client import Etcd
+from apps.definitions.server_sources.etcd.prefix import Prefix
+from apps.definitions.server_sources.watched import Watched
+from apps.definitions.server_sources.watching import Key, publish
 from apps.definitions.services import save_object, set_server
+from apps.definitions.shapes.servers.source import Kind
 from apps.fleet.models import Fleet
 from apps.observe.collect import lease
 from apps.observe.evaluate import server_sources
@@ -137,6 +142,9 @@ def test_a_list_over_https_brings_targets_and_weights(acme: Actor, targets: Issu
         (b'[{"targets": "10.9.0.1:81"}]', "without a list of targets"),
         (b'[{"targets": ["10.9.0.1"]}]', "not host:port"),
         (b'[{"targets": ["10.9.0.1:99999"]}]', "not host:port"),
+        (b'[{"targets": ["10.9.0.1:000001999999"]}]', "not host:port"),
+        (b'[{"targets": ["10.9.0.1:%s"]}]' % (b"0" * 5000 + b"1"), "not host:port"),
+        (b'[{"targets": ["10.9.0.1:81"], "labels": {"weight": "%s"}}]' % (b"0" * 5000 + b"1"), "no whole number"),
         (b'[{"targets": ["10.9.0.1:81"], "labels": {"weight": "300"}}]', "no whole number"),
         (json.dumps([{"targets": [f"10.9.1.{n}:81" for n in range(251)]}]).encode(), "at most 250"),
         (b" " * 1_048_577, "longer than 1 MB"),
@@ -305,3 +313,56 @@ def test_servers_follow_a_file_that_the_operator_names_and_a_broken_one_changes_
         })  # fmt: skip
     registries.write_text("{}")  # the operator takes it back
     assert "may not use a file shop" in asked().error
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("host", ["a\0b", "\ud800", "\u202emoc", "a" * 300, "x" * 5_000])
+def test_a_target_that_no_column_could_hold_is_left_out_and_named(acme: Actor, targets: Issuer, host: str) -> None:
+    pool_from(acme, targets.url)
+    targets.body = json.dumps([{"targets": ["10.9.0.1:81", f"{host}:82"]}]).encode()
+    source = asked()
+    assert servers() == ["10.9.0.1:81 100"]
+    assert "\N{REPLACEMENT CHARACTER}" in source.left_out
+    assert "\0" not in source.left_out
+
+
+def test_a_service_without_a_port_is_no_server(acme: Actor, names: NameServer) -> None:
+    pool_from(acme, SERVICE)
+    names.services[f"_http._tcp.{NAME}"] = ["10 1 0 web-1.app.internal."]
+    assert "none from 1 to 65535" in asked().error
+    assert servers() == []
+
+
+class Keys(Prefix):
+    """A prefix of etcd whose keys are known."""
+
+    def __init__(self, prefix: str, keys: dict[str, str]) -> None:
+        super().__init__(Etcd(("https://10.0.0.5:2379",)), prefix, lambda: None)
+        self._keys, self.known = keys, True
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("key", ["bad", "b\0d"])
+@pytest.mark.parametrize("value", ['{"address": "a\\u0000b", "port": 80}', '{"address": "\\ud800", "port": 80}', "x"])
+def test_what_one_account_writes_into_a_registry_keeps_no_other_from_being_heard(
+    acme: Actor, settings: Settings, tmp_path: Path, key: str, value: str
+) -> None:
+    file = tmp_path / "registries.json"
+    entry = {"urls": ["https://10.0.0.5:2379"], "prefixes": {"/services/": ["acme"]}}
+    file.write_text(json.dumps({"etcd": {"prod": entry}}))
+    settings.REGISTRIES = str(file)
+    pool_from(acme, "etcd://prod/services/bad/")
+    pool = save_object(actor=acme, kind="Pool", name="other", spec={
+        "backends": [{"region": "us-central1", "servers_from": "etcd://prod/services/good/"}]
+    })  # fmt: skip
+    watches: dict[Key, Watched] = {}
+    for name, keys in (("bad", {f"/services/bad/{key}": value}), ("good", {"/services/good/web-1": "10.9.0.7:80"})):
+        prefix = f"/services/{name}/"
+        watches[Kind.ETCD, Etcd(("https://10.0.0.5:2379",)), prefix] = Keys(prefix, keys)
+    publish(watches)
+    rows = {row.backend.pool.name: row.listed or {} for row in ServerSource.objects.select_related("backend__pool")}
+    assert rows["other"]["servers"] == [["10.9.0.7", 80, None, "web-1", False]]
+    assert rows["shop-next"], "its owner sees what is wrong"
+    ServerSource.objects.update(next_at=now())
+    assert finding.find_in_turns() == 2
+    assert Server.objects.filter(backend__pool=pool).count() == 1

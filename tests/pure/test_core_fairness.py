@@ -124,6 +124,18 @@ def test_of_work_that_is_many_pieces_the_slowest_counts_and_not_their_sum(monkey
     assert not seats._slow_until
 
 
+def test_work_that_fails_keeps_nobody_elses_waiting() -> None:
+    left, did = ["c", "a", "b"], list[str]()
+
+    def do(owner: str) -> None:
+        did.append(owner)
+        if owner == "a":
+            raise ValueError(owner)
+
+    assert in_turns(Seats[str](lambda: 2), lambda *_: (left[-1], left.pop()) if left else None, do) == 3
+    assert did == ["b", "a", "c"]
+
+
 def test_no_more_slow_owners_are_known_than_can_be_named_in_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "MOST_KNOWN", 3)
     seats: Seats[int] = Seats(lambda: 2)

@@ -7,6 +7,7 @@ are, the others find a seat. Who finds none leaves: the database knows the work,
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -16,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from django.conf import settings
 
+logger = logging.getLogger(__name__)
 Work = TypeVar("Work")
 Owners = frozenset[Any]  # hashable; what they are, the chooser knows
 # Chooses work of an owner that is none of these; None when there is none.
@@ -111,6 +113,7 @@ def in_turns(
 ) -> int:
     """Do what is due, owner by owner, each at most once, until nothing is left or the turn is over; how much it was.
 
+    Work that fails in a way that nobody foresaw is logged and keeps nobody else's waiting.
     What `do` answers as a float is how long one piece of the work took at most, where it did many.
     """
     ends, done = time.monotonic() + TURN_S, set[Work]()
@@ -127,7 +130,15 @@ def in_turns(
             if work is None:
                 break
             done.add(work)
-            longest = do(work)
+            longest = _done(do, work)
         if isinstance(longest, float):
             seats.remember(owner, longest)
     return len(done)
+
+
+def _done(do: Callable[[Work], object], work: Work) -> object:
+    try:
+        return do(work)
+    except Exception:
+        logger.exception("work on %r failed", work)
+        return None

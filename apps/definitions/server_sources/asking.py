@@ -39,6 +39,8 @@ def few(servers: Iterable[FoundServer]) -> list[FoundServer]:
     found = list(servers)
     if len(found) > MOST:
         raise BadAnswer(f"The source lists {len(found)} servers; at most {MOST} are taken.")
+    if any(not 0 < each.port <= 65535 for each in found):
+        raise BadAnswer("The source lists a server with a port that is none from 1 to 65535.")
     return found
 
 
@@ -117,11 +119,17 @@ def _of_group(group: object) -> Iterator[FoundServer]:
         raise BadAnswer("The answer has an entry without a list of targets.")
     labels = group.get("labels")
     weight = labels.get("weight") if isinstance(labels, Mapping) else None
-    share = int(weight) if isinstance(weight, str) and weight.isascii() and weight.isdecimal() else None
+    share = _number(weight) if isinstance(weight, str) else None
     if weight is not None and (share is None or share > HIGHEST_WEIGHT):
         raise BadAnswer(f"The weight of a target is no whole number from 0 to {HIGHEST_WEIGHT}.")
     for target in targets:
         host, _, port = target.rpartition(":") if isinstance(target, str) else ("", "", "")
-        if not host or not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= 65535):
+        number = _number(port)
+        if not host or number is None or not 0 < number <= 65535:
             raise BadAnswer("The answer has a target that is not host:port.")
-        yield FoundServer(host.strip("[]").lower(), int(port), share)
+        yield FoundServer(host.strip("[]").lower(), number, share)
+
+
+def _number(text: str) -> int | None:
+    """The number of at most five digits that it is; None for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else None

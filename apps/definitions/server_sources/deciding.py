@@ -16,6 +16,8 @@ from apps.compiler import grammar
 CONFIRMED = 5
 DEFAULT_WEIGHT, HIGHEST_WEIGHT = 100, 256
 LONGEST_NAME = 63
+# Of what a source says: no name of a server is longer.
+LONGEST_TEXT, STRANGE = 255, "\N{REPLACEMENT CHARACTER}"
 Endpoint = tuple[str, int]  # address or name, port
 
 
@@ -23,7 +25,8 @@ Endpoint = tuple[str, int]  # address or name, port
 class FoundServer:
     """A server as a source lists it; `hint` is what its name is made of, a weight of None is for us to say.
 
-    One that is `leaving` still serves those who are with it, and gets no new clients.
+    One that is `leaving` still serves those who are with it, and gets no new clients. Whatever a source says, its texts
+    are short and can be stored and shown; with what stands for the rest, no address is one.
     """
 
     address: str
@@ -32,6 +35,11 @@ class FoundServer:
     backup: bool = False
     hint: str = ""
     leaving: bool = False
+
+    def __post_init__(self) -> None:
+        """Texts of others become harmless ones."""
+        object.__setattr__(self, "address", harmless(self.address))
+        object.__setattr__(self, "hint", harmless(self.hint))
 
     @property
     def endpoint(self) -> Endpoint:
@@ -70,6 +78,12 @@ def decide(
         names[endpoint] = _name(listed[endpoint], taken)
         taken.add(names[endpoint])
     return Decision({names[endpoint]: each for endpoint, each in listed.items()})
+
+
+def harmless(text: str) -> str:
+    """A text of others, short and printable."""
+    shown = "".join(sign if sign.isprintable() else STRANGE for sign in text[:LONGEST_TEXT])
+    return shown + STRANGE if len(text) > LONGEST_TEXT else shown
 
 
 def _name(server: FoundServer, taken: Collection[str]) -> str:

@@ -131,7 +131,12 @@ def publish(watches: Mapping[Key, Watched]) -> None:
         watch = watches[key]
         if not watch.known and not watch.error:
             continue
-        woken |= store(row, said(watch, source) | {OF: row.backend.servers_from})
+        try:
+            woken |= store(row, said(watch, source) | {OF: row.backend.servers_from})
+        except db.OperationalError:
+            raise
+        except Exception:
+            logger.exception("what %s lists was not stored; the other sources go on", row.backend.servers_from)
     if woken:
         enqueue(FIND_TASK, expires_s=WAKE_EXPIRES_S)
 

@@ -24,7 +24,7 @@ def servers_of(instances: Iterable[object], tag: str = "") -> list[FoundServer]:
 
     Where all weights are equal nobody said one.
     """
-    shown = [each for each in instances if not tag or tag in _of(each, "Service").get("Tags", ())]
+    shown = [each for each in instances if not tag or tag in _tags(each)]
     found = [(server, _weight(each)) for each in shown if (server := _server(each))]
     weights = {weight for _, weight in found}
     if len(weights) < 2:
@@ -50,6 +50,11 @@ def _weight(instance: object) -> int:
     warns = any(each.get("Status") == "warning" for each in _checks(instance))
     found = weights.get("Warning" if warns else "Passing", 1)
     return found if isinstance(found, int) and found >= 0 else 1
+
+
+def _tags(instance: object) -> Sequence[object]:
+    found = _of(instance, "Service").get("Tags")
+    return found if isinstance(found, list) else ()
 
 
 def _checks(instance: object) -> Sequence[Mapping[str, Any]]:

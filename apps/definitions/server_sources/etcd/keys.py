@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer
+from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer, harmless
 from apps.definitions.server_sources.watched import Unclear
 
 
@@ -47,6 +47,6 @@ def _endpoint(said: Mapping[str, Any]) -> tuple[str, int]:
 
 def _unclear(key: str) -> Unclear:
     return Unclear(
-        f"Key {key[:200]} names no server: write host:port, or JSON with address, port, and if need be weight "
+        f"Key {harmless(key)} names no server: write host:port, or JSON with address, port, and if need be weight "
         f"(0 to {HIGHEST_WEIGHT}) and draining."
     )

@@ -65,7 +65,8 @@ def _weight(each: Slice) -> int | None:
     said = (each["metadata"].get("annotations") or {}).get(WEIGHT, _labels(each).get(WEIGHT))
     if said is None:
         return None
-    if not (isinstance(said, str) and said.isascii() and said.isdecimal() and int(said[:6]) <= HIGHEST_WEIGHT):
+    is_number = isinstance(said, str) and said.isascii() and said.isdecimal() and len(said) < 6
+    if not is_number or int(said) > HIGHEST_WEIGHT:
         raise Unclear(f"The {WEIGHT} of an EndpointSlice is no whole number from 0 to {HIGHEST_WEIGHT}.")
     return int(said)
 
