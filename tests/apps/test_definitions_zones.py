@@ -87,6 +87,13 @@ FOREIGN: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"label": "*"}, {"/spec/label": "apex"}),
     ({"label": "sub", "type": "NS", "values": ["ns1.example.org."]}, {"/spec/type": "delegation"}),
     ({"tags": {"customer": "globex"}}, {"/spec/tags": "operators"}),
+    # Whoever answers there has certificates of a name whose owner sends its challenges here.
+    *(
+        ({"label": label, "type": "TXT", "values": ['"x"']}, {"/spec/label": "delegate"})
+        for name in ("shop.globex.example", "x.shop.globex.example", "*.example", "*")
+        for label in [f"{name}._acme-challenge"]
+    ),
+    ({"label": "a._acme-challenge", "type": "CNAME", "values": ["a.example."]}, {"/spec/label": "delegate"}),
 ]
 
 

@@ -82,6 +82,11 @@ def base_of(name: str) -> str:
     return ".".join(parts) or APEX
 
 
+def is_delegate(name: str) -> bool:
+    """Whether another name may send its ACME challenges there: `shop.example.com._acme-challenge`."""
+    return "_acme-challenge" in name.split(".")[1:]
+
+
 def fits_type(name: str, kind: RecordType) -> None:
     """Raise GrammarError where a label cannot have records of the type."""
     if name == APEX and kind in (RecordType.CNAME, RecordType.NS):

@@ -20,7 +20,7 @@ from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.definitions.shapes.base.writing import copy_plain
 from apps.definitions.shapes.traffic.record import RecordSpec
 from apps.definitions.shapes.traffic.zone import ZoneDriver, ZoneSpec
-from apps.definitions.values.record_values import APEX, MAX_NAME, base_of, full_name
+from apps.definitions.values.record_values import APEX, MAX_NAME, base_of, full_name, is_delegate
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
 from apps.fleet.models import Stack, StaticIP
@@ -167,6 +167,9 @@ def _reject_foreign(changes: ChangeSet, owner: Account, row: Record, zone: Zone,
     base, name = base_of(spec.label), full_name(spec.label, zone.domain)
     if spec.type is RecordType.NS:
         changes.add_error("/spec/type", "delegation", "Only the owner of the zone can delegate names; ask an operator.")
+    if is_delegate(spec.label):
+        detail = "Other names send their challenges below _acme-challenge; records there are the zone's owner's alone."
+        changes.add_error("/spec/label", "delegate", detail)
     if spec.tags:
         changes.add_error("/spec/tags", "operators", "Only operators can tag records in a shared zone; leave tags out.")
     moved = row.pk is None or (row.label, row.zone_id) != (spec.label, zone.pk)
