@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template import TemplateDoesNotExist
@@ -56,6 +56,7 @@ def page(
         actor = recognise(request)
         if actor.account.suspended_at and not actor.impersonating:
             return render(request, "pages/accounts/suspended.html", {"actor": actor}, status=403)
+        _refuse_nul(request)
         try:
             with managing(break_glass=request.POST.get("break_glass") == "true"), _reading(request):
                 return view(request, *args, **kwargs)
@@ -65,6 +66,16 @@ def page(
             raise PermissionDenied(error.detail) from error
 
     return guarded
+
+
+def _refuse_nul(request: HttpRequest) -> None:
+    """No database takes a NUL. Fields of documents, whose names are pointers, are refused by name where they are read.
+
+    Raises BadRequest.
+    """
+    sent = (text for name, texts in request.POST.lists() if not name.startswith("/") for text in texts)
+    if any("\0" in text for text in sent):
+        raise BadRequest("A field of the form holds a character (NUL) that is no text; remove it.")
 
 
 def _reading(request: HttpRequest) -> AbstractContextManager[None]:

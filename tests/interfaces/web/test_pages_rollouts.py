@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import reverse
 
 from apps.accounts.models import Membership
+from apps.audit.models import Entry
 from apps.drivers.proxy.contract import Refused
 from apps.rollouts.models import Revision, Rollout
 from tests.apps.pushed import Env
@@ -71,3 +72,12 @@ def test_viewers_may_read_a_rollout_and_not_roll_back(env: Env) -> None:
     assert "Roll back<span" not in viewer.get(reverse("web:rollout", args=[rollout.pk])).content.decode()
     assert viewer.post(reverse("web:roll-back", args=[first.pk]), {"reason": "x"}).status_code == 403
     assert Rollout.objects.latest("id") == rollout
+
+
+def test_a_reason_that_no_column_takes_is_refused_and_nothing_is_pushed(env: Env) -> None:
+    client, url = client_of(env.operator), reverse("web:fleet-push", args=[env.fleet.pk])
+    before = Entry.objects.filter(action="push_again").count()
+    assert client.post(url, {"reason": "a\0b"}).status_code == 400
+    assert Entry.objects.filter(action="push_again").count() == before
+    assert client.post(url, {"reason": "a b"}).status_code == 302
+    assert Entry.objects.filter(action="push_again").count() > before
