@@ -127,6 +127,32 @@ def test_a_long_list_is_sorted_on_the_server_and_a_chip_removes_its_filter_by_ke
     expect(page.locator("[aria-label='Active filters']")).to_have_count(0)
 
 
+def test_on_a_phone_filters_are_a_line_that_opens_them_and_apply_themselves_only_together(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto("/routes")
+    expect(page.get_by_label("Action", exact=True)).to_be_visible()  # a wide screen has room
+    expect(page.get_by_text("Filters", exact=True)).to_be_hidden()
+    page.set_viewport_size({"width": NARROW, "height": 800})
+    expect(page.get_by_label("Action", exact=True)).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.get_by_label("Hostname, path or name")).to_be_focused()
+    page.keyboard.type("shop")
+    page.get_by_label("Action", exact=True).select_option("pools")
+    expect(page).to_have_url(f"{live_server.url}/routes")
+    page.get_by_role("button", name="Apply", exact=True).click()
+    expect(page).to_have_url(f"{live_server.url}/routes?q=shop&action=pools")
+    expect(page.get_by_label("Action", exact=True)).to_be_hidden()
+    expect(page.get_by_text("Filters (2)")).to_be_visible()
+    page.get_by_role("link", name="Remove the filter Action: Pools").click()
+    expect(page).to_have_url(f"{live_server.url}/routes?q=shop")
+    assert wrong_in(page, 0) == complaints == []
+    page.goto("/requests?q=statu:503")  # what is wrong is in sight
+    expect(page.get_by_label("Filter", exact=True)).to_be_visible()
+
+
 def test_the_address_bar_follows_the_tabs_of_a_definition(
     operator: Actor, chromium: Browser, live_server: LiveServer
 ) -> None:

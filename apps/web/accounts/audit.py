@@ -10,16 +10,31 @@ from django.urls import reverse
 
 from apps.accounts.actors import Actor
 from apps.audit.exporting import csv_lines, json_lines
-from apps.audit.filters import NAMES, filter_entries
+from apps.audit.filters import filter_entries
 from apps.audit.models import Entry
 from apps.audit.selectors import entries, in_batches, words_of
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.web.accounts.audit_words import action_of, kind_of, word_of
+from apps.web.finding.sorting import chips
 from apps.web.kit import differences
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.worst_first import newest_page
 
 PER_PAGE = 50
+# What each filter is called where one sees that it is set.
+LABELS = {
+    "q": "Search",
+    "account": "Account",
+    "kind": "Kind",
+    "action": "Action",
+    "actor": "Actor",
+    "token": "Token",
+    "since": "From",
+    "until": "Until",
+    "request_id": "Request",
+    "object": "Object",
+    "object_id": "Object ID",
+}
 PAGES = {
     "Route": "web:route",
     "NetworkList": "web:network-list",
@@ -55,7 +70,8 @@ def index(request: PageRequest) -> HttpResponse:
     actor, chosen = request.actor, request.GET
     context: dict[str, Any] = {
         "chosen": chosen,
-        "filtered": any(chosen.get(name) for name in NAMES),
+        "filtered": any(chosen.get(name) for name in LABELS),
+        "chips": chips(chosen, LABELS),
         "words": words_of(actor),
     }
     try:

@@ -9,8 +9,10 @@ from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.core.errors import FieldError, Invalid
+from apps.logs import searching
 from apps.logs.filters import word_of
 from apps.logs.searching import Question, question, until_now
+from apps.web.finding.sorting import Chip, chips
 
 # The windows that end now, by the word in the address.
 LENGTHS = {
@@ -21,6 +23,7 @@ LENGTHS = {
     "7d": ("7 days", timedelta(days=7)),
 }
 USUAL = "1h"
+LABELS = {"q": "Filter", "account": "Account", "last": "Last", "from": "From", "to": "To"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,18 @@ class Asked:
         found = QueryDict(mutable=True)
         found.update({name: value for name, value in wanted.items() if value and (name, value) != ("last", USUAL)})
         return f"?{found.urlencode()}"
+
+    def chips(self) -> list[Chip]:
+        """Everything here that is not what one sees without asking."""
+        said = {
+            "q": self.text,
+            "account": self.account,
+            "last": "" if self.last == USUAL else self.last,
+            "from": self.start,
+            "to": self.end,
+        }
+        words = {searching.EVERY: "All accounts"} | {word: title for word, (title, _) in LENGTHS.items()}
+        return chips(said, LABELS, words)
 
     def with_word(self, field: str, value: str) -> tuple[str, bool]:
         """The address with a word for this value added, or taken away where the filter has it, and whether it has."""

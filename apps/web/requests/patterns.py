@@ -22,6 +22,7 @@ def index(request: PageRequest) -> HttpResponse:
     asked = Asked.read(request.GET)
     context: dict[str, Any] = {
         "asked": asked,
+        "chips": asked.chips(),
         "lengths": [(word, title) for word, (title, _) in LENGTHS.items()],
         "search": reverse("web:requests") + asked.address(),
     }

@@ -85,6 +85,7 @@ def _frame(request: PageRequest, asked: Asked) -> dict[str, Any]:
     prepared = [(title, asked.address(q=words), asked.text == words) for title, words in PREPARED]
     return {
         "asked": asked,
+        "chips": asked.chips(),
         "lengths": [(word, title) for word, (title, _) in LENGTHS.items()],
         "prepared": prepared,
         "saved": [(row.name, asked.address(q=row.filter), asked.text == row.filter) for row in _saved(request, asked)],

@@ -17,7 +17,7 @@ from apps.definitions.shapes.operations.schedule import TARGETS
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.schedules.calendar_days import DUE, Day, Span, add_blackouts, add_runs, fill
 from apps.web.schedules.form import zones
-from apps.web.schedules.rows import FILTERS, STATES, narrowed
+from apps.web.schedules.rows import FILTERS, STATES, chips_of, narrowed
 from apps.web.schedules.words import SCHEDULE_RUNS
 
 MOST_SCHEDULES = 100
@@ -35,6 +35,7 @@ def index(request: PageRequest) -> HttpResponse:
         "view": view,
         "chosen": chosen,
         "filtered": any(chosen.get(name) for name in FILTERS),
+        "chips": chips_of(chosen, zone="Time zone"),
         "states": [(value, word) for value, (word, _) in STATES.items()],
         "targets": TARGETS.items(),
         "zones": zones(),

@@ -15,6 +15,7 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Schedule
 from apps.definitions.shapes.operations.schedule import TARGETS
 from apps.schedules.models import ScheduleRun
+from apps.web.finding.sorting import Chip, chips
 from apps.web.schedules.words import SCHEDULE_RUNS, Mark, sentence, state_of, target_of
 
 MOST_TEXT = 253
@@ -33,7 +34,12 @@ STATES: dict[str, tuple[str, Callable[[QuerySet[Schedule]], QuerySet[Schedule]]]
     "gave-up": ("Has failed runs", lambda rows: rows.filter(_GAVE_UP)),
     "missed": ("Has missed runs", lambda rows: rows.filter(missed__gt=0)),
 }
-FILTERS = ("q", "state", "target", "account")
+FILTERS = {"q": "Search", "state": "Status", "target": "Action", "account": "Account"}
+
+
+def chips_of(chosen: Mapping[str, str], **more: str) -> list[Chip]:
+    """The filters that are set, and `more` of the page's own with their labels."""
+    return chips(chosen, FILTERS | more, {state: word for state, (word, _) in STATES.items()} | TARGETS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, telling
 from apps.web.kit.undoing import say_done, url_with
 from apps.web.kit.worst_first import chosen_rows
-from apps.web.schedules.rows import FILTERS, STATES, last_runs, listed, narrowed, page_of, page_of_runs
+from apps.web.schedules.rows import FILTERS, STATES, chips_of, last_runs, listed, narrowed, page_of, page_of_runs
 from apps.web.schedules.triggers import GRACES
 from apps.web.schedules.words import (
     CAUSES,
@@ -59,6 +59,7 @@ def index(request: PageRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "chosen": chosen,
         "filtered": any(chosen.get(name) for name in FILTERS),
+        "chips": chips_of(chosen),
         "states": [(value, word) for value, (word, _) in STATES.items()],
         "targets": TARGETS.items(),
     }

@@ -66,10 +66,16 @@ def filter_chips(context: Context) -> dict[str, Any]:
     return {"chips": [(chip, _without(context, **{chip.name: None})) for chip in context["chips"]]}
 
 
+@register.inclusion_tag("components/filters_folded.html", takes_context=True)
+def filters_folded(context: Context) -> dict[str, Any]:
+    """The first element of a form with several filters: on a phone it opens the others."""
+    return {"count": len(context["chips"]), "open": bool(context.get("field_errors"))}
+
+
 def _without(context: Context, **changed: str | None) -> str:
     """The URL of the first page with something else in its query; what is empty does not stand there."""
     query = context["request"].GET.copy()
-    for name in ("after", "cursor", "partial", *changed):
+    for name in ("after", "before", "cursor", "partial", *changed):
         query.pop(name, None)
     for name in [name for name in query if not query[name]]:
         del query[name]

@@ -38,8 +38,11 @@ addEventListener("input", ({ target }) => {
   const wanted = target.dataset.mustBe;
   if (wanted) target.form.querySelector("[data-when-confirmed]").disabled = target.value !== wanted;
 });
-// A filter applies itself, and says nothing of what is empty.
-addEventListener("change", ({ target }) => target.closest("form[data-auto]")?.requestSubmit());
+// A filter applies itself, unless it is one of several that were unfolded, and says nothing of what is empty.
+addEventListener("change", ({ target }) => {
+  const form = target.closest("form[data-auto]");
+  if (!form?.querySelector(".folds")?.checkVisibility()) form?.requestSubmit();
+});
 addEventListener("formdata", ({ target, formData }) => {
   if (target.method !== "get") return;
   for (const [name, value] of [...formData]) if (value === "") formData.delete(name);

@@ -17,7 +17,11 @@ const KEYS = {
   c: () => find("[data-create]")?.click(),
   e: () => find("main .page-head [href$='/edit']")?.click(),
   g: () => (body.add("going"), setTimeout(() => body.remove("going"), 2500)),
-  "/": () => find("main [type=search], main [data-filter]")?.focus(),
+  "/": () => {
+    const field = find("main [type=search], main [data-filter]");
+    field?.form?.querySelector(".folds")?.setAttribute("open", "");
+    field?.focus();
+  },
   ".": openPalette,
   "?": () => find("#shortcuts")?.showModal(),
 };

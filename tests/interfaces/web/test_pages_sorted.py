@@ -165,6 +165,25 @@ def test_each_filter_is_a_chip_that_is_removed_by_itself(many: Actor) -> None:
     assert "Search: &lt;script&gt;" in page
 
 
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/audit?kind=Pool&before=9&actor=", ["Kind: Pool"]),
+        ("/schedules?state=paused&target=capacity_test", ["Status: Paused", "Action: Capacity test"]),
+        ("/schedules/calendar?zone=Europe/Berlin&view=month", ["Time zone: Europe/Berlin"]),
+        ("/requests?account=*&last=24h&q=x&before=", ["Filter: x", "Account: All accounts", "Last: Day"]),
+        ("/requests?last=1h", []),
+        ("/requests/patterns?last=7d", ["Last: 7 days"]),
+        ("/hostnames?state=waiting", ["Status: waiting for verification"]),
+    ],
+)
+def test_a_folded_form_counts_what_its_chips_say(many: Actor, path: str, words: list[str]) -> None:
+    page = client_of(many).get(path).content.decode()
+    assert f"<summary>Filters{f' ({len(words)})' if words else ''}</summary>" in page
+    assert page.count("Remove the filter") == len(words)
+    assert all(f'aria-label="Remove the filter {each}"' in page for each in words)
+
+
 def test_a_chip_says_nothing_of_other_words() -> None:
     said = sorting.chips({"q": " ", "state": "waiting", "sort": "Pool"}, {"q": "Search", "state": "Status"})
     assert said == [sorting.Chip("state", "Status", "waiting")]
