@@ -28,7 +28,7 @@ const KEYS = {
 
 function openPalette() {
   if (!palette || palette.open) return;
-  const links = document.querySelectorAll("[data-palette] a");
+  const links = document.querySelectorAll("[data-palette] a:not(.new)");
   find("[data-pages]").replaceChildren(...[...links].map((link) => link.cloneNode(true)));
   input.value = find("#palette-results").innerHTML = "";
   filter();
