@@ -33,6 +33,8 @@ FLAGS = [
 ASK_AXE = """axe.run({resultTypes: ['violations']}).then(
     found => found.violations.flatMap(each => each.nodes.map(node => each.id + ': ' + node.html.slice(0, 200)))
 )"""
+ASK_TWICE = """() => [...document.querySelectorAll('[id]')].map(each => each.id)
+    .filter((id, at, ids) => ids.indexOf(id) < at).map(id => `the id ${id} stands there twice`)"""
 ASK_WIDTH = """() => new Promise(done => {
     const { documentElement: root } = document, until = performance.now() + 2000;
     const look = () => {
@@ -156,11 +158,11 @@ def axe_errors(page: Page) -> list[str]:
 
 
 def wrong_in(page: Page, turn: int) -> list[str]:
-    """What is wrong with a page, wide and narrow: does it fit, and what does axe-core find.
+    """What is wrong with a page, wide and narrow: ids that are no names, does it fit, and what does axe-core find.
 
     The width that axe-core is asked about, and the scheme of both, go round with `turn` from page to page.
     """
-    found = []
+    found: list[str] = page.evaluate(ASK_TWICE)
     for narrow, width in enumerate((WIDE, NARROW)):
         look(page, ("light", "dark")[(turn + narrow) % 2], width)
         if not fits(page):

@@ -40,12 +40,12 @@ def plain_fields(shape: type[Shape], pointer: str) -> dict[str, forms.Field]:
 
 
 def offers(kind: str) -> dict[str, str]:
-    """Attributes of a text field that names an object of this kind: the page's list of that id is filled from it."""
+    """Attributes of a text field that names an object of this kind: the page's list for it is filled from there."""
     return {
-        "list": kind,
+        "list": f"offered-{kind}",
         "hx-get": f"/options/{kind}",
         "hx-trigger": "focus once, input changed delay:150ms",
-        "hx-target": f"#{kind}",
+        "hx-target": f"#offered-{kind}",
         "hx-swap": "innerHTML",
         "hx-sync": "this:replace",
     }

@@ -43,7 +43,7 @@ MAKES = {
     "node": ("node-enrol", True),
     "stack": ("stack-new", True),
     "static IP": ("static-ip-new", True),
-    "zone": ("zone-new", False),
+    "zone": ("zone-new", True),
     "certificate": ("certificate-new", False),
     "alert rule": ("alert-rule-new", False),
     "alert channel": ("alert-channel-new", False),

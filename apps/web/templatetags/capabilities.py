@@ -45,9 +45,16 @@ def notes_again(notes: Iterable[Note]) -> SafeString:
 
 @register.filter
 def shared_notes(fields: Iterable[Any]) -> list[Note]:
-    """The notes that stand above these fields."""
-    notes = {note.id: note for each in fields for note in getattr(each.field, "notes", ()) if note.shared}
-    return list(notes.values())
+    """The notes that stand above these fields: of several groups of a form, above that of the note's first field."""
+    here = list(fields)
+    notes = {note.id: note for each in here for note in getattr(each.field, "notes", ()) if note.shared}
+    return [note for note in notes.values() if _first_in(note, here)]
+
+
+def _first_in(note: Note, fields: Iterable[Any]) -> bool:
+    """Whether its first field is one of these, or one of another form, such as another row."""
+    first = note.fields[0]
+    return any(each.form is not first.form or each.html_name == first.html_name for each in fields)
 
 
 def _note(note: Note, attribute: SafeString = NOTHING) -> SafeString:

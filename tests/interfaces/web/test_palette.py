@@ -10,6 +10,7 @@ from django.test import Client
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.definitions.models import Server
+from apps.web.overview.commands import MAKES
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
 
@@ -69,6 +70,13 @@ def test_who_may_not_write_is_offered_no_action(operator: Client) -> None:
     viewer = client_of(acme, Membership.Role.VIEWER)
     assert "New pool" not in found(viewer, "new pool")
     assert "<form" not in found(viewer, "drain us-vm-1")
+
+
+def test_every_form_that_customers_are_offered_opens_for_them(operator: Client) -> None:
+    acme = client_of(actor_of("acme", Account.Kind.CUSTOMER))
+    offered = {url for noun in MAKES for url in re.findall(r'href="([^"]+)">New ', found(acme, f"new {noun}"))}
+    assert len(offered) > 10
+    assert {url: acme.get(url).status_code for url in offered} == dict.fromkeys(offered, 200)
 
 
 def test_customers_are_offered_nothing_of_the_platform(operator: Client) -> None:
