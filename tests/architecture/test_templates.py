@@ -10,6 +10,7 @@ import pytest
 from apps.web import bundles
 from apps.web.bundles import without_comments
 from tests.architecture.sources import ROOT, name
+from tests.e2e.pages import PAGES
 
 FRONTEND = ROOT / "frontend"
 TEMPLATES = sorted((FRONTEND / "templates").rglob("*.html"))
@@ -147,6 +148,29 @@ def test_own_scripts_evaluate_no_text_and_open_each_with_a_sentence() -> None:
 def test_style_sheets_stay_in_layers_and_load_nothing_from_elsewhere() -> None:
     assert [name(path) for path in STYLES if re.search(r"url\([\"']?(?:https?:|data:|//)", path.read_text())] == []
     assert [name(path) for path in STYLES if not path.read_text().startswith("@layer")] == []
+
+
+NAMED = re.compile(r'class="([^"]*)"')
+# What no style sheet needs to say: for tests to find it by, or half of a name that a number completes.
+UNSTYLED = {"load-", "pools-now", "run", "two-edits", "weekday", "act"}
+
+
+def test_every_class_that_a_template_names_is_one_of_a_style_sheet_or_a_script() -> None:
+    known = set(re.findall(r"\.([a-z][\w-]*)", "".join(path.read_text() for path in STYLES)))
+    known |= set(re.findall(r"[\w-]+", "".join(path.read_text() for path in SCRIPTS)))
+    wrong = {
+        f"{name(path)}: {each}"
+        for path in TEMPLATES
+        for classes in NAMED.findall(re.sub(r"\{%.*?%\}|\{\{.*?\}\}", " ", path.read_text()))
+        for each in set(classes.split()) - known - UNSTYLED
+    }
+    assert wrong == set()
+
+
+def test_every_page_belongs_to_a_section_of_the_navigation() -> None:
+    sidebar = (FRONTEND / "templates" / "components" / "sidebar.html").read_text()
+    named = {each for names in re.findall(r' names="([^"]*)"', sidebar) for each in names.split()}
+    assert set(PAGES) - named == {"definition", "used-by"}  # of any kind of objects
 
 
 def test_every_icon_that_a_template_names_is_in_the_list() -> None:
