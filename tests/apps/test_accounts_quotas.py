@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
@@ -67,6 +68,28 @@ def test_a_document_is_counted_as_a_whole_after_what_it_deletes(acme: Actor) -> 
         apply_document(actor=acme, objects=pools("c"), manager="ci")
     apply_document(actor=acme, objects=pools("c", "d"), manager="ci", prune=True)
     assert set(Pool.objects.values_list("name", flat=True)) == {"c", "d"}
+
+
+def test_a_document_that_is_too_large_for_the_quota_is_refused_before_an_object_of_it_is_made(acme: Actor) -> None:
+    limited(acme, pools=3)
+
+    def made(*names: str, prune: bool = False) -> tuple[bool, int]:
+        """Whether it was taken, and how many statements made a pool."""
+        with CaptureQueriesContext(connection) as queries:
+            try:
+                apply_document(actor=acme, objects=pools(*names), manager="ci", prune=prune)
+                taken = True
+            except Invalid:
+                taken = False
+        return taken, sum('INSERT INTO "definitions_pool"' in each["sql"] for each in queries)
+
+    assert made("a", "b") == (True, 2)
+    assert made("c", "d") == (False, 0)
+    assert made("a", "b", "c", "d", prune=True) == (False, 0)
+    assert made("c", "d", "e", prune=True) == (True, 3), "those before are gone in the end"
+    limited(acme, pools=1)
+    assert made("c", "d", "e") == (True, 0), "what is there may be said again"
+    assert made("c", "x", prune=True) == (True, 1), "fewer than before are no growth"
 
 
 def test_an_operator_who_writes_for_a_customer_is_bound_by_its_quota_but_not_for_the_platform(

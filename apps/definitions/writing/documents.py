@@ -20,6 +20,7 @@ from apps.definitions.shapes.traffic.route import RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.registry import KINDS
 from apps.definitions.writing.objects import Change, delete, save
+from apps.definitions.writing.rules.quotas import error_at_once
 from apps.definitions.writing.transactions import change_set
 from apps.fleet.selectors import generations
 
@@ -137,7 +138,7 @@ def _perform(changes: ChangeSet, wanted: list[Object], *, prune: bool) -> list[C
     """1. Pruned routes go first: they free their match for others. 2. Save in order. 3. Prune backwards."""
     changes.of_document = True
     keep = {(entry.kind, _owner_name(changes, entry), entry.name) for entry in wanted}
-    _look_up(changes, wanted)
+    _look_up(changes, wanted, prune=prune)
     changes.deferred.expected = {(entry.kind, entry.name) for entry in wanted}
     done = _prune(changes, ["Route"], keep) if prune else []
     field_errors: list[FieldError] = []
@@ -168,8 +169,9 @@ def _mark_rejected(changes: ChangeSet, entry: Object) -> None:
     changes.field_errors.rejected.add((entry.kind, f"{_owner_name(changes, entry)}/{entry.name}"))
 
 
-def _look_up(changes: ChangeSet, wanted: Iterable[Object]) -> None:
-    """Fetch what exists already with a few queries instead of one per object."""
+def _look_up(changes: ChangeSet, wanted: Iterable[Object], *, prune: bool) -> None:
+    """Fetch what exists already with a few queries instead of one per object. Raises Invalid where there is no room."""
+    field_errors: list[FieldError] = []
     accounts = {account.name: account for account in Account.objects.all()} if changes.actor.is_operator else {}
     accounts[changes.actor.account.name] = changes.actor.account
 
@@ -185,8 +187,12 @@ def _look_up(changes: ChangeSet, wanted: Iterable[Object]) -> None:
         for entry in listed:
             changes.lookups.track_version(found.get(entry.name))
             changes.lookups.remember(found.get(entry.name), *KINDS[kind].key(account, entry.name))
-        new = (entry.spec for entry in listed if entry.name not in found)
+        new = [entry.spec for entry in listed if entry.name not in found]
         changes.lookups.new_hostnames += [spec.hostname for spec in new if isinstance(spec, RouteSpec)]
+        if account and (error := error_at_once(kind, account, len(new), len(found), prune=prune)):
+            field_errors.append(error)
+    if field_errors:
+        raise Invalid(field_errors)
 
 
 def _rows_by_name(changes: ChangeSet, kind: str, account: Account | None, names: list[str]) -> dict[str, Any]:
