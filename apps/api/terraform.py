@@ -23,6 +23,7 @@ def kinds() -> list[Json]:
     """Every kind that `apply` takes."""
     return [
         {
+            "kind": kind,
             "type": file_name(kind).removesuffix(".md").replace("-", "_"),
             "noun": KINDS[kind].noun,
             "help": shape.__doc__ or "",
@@ -43,21 +44,22 @@ def _field(field: Field, parent: str) -> Json:
     schema = field.grammar.schema if field.grammar else {}
     found = {
         "name": field.name,
-        "type": _type(field),
+        "type": type_of(field),
         "help": field.about.help,
         "many": field.many,
         "set": field.many and field.sorted,
         "key": field.distinct.keys[0][0] if field.many and field.distinct and field.distinct.keys else "",
         "required": field.required,
         "secret": field.about.secret or (parent, field.name) in SECRETS,
-        "words": list(schema.get("enum", ())) if _type(field) == "string" and not field.many else [],
+        "words": list(schema.get("enum", ())) if type_of(field) == "string" and not field.many else [],
         "fields": [_field(each, field.name) for each in fields_of(field.child)] if field.child else [],
     }
     default = _default(field)
     return {name: value for name, value in found.items() if value} | ({} if default is None else {"default": default})
 
 
-def _type(field: Field) -> str:
+def type_of(field: Field) -> str:
+    """What the provider calls values of the field."""
     if field.child or field.grammar is None:
         return "object"
     schema = field.grammar.schema

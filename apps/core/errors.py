@@ -70,6 +70,14 @@ class Conflict(SpillwayError):
     title = "Conflict"
 
 
+class InProgress(Conflict):
+    """Something else has to be done first, and soon is; the same may be asked again after `wait_s`."""
+
+    def __init__(self, detail: str, wait_s: int = 2) -> None:
+        super().__init__(detail)
+        self.wait_s = wait_s
+
+
 class Stale(Conflict):
     """The version that the sender saw is not the present one any more; `version` is the present one where known."""
 

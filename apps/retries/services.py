@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
-from apps.core.errors import Conflict, FieldError, Invalid
+from apps.core.errors import Conflict, FieldError, InProgress, Invalid
 from apps.core.secrets.sealing import Unsealable, seal, unseal
 from apps.retries.models import KeyedRequest
 
@@ -48,7 +48,7 @@ class Answer:
 def claim(*, actor: Actor, key: str, fingerprint: str) -> Claim | Answer:
     """The right to do the work, or the answer that the same request had before; commits at once.
 
-    Raises Invalid when the key belongs to another request, Conflict while another attempt works on it.
+    Raises Invalid when the key belongs to another request, InProgress while another attempt works on it.
     """
     _forget_old(actor, key)
     began, turn = now(), secrets.token_hex(16)
@@ -70,12 +70,12 @@ def claim(*, actor: Actor, key: str, fingerprint: str) -> Claim | Answer:
 
 
 def _taken_over(row: KeyedRequest, turn: str) -> Claim:
-    """The turn of an attempt that never came back. Raises Conflict while it may still come."""
+    """The turn of an attempt that never came back. Raises InProgress while it may still come."""
     if now() - row.began_at < LONGEST_WORK:
-        raise Conflict(IN_FLIGHT)
+        raise InProgress(IN_FLIGHT, wait_s=10)
     mine = KeyedRequest.objects.filter(pk=row.pk, turn=row.turn, status=None)
     if not mine.update(turn=turn, began_at=now()):
-        raise Conflict(IN_FLIGHT)
+        raise InProgress(IN_FLIGHT, wait_s=10)
     return Claim(row.pk, turn)
 
 

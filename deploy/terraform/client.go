@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	mostTries       = 6
+	checkTries      = 4
+	mostTries       = 7 // half a minute of pauses, in which a console starts again
 	longestPause    = time.Minute
 	requestPatience = 90 * time.Second // longer than the API waits until a change is live
+	checkPatience   = 2 * time.Minute  // a plan waits no longer for a dry run; a rate limit lasts a minute
 	largestAnswer   = 64 << 20
 )
 
@@ -27,6 +29,7 @@ type Client struct {
 	URL, Token, Manager, Reason, Agent string
 	WaitS                              int64
 	HTTP                               *http.Client
+	Planned                            *Planned // nil where plans are not checked
 }
 
 // Stored is an object as the console has it, and what the console said beside it.
@@ -44,6 +47,7 @@ type Refusal struct {
 	RequestID string `json:"request_id"`
 	Errors    []struct {
 		Pointer string `json:"pointer"`
+		Code    string `json:"code"`
 		Detail  string `json:"detail"`
 	} `json:"errors"`
 }
@@ -94,16 +98,21 @@ func tag(version int64) string {
 // send repeats what was not decided; a write has a key, so that it happens once however often it is sent.
 func (client *Client) send(ctx context.Context, method, path string, body []byte, headers http.Header) (Stored, error) {
 	address := strings.TrimSuffix(client.URL, "/") + "/api/v1/" + path
-	if method != http.MethodGet {
-		address += client.options()
-	}
 	if headers == nil {
 		headers = http.Header{}
 	}
+	if method != http.MethodGet {
+		address += client.options()
+		headers.Set("Idempotency-Key", rand.Text())
+	}
+	return client.repeated(ctx, method, address, body, headers, mostTries)
+}
+
+func (client *Client) repeated(ctx context.Context, method, address string, body []byte, headers http.Header, tries int) (Stored, error) {
 	client.sign(headers, method)
 	for try := 1; ; try++ {
 		answer, pause, err := client.once(ctx, method, address, body, headers)
-		if pause == 0 || try == mostTries {
+		if pause == 0 || try == tries {
 			return answer, err
 		}
 		if pause < 0 {
@@ -138,7 +147,6 @@ func (client *Client) sign(headers http.Header, method string) {
 	if method == http.MethodGet {
 		return
 	}
-	headers.Set("Idempotency-Key", rand.Text())
 	if client.Reason != "" {
 		headers.Set("X-Change-Reason", client.Reason)
 	}
@@ -177,18 +185,33 @@ func (client *Client) once(ctx context.Context, method, address string, body []b
 func pauseOf(response *http.Response) time.Duration {
 	switch response.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-			return time.Duration(seconds) * time.Second
+		if pause := retryAfter(response); pause > 0 {
+			return pause
 		}
 		return -1
+	case http.StatusConflict: // an attempt of ours that was cut off is still worked on
+		return retryAfter(response)
+	}
+	return 0
+}
+
+// retryAfter reads both forms of the header; zero where it is not there.
+func retryAfter(response *http.Response) time.Duration {
+	text := response.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return max(time.Duration(seconds)*time.Second, 0)
+	}
+	if then, err := http.ParseTime(text); err == nil {
+		return max(time.Until(then), 0)
 	}
 	return 0
 }
 
 func refusalOf(response *http.Response, text []byte) error {
 	refusal := &Refusal{}
-	if err := json.Unmarshal(text, refusal); err != nil || refusal.Detail == "" {
-		refusal.Detail = "Spillway answered " + response.Status + "; is this its URL?"
+	if err := json.Unmarshal(text, refusal); err != nil || refusal.RequestID == "" {
+		// Not Spillway's own words: a 404 of a proxy must not look as if the object were gone.
+		return fmt.Errorf("%s answered %s, and not as Spillway does; is this the URL of the console?", response.Request.URL.Host, response.Status)
 	}
 	refusal.Status = response.StatusCode
 	return refusal

@@ -24,6 +24,7 @@ var declared []byte
 
 // Kind is one kind of objects: how Terraform calls it, where the API has it, and the fields of its spec.
 type Kind struct {
+	Kind   string  `json:"kind"` // as documents call it
 	Type   string  `json:"type"`
 	Noun   string  `json:"noun"`
 	Help   string  `json:"help"`

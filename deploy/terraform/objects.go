@@ -87,9 +87,20 @@ func explain(diagnostics *diag.Diagnostics, kind Kind, err error) {
 		diagnostics.AddError(orText(refusal.Title, "Spillway refuses it"), refusal.Error())
 	}
 	for _, each := range refusal.Errors {
-		detail := each.Detail + " (" + each.Pointer + ")"
+		detail := each.Detail + hints[each.Code] + " (" + each.Pointer + ")"
 		diagnostics.AddAttributeError(pathOf(kind.Fields, each.Pointer), orText(refusal.Title, "Spillway refuses it"), detail)
 	}
+}
+
+// What the console cannot know of Terraform, by the code of its error.
+var hints = map[string]string{
+	"unknown":       " If this configuration makes it, refer to it by its address, such as spillway_pool.shop.name, or by depends_on.",
+	"unknown_field": " The provider knows this field, so the console is older than the provider: update it, or leave the field out.",
+}
+
+func existsAlready(diagnostics *diag.Diagnostics, kind Kind, of row) {
+	name := kind.id(of)
+	diagnostics.AddError(name+" exists already", "Import it: terraform import spillway_"+kind.Type+".NAME "+name)
 }
 
 func orText(text, otherwise string) string {

@@ -24,6 +24,7 @@ type settings struct {
 	Manager types.String `tfsdk:"manager"`
 	Reason  types.String `tfsdk:"reason"`
 	WaitS   types.Int64  `tfsdk:"wait_s"`
+	Check   types.Bool   `tfsdk:"check_plans"`
 }
 
 func newProvider() provider.Provider {
@@ -38,11 +39,12 @@ func (spillway) Schema(_ context.Context, _ provider.SchemaRequest, response *pr
 	response.Schema = schema.Schema{
 		MarkdownDescription: "Manages load balancers, routes, pools and everything else that Spillway stores.",
 		Attributes: map[string]schema.Attribute{
-			"url":     schema.StringAttribute{Optional: true, MarkdownDescription: "The console, such as `https://spillway.example`. Default: `SPILLWAY_URL`."},
-			"token":   schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "An API token. Default: `SPILLWAY_TOKEN`."},
-			"manager": schema.StringAttribute{Optional: true, MarkdownDescription: "The pipeline that manages the objects; nobody else changes them then."},
-			"reason":  schema.StringAttribute{Optional: true, MarkdownDescription: "The reason that the audit log has for each change."},
-			"wait_s":  schema.Int64Attribute{Optional: true, MarkdownDescription: "For how many seconds (at most 60) each change waits until it is live. Default: it does not wait."},
+			"url":         schema.StringAttribute{Optional: true, MarkdownDescription: "The console, such as `https://spillway.example`. Default: `SPILLWAY_URL`."},
+			"token":       schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "An API token. Default: `SPILLWAY_TOKEN`."},
+			"manager":     schema.StringAttribute{Optional: true, MarkdownDescription: "The pipeline that manages the objects; nobody else changes them then."},
+			"reason":      schema.StringAttribute{Optional: true, MarkdownDescription: "The reason that the audit log has for each change."},
+			"wait_s":      schema.Int64Attribute{Optional: true, MarkdownDescription: "For how many seconds (at most 60) each change waits until it is live. Default: it does not wait."},
+			"check_plans": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether a plan asks the console, by a dry run, if it would take each change. Default: true."},
 		},
 	}
 }
@@ -70,6 +72,9 @@ func (spillway) Configure(ctx context.Context, request provider.ConfigureRequest
 	}
 	if client.WaitS < 0 || client.WaitS > mostWaitS {
 		response.Diagnostics.AddAttributeError(path.Root("wait_s"), "Too long", "Use 0 to 60 seconds.")
+	}
+	if given.Check.IsNull() || given.Check.ValueBool() {
+		client.Planned = newPlanned()
 	}
 	response.ResourceData, response.DataSourceData = client, client
 }

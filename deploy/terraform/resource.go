@@ -63,8 +63,7 @@ func (own *object) Create(ctx context.Context, request resource.CreateRequest, r
 	}
 	stored, err := own.client.Create(ctx, own.kind.path(planned), planned.Spec)
 	if isStatus(err, http.StatusPreconditionFailed) {
-		name := own.kind.id(planned)
-		response.Diagnostics.AddError(name+" exists already", "Import it: terraform import spillway_"+own.kind.Type+".NAME "+name)
+		existsAlready(&response.Diagnostics, own.kind, planned)
 		return
 	}
 	if err != nil {
@@ -110,6 +109,7 @@ func (own *object) Read(ctx context.Context, request resource.ReadRequest, respo
 		explain(&response.Diagnostics, own.kind, err)
 		return
 	}
+	own.client.Planned.see(own.kind, state)
 	known, diagnostics := request.Private.GetKey(ctx, memory)
 	response.Diagnostics.Append(diagnostics...)
 	state.Spec = own.seen(state, known, stored)

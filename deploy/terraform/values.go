@@ -287,6 +287,9 @@ func isEmpty(value any) bool {
 // pathOf is where the API's pointer leads in a resource: `/spec/backends/0/region`.
 func pathOf(fields []Field, pointer string) path.Path {
 	words := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	if len(words) == 1 && (words[0] == "name" || words[0] == "account") {
+		return path.Root(words[0])
+	}
 	if words[0] != "spec" {
 		return path.Empty()
 	}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.bootstrap import replace_token
 from apps.accounts.models import Account
+from apps.accounts.tokens import create_token
 from apps.audit.models import Entry
 from apps.definitions.models import AlertChannel, Pool, Route, Schedule, Zone
 from apps.definitions.selectors import describe
@@ -186,3 +188,85 @@ def test_the_page_about_it_is_true(terraform: Terraform) -> None:
     terraform.apply()
     assert "No changes" in terraform.plan()
     assert Route.objects.get().shares[0].pool.name == "shop"
+
+
+def route(**fields: Any) -> dict[str, Any]:
+    """A route, with a load balancer that somebody has to make."""
+    spec = {"load_balancer": "front", "hostname": "shop.example", "action": {"pools": [{"pool": "shop"}]}} | fields
+    return {"kind": "Route", "name": "shop", "spec": spec}
+
+
+FLEET: dict[str, Any] = {"kind": "Fleet", "name": "eu", "spec": {"region": "eu"}}
+LISTENERS = [{"name": "web", "protocol": "http", "port": 80}]
+FRONT: dict[str, Any] = {"kind": "LoadBalancer", "name": "front", "spec": {"fleets": ["eu"], "listeners": LISTENERS}}
+
+
+def test_a_plan_says_at_the_line_what_an_apply_would_refuse(terraform: Terraform) -> None:
+    """Bad values, unknown names and full quotas; what the same plan makes is not missing."""
+    terraform.write(REGION, FLEET, FRONT, POOL, route(path="no slash"))
+    shown = terraform.run("plan", status=1)
+    assert "(/spec/path)" in shown
+    assert "main.tf.json line" in shown
+    terraform.write(REGION, FLEET, FRONT, POOL, route(action={"pools": [{"pool": "shpo"}]}))
+    shown = terraform.run("plan", status=1)
+    assert "(/spec/action/pools/0/pool)" in shown
+    assert "refer to it by its address" in " ".join(shown.split())
+    terraform.write(REGION, FLEET, FRONT, POOL, route())
+    assert "5 to add" in terraform.plan(changes=True)
+    account = Account.objects.get(name="operator")
+    account.quotas = {"pools": 0}
+    account.save()
+    assert "quota" in terraform.run("plan", status=1)
+    terraform.write(REGION, FLEET, FRONT, POOL, route(), check_plans=False)
+    assert "5 to add" in terraform.plan(changes=True)
+
+
+def test_a_plan_asks_nothing_of_what_is_not_known_yet(terraform: Terraform) -> None:
+    """A server's address that another resource will have, and a route to that pool."""
+    made = {"region": "eu", "servers": [SERVER | {"address": "${terraform_data.server.output}"}]}
+    terraform.write(REGION, FLEET, FRONT, POOL | {"spec": {"backends": [made]}}, route())
+    terraform.text('resource "terraform_data" "server" {\n  input = "10.0.0.1"\n}\n', "other.tf")
+    assert "6 to add" in terraform.plan(changes=True)
+    terraform.apply()
+    assert "No changes" in terraform.plan()
+
+
+def test_an_object_that_exists_is_named_by_the_plan(terraform: Terraform) -> None:
+    terraform.write(REGION)
+    terraform.apply()
+    (terraform.folder / "terraform.tfstate").unlink()
+    assert "eu exists already" in terraform.run("plan", status=1)
+
+
+def test_what_gets_another_name_is_replaced_and_the_plan_says_so(terraform: Terraform) -> None:
+    terraform.write(REGION, FLEET, FRONT, POOL, route())
+    terraform.apply()
+    configuration = json.loads((terraform.folder / "main.tf.json").read_text())
+    configuration["resource"]["spillway_route"]["operator-shop"]["name"] = "store"
+    terraform.text(json.dumps(configuration), "main.tf.json")
+    shown = terraform.plan(changes=True)
+    assert "forces replacement" in shown
+    assert "Warning" in shown  # the former route has the same path until it is deleted
+    terraform.apply()
+    assert Route.objects.get().name == "store"
+    assert "No changes" in terraform.plan()
+    terraform.run("apply", "-auto-approve", "-replace=spillway_route.operator-shop")
+    assert Route.objects.get().name == "store"
+
+
+def test_a_token_that_only_reads_plans_with_a_warning(terraform: Terraform) -> None:
+    viewer = create_token(account=Account.objects.get(name="operator"), name="viewer", role="viewer")
+    reading = Terraform(terraform.folder, terraform.url, viewer)
+    reading.write(REGION)
+    shown = reading.plan(changes=True)
+    assert "This token may not apply the plan" in shown
+    assert "1 to add" in shown
+
+
+def test_a_console_that_does_not_answer_is_a_warning_of_the_plan_and_an_error_of_the_apply(
+    terraform: Terraform,
+) -> None:
+    nowhere = Terraform(terraform.folder, "http://127.0.0.1:9", terraform.token)
+    nowhere.write(REGION)
+    assert "The plan was not checked" in nowhere.plan(changes=True)
+    assert "Spillway cannot be asked" in nowhere.apply(status=1)

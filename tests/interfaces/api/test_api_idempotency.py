@@ -171,7 +171,9 @@ def test_a_process_that_dies_before_the_answer_is_kept_has_done_nothing(api: Api
         api("POST", "pools", POOL, Idempotency_Key="one")
     breaking.then = None
     assert not Pool.objects.filter(name="extra").exists()
-    assert_problem(api("POST", "pools", POOL, Idempotency_Key="one"), 409)  # it might still be at work
+    waits = api("POST", "pools", POOL, Idempotency_Key="one")
+    assert_problem(waits, 409)  # it might still be at work
+    assert waits["Retry-After"] == "10"
     KeyedRequest.objects.update(began_at=now() - timedelta(seconds=61))
     assert api("POST", "pools", POOL, Idempotency_Key="one").status_code == 201
     assert Pool.objects.filter(name="extra").count() == 1

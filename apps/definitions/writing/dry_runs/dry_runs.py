@@ -15,7 +15,7 @@ from django.db import transaction
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
-from apps.core.errors import Conflict
+from apps.core.errors import InProgress
 from apps.core.requests import request_id
 from apps.definitions.writing.dry_runs.fleet_differences import FLEETS, FleetDifference
 from apps.definitions.writing.dry_runs.stack_differences import STACKS, StackDifference, as_told
@@ -52,7 +52,7 @@ def dry_run(actor: Actor, change: Callable[[], T]) -> DryRun[T]:
     for _ in range(ATTEMPTS):
         if found := _attempt(actor, change):
             return found
-    raise Conflict("Other changes to the same fleets, stacks or zones are in progress; try again in a moment.")
+    raise InProgress("Other changes to the same fleets, stacks or zones are in progress; try again in a moment.")
 
 
 def _attempt(actor: Actor, change: Callable[[], T]) -> DryRun[T] | None:
