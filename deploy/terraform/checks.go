@@ -131,7 +131,7 @@ func (client *Client) Check(ctx context.Context, kind Kind, of row, condition ht
 	return ownErrors(err, len(others) > 0)
 }
 
-// ownErrors takes from the errors of a document with several objects those of the first one.
+// ownErrors takes from the errors of a document with several objects those of the first one, and of all together.
 func ownErrors(err error, several bool) error {
 	var refusal *Refusal
 	if !several || !errors.As(err, &refusal) || len(refusal.Errors) == 0 {
@@ -140,7 +140,8 @@ func ownErrors(err error, several bool) error {
 	all := refusal.Errors
 	refusal.Errors = nil
 	for _, each := range all {
-		if pointer, own := strings.CutPrefix(each.Pointer, "/objects/0"); own {
+		pointer, own := strings.CutPrefix(each.Pointer, "/objects/0")
+		if own || !strings.HasPrefix(pointer, "/objects/") {
 			each.Pointer = pointer
 			refusal.Errors = append(refusal.Errors, each)
 		}

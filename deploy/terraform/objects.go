@@ -87,7 +87,10 @@ func explain(diagnostics *diag.Diagnostics, kind Kind, err error) {
 		diagnostics.AddError(orText(refusal.Title, "Spillway refuses it"), refusal.Error())
 	}
 	for _, each := range refusal.Errors {
-		detail := each.Detail + hints[each.Code] + " (" + each.Pointer + ")"
+		detail := each.Detail + hints[each.Code]
+		if each.Pointer != "" {
+			detail += " (" + each.Pointer + ")"
+		}
 		diagnostics.AddAttributeError(pathOf(kind.Fields, each.Pointer), orText(refusal.Title, "Spillway refuses it"), detail)
 	}
 }

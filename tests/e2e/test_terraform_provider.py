@@ -213,12 +213,12 @@ def test_a_plan_says_at_the_line_what_an_apply_would_refuse(terraform: Terraform
     assert "refer to it by its address" in " ".join(shown.split())
     terraform.write(REGION, FLEET, FRONT, POOL, route())
     assert "5 to add" in terraform.plan(changes=True)
-    account = Account.objects.get(name="operator")
-    account.quotas = {"pools": 0}
-    account.save()
+    full = POOL | {"account": "acme"}
+    Account.objects.filter(name="acme").update(quotas={"pools": 0})
+    terraform.write(REGION, full)
     assert "quota" in terraform.run("plan", status=1)
-    terraform.write(REGION, FLEET, FRONT, POOL, route(), check_plans=False)
-    assert "5 to add" in terraform.plan(changes=True)
+    terraform.write(REGION, full, check_plans=False)
+    assert "2 to add" in terraform.plan(changes=True)
 
 
 def test_a_plan_asks_nothing_of_what_is_not_known_yet(terraform: Terraform) -> None:
