@@ -16,7 +16,7 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
-from apps.api import terraform
+from apps.api import terraform, terraform_pages
 from apps.api.v1.description import CHECKED_IN
 from apps.api.v1.openapi import document, text_of
 from apps.api.v1.schemas import parameters
@@ -55,6 +55,10 @@ def test_the_document_that_is_checked_in_is_what_the_code_says() -> None:
 
 def test_the_terraform_provider_is_told_what_the_shapes_say() -> None:
     assert terraform.text_of(terraform.kinds()) == terraform.CHECKED_IN.read_text(), "run `make openapi`"
+    made = terraform_pages.pages()
+    assert set((terraform_pages.FOLDER / "docs").glob("*/*.md")) == set(made), "delete what is left over"
+    for path, text in made.items():
+        assert path.read_text() == text, "run `make openapi`"
 
 
 def test_making_the_document_warns_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:

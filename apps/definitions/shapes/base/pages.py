@@ -34,13 +34,14 @@ def _shapes(title: str, shape: type[Shape]) -> Iterator[tuple[str, type[Shape]]]
 
 def _table(shape: type[Shape]) -> str:
     rows = [
-        f"| `{field.name}` | {_may_be(field)} | {_default(field)} | {field.about.help} | {field.about.since} |"
+        f"| `{field.name}` | {_may_be(field)} | {default_of(field)} | {field.about.help} | {field.about.since} |"
         for field in fields_of(shape)
     ]
     return "\n".join(["| field | what it may be | default | what it is for | since |", "|---|---|---|---|---|", *rows])
 
 
-def _default(field: Field) -> str:
+def default_of(field: Field) -> str:
+    """What holds where nobody wrote the field, as Markdown."""
     if field.required:
         return "required"
     plain = field.grammar.write(field.default) if field.grammar and field.default not in (None, ()) else None
@@ -48,11 +49,12 @@ def _default(field: Field) -> str:
 
 
 def _may_be(field: Field) -> str:
-    one = "an object, see below" if field.child else _values(field.grammar.schema if field.grammar else {})
+    one = "an object, see below" if field.child else values_of(field.grammar.schema if field.grammar else {})
     return f"a list, each: {one}" if field.many else one
 
 
-def _values(schema: Any) -> str:
+def values_of(schema: Any) -> str:
+    """Which values a grammar takes, in words."""
     if "enum" in schema:
         return ", ".join(f"`{each}`" for each in schema["enum"])
     if schema["type"] in ("integer", "number"):

@@ -193,7 +193,7 @@ def _owed(row: Schedule) -> Iterator[str]:
 
 def _own_history(_row: Account) -> Iterator[str]:
     """It stays, so its account stays; and nobody else could own its objects."""
-    yield "its own history in the audit log"
+    yield "its own history in the audit log, which stays: suspend it instead"
 
 
 # What keeps an object without being an object.

@@ -1,0 +1,4 @@
+resource "spillway_region" "eu" {
+  name = "eu"
+  spec = { title = "Europe" }
+}

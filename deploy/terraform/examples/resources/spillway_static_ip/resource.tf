@@ -1,0 +1,4 @@
+resource "spillway_static_ip" "front" {
+  name = "front"
+  spec = { address = "192.0.2.10" }
+}

@@ -1,0 +1,5 @@
+resource "spillway_zone" "example" {
+  account = "operator"
+  name    = "example"
+  spec    = { domain = "example.net", driver = "memory" }
+}
