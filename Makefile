@@ -64,6 +64,9 @@ agent: .venv/.stamp ## build var/spillway-agent.pyz, all that a node needs besid
 terraform-provider: ## build var/terraform-provider with Go; docs/use/terraform.md says how Terraform takes it
 	cd deploy/terraform && go build -trimpath -o ../../var/terraform-provider/ .
 
+terraform-provider-release: .venv/.stamp ## build the zips of the provider for Linux and macOS, with SHA256SUMS, into var/terraform-provider-release
+	$(PY) -m deploy.pack_terraform_provider var/terraform-provider-release
+
 packages-debian: .venv/.stamp frontend/static/vendor/.stamp docs ## build the packages for Debian 12 and 13 into var/debian; ARGS="--release 13 --extras aws"
 	@deploy/packages.sh debhelper
 	@$(PY) -m deploy.debian $(ARGS)
@@ -211,7 +214,7 @@ bench-found-servers: .venv/.stamp-tests ## from a new DNS record (or pod) to the
 bench-import-hosts: .venv/.stamp-tests ## 10 000 hosts of four kinds of configuration, text to report; ARGS="--store --hosts 1000" plans and stores
 	$(PY) -m tests.bench.import_hosts $(ARGS)
 
-openapi: .venv/.stamp ## write apps/api/openapi.json and deploy/terraform/kinds.json anew from the URLs and shapes
+openapi: .venv/.stamp ## write apps/api/openapi.json, deploy/terraform/kinds.json and the provider's pages anew from the URLs and shapes
 	$(PY) manage.py openapi
 
 bench-api-fuzz: .venv/.stamp-tests ## schemathesis over the whole API, minutes; ARGS="--examples 200 --only routes"
@@ -231,4 +234,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help terraform-provider other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-pages bench-reading bench-collecting bench-sample-lag bench-reading-routes bench-route-growth bench-found-servers bench-import-hosts bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent
+.PHONY: help terraform-provider terraform-provider-release other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-pages bench-reading bench-collecting bench-sample-lag bench-reading-routes bench-route-growth bench-found-servers bench-import-hosts bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent

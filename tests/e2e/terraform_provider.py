@@ -38,6 +38,9 @@ class Terraform:
     folder: Path
     url: str
     token: str
+    installation: str = (
+        f'dev_overrides {{ "spillway/spillway" = "{CACHE.with_name("terraform-provider")}" }}\n  direct {{}}'
+    )
 
     def write(self, *objects: Mapping[str, Any], **settings: Any) -> None:
         """The configuration: a resource for each document, each after the ones before it."""
@@ -50,8 +53,7 @@ class Terraform:
     def run(self, *words: str, status: int = 0) -> str:
         """What `terraform` says, without colours."""
         rc = self.folder / "terraform.rc"
-        overrides = f'dev_overrides {{ "spillway/spillway" = "{CACHE.with_name("terraform-provider")}" }}'
-        rc.write_text(f"provider_installation {{\n  {overrides}\n  direct {{}}\n}}\n")
+        rc.write_text(f"provider_installation {{\n  {self.installation}\n}}\n")
         named = {"TF_CLI_CONFIG_FILE": str(rc), "SPILLWAY_URL": self.url, "SPILLWAY_TOKEN": self.token}
         environment = os.environ | named | {"TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1"}
         done = subprocess.run(
