@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
@@ -56,7 +56,7 @@ def page(
         actor = recognise(request)
         if actor.account.suspended_at and not actor.impersonating:
             return render(request, "pages/accounts/suspended.html", {"actor": actor}, status=403)
-        _refuse_nul(request)
+        _refuse_nul(request.POST.getlist("reason"))
         try:
             with managing(break_glass=request.POST.get("break_glass") == "true"), _reading(request):
                 return view(request, *args, **kwargs)
@@ -68,13 +68,9 @@ def page(
     return guarded
 
 
-def _refuse_nul(request: HttpRequest) -> None:
-    """No database takes a NUL. Fields of documents, whose names are pointers, are refused by name where they are read.
-
-    Raises BadRequest.
-    """
-    sent = (text for name, texts in request.POST.lists() if not name.startswith("/") for text in texts)
-    if any("\0" in text for text in sent):
+def _refuse_nul(texts: Iterable[str]) -> None:
+    """No database takes a NUL; forms refuse it by the name of the field. Raises BadRequest."""
+    if any("\0" in text for text in texts):
         raise BadRequest("A field of the form holds a character (NUL) that is no text; remove it.")
 
 
@@ -87,7 +83,13 @@ def post_page(
     view: Callable[Concatenate[PageRequest, P], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
     """A page that only changes something: forms post to it."""
-    return require_POST(page(view))
+
+    @functools.wraps(view)
+    def sent(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        _refuse_nul(text for _, texts in request.POST.lists() for text in texts)
+        return view(request, *args, **kwargs)
+
+    return require_POST(page(sent))
 
 
 def signed_in(view: Callable[Concatenate[Any, P], HttpResponse]) -> View[P]:
