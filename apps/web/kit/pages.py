@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest, PermissionDenied
+from django.db import DataError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template import TemplateDoesNotExist
@@ -35,6 +36,9 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 METHODS = ("GET", "HEAD", "POST")  # what links and forms send
 # Not everything on a page tells that it moved, and a collector may be away: no shared part is older.
 PART_LASTS_S = 2
+# A form that has a field for it says so beside the field; what psycopg says where nobody did.
+NUL = "A field of the form holds a character (NUL) that is no text; remove it."
+NUL_REFUSED = "cannot contain NUL"
 
 
 class PageRequest(HttpRequest):
@@ -56,7 +60,6 @@ def page(
         actor = recognise(request)
         if actor.account.suspended_at and not actor.impersonating:
             return render(request, "pages/accounts/suspended.html", {"actor": actor}, status=403)
-        _refuse_nul(request.POST.getlist("reason"))
         try:
             with managing(break_glass=request.POST.get("break_glass") == "true"), _reading(request):
                 return view(request, *args, **kwargs)
@@ -64,14 +67,12 @@ def page(
             raise Http404(error.detail) from error
         except Forbidden as error:
             raise PermissionDenied(error.detail) from error
+        except DataError as error:
+            if NUL_REFUSED not in str(error):
+                raise
+            raise BadRequest(NUL) from error
 
     return guarded
-
-
-def _refuse_nul(texts: Iterable[str]) -> None:
-    """No database takes a NUL; forms refuse it by the name of the field. Raises BadRequest."""
-    if any("\0" in text for text in texts):
-        raise BadRequest("A field of the form holds a character (NUL) that is no text; remove it.")
 
 
 def _reading(request: HttpRequest) -> AbstractContextManager[None]:
@@ -86,7 +87,8 @@ def post_page(
 
     @functools.wraps(view)
     def sent(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        _refuse_nul(text for _, texts in request.POST.lists() for text in texts)
+        if any("\0" in text for _, texts in request.POST.lists() for text in texts):
+            raise BadRequest(NUL)
         return view(request, *args, **kwargs)
 
     return require_POST(page(sent))
