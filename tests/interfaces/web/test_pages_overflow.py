@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 from django.urls import reverse
 
 from apps.accounts.models import Membership
@@ -179,6 +180,14 @@ def test_a_region_is_drained_and_takes_traffic_again_with_a_reason_in_the_audit(
     assert Region.objects.get(name="us").drained
     assert Entry.objects.get(action="drain").reason == "new switches"
     client.post("/regions/us/drain", {"do": "undrain", "reason": "switches work"})
+    assert not Region.objects.get(name="us").drained
+
+
+def test_a_reason_that_postgresql_takes_in_no_text_is_refused_and_nothing_is_drained(env: Env) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("NOT CHECKED: SQLite takes a NUL")
+    answer = client_of(env.operator).post("/regions/us/drain", {"do": "drain", "reason": "a\0b"})
+    assert answer.status_code == 400
     assert not Region.objects.get(name="us").drained
 
 
