@@ -18,6 +18,7 @@ print(FORMATS[sys.argv[1]].read(open(sys.argv[2]).read(), {}, ImportOptions()).d
 """
 
 
+@pytest.mark.slow(reason="two processes, each of which loads the importer")
 @pytest.mark.parametrize(
     ("form", "file"),
     [
