@@ -121,7 +121,7 @@ def test_an_answer_to_head_has_no_body(path: str, status: int) -> None:
 
 def test_an_answer_that_was_not_asked_for_ends_the_connection() -> None:
     with load_server() as seen:
-        seconds = run(plan_of(seen, "/twice", users=1))
+        seconds = run(plan_of(seen, "/twice", users=1, duration_s=0.5))
         assert outcomes(seconds) == {200: total(seconds, "sent")}
         assert seen.connections == total(seconds, "sent") > 1
 
