@@ -14,7 +14,7 @@ from apps.accounts.hostnames.resolving import resolver
 from apps.core.outbound import fetch
 from apps.definitions.models import ServerSource
 from apps.definitions.ports import PORTS
-from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer
+from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer, short_number
 from apps.definitions.server_sources.registries import Aws, registry_of
 from apps.definitions.shapes.servers.source import Kind, Source
 
@@ -119,17 +119,12 @@ def _of_group(group: object) -> Iterator[FoundServer]:
         raise BadAnswer("The answer has an entry without a list of targets.")
     labels = group.get("labels")
     weight = labels.get("weight") if isinstance(labels, Mapping) else None
-    share = _number(weight) if isinstance(weight, str) else None
+    share = short_number(weight) if isinstance(weight, str) else None
     if weight is not None and (share is None or share > HIGHEST_WEIGHT):
         raise BadAnswer(f"The weight of a target is no whole number from 0 to {HIGHEST_WEIGHT}.")
     for target in targets:
         host, _, port = target.rpartition(":") if isinstance(target, str) else ("", "", "")
-        number = _number(port)
+        number = short_number(port)
         if not host or number is None or not 0 < number <= 65535:
             raise BadAnswer("The answer has a target that is not host:port.")
         yield FoundServer(host.strip("[]").lower(), number, share)
-
-
-def _number(text: str) -> int | None:
-    """The number of at most five digits that it is; None for anything else."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else None

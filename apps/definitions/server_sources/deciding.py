@@ -86,6 +86,11 @@ def harmless(text: str) -> str:
     return shown + STRANGE if len(text) > LONGEST_TEXT else shown
 
 
+def short_number(text: str) -> int | None:
+    """The number of at most five digits that a text of others is; None for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else None
+
+
 def _name(server: FoundServer, taken: Collection[str]) -> str:
     """A name that no other server of the backend has."""
     text = re.sub("[^a-z0-9]+", "-", (server.hint or f"{server.address}-{server.port}").lower()).strip("-")

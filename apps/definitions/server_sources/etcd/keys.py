@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer, harmless
+from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer, harmless, short_number
 from apps.definitions.server_sources.watched import Unclear
 
 
@@ -41,8 +41,10 @@ def _endpoint(said: Mapping[str, Any]) -> tuple[str, int]:
         host, _, text = url.partition("://")[2].rstrip("/").rpartition(":") if "://" in url else url.rpartition(":")
     else:
         host, text = said.get("address", ""), str(said.get("port", ""))
-    known = isinstance(host, str) and "/" not in host and text.isascii() and text.isdecimal() and len(text) < 6
-    return (str(host).strip("[]").lower(), int(text)) if known else ("", 0)
+    port = short_number(text)
+    if port is None or not isinstance(host, str) or "/" in host:
+        return "", 0
+    return host.strip("[]").lower(), port
 
 
 def _unclear(key: str) -> Unclear:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer
+from apps.definitions.server_sources.deciding import HIGHEST_WEIGHT, FoundServer, short_number
 from apps.definitions.server_sources.kubernetes.client import LABEL, Slice
 from apps.definitions.server_sources.watched import Unclear
 from apps.definitions.shapes.servers.source import Source
@@ -65,10 +65,10 @@ def _weight(each: Slice) -> int | None:
     said = (each["metadata"].get("annotations") or {}).get(WEIGHT, _labels(each).get(WEIGHT))
     if said is None:
         return None
-    is_number = isinstance(said, str) and said.isascii() and said.isdecimal() and len(said) < 6
-    if not is_number or int(said) > HIGHEST_WEIGHT:
+    weight = short_number(said) if isinstance(said, str) else None
+    if weight is None or weight > HIGHEST_WEIGHT:
         raise Unclear(f"The {WEIGHT} of an EndpointSlice is no whole number from 0 to {HIGHEST_WEIGHT}.")
-    return int(said)
+    return weight
 
 
 def _labels(each: Slice) -> Mapping[str, Any]:
