@@ -141,9 +141,7 @@ def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     home = {node: f"rgn-{region}" for node, region in node_regions().items()}
     _add_rates({f"pool-{pk}": facts for pk, facts in pools.items()}, measured, home)
     for facts in pools.values():
-        facts.regions = _regions_of(facts, regions)
-        counted = (facts.served, facts.guests, facts.refused, facts.capped, facts.lanes)
-        facts.idle = not any(any(each.values()) for each in counted)
+        _settle(facts, regions)
     latencies = {
         (f"rgn-{first}", f"rgn-{second}"): known.ms
         for (first, second), known in latency_table(regions.values()).items()
@@ -152,6 +150,22 @@ def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     timed = _needs_time(pools)
     numbers = {pk: known.numbers for pk, known in pool_numbers(actor, timed).items()} if timed else {}
     return Facts(regions, list(pools.values()), measured, latencies, _down(pools, ready), numbers)
+
+
+def with_traffic(facts: Facts, pool: PoolFacts, measured: Rates) -> PoolFacts:
+    """The pool with its limits of now and the traffic of another time; `measured` by region as `rates_over` has it."""
+    found = PoolFacts(pool.pool, pool.shares)
+    home = {row.pk: region for region, row in facts.regions.items()}
+    _add_rates({f"pool-{pool.pool.pk}": found}, measured, home)
+    _settle(found, facts.regions)
+    return found
+
+
+def _settle(pool: PoolFacts, regions: Mapping[str, Region]) -> None:
+    """Says what follows from shares and rates, once both are there."""
+    pool.regions = _regions_of(pool, regions)
+    counted = (pool.served, pool.guests, pool.refused, pool.capped, pool.lanes)
+    pool.idle = not any(any(each.values()) for each in counted)
 
 
 def _needs_time(pools: Mapping[int, PoolFacts]) -> list[int]:

@@ -15,12 +15,12 @@ from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
 from apps.observe.show.flows import moved_by_minute, overflowing_since, steps
 from apps.overflow import reasons
-from apps.overflow.facts import Facts, PoolFacts, capacity_rps, gather, regions_of
+from apps.overflow.facts import Facts, PoolFacts, gather, regions_of
 from apps.overflow.flows import Flow, Lane, Point, PoolUse, RegionUse, WhatIf
-from apps.overflow.planner import Plan, Question, mean_added_ms, plan
+from apps.overflow.planner import Plan, mean_added_ms, plan
+from apps.overflow.questions import question_of, refuges_of
 from apps.overflow.shared import once_per_sample
 
-NOBODY = ""
 # Less than one request in twenty seconds is a leftover of the window, no flow.
 LEAST = 0.05
 LaneRates = Mapping[tuple[str, str, str], float]
@@ -122,20 +122,9 @@ def _moved_clients(facts: Facts, question: WhatIf) -> tuple[str, ...]:
     """Clients of a failed region arrive at the nearest one that is left."""
     return tuple(
         f"Clients of {facts.regions[region].name} arrive at {facts.regions[target].name}."
-        for region, target in _refuges(facts, question).items()
+        for region, target in refuges_of(facts, question).items()
         if target
     )
-
-
-def _refuges(facts: Facts, question: WhatIf) -> dict[str, str]:
-    """Each failed region and the one where its clients arrive."""
-    others = [key for key in regions_of(facts) if key not in question.failed_regions] if question.failed_regions else []
-
-    def nearest(region: str) -> str:
-        distance = {key: facts.latencies.get((region, key), float("inf")) for key in others}
-        return min(others, key=lambda key: (distance[key], facts.regions[key].name), default=NOBODY)
-
-    return {region: nearest(region) for region in question.failed_regions if region in facts.regions}
 
 
 def causes_since(facts: Facts) -> dict[tuple[str, str, str], datetime]:
@@ -289,12 +278,12 @@ def _planned(facts: Facts, question: WhatIf) -> Flow:
     """Plan every pool by itself and add the plans up."""
     several = len(facts.pools) > 1
     asked = replace(question, limits={}) if several else question
-    refuges = _refuges(facts, asked)
+    refuges = refuges_of(facts, asked)
     return _flow(facts, [_planned_part(facts, pool, asked, refuges) for pool in facts.pools], {})
 
 
 def _planned_part(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping[str, str]) -> Part:
-    question = _question(facts, pool, asked, refuges)
+    question = question_of(facts, pool, asked, refuges)
     if pool.idle:
         capacity = question.capacity
         idle = {key: _planned_use(facts, pool, key, IDLE, capacity.get(key), asked) for key in pool.regions}
@@ -306,23 +295,6 @@ def _planned_part(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping
     regions = dict.fromkeys((*pool.regions, *rows))
     uses = {key: _planned_use(facts, pool, key, rows[key], question.capacity.get(key), asked) for key in regions}
     return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses)
-
-
-def _question(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping[str, str]) -> Question:
-    capacity: dict[str, float | None] = {}
-    numbers = facts.numbers.get(pool.pool.pk)
-    for region, share in pool.shares.items():
-        down = facts.is_down(pool, region)
-        rps = 0.0 if down else capacity_rps(share, numbers)
-        if region in asked.limits and not down and not share.closed:
-            rps = asked.limits[region]
-        capacity[region] = 0.0 if region in (*asked.failed_regions, *asked.drained_regions) else rps
-    offered: dict[str, float] = defaultdict(float)
-    for region in () if pool.idle else pool.regions:
-        if rate := pool.offered(region) * asked.factor:
-            offered[refuges.get(region) or region] += rate
-    orders = {region: facts.order(region, pool) for region in offered}
-    return Question(offered, capacity, orders, pool.pool.when_full)
 
 
 def _why(facts: Facts, pool: PoolFacts, region: str, asked: WhatIf) -> str:

@@ -12,6 +12,7 @@ from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 from apps.overflow import selectors
 from apps.overflow.flows import WhatIf
+from apps.overflow.replay import replay
 from tests.apps.observe_env import Env, make_env
 from tests.apps.overflow_env import make_spilling
 
@@ -93,6 +94,25 @@ def test_the_history_has_the_same_numbers(spilling: Env) -> None:
     at = Sample.objects.filter(resolution=SHORT).earliest("at").at + timedelta(seconds=12)
     then = selectors.flow_of(spilling.operator, None, at)
     assert then.lanes[0].rps == pytest.approx(9.9, abs=0.3)
+
+
+@pytest.mark.both_engines
+def test_the_past_is_replayed_with_another_limit(spilling: Env) -> None:
+    pool, us = spilling.pools["acme"], f"rgn-{spilling.regions[1].pk}"
+    as_it_was = replay(spilling.operator, pool, None, 60)
+    counted = next(each for each in as_it_was.regions if each.region_id == us)
+    assert counted.asked == []
+    known = [fate for fate in counted.actual if fate and fate.local]
+    assert (round(known[-1].local), round(known[-1].out)) == (10, 10)
+    would = replay(spilling.operator, pool, WhatIf(limits={us: 15}), 60)
+    fates = [fate for each in would.regions if each.region_id == us for fate in each.asked if fate and fate.local]
+    assert (round(fates[-1].local), round(fates[-1].out)) == (15, 5)
+    assert len(would.at) == len(counted.actual) == 360
+    assert counted.actual[0] is None  # nobody looked at that time, and nobody says zero
+
+
+def test_the_past_of_nobody_elses_pool_is_replayed(spilling: Env) -> None:
+    assert replay(spilling.globex, spilling.pools["acme"], WhatIf(factor=2.0), 60).regions == []
 
 
 def test_customers_see_the_flow_of_their_own_pools_only(spilling: Env) -> None:

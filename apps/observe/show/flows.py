@@ -104,6 +104,37 @@ def _past(pools: Collection[str], nodes: Collection[int], at: datetime) -> Rates
     return found
 
 
+def rates_over(pools: Collection[str], minutes: int) -> dict[int, Rates | None]:
+    """Unix second → rates of the step that began then, of the last `minutes`, oldest first; two queries.
+
+    Each key has the primary key of a region in place of a node's, because the nodes of a region are added up. None
+    stands for a step in which no node was looked at.
+    """
+    resolution, since, end = _span(minutes)
+    rows = Sample.objects.filter(resolution=resolution, at__gte=since, seconds__gt=0)
+    observed = set(rows.filter(kind="node").values_list("at", flat=True))
+    found: dict[int, Rates | None] = {}
+    for second in range(end - minutes * 60 + resolution, end + 1, resolution):
+        at = datetime.fromtimestamp(second, UTC)
+        found[second] = Rates(at=at) if at in observed else None
+    of_pools = rows.filter(kind="backend", object_id__in=pools) | rows.filter(kind="flow", parent_id__in=pools)
+    by_region = of_pools.order_by().values_list("at", "node__fleet__region", "kind", "object_id")
+    for at, region, kind, name, per_s in by_region.annotate(rate=Sum(F("requests") / F("seconds"))):
+        step = found.get(int(at.timestamp()))
+        if step and kind == "backend":
+            step.served[region, name] = per_s
+        elif step:
+            step.flows[region, FlowKey.read(name)] = per_s
+    return found
+
+
+def _span(minutes: int) -> tuple[int, datetime, int]:
+    """Seconds of a step, since when, and the Unix second of the last step that is whole."""
+    resolution = SHORT if minutes <= 60 else LONG
+    end = start_of(now().timestamp() - resolution, resolution)
+    return resolution, datetime.fromtimestamp(end - minutes * 60, UTC), end
+
+
 def _add(found: Rates, pools: Collection[str], node_id: int, rows: Mapping[Key, Counts]) -> None:
     for (kind, name), counts in rows.items():
         if kind == "backend" and name in pools:
@@ -131,9 +162,7 @@ def steps(pools: Collection[str], minutes: int, region: str = "") -> list[Step]:
 
     With a `region` (`rgn-2`) only what its nodes counted: served there, and moved away from there.
     """
-    resolution = SHORT if minutes <= 60 else LONG
-    end = start_of(now().timestamp() - resolution, resolution)
-    since = datetime.fromtimestamp(end - minutes * 60, UTC)
+    resolution, since, end = _span(minutes)
     rows = Sample.objects.filter(resolution=resolution, at__gte=since, seconds__gt=0)
     home = homes()
     if region:

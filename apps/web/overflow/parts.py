@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
+from apps.definitions.models import Pool
 from apps.overflow.comparison import prediction_error
-from apps.overflow.flows import Flow, Lane
+from apps.overflow.flows import Flow, Lane, RegionUse
+from apps.overflow.reasons import urgency
 from apps.web.drawing.flows import Drawing, draw
 from apps.web.kit.figures import share
-from apps.web.overflow.words import TwinRow, rate, table_twin
+from apps.web.overflow.words import TwinRow, rate, table_twin, use_kind, use_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,46 @@ def compare(predicted: Flow, actual: Flow) -> Comparison | None:
         if (plan := plans.get(use.region_id))
     ]
     return Comparison(rows, share(error), "good" if error <= 0.02 else "warn" if error <= 0.1 else "bad")
+
+
+@dataclass(frozen=True, slots=True)
+class TightPool:
+    """A pool in a region that is over, at or near its limit there, or down; what it does there as text."""
+
+    pool: Pool
+    use: RegionUse
+    words: str
+    out: str
+    refused: str
+    why: str
+
+
+TIGHT_SHOWN = 12
+
+
+def tight_pools(flow: Flow, pools: QuerySet[Pool]) -> list[TightPool]:
+    """Where pools of a flow of several are tight, worst first; `pools` are those that the page may name."""
+    rows = [each for region in flow.regions for each in region.pools]
+    tight = [each for each in rows if urgency(each.use)[0] > 1 or use_kind(each.use)]
+    tight.sort(key=lambda each: urgency(each.use), reverse=True)
+    keys = {each.pool_id: int(each.pool_id.removeprefix("pool-")) for each in tight[:TIGHT_SHOWN]}
+    known = {pool.pk: pool for pool in pools.filter(pk__in=keys.values())}
+    return [
+        TightPool(
+            known[keys[each.pool_id]],
+            each.use,
+            use_words(each.use),
+            rate(each.use.overflow_out_rps),
+            rate(each.use.rejected_rps),
+            " ".join(each.use.sentences) or _guests(each.use),
+        )
+        for each in tight[:TIGHT_SHOWN]
+        if keys[each.pool_id] in known
+    ]
+
+
+def _guests(use: RegionUse) -> str:
+    return f"{rate(use.overflow_in_rps)}/s come from other regions." if use.overflow_in_rps else ""
 
 
 def lanes_out(flow: Flow, region_id: str) -> list[Lane]:

@@ -14,9 +14,11 @@ from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool
 from apps.overflow import selectors
 from apps.overflow.flows import Flow, Point
+from apps.overflow.replay import replay
 from apps.web.kit.figures import amount
 from apps.web.kit.pages import PageRequest, page, show_shared
-from apps.web.overflow.parts import compare, shown
+from apps.web.overflow.limit_charts import limit_charts, stack
+from apps.web.overflow.parts import TightPool, compare, shown, tight_pools
 from apps.web.overflow.what_if_form import WhatIfForm
 from apps.web.pools.tables import policy_of
 from apps.web.timeline.events import events_of
@@ -27,6 +29,7 @@ HOUR, DAY = "hour", "day"
 WINDOWS = {HOUR: (60, 10, "the last hour"), DAY: (24 * 60, 300, "the last day")}
 OLDEST = timedelta(days=2)
 BUCKET_S = 10
+REGIONS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,8 @@ def index(request: PageRequest) -> HttpResponse:
     response = show_shared(
         request, "pages/overflow/overflow.html", ("samples", "definitions"), lambda: _context_of(request, pool, at)
     )
-    if partial == "past":
-        # The slider's answer: the address bar says what is seen, so that it can be sent to somebody.
+    if partial in ("past", "seen"):
+        # What a slider answers: the address bar says what is seen, so that it can be sent to somebody.
         response["HX-Replace-Url"] = f"{request.path}?{_clean(request.GET)}"
     return response
 
@@ -64,16 +67,17 @@ def _context_of(request: PageRequest, pool: Pool | None, at: datetime | None) ->
     partial = request.GET.get("partial", "")
     context: dict[str, Any] = {"pool": pool, "at": at, "window": _window(request.GET.get("window", ""), at)}
     flow, plan = _now(request, pool, at)
-    if partial in ("", "past", "now"):
+    if partial in ("", "seen", "past", "now"):
         seen = flow if flow and not at else selectors.flow_of(request.actor, pool, at)
         context |= {"shown": shown(seen, "overflow", past=at is not None), "kept": _kept(request.GET), **_bucket(at)}
-    if partial in ("", "history"):
-        limits = _limits(flow or selectors.flow_of(request.actor, pool)) if pool else None
-        context |= _history(request, pool, context["window"], limits)
+    if partial in ("", "seen") and flow:
+        context |= _what_if(request, pool, flow)
+    if partial in ("", "seen", "history"):
+        context |= _history(request, pool, context["window"], flow)
     if flow and plan:
         context["comparison"] = compare(plan, flow)
     if flow and not partial:
-        context |= {"pools": _pools(request, pool), **_what_if(request, pool, flow)}
+        context |= {"pools": _pools(request, pool), "tight": _tight(request, flow)}
         context["policy"] = policy_of(pool, request.actor) if pool else None
     return context
 
@@ -91,7 +95,7 @@ def _now(request: PageRequest, pool: Pool | None, at: datetime | None) -> tuple[
     partial = request.GET.get("partial", "")
     if partial in ("", "predicted"):
         return selectors.flow_and_plan(request.actor, pool)
-    needed = at is None and partial in ("past", "now")
+    needed = partial == "seen" or (partial == "history" and pool) or (at is None and partial in ("past", "now"))
     return (selectors.flow_of(request.actor, pool) if needed else None), None
 
 
@@ -149,35 +153,21 @@ def _clean(query: QueryDict) -> str:
     return kept.urlencode()
 
 
-def _limits(flow: Flow) -> float | None:
-    """What all regions of a pool take together per second; None where one is not limited so."""
-    if any(use.capacity_rps is None and (use.unlimited or use.flight_limit) for use in flow.regions):
-        return None
-    return sum(use.capacity_rps or 0.0 for use in flow.regions)
-
-
-def _history(request: PageRequest, pool: Pool | None, window: Window, limits: float | None) -> dict[str, Any]:
-    points = selectors.history(request.actor, pool, window.minutes)
+def _history(request: PageRequest, pool: Pool | None, window: Window, flow: Flow | None) -> dict[str, Any]:
+    """One chart of all pools, or of one pool a chart for each region beside its limit."""
+    if pool and flow:
+        question = WhatIfForm(request.GET, flow.regions, of_one_pool=True).question()
+        marks = [event.mark() for event in events_of(request.actor, pool, datetime.fromtimestamp(window.first, UTC))]
+        drawn = limit_charts(replay(request.actor, pool, question, window.minutes), flow, question, marks)
+        return {"charts": drawn[:REGIONS_SHOWN], "charts_left": len(drawn[REGIONS_SHOWN:]), "simulated": bool(question)}
+    points = selectors.history(request.actor, None, window.minutes)
     over = [point.overflow_out_rps for point in points if point.overflow_out_rps is not None]
-    since = datetime.fromtimestamp(window.first, UTC)
-    chart = {
-        "x": [point.at for point in points],
-        "series": [
-            {"label": "Demand", "values": [point.demand_rps for point in points], "unit": "/s"},
-            {"label": "Overflow", "values": [point.overflow_out_rps for point in points], "unit": "/s"},
-            {"label": "Rejected", "values": [point.rejected_rps for point in points], "unit": "/s"},
-            {"label": "Local", "values": [_local(point) for point in points], "unit": "/s"},
-            *([_limit_line(limits, len(points))] if limits else []),
-        ],
-        "marks": [event.mark() for event in events_of(request.actor, pool, since)] if pool else [],
-    }
+    local = [_local(point) for point in points]
+    out, refused = [point.overflow_out_rps for point in points], [point.rejected_rps for point in points]
+    chart = {"x": [point.at for point in points], "series": stack(local, out, refused)}
     peak = amount(max(over, default=None))
-    label = f"Demand, overflow and rejected requests per second in {window.title}, overflow at most {peak}"
+    label = f"Local, overflow and rejected requests per second in {window.title}, overflow at most {peak}"
     return {"chart": chart if over else None, "peak": peak, "chart_label": label}
-
-
-def _limit_line(limits: float, points: int) -> dict[str, Any]:
-    return {"label": "Limits now", "values": [limits] * points, "unit": "/s", "dashed": True}
 
 
 def _local(point: Point) -> float | None:
@@ -199,6 +189,10 @@ def _what_if(request: PageRequest, pool: Pool | None, flow: Flow) -> dict[str, A
             "differences": differences,
         }
     return context
+
+
+def _tight(request: PageRequest, flow: Flow) -> list[TightPool]:
+    return tight_pools(flow, definitions.pools(request.actor).prefetch_related(None).select_related("account"))
 
 
 def _presets(pool: Pool | None, flow: Flow) -> list[tuple[str, str]]:

@@ -23,6 +23,8 @@ class RegionFields:
     failed: bool
     drained: bool
     limit: forms.BoundField | None
+    now: int  # where the slider of the limit begins, and where it ends
+    most: int
 
 
 class WhatIfForm(forms.Form):
@@ -62,6 +64,8 @@ class WhatIfForm(forms.Form):
                 use.region_id in chosen["failed_regions"],
                 use.region_id in chosen["drained_regions"],
                 self[f"limit-{use.region_id}"] if self.limited else None,
+                round(_most(use) if use.capacity_rps is None else use.capacity_rps),
+                _most(use),
             )
             for use in self.uses
         ]
@@ -79,3 +83,10 @@ class WhatIfForm(forms.Form):
             factor=1.0 if factor is None else factor,
             limits={region: float(value) for region, value in limits.items() if value is not None},
         )
+
+
+def _most(use: RegionUse) -> int:
+    """Twice what is wanted or may be taken there, rounded up to two digits: beyond it nothing changes."""
+    whole = max(10.0, 2 * use.demand_rps, 2 * (use.capacity_rps or 0.0))
+    step = 10 ** max(0, len(str(int(whole))) - 2)
+    return int(-(-whole // step) * step)

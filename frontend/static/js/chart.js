@@ -1,4 +1,4 @@
-/* SHOW: draws <figure data-chart="id of JSON {x: [unix s], series: [{label, values, unit, dashed}], marks}"> with uPlot. */
+/* SHOW: draws <figure data-chart="id of JSON {x: [unix s], series: [{label, values, unit, dashed, tone, area, field}], marks}"> with uPlot. */
 import uPlot from "../vendor/uplot.js";
 
 const HEIGHT = 200;
@@ -43,6 +43,18 @@ function drawMarks(plot) {
   ctx.restore();
 }
 
+// Where one takes hold of a limit.
+function drawHandle(plot) {
+  const { ctx, bbox, handle } = plot;
+  if (!handle) return;
+  ctx.save();
+  ctx.fillStyle = colour("accent");
+  ctx.beginPath();
+  ctx.arc(bbox.left + bbox.width - 8 * devicePixelRatio, plot.valToPos(plot.data[handle][0], "y", true), 5 * devicePixelRatio, 0, 2 * Math.PI);
+  ctx.fill();
+  ctx.restore();
+}
+
 function nameMark(box, plot) {
   const at = plot.cursor.left;
   if (plot.select.width || !box.matches(":hover")) return;
@@ -63,6 +75,45 @@ function offerRequests(box, plot) {
   box.nextElementSibling.replaceChildren(link);
 }
 
+// Areas lie on each other: each is drawn as the sum of those up to it, and says its own number.
+function stacked(series) {
+  let below;
+  return series.map(({ values, area }) => {
+    if (!area) return values;
+    below = below ? values.map((value, at) => (value == null ? null : below[at] + value)) : values;
+    return below;
+  });
+}
+
+// A limit is dragged by way of its field, whose form asks what would be; a click goes to its moment.
+function follow(box, plot, fields) {
+  plot.handle = fields.findIndex(Boolean) + 1; // 0 where no limit can be dragged
+  const field = () => document.getElementById(fields[plot.handle - 1]);
+  const near = ({ offsetY }) => plot.handle && Math.abs(plot.valToPos(plot.data[plot.handle][0], "y") - offsetY) <= NEAR;
+  let dragged;
+  plot.over.addEventListener("pointerdown", (event) => {
+    plot.held = dragged = event.pointerType !== "touch" && near(event);
+    if (plot.held) plot.over.setPointerCapture(event.pointerId);
+  });
+  plot.over.addEventListener("pointermove", (event) => {
+    plot.over.style.cursor = plot.held || near(event) ? "ns-resize" : "";
+    if (!plot.held) return;
+    const value = Math.max(0, Math.round(plot.posToVal(event.offsetY, "y")));
+    if (+field().value === value) return;
+    plot.setData(plot.data.map((values, at) => (at === plot.handle ? values.map(() => value) : values)), false);
+    plot.redraw();
+    field().value = value;
+    field().dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  for (const end of ["pointerup", "pointercancel"]) plot.over.addEventListener(end, () => (plot.held = false));
+  plot.over.addEventListener("click", () => {
+    const slider = document.getElementById(box.dataset.seeks);
+    if (!slider || dragged || plot.cursor.idx == null) return;
+    slider.value = plot.data[0][plot.cursor.idx];
+    slider.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+}
+
 const spanOf = ({ x }) => (x.at(-1) - x[0] > 172800 ? "days" : "hours");
 
 function options(box, { x, series }) {
@@ -71,10 +122,12 @@ function options(box, { x, series }) {
   const long = spanOf({ x }) === "days";
   const times = long ? day : clock;
   const say = (unit = "") => (number) => (number == null ? "–" : `${number.toLocaleString()} ${unit}`.trim());
-  const lines = series.map(({ label, unit, dashed }, at) => {
-    const stroke = colour(dashed ? "ink-2" : ["accent", "warn", "bad", "good"][at % 4]);
-    return { label, stroke, width: 1.5, dash: dashed && [6, 4], value: (_, number) => say(unit)(number) };
+  const lines = series.map(({ label, unit, dashed, tone, area }, at) => {
+    const stroke = colour(tone ?? (dashed ? "ink-2" : ["accent", "warn", "bad", "good"][at % 4]));
+    const value = (plot, _, column, row) => say(unit)(row == null ? null : plot.told[column - 1][row]);
+    return { label, stroke, fill: area && stroke, width: area ? 0 : 1.5, dash: dashed && [6, 4], points: { show: area ? false : undefined }, value };
   });
+  const areas = series.flatMap(({ area }, at) => (area ? [at + 1] : []));
   return {
     width: box.clientWidth, height: HEIGHT,
     axes: [
@@ -84,11 +137,12 @@ function options(box, { x, series }) {
     // The crosshair is shared by all charts of a page, a dragged stretch is not.
     cursor: { sync: { key: "page", filters: { pub: (type) => ["mousemove", "mouseleave"].includes(type) } }, drag: { x: "requests" in box.dataset, y: false, setScale: false } },
     hooks: {
-      draw: [drawMarks],
+      draw: [drawMarks, drawHandle],
       setCursor: [(plot) => nameMark(box, plot)],
       setSelect: [(plot) => offerRequests(box, plot)],
     },
     scales: { y: { range: (_, low, high) => [Math.min(0, low), high * 1.1 || 1] } },
+    bands: areas.slice(1).map((at, before) => ({ series: [at, areas[before]] })),
     series: [{ value: (_, at) => (at == null ? "–" : (long ? both : clock).format(at * 1000)) }, ...lines],
   };
 }
@@ -100,14 +154,17 @@ export function draw() {
     const old = drawn.get(box);
     if (!text || old?.text === text) continue;
     const data = JSON.parse(text);
-    const columns = [data.x, ...data.series.map(({ values }) => values)];
+    const columns = [data.x, ...stacked(data.series)];
     const labels = String([spanOf(data), ...data.series.map(({ label }) => label)]); // with either the axes change
     let plot = old?.plot;
     if (old?.labels !== labels) {
       plot?.destroy();
       plot = new uPlot(options(box, data), undefined, box);
+      follow(box, plot, data.series.map(({ field }) => field));
     }
     plot.marks = data.marks;
+    plot.told = data.series.map(({ values }) => values);
+    if (plot.held) columns[plot.handle] = plot.data[plot.handle]; // the answer is of where the limit was a moment ago
     plot.setData(columns);
     drawn.set(box, { plot, text, labels });
   }

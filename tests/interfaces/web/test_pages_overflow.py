@@ -102,6 +102,24 @@ def test_what_if_answers_with_a_second_flow_and_the_differences(env: Env) -> Non
     assert not Entry.objects.exists()  # nothing was saved
 
 
+def test_each_region_of_a_pool_has_a_chart_with_its_limit_and_what_would_have_been(env: Env) -> None:
+    us, pool = env.regions[1], env.pools["acme"].pk
+    page = text(env, f"/overflow?pool={pool}")
+    assert f'"field": "if-limit-rgn-{us.pk}"' in page
+    assert re.search(r"\d+ requests: \d+ overflowed \(\d\d % ?\)", page)
+    assert ">Simulated</span>" not in page
+    page = text(env, f"/overflow?pool={pool}&limit-rgn-{us.pk}=30&partial=seen")
+    assert re.search(r"Simulated: \d+ requests: all served locally", page)
+
+
+def test_pools_at_their_limits_are_listed_worst_first(env: Env) -> None:
+    page = text(env, "/overflow")
+    rows = re.findall(r'id="tight-(\d+)-rgn-(\d+)"', page)
+    assert {int(pool) for pool, _ in rows} == {env.pools["acme"].pk}
+    assert "/s come from other regions." in page
+    assert 'id="tight"' not in text(env, f"/overflow?pool={env.pools['acme'].pk}")
+
+
 def test_what_if_keeps_what_was_typed_and_says_what_is_wrong_beside_it(env: Env) -> None:
     pool = env.pools["acme"].pk
     page = text(env, f"/overflow?pool={pool}&factor=-3&limit-rgn-{env.regions[0].pk}=many")
