@@ -106,10 +106,10 @@ def test_each_region_of_a_pool_has_a_chart_with_its_limit_and_what_would_have_be
     us, pool = env.regions[1], env.pools["acme"].pk
     page = text(env, f"/overflow?pool={pool}")
     assert f'"field": "if-limit-rgn-{us.pk}"' in page
-    assert re.search(r"\d+ requests: \d+ overflowed \(\d\d % ?\)", page)
+    assert re.search(r"\d+ requests, \d+ overflowed \(\d\d % ?\)", page)
     assert ">Simulated</span>" not in page
     page = text(env, f"/overflow?pool={pool}&limit-rgn-{us.pk}=30&partial=seen")
-    assert re.search(r"Simulated: \d+ requests: all served locally", page)
+    assert re.search(r"Simulated: \d+ requests, all served locally", page)
 
 
 def test_pools_at_their_limits_are_listed_worst_first(env: Env) -> None:
