@@ -120,8 +120,7 @@ def test_a_click_on_the_chart_shows_the_flow_of_that_moment(
 def test_a_slider_and_its_field_say_the_same(live_server: LiveServer, live_redis: str, chromium: Browser) -> None:
     pool = with_history()
     page = signed_in(chromium, live_server.url, actor_of("operator", Account.Kind.OPERATOR)).new_page()
-    page.goto(f"/overflow?pool={pool}")
-    page.locator("#what-if > summary").click()
+    page.goto(f"/overflow?pool={pool}#what-if")
     field, slider = (page.get_by_label(f"Limit of us, requests/s{end}", exact=True) for end in ("", ", slider"))
     slider.press("ArrowRight")
     expect(field).to_have_value("11")

@@ -4,8 +4,10 @@ if (document.querySelector(".shell .table-box, .shell [data-live]")) import("./t
 if (document.querySelector("[data-slides]")) import("./sliders.js");
 if (document.querySelector(".shell .form[method=post]")) import("./drafts.js");
 if (matchMedia("(max-width: 40rem)").matches) import("./cards.js");
-// A link may lead to a question: #start of a capacity test.
-document.getElementById(location.hash.slice(1))?.showModal?.();
+// A link may lead to a question (#start of a capacity test) or to a drawer (#what-if).
+const asked = document.getElementById(location.hash.slice(1));
+asked?.showModal?.();
+if (asked?.matches("details")) asked.open = true;
 const charts = () => document.querySelector("[data-chart]") && import("./chart.js").then((chart) => chart.draw());
 charts();
 addEventListener("htmx:after:swap", charts);
