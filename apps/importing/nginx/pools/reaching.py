@@ -84,8 +84,10 @@ def _times(nginx: Nginx, scope: Directive, word: str) -> dict[str, int]:
 def _retries(nginx: Nginx, scope: Directive, word: str) -> dict[str, Any]:
     directive, tries = scope.inherited(f"{word}_next_upstream"), scope.inherited(f"{word}_next_upstream_tries")
     until = scope.inherited(f"{word}_next_upstream_timeout")
+    if until is not None:
+        nginx.ledger.mapped(until.line)
     if until is not None and value_of(until) != "0":
-        nginx.ledger.impossible(until.line, "Retries are bounded by their number, not by time.")
+        nginx.ledger.differs(until.line, "Retries are bounded by their number, not by time.")
     if directive is None and tries is None:
         return {}
     said = directive.args if directive is not None else ("error", "timeout")

@@ -10,7 +10,8 @@ from apps.importing.logic.decisions import Effect, change
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.traffic.context import Nginx
 
-NO_FILE = "Nodes answer with a page of their own; write this one into error_pages of a policy."
+NO_FILE = "The status is the same, the page is that of nodes: bring this one (--files), or write it into error_pages."
+NO_STATUS = "A policy has pages for statuses from 400 to 599 (error_pages), and sends that status."
 NO_LOCATION = "No location is asked after an error; a policy has a page (error_pages)."
 TYPES = {".json": "application/json", ".txt": "text/plain; charset=utf-8"}
 
@@ -23,8 +24,12 @@ def error_pages(nginx: Nginx, scope: Directive) -> Iterator[Effect]:
         statuses = [int(arg) for arg in each.args[:-1] if arg.isdecimal() and 400 <= int(arg) <= 599]
         uri = each.args[-1] if each.args else ""
         text = _page(nginx, scope, uri) if uri.startswith("/") and "$" not in uri else None
-        if not statuses or text is None or any(arg.startswith("=") for arg in each.args):
-            nginx.ledger.impossible(each.line, NO_FILE if uri.startswith("/") else NO_LOCATION)
+        if not statuses or any(arg.startswith("=") for arg in each.args):
+            nginx.ledger.impossible(each.line, NO_STATUS if uri.startswith("/") else NO_LOCATION)
+        elif text is None and uri.startswith("/") and "$" not in uri:
+            nginx.ledger.differs(each.line, NO_FILE)
+        elif text is None:
+            nginx.ledger.impossible(each.line, NO_LOCATION)
         elif said:
             nginx.ledger.impossible(each.line, "A policy has one page for all of its statuses; this is another one.")
         else:

@@ -18,6 +18,10 @@ FILES = "Nodes serve no files: put a server behind that has them, such as an ngi
 PROGRAMS = "Nodes speak HTTP with servers: put an HTTP server before the program, and name it as a pool."
 CACHE = "A listener has a cache for all of its paths (cache); this one is not moved."
 SCRIPTS = "Nodes run no programs of the configuration; put a server behind that does it."
+NO_CACHE = "Nothing is cached here."
+NO_FILES = "Every request of this block is answered without files."
+EXPIRY = "A policy has headers and no times of expiry: set Cache-Control there, or let the server set it."
+OUTSIDE = "It stands outside of any server: read the file that includes this one, with this one beside it (--files)."
 # The first that fits the whole name counts.
 NODE = (
     ((r"user|pid|daemon|master_process|worker_.*|events|use|multi_accept|accept_mutex.*|debug_.*|env|lock_file|"
@@ -36,7 +40,7 @@ NODE = (
      r"preread_.*|server_names_hash.*|resolver.*|variables_hash.*|map_hash.*|gzip_(?:buffers|comp_level|disable|"
      r"http_version|min_length|vary|proxied)|keepalive_(?:min_timeout|time)|proxy_cache_path|limit_.*log_level|"
      r"port_in_redirect|server_name_in_redirect|absolute_redirect|server_tokens|etag|if_modified_since|"
-     r"max_ranges|ignore_invalid_headers|underscores_in_headers|recursive_error_pages|send_timeout"), MEMORY),
+     r"quic_.*|http3_.*|max_ranges|ignore_invalid_headers|underscores_in_headers|recursive_error_pages|send_timeout"), MEMORY),
 )  # fmt: skip
 WHY = (
     ((r"root|alias|index|try_files|autoindex.*|random_index|expires|gzip_static|gunzip.*|disable_symlinks|charset.*|"
@@ -76,6 +80,17 @@ READ = frozenset(
     """.split()  # noqa: SIM905 - as a list it would take a screen
 )
 
+CACHES = ("proxy_cache", "grpc_cache")
+CACHING = r"(?:proxy|grpc)_(?:cache|no_cache).*"
+OF_FILES = ("root", "index")
+# Words that say what nodes do anyhow.
+AS_NODES_DO = frozenset(
+    (
+        ("proxy_redirect", "off"), ("expires", "off"), ("proxy_pass_request_headers", "on"),
+        ("proxy_pass_request_body", "on"), ("satisfy", "all"), ("merge_slashes", "off"),
+    )
+)  # fmt: skip
+
 
 def close(ledger: Ledger, directives: dict[tuple[str, int, int], Directive]) -> None:
     """A verdict for every line that is still without one."""
@@ -86,6 +101,8 @@ def close(ledger: Ledger, directives: dict[tuple[str, int, int], Directive]) -> 
 
 def _judge(ledger: Ledger, line: Line, directive: Directive | None) -> None:
     name = line.keyword
+    if directive is not None and _judge_by_place(ledger, directive):
+        return
     if _inside(directive, "types", "map", "geo", "split_clients", "match", "charset_map", "events"):
         parent = directive.parent if directive is not None else None
         verdict = ledger.verdict_of(parent.line) if parent is not None else None
@@ -101,6 +118,8 @@ def _judge(ledger: Ledger, line: Line, directive: Directive | None) -> None:
             return
     if name in READ and not _inside(directive, "if"):
         ledger.note(line, Verdict.DEAD, "No request that is passed to servers uses it.")
+    elif name in DIRECTIVES and directive is not None and _is_outside(directive):
+        ledger.impossible(line, OUTSIDE)
     elif name in DIRECTIVES:
         ledger.impossible(line, f"There is nothing like {name} here, or not in this place.")
     else:
@@ -109,3 +128,61 @@ def _judge(ledger: Ledger, line: Line, directive: Directive | None) -> None:
 
 def _inside(directive: Directive | None, *names: str) -> bool:
     return directive is not None and directive.parent is not None and directive.parent.name in names
+
+
+def _judge_by_place(ledger: Ledger, directive: Directive) -> bool:
+    """What a directive is worth by its words and where it stands; whether that is known."""
+    line, name, block = directive.line, directive.name, directive.parent
+    if (name, *directive.args) in AS_NODES_DO:
+        ledger.mapped(line)
+    elif re.fullmatch(CACHING, name) and block is not None and not _caches(block):
+        ledger.note(line, Verdict.DEAD, NO_CACHE)
+    elif name in OF_FILES and block is not None and not _uses_files(block, name):
+        ledger.note(line, Verdict.DEAD, NO_FILES)
+    elif name == "expires" and block is not None and _answers(block):
+        ledger.impossible(line, EXPIRY)
+    else:
+        return False
+    return True
+
+
+def _caches(block: Directive) -> bool:
+    """Whether anything is cached in the block: it says so, or one around or inside of it."""
+    around: Directive | None = block
+    while around is not None:
+        if any(_is_on(each) for each in around.each(*CACHES)):
+            return True
+        around = around.parent
+    return any(each.name in CACHES and _is_on(each) for each in block.everything())
+
+
+def _is_on(cache: Directive) -> bool:
+    return cache.args != ("off",)
+
+
+def _answers(block: Directive) -> bool:
+    """Whether a location asks servers, or answers itself, whatever files there are."""
+    return any(block.each("proxy_pass", "grpc_pass", "return")) and not any(block.each("try_files"))
+
+
+def _uses_files(block: Directive, name: str) -> bool:
+    """Whether a request of the block may look for a file and use this directive of it, as far as blocks say."""
+    inside = [each for each in block.everything() if each.name == "location"]
+    if any(not _answers(each) and not any(each.each(name, "alias", "internal")) for each in inside):
+        return True
+    if block.name == "location":
+        return not _answers(block)
+    if block.name != "server":
+        return True
+    takes_all = any(each.args in (("/",), ("^~", "/")) for each in block.each("location"))
+    return any(block.each("try_files")) or not (takes_all or any(block.each("return")))
+
+
+def _is_outside(directive: Directive) -> bool:
+    """Whether neither it nor a block around it is a server, of a file that says no http."""
+    around: Directive | None = directive
+    while around is not None:
+        if around.name in ("server", "http", "stream", "upstream", "mail"):
+            return False
+        around = around.parent
+    return True

@@ -15,7 +15,8 @@ LOOPBACK = ("127.", "::1", "localhost")
 FLAGS = frozenset({"ssl", "http2", "default_server", "default", "proxy_protocol"})
 TUNING = ("backlog=", "rcvbuf=", "sndbuf=", "fastopen=", "so_keepalive=", "setfib=", "accept_filter=", "ipv6only=",
           "reuseport", "deferred", "bind", "spdy")  # fmt: skip
-HTTP3 = "Set tls.http3 of the listener, where all nodes run HAProxy 2.8 or later."
+HTTP3 = "Clients speak HTTP/2 until tls.http3 of the listener is on, where all nodes run HAProxy 2.8 or later."
+QUIC = frozenset(("quic", "http3"))
 ONLY_HERE = "Only its own machine could connect here; nodes have no such listener."
 
 
@@ -96,7 +97,9 @@ def _listens(nginx: Nginx, server: Directive) -> Iterator[Listen]:
             continue
         nginx.ledger.mapped(each.line)
         _options(nginx, each)
-        yield Listen(each, address, number, frozenset(each.args[1:]))
+        words = frozenset(each.args[1:])
+        # QUIC is never without TLS.
+        yield Listen(each, address, number, words | {"ssl"} if words & QUIC else words)
 
 
 def endpoint_of(text: str) -> tuple[str, int] | None:
@@ -113,8 +116,8 @@ def endpoint_of(text: str) -> tuple[str, int] | None:
 
 def _options(nginx: Nginx, each: Directive) -> None:
     for word in each.args[1:]:
-        if word in ("quic", "http3"):
-            nginx.ledger.impossible(each.line, HTTP3)
+        if word in QUIC:
+            nginx.ledger.differs(each.line, HTTP3)
         elif word == "udp":
             nginx.ledger.impossible(each.line, "Nodes take connections of TCP, no datagrams.")
         elif word not in FLAGS and not word.startswith(TUNING):
