@@ -348,3 +348,11 @@ def test_equal_files_give_equal_objects() -> None:
 def test_classes_of_an_expression_take_both_cases_where_it_does() -> None:
     assert as_pattern("^/c/[a-z0-9]$", ignore_case=True) == "/[Cc]/[a-z0-9A-Z]"
     assert as_pattern(r"^[^x\d-]$", ignore_case=True) == r"[^x\dX-]"
+
+
+@pytest.mark.parametrize("expression", [r"^.+\.(css|js)$", r"\.(css|js)v[0-9]$", r"[a-z]+\.(css|js)", r"^.+\.(?:css|js)$"])
+def test_a_pattern_that_begins_with_any_sign_is_a_route(expression: str) -> None:
+    """The example of `.+x` is no path: its rule was called dead, and its requests went to another pool."""
+    found = frontend(f"use_backend b if {{ path_reg {expression} }}", "default_backend a")
+    assert {each[-1] for each in routes(found)} == {"a", "b"}
+    assert verdict_of(found, f"use_backend b if {{ path_reg {expression} }}")[0] is Verdict.MAPPED

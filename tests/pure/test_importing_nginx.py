@@ -433,3 +433,63 @@ def test_formats_are_recognised_by_what_they_say_and_then_by_name() -> None:
     assert recognised("nginx.conf", "# nothing") is FORMATS["nginx"]
     assert recognised("story.txt", "once upon a time") is None
     assert main_files({"conf.d/a.conf": "server { }", "nginx.conf": "http { }", "mime.types": ""}) == ["nginx.conf"]
+
+
+def test_directives_without_effect_are_not_called_impossible() -> None:
+    found = server(
+        "index index.html;", "root /srv;", "http3 on;", "client_body_timeout 9s;",
+        "location / { proxy_pass http://a; proxy_redirect off; proxy_cache_bypass $http_upgrade; expires off;"
+        " client_body_timeout 8s; }",
+        "location /b/ { proxy_pass http://b; proxy_redirect default; proxy_next_upstream_timeout 5s; }",
+        "location /c/ { add_header Content-Length 0; return 204; }",
+    )  # fmt: skip
+    assert not [each for each in found.report if each.verdict is Verdict.NOT_POSSIBLE]
+    for text in ("index index.html", "root /srv", "proxy_cache_bypass $http_upgrade"):
+        assert verdict_of(found, text)[0] is Verdict.DEAD
+    for text in ("proxy_redirect off", "expires off"):
+        assert verdict_of(found, text)[0] is Verdict.MAPPED
+    differing = ("http3 on", "proxy_redirect default", "proxy_next_upstream_timeout 5s", "add_header Content-Length 0")
+    for text in (*differing, "client_body_timeout 8s"):
+        assert verdict_of(found, text)[0] is Verdict.DIFFERENT
+
+
+def test_the_same_directives_are_lost_where_they_have_an_effect() -> None:
+    found = server(
+        "index index.html;", "root /srv;", "location /b/ { proxy_pass http://b; }",
+        "location /c/ { proxy_pass http://c; proxy_cache one; proxy_cache_bypass $http_upgrade; }",
+        "location /d/ { proxy_pass http://d; proxy_redirect http://d/ /d/; expires 1h; }",
+    )  # fmt: skip
+    lost = {each.text for each in found.report if each.verdict is Verdict.NOT_POSSIBLE}
+    assert lost == {
+        "index index.html", "root /srv", "proxy_cache one", "proxy_cache_bypass $http_upgrade",
+        "proxy_redirect http://d/ /d/", "expires 1h",
+    }  # fmt: skip
+
+
+def test_a_port_of_quic_speaks_tls_and_says_that_http3_is_off() -> None:
+    body = "listen 443 ssl; listen 443 quic reuseport; ssl_certificate a.pem; ssl_certificate_key a.key;"
+    found = read(f"http {{ server {{ {body} location / {{ return 204; }} }} }}", certificates={"a.pem": "site"})
+    verdict, why = verdict_of(found, "listen 443 quic reuseport")
+    assert verdict is Verdict.DIFFERENT
+    assert "HTTP/3" not in why
+    assert "tls.http3" in why
+    assert "speaks TLS with every client" not in why
+
+
+def test_a_page_that_did_not_come_along_differs_and_its_status_stays() -> None:
+    found = server("error_page 500 502 /50x.html;", "location / { proxy_pass http://a; }")
+    verdict, why = verdict_of(found, "error_page 500 502 /50x.html")
+    assert verdict is Verdict.DIFFERENT
+    assert "--files" in why
+    other = server("error_page 404 =200 /x.html;", "location / { proxy_pass http://a; }")
+    assert verdict_of(other, "error_page 404 =200 /x.html")[0] is Verdict.NOT_POSSIBLE
+
+
+def test_groups_that_are_not_counted_are_said_by_patterns() -> None:
+    found = server(r"location ~* ^.+\.(?:css|js)$ { proxy_pass http://b; }", "location / { proxy_pass http://a; }")
+    assert pool_of(found, "/app/site.css") == pool_of(found, "/x.JS") != pool_of(found, "/css")
+
+
+def test_a_part_that_another_file_includes_says_so() -> None:
+    found = read("location /a { proxy_pass http://10.0.0.1; }\nserver_tokens off;\n")
+    assert "read the file that includes this one" in verdict_of(found, "location /a {")[1]

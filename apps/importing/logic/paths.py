@@ -80,10 +80,17 @@ def paths_of(
     ordered = sorted(dict.fromkeys(found), key=Key.position)
     for key in ordered:
         if key.kind == REGEX:
-            examples[patterns.example_of(key.text)] = None
+            examples[_path_like(key.text)] = None
     examples |= dict.fromkeys(_together(atoms, ordered))
     examples["/"] = examples[REST] = None
     return Paths([*ordered, ROOT], [path for path in examples if path.startswith("/")], odd)
+
+
+def _path_like(pattern: str) -> str:
+    """A path that the pattern takes: one that begins with any sign has an example that is no path."""
+    found = patterns.example_of(pattern)
+    paths = (f"{begin}{found}" for begin in ("", "/", "/zz", "/zz/"))
+    return next((path for path in paths if path.startswith("/") and patterns.matches(pattern, path)), found)
 
 
 def _crossed(atoms: list[Atom], keys: Iterable[Key]) -> list[Key]:
@@ -110,7 +117,7 @@ def _together(atoms: list[Atom], keys: list[Key]) -> list[str]:
     ][:MOST_TOGETHER]  # fmt: skip
     endings += [
         "/zz" + patterns.example_of(key.text).lstrip("/") for key in keys
-        if key.kind == REGEX and key.text.startswith((".*", "[^/]"))
+        if key.kind == REGEX and key.text.startswith((".*", ".+", "[^/]"))
     ][:MOST_TOGETHER]  # fmt: skip
     return [
         f"/{begin.strip('/')}{end}" for begin in dict.fromkeys(beginnings) for end in dict.fromkeys([*endings, *beside])

@@ -140,10 +140,17 @@ def _as_match(text: str, *, begins: bool) -> tuple[str, str] | None:
     return {(True, True): "str", (True, False): "beg", (False, True): "end", (False, False): "sub"}[begins, ends], text
 
 
-def as_pattern(expression: str, *, ignore_case: bool = False) -> str | None:
-    """The expression as a pattern that takes the same whole texts; None where ours have no such form."""
+_UNCOUNTED = re.compile(r"(?<!\\)((?:\\\\)*)\(\?:")
+
+
+def as_pattern(expression: str, *, ignore_case: bool = False, counts_groups: bool = False) -> str | None:
+    """The expression as a pattern that takes the same whole texts; None where ours have no such form.
+
+    Ours count every group, so that `(?:` is one only for who asks for no groups (`counts_groups`).
+    """
     ignore_case |= expression.startswith("(?i)")
     text = expression.removeprefix("(?i)")
+    text = text if counts_groups else _UNCOUNTED.sub(r"\1(", text)
     if _top_level_choice(text) and "^" not in text and "$" not in text:
         text = f"({text})"
     begin = text.startswith("^")

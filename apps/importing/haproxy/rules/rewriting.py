@@ -70,7 +70,7 @@ def read_replace_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
     if stripped is not None:
         optional = not str(stripped.data[1]).endswith("/")
         return [stripped], f"different:Only whole segments are replaced ({stripped.data[1]})." if optional else ""
-    pattern = as_pattern(expression)
+    pattern = as_pattern(expression, counts_groups=True)
     if pattern is None:
         return [], NOT_SAID
     try:

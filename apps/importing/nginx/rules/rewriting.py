@@ -61,7 +61,7 @@ def moved(expression: str, text: str) -> Moved | None:
 
 
 def _by_pattern(expression: str, text: str, more: tuple[Effect, ...]) -> Moved | None:
-    pattern = as_pattern(expression)
+    pattern = as_pattern(expression, counts_groups=True)
     replacement = re.sub(r"\$([1-9])", r"\\\1", text)
     try:
         most = rewriting.highest_group(rewriting.replacement(replacement))

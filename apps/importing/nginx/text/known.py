@@ -40,7 +40,7 @@ NODE = (
      r"preread_.*|server_names_hash.*|resolver.*|variables_hash.*|map_hash.*|gzip_(?:buffers|comp_level|disable|"
      r"http_version|min_length|vary|proxied)|keepalive_(?:min_timeout|time)|proxy_cache_path|limit_.*log_level|"
      r"port_in_redirect|server_name_in_redirect|absolute_redirect|server_tokens|etag|if_modified_since|"
-     r"quic_.*|http3_.*|max_ranges|ignore_invalid_headers|underscores_in_headers|recursive_error_pages|send_timeout"), MEMORY),
+     r"quic_.*|http3_.*|(?:fastcgi|uwsgi|scgi)_temp_path|max_ranges|ignore_invalid_headers|underscores_in_headers|recursive_error_pages|send_timeout"), MEMORY),
 )  # fmt: skip
 WHY = (
     ((r"root|alias|index|try_files|autoindex.*|random_index|expires|gzip_static|gunzip.*|disable_symlinks|charset.*|"
@@ -76,18 +76,22 @@ READ = frozenset(
     proxy_send_timeout grpc_connect_timeout grpc_read_timeout grpc_send_timeout proxy_next_upstream
     proxy_next_upstream_tries proxy_ssl_verify proxy_ssl_name proxy_ssl_server_name proxy_ssl_trusted_certificate
     proxy_intercept_errors error_page limit_req limit_conn limit_req_zone limit_conn_zone allow deny auth_basic
-    auth_basic_user_file gzip gzip_types set_real_ip_from real_ip_header real_ip_recursive limit_except
+    auth_basic_user_file internal gzip gzip_types set_real_ip_from real_ip_header real_ip_recursive limit_except
     """.split()  # noqa: SIM905 - as a list it would take a screen
 )
 
 CACHES = ("proxy_cache", "grpc_cache")
 CACHING = r"(?:proxy|grpc)_(?:cache|no_cache).*"
 OF_FILES = ("root", "index")
+DIFFERS = {
+    ("proxy_redirect", "default"): "Redirects of servers are passed on as they are.",
+    ("http3", "on"): "Clients speak HTTP/2 until tls.http3 of the listener is on.",
+}
 # Words that say what nodes do anyhow.
 AS_NODES_DO = frozenset(
     (
         ("proxy_redirect", "off"), ("expires", "off"), ("proxy_pass_request_headers", "on"),
-        ("proxy_pass_request_body", "on"), ("satisfy", "all"), ("merge_slashes", "off"),
+        ("proxy_pass_request_body", "on"), ("satisfy", "all"), ("merge_slashes", "off"), ("http3", "off"),
     )
 )  # fmt: skip
 
@@ -135,6 +139,8 @@ def _judge_by_place(ledger: Ledger, directive: Directive) -> bool:
     line, name, block = directive.line, directive.name, directive.parent
     if (name, *directive.args) in AS_NODES_DO:
         ledger.mapped(line)
+    elif why := DIFFERS.get((name, *directive.args[:1])):
+        ledger.differs(line, why)
     elif re.fullmatch(CACHING, name) and block is not None and not _caches(block):
         ledger.note(line, Verdict.DEAD, NO_CACHE)
     elif name in OF_FILES and block is not None and not _uses_files(block, name):

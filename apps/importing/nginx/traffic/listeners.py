@@ -223,9 +223,9 @@ def _connections(nginx: Nginx, port: Port) -> dict[str, Any]:
         elif (time := time_of(directive, nginx.ledger)) is not None:
             found[field] = time
         for server in port.servers:
-            each = server.last(name)
-            if each is not None and each is not directive:
-                nginx.ledger.differs(each.line, OF_PORT)
+            for each in server.everything():
+                if each.name == name and each is not directive:
+                    nginx.ledger.differs(each.line, OF_PORT)
     return {"connections": found}
 
 
