@@ -9,6 +9,8 @@ DEFAULTS = {
     # URLs from which keys of tokens are fetched.
     "key_sets": 10,
     "pools": 200,
+    # Of all pools together; each costs a worker half a millisecond in every write of its pool.
+    "servers": 5000,
     "hostnames": 200,
     "certificates": 100,
     "tokens": 50,

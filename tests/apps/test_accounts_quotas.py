@@ -13,10 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.core.errors import Invalid
-from apps.definitions.models import Pool, Route
+from apps.definitions.models import Pool, Route, Server
 from apps.definitions.services import apply_document, delete_object, save_object
 from apps.definitions.writing.kinds.hostnames import claim
 from apps.definitions.writing.rules import quotas
+from apps.fleet.models import Region
 from tests.apps.at_once import PATIENCE_S, at_once
 
 POOL: dict[str, Any] = {"backends": []}
@@ -159,3 +160,61 @@ def test_without_the_lock_two_at_once_would_both_get_the_last_place(
 
     at_once(*(partial(pool, acme, f"p{number}") for number in range(2)))
     assert Pool.objects.count() == 2
+
+
+@pytest.fixture
+def us(operator: Actor) -> Region:
+    row: Region = save_object(actor=operator, kind="Region", name="us-central1", spec={"title": "US"})
+    return row
+
+
+def with_servers(name: str, *, count: int, first: int = 0) -> dict[str, Any]:
+    """A pool of a document with so many servers."""
+    servers = [{"name": f"s{at}", "address": f"192.0.2.{at + 1}", "port": 80} for at in range(first, first + count)]
+    return {"kind": "Pool", "name": name, "spec": {"backends": [{"region": "us-central1", "servers": servers}]}}
+
+
+def save_pool(actor: Actor, document: dict[str, Any]) -> None:
+    """Save one pool by itself."""
+    save_object(actor=actor, kind="Pool", name=document["name"], spec=document["spec"])
+
+
+def test_servers_of_all_pools_are_counted_and_a_pool_over_the_quota_can_shrink(acme: Actor, us: Region) -> None:
+    limited(acme, servers=3)
+    save_pool(acme, with_servers("a", count=2))
+    with pytest.raises(Invalid, match="is 3 servers; this would make 4"):
+        save_pool(acme, with_servers("b", count=2))
+    save_pool(acme, with_servers("b", count=1))
+    limited(acme, servers=1)
+    save_pool(acme, with_servers("a", count=1))
+    save_pool(acme, with_servers("a", count=1, first=5))
+    with pytest.raises(Invalid):
+        save_pool(acme, with_servers("a", count=2))
+    assert Server.objects.count() == 2
+
+
+def test_a_document_of_too_many_servers_is_refused_before_one_is_written(acme: Actor, us: Region) -> None:
+    limited(acme, servers=3)
+    save_pool(acme, with_servers("a", count=3))
+    with CaptureQueriesContext(connection) as asked, pytest.raises(Invalid, match="this would make 5"):
+        apply_document(actor=acme, objects=[with_servers("b", count=2)])
+    assert not [each for each in asked if each["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
+    apply_document(actor=acme, objects=[with_servers("a", count=1), with_servers("b", count=2)])
+    assert Server.objects.count() == 3
+
+
+def test_hostnames_of_new_routes_are_counted_before_the_first_is_written(
+    acme: Actor, operator: Actor, us: Region
+) -> None:
+    save_object(actor=operator, kind="Fleet", name="us", spec={"region": us.name})
+    front = {"fleets": ["us"], "listeners": [{"name": "web", "protocol": "http", "port": 80}]}
+    save_object(actor=operator, kind="LoadBalancer", name="front", spec=front)
+    limited(acme, hostnames=2)
+    routes = [{"kind": "Route", "name": f"r{at}", "spec": route(f"h{at}.acme.test")} for at in range(3)]
+    with CaptureQueriesContext(connection) as asked, pytest.raises(Invalid, match="2 hostnames; this would make 3"):
+        apply_document(actor=acme, objects=routes)
+    assert not [each for each in asked if each["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
+    apply_document(actor=acme, objects=routes[:2])
+    same = [{"kind": "Route", "name": "again", "spec": route("h0.acme.test") | {"path": "/again"}}]
+    apply_document(actor=acme, objects=same)
+    assert Hostname.objects.filter(account=acme.account, released_at=None).count() == 2

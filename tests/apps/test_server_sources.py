@@ -186,14 +186,40 @@ def test_most_servers_go_only_when_the_source_has_said_so_for_a_while(acme: Acto
     assert (asked().error, servers()) == ("", ["10.9.0.1:8080 100"])
 
 
-def test_servers_that_we_may_not_call_are_left_out_with_the_reason(acme: Actor, names: NameServer) -> None:
+def test_servers_that_we_may_not_call_are_left_out_without_a_word_about_the_name(
+    acme: Actor, names: NameServer
+) -> None:
     pool_from(acme, PLAIN)
     Fleet.objects.update(local_development=False)
     names.addresses[NAME] = ["127.0.0.1", "169.254.169.254", "10.9.0.7"]
     source = asked()
     assert servers() == ["10.9.0.7:8080 100"]
-    assert "127.0.0.1" in source.left_out
-    assert "169.254.169.254" in source.left_out
+    assert source.left_out.startswith("2 of the 3 servers that the name leads to have addresses that no server of")
+    assert "127.0.0.1" not in source.left_out, "a customer would read what the operator's resolver says"
+
+
+def test_an_operator_reads_which_servers_are_left_out_and_why(tutorial_env: Actor, names: NameServer) -> None:
+    Fleet.objects.update(local_development=False)
+    backend = {"region": "us-central1", "servers_from": PLAIN}
+    save_object(actor=tutorial_env, kind="Pool", name="own", spec={"backends": [backend]})
+    names.addresses[NAME] = ["127.0.0.1", "10.9.0.7"]
+    assert "127.0.0.1" in asked().left_out
+
+
+def test_found_servers_over_the_quota_are_not_taken_and_the_pool_says_so(acme: Actor, names: NameServer) -> None:
+    pool_from(acme, PLAIN)
+    used = Server.objects.filter(account=acme.account).count()
+    acme.account.quotas = {"servers": used + 1}
+    acme.account.save()
+    names.addresses[NAME] = ["10.9.0.7", "10.9.0.8"]
+    source = asked()
+    assert servers() == []
+    assert f"is {used + 1} servers; this would make {used + 2}" in source.error
+    acme.account.quotas = {}
+    acme.account.save()
+    ServerSource.objects.update(next_at=now())
+    assert asked().error == ""
+    assert len(servers()) == 2
 
 
 def test_a_server_that_stays_keeps_its_state_its_weight_and_its_id(acme: Actor, names: NameServer) -> None:

@@ -350,7 +350,9 @@ def test_classes_of_an_expression_take_both_cases_where_it_does() -> None:
     assert as_pattern(r"^[^x\d-]$", ignore_case=True) == r"[^x\dX-]"
 
 
-@pytest.mark.parametrize("expression", [r"^.+\.(css|js)$", r"\.(css|js)v[0-9]$", r"[a-z]+\.(css|js)", r"^.+\.(?:css|js)$"])
+@pytest.mark.parametrize(
+    "expression", [r"^.+\.(css|js)$", r"\.(css|js)v[0-9]$", r"[a-z]+\.(css|js)", r"^.+\.(?:css|js)$"]
+)
 def test_a_pattern_that_begins_with_any_sign_is_a_route(expression: str) -> None:
     """The example of `.+x` is no path: its rule was called dead, and its requests went to another pool."""
     found = frontend(f"use_backend b if {{ path_reg {expression} }}", "default_backend a")

@@ -80,8 +80,13 @@ def unclaimed(names: Collection[str]) -> set[str]:
 
     Nobody else claims them until the end of the transaction. In it, a claim of ours changes what this said.
     """
+    lock_hostnames(name for name in names if not is_wildcard(name))
+    return free_now(names)
+
+
+def free_now(names: Collection[str]) -> set[str]:
+    """The same at this moment: somebody may claim one of them in the next."""
     over = {name: wildcards_over(name) for name in names if not is_wildcard(name)}
-    lock_hostnames(over)
     asked = sorted({*over, *(wildcard for wildcards in over.values() for wildcard in wildcards)})
     found: set[str] = set()
     for start in range(0, len(asked), AT_ONCE):

@@ -32,6 +32,7 @@ from apps.definitions.server_sources.registries import NotYours
 from apps.definitions.shapes.servers.source import AT_CLOUDS, WATCHED, Kind, read_source
 from apps.definitions.writing.kinds.hostnames import SEATS
 from apps.definitions.writing.kinds.traffic import refused_addresses
+from apps.definitions.writing.rules.quotas import expect_servers
 from apps.definitions.writing.transactions import change_set
 
 EVERY = timedelta(seconds=2)
@@ -97,7 +98,9 @@ def _failed(row: ServerSource, error: str) -> None:
 def _store(asked: ServerSource, found: Sequence[FoundServer]) -> None:
     """Give the backend what was found, in one write. Raises SpillwayError where the rules of writes refuse it."""
     with change_set(platform_actor()) as changes:
-        rows = ServerSource.objects.select_for_update(of=("self",)).select_related("backend__pool", "backend__region")
+        rows = ServerSource.objects.select_for_update(of=("self",)).select_related(
+            "backend__pool", "backend__region", "backend__account"
+        )
         row = rows.filter(pk=asked.pk).first()
         if row is None or row.backend.servers_from != asked.backend.servers_from:  # changed while it was asked
             return
@@ -113,8 +116,9 @@ def _store(asked: ServerSource, found: Sequence[FoundServer]) -> None:
         usable = [_spelled(each) for position, each in enumerate(found) if position not in refused]
         decision = decide(names, usable, row.short, leaving)
         row.tried_at, row.next_at, row.short, row.failures = moment, moment + _every(backend), decision.short, 0
-        row.error, row.left_out = decision.held[:400], _left_out(found, refused)[:400]
+        row.error, row.left_out = decision.held[:400], _left_out(backend, found, refused)[:400]
         if decision.servers is not None:
+            expect_servers(changes, backend.account)
             row.answered_at = moment
             before, after = _apply(backend, decision.servers)
             if before != after:
@@ -163,8 +167,16 @@ def _said(servers: Iterable[Server]) -> Said:
     }
 
 
-def _left_out(found: Sequence[FoundServer], refused: Mapping[int, grammar.GrammarError]) -> str:
-    """Which servers of an answer we may not call, and why."""
+def _left_out(backend: Backend, found: Sequence[FoundServer], refused: Mapping[int, grammar.GrammarError]) -> str:
+    """Which servers of an answer we may not call, and why.
+
+    What our resolver says of a name is no business of customers, who may name any: they get the number.
+    """
+    if refused and read_source(backend.servers_from).kind in (Kind.DNS, Kind.SRV) and not backend.account.is_operator:
+        return (
+            f"{len(refused)} of the {len(found)} servers that the name leads to have addresses that no server of "
+            f"{backend.region.name} may have; publish others, or ask an operator."
+        )
     return " ".join(f"{found[position].address}: {error.message}" for position, error in sorted(refused.items()))
 
 

@@ -16,11 +16,12 @@ from apps.accounts.models import Account
 from apps.compiler.grammar import GrammarError, name
 from apps.core.errors import MOST_ERRORS, FieldError, Invalid
 from apps.definitions.reading.documents import Object, read_object
+from apps.definitions.shapes.traffic.pool import PoolSpec
 from apps.definitions.shapes.traffic.route import RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.registry import KINDS
 from apps.definitions.writing.objects import Change, delete, save
-from apps.definitions.writing.rules.quotas import error_at_once
+from apps.definitions.writing.rules.quotas import error_at_once, error_of_hostnames, error_of_servers
 from apps.definitions.writing.transactions import change_set
 from apps.fleet.selectors import generations
 
@@ -188,9 +189,16 @@ def _look_up(changes: ChangeSet, wanted: Iterable[Object], *, prune: bool) -> No
             changes.lookups.track_version(found.get(entry.name))
             changes.lookups.remember(found.get(entry.name), *KINDS[kind].key(account, entry.name))
         new = [entry.spec for entry in listed if entry.name not in found]
-        changes.lookups.new_hostnames += [spec.hostname for spec in new if isinstance(spec, RouteSpec)]
-        if account and (error := error_at_once(kind, account, len(new), len(found), prune=prune)):
-            field_errors.append(error)
+        hostnames = [spec.hostname for spec in new if isinstance(spec, RouteSpec)]
+        changes.lookups.new_hostnames += hostnames
+        if account:
+            pools = [entry.spec for entry in listed if isinstance(entry.spec, PoolSpec)]
+            errors = (
+                error_at_once(kind, account, len(new), len(found), prune=prune),
+                error_of_hostnames(account, hostnames, prune=prune),
+                error_of_servers(account, pools, [row.pk for row in found.values()], prune=prune),
+            )
+            field_errors += [error for error in errors if error]
     if field_errors:
         raise Invalid(field_errors)
 

@@ -30,6 +30,7 @@ class Quotas(Shape):
     network_lists: Annotated[int | None, _most("network_lists"), _of("network_lists", "Network lists")] = None
     key_sets: Annotated[int | None, _most("key_sets"), _of("key_sets", "URLs of key sets (JWKS)")] = None
     pools: Annotated[int | None, _most("pools"), _of("pools", "Pools")] = None
+    servers: Annotated[int | None, _most("servers"), _of("servers", "Servers", "Servers of all pools together.")] = None
     hostnames: Annotated[int | None, _most("hostnames"), _of("hostnames", "Hostnames")] = None
     certificates: Annotated[int | None, _most("certificates"), _of("certificates", "Certificates")] = None
     tokens: Annotated[int | None, _most("tokens"), _of("tokens", "Tokens")] = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Model, QuerySet
 
+from apps.accounts.hostnames.claims import free_now
 from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import error_over, lock_quotas
 from apps.core.errors import FieldError, Invalid
@@ -23,8 +24,10 @@ from apps.definitions.models import (
     Record,
     Route,
     Schedule,
+    Server,
     StatusPage,
 )
+from apps.definitions.shapes.traffic.pool import PoolSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import StaticIP
 
@@ -47,8 +50,9 @@ _COUNTED: dict[str, tuple[str, type[Model]]] = {
 }
 # What pools and routes may have: not counted by kind.
 OBJECTIVES = "objectives"
+SERVERS = "servers"
 NAMES = {kind: name for kind, (name, _) in _COUNTED.items()}
-_ALL = (*NAMES.values(), OBJECTIVES)
+_ALL = (*NAMES.values(), SERVERS, OBJECTIVES)
 
 
 def counts(account: Account) -> Mapping[str, int]:
@@ -71,6 +75,11 @@ def expect_objective(changes: ChangeSet, owner: Account) -> None:
     _expect(changes, OBJECTIVES, owner)
 
 
+def expect_servers(changes: ChangeSet, owner: Account) -> None:
+    """The same before servers of a pool are stored."""
+    _expect(changes, SERVERS, owner)
+
+
 def _expect(changes: ChangeSet, name: str | None, owner: Account) -> None:
     if name and not owner.is_operator and (name, owner.pk) not in changes.deferred.quota_before:
         changes.deferred.quota_before[name, owner.pk] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
@@ -87,6 +96,28 @@ def error_at_once(kind: str, owner: Account, new: int, kept: int, *, prune: bool
     before = _counted(name, [owner.pk]).get(owner.pk, 0)
     at_least = new + (kept if prune else before)
     return error_over(owner, name, at_least) if at_least > before else None
+
+
+def error_of_servers(
+    owner: Account, pools: Collection[PoolSpec], kept: Collection[int], *, prune: bool
+) -> FieldError | None:
+    """The same of servers: those of the document's pools, and of pools that it does not name (`kept` are its rows)."""
+    if owner.is_operator or not pools:
+        return None
+    rows = Server.objects.filter(account=owner)
+    others = 0 if prune else rows.exclude(backend__pool__in=kept).count()
+    before = rows.count()
+    after = others + sum(len(backend.servers) for pool in pools for backend in pool.backends)
+    return error_over(owner, SERVERS, after) if after > before else None
+
+
+def error_of_hostnames(owner: Account, names: Collection[str], *, prune: bool) -> FieldError | None:
+    """The same of hostnames that new routes would claim."""
+    if owner.is_operator or not names:
+        return None
+    before = _counted("hostnames", [owner.pk]).get(owner.pk, 0)
+    new = len(free_now(names))
+    return error_over(owner, "hostnames", new + (0 if prune else before)) if new else None
 
 
 def reject_over_quota(changes: ChangeSet) -> None:
@@ -123,6 +154,8 @@ def _counted(name: str, account_ids: Collection[int]) -> dict[int, int]:
 def _rows(name: str) -> list[QuerySet[Any]]:
     if name == "hostnames":
         return [Hostname.objects.filter(released_at=None)]
+    if name == SERVERS:
+        return [Server.objects.all()]
     if name == OBJECTIVES:
         return [model._default_manager.filter(objective__isnull=False) for model in (Pool, Route)]
     models = dict(_COUNTED.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from crossplane.analyzer import DIRECTIVES
 
@@ -40,7 +41,8 @@ NODE = (
      r"preread_.*|server_names_hash.*|resolver.*|variables_hash.*|map_hash.*|gzip_(?:buffers|comp_level|disable|"
      r"http_version|min_length|vary|proxied)|keepalive_(?:min_timeout|time)|proxy_cache_path|limit_.*log_level|"
      r"port_in_redirect|server_name_in_redirect|absolute_redirect|server_tokens|etag|if_modified_since|"
-     r"quic_.*|http3_.*|(?:fastcgi|uwsgi|scgi)_temp_path|max_ranges|ignore_invalid_headers|underscores_in_headers|recursive_error_pages|send_timeout"), MEMORY),
+     r"quic_.*|http3_.*|(?:fastcgi|uwsgi|scgi)_temp_path|"
+     r"max_ranges|ignore_invalid_headers|underscores_in_headers|recursive_error_pages|send_timeout"), MEMORY),
 )  # fmt: skip
 WHY = (
     ((r"root|alias|index|try_files|autoindex.*|random_index|expires|gzip_static|gunzip.*|disable_symlinks|charset.*|"
@@ -83,7 +85,7 @@ READ = frozenset(
 CACHES = ("proxy_cache", "grpc_cache")
 CACHING = r"(?:proxy|grpc)_(?:cache|no_cache).*"
 OF_FILES = ("root", "index")
-DIFFERS = {
+DIFFERS: Mapping[tuple[str, ...], str] = {
     ("proxy_redirect", "default"): "Redirects of servers are passed on as they are.",
     ("http3", "on"): "Clients speak HTTP/2 until tls.http3 of the listener is on.",
 }
