@@ -20,6 +20,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         if refusal := unavailable(cause):
             return errors.not_available(refusal)
         cause = cause.__context__
+    if request.path.startswith(MACHINES):
+        return problem_answer(exception, request)
     return errors.bad_request(request, exception)
 
 

@@ -245,3 +245,14 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int
     elif isinstance(value, list):
         items = [(len(value) - 1, value[-1])] if value else []
     return [each for key, inner in items for each in ((*path, key), *_paths(inner, (*path, key)))]
+
+
+@pytest.mark.parametrize("status", ["1" + "0" * 4000, '"' + "9" * 10_000 + '"', "1000", "-1"])
+def test_a_status_of_any_length_is_refused_at_its_line(status: str) -> None:
+    text = json.dumps(
+        {"apps": {"http": {"servers": {"a": {"listen": [":80"], "routes": [{"handle": [answer(200)]}]}}}}}
+    )
+    assert ": 200" in text
+    found = read(text.replace(": 200", f": {status}"))
+    lines = [each for each in found.report if "status_code" in each.text]
+    assert [each.verdict for each in lines] == [Verdict.NOT_POSSIBLE]

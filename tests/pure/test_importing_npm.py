@@ -135,3 +135,10 @@ def test_the_file_itself_says_what_its_dump_says(tmp_path: Path) -> None:
     assert read(dump_of(path)).documents == read(DUMP).documents
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["database.sqlite"]
+
+
+def test_a_table_that_lacks_a_column_is_named() -> None:
+    dump = "CREATE TABLE proxy_host (domain_names TEXT);\nINSERT INTO proxy_host VALUES ('[\"a.example.com\"]');\n"
+    (line,) = read(dump).report
+    assert line.verdict is Verdict.NOT_POSSIBLE
+    assert "The table proxy_host has no column id" in line.reasons[0]

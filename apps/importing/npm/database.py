@@ -24,6 +24,13 @@ _DONE = frozenset(
         sqlite3.SQLITE_REINDEX,
     }
 )
+# Without these a row can neither be named nor found by others.
+NEEDED = {
+    **dict.fromkeys(
+        ("proxy_host", "redirection_host", "dead_host", "stream", "access_list", "certificate", "setting"), ("id",)
+    ),
+    "access_list_auth": ("username", "password"),
+}
 _FUNCTIONS = frozenset({"replace", "char", "unistr"})
 
 
@@ -54,6 +61,10 @@ class Database:
                 raise NoDatabase(f"This is no dump of an SQLite database: {error}.") from error
         if "proxy_host" not in self._tables:
             raise NoDatabase("The database has no table proxy_host; is it the one of Nginx Proxy Manager?")
+        for name, columns in NEEDED.items():
+            for column in columns if self.rows(name) else ():
+                if column not in self.rows(name)[0]:
+                    raise NoDatabase(f"The table {name} has no column {column}; dump the whole database once more.")
 
     def rows(self, table: str) -> list[Row]:
         """All rows, deleted ones as well; none of a table that is not there."""

@@ -52,7 +52,7 @@ HINTS = {
     "passwords": ("Passwords", "User=password where the file has a hash, one per line. Not shown again."),
 }
 # Whoever opens the page again types these anew.
-SECRET = ("pasted", "/environment", "/passwords")
+SECRET = ("/environment", "/passwords")
 
 
 class _Several(forms.ClearableFileInput):
@@ -122,10 +122,10 @@ class ImportForm(forms.Form):
         return {"files": texts} | {word: value for word, value in order.items() if value}
 
     def without_secrets(self) -> None:
-        """Nothing secret that was sent is written into the page."""
+        """Nothing secret that was sent is written into the page; pasted text only for who must send it again."""
         if self.is_bound:
             data: Any = cast("QueryDict", self.data).copy()
-            for name in SECRET:
+            for name in SECRET if self.errors else (*SECRET, "pasted"):
                 data[name] = ""
             self.data = data
 

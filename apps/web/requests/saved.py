@@ -24,6 +24,16 @@ from apps.web.requests.asked import LENGTHS
 
 SHOWN = 200
 USUAL = "6h"
+# What people call the numbers of a request.
+WORDS = {
+    "total_ms": "Total time, ms",
+    "queue_ms": "Time in the queue, ms",
+    "connect_ms": "Time to connect, ms",
+    "response_ms": "Time to the response, ms",
+    "request_ms": "Time to receive the request, ms",
+    "bytes_in": "Bytes of requests",
+    "bytes_out": "Bytes of responses",
+}
 
 
 class SearchForm(forms.Form):
@@ -43,7 +53,10 @@ class SearchForm(forms.Form):
             help_text="What is measured has a history, a value at /metrics, and alert rules can watch it.",
         )
         self.fields["/spec/metric/of"] = forms.ChoiceField(
-            label="Percentile of", required=False, choices=[(each, each) for each in MEASURED], initial="total_ms"
+            label="Percentile of",
+            required=False,
+            choices=[(each, WORDS[each]) for each in MEASURED],
+            initial="total_ms",
         )
         self.fields["/spec/metric/percentile"] = forms.TypedChoiceField(
             label="Percentile",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from apps.canaries.selectors import open_on
-from apps.core.errors import Conflict, Invalid, Stale
+from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.definitions.key_sets.following import key_set_of
 from apps.definitions.models import Route, RoutePool
 from apps.definitions.previewing.effective_rules import settings_of_route
@@ -63,7 +64,7 @@ def index(request: PageRequest) -> HttpResponse:
         narrowed = filter_routes(visible_routes(actor), chosen)
         shown, following = _page(narrowed, context["sorting"], chosen)
     except Invalid as error:
-        context |= {"field_errors": error.field_errors, "filtered": True}
+        context |= {"field_errors": tuple(map(_in_words, error.field_errors)), "filtered": True}
         return show(request, "pages/routes/list.html", context | _choices(request), status=422)
     total = narrowed.prefetch_related(None).order_by()[: MOST_COUNTED + 1].count()
     context |= {"rows": rows_of(actor, shown), **following}
@@ -71,6 +72,13 @@ def index(request: PageRequest) -> HttpResponse:
     of = f"{total:,}" if total <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
     context["count"] = f"{len(shown)} of {of} route{'' if total == 1 else 's'}"
     return show(request, "pages/routes/list.html", context | _choices(request))
+
+
+def _in_words(error: FieldError) -> FieldError:
+    """A page has no cursor to take from anywhere: its address was changed, or is old."""
+    if error.pointer not in ("/cursor", "/after"):
+        return error
+    return replace(error, pointer="", detail="This address begins at no route; start at the first page again.")
 
 
 def _page(rows: QuerySet[Route], sorting: Sorting, chosen: Any) -> tuple[list[Route], dict[str, str | None]]:

@@ -96,3 +96,11 @@ def test_a_thousand_errors_are_told_and_not_every_one_of_a_hostile_body(acme: Ac
     many = errors(20)
     assert len(many) == MOST_ERRORS + 1
     assert many[-1]["detail"] == "There are more than 1000 errors; correct these first."
+
+
+def test_a_query_of_too_many_words_is_a_problem_like_every_other(acme: Actor) -> None:
+    client = Client(headers={"Authorization": f"Bearer {create_token(account=acme.account, name='t', role='admin')}"})
+    answer = client.get("/api/v1/routes?" + "&".join(f"a{at}=1" for at in range(1001)))
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+    assert "more than 1 000 words" in answer.json()["detail"]

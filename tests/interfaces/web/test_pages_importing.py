@@ -102,6 +102,13 @@ def test_what_is_wrong_stands_beside_its_field(operators: Client, sent: dict[str
     assert "battery-staple" not in answer.content.decode()
 
 
+def test_pasted_text_stays_where_another_field_is_refused_and_goes_with_the_report(operators: Client) -> None:
+    refused = operators.post(IMPORT, TO | {"pasted": FILE, "/prefix": "Shop/"})
+    assert refused.context["form"]["pasted"].value() == FILE
+    done = operators.post(IMPORT, TO | {"pasted": FILE})
+    assert done.context["form"]["pasted"].value() == ""
+
+
 def test_without_files_or_text_the_page_asks_for_either_in_its_own_words(operators: Client) -> None:
     [said] = operators.post(IMPORT, TO).context["form"].errors["/files"]
     assert said == "Choose the files, or paste the configuration."

@@ -6,7 +6,7 @@ import logging
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFieldsSent
 from django.http import Http404, HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
@@ -25,6 +25,7 @@ FOREIGN: dict[type[Exception], tuple[int, str]] = {
     Http404: (404, NOT_FOUND),
     PermissionDenied: (403, "You may not do this."),
     RequestDataTooBig: (413, "The body is too large."),
+    TooManyFieldsSent: (400, "The query has more than 1 000 words; say less in one request."),
 }
 
 logger = logging.getLogger(__name__)

@@ -52,9 +52,10 @@ def refusal(caddy: Caddy, path: Path) -> Effect:
         if caddy.fields.at(*path, name) is not None:
             caddy.fields.mapped((*path, name))
     status = caddy.fields.at(*path, "status_code") or 500
-    number = int(status) if str(status).isdecimal() else 500
-    if not 400 <= number <= 599:
-        caddy.fields.impossible((*path, "status_code"), f"An error has a status from 400 to 599, not {number}.")
+    number = _number(status)
+    if number is None or not 400 <= number <= 599:
+        why = f"An error has a status from 400 to 599, not {str(status)[:20]}."
+        caddy.fields.impossible((*path, "status_code"), why)
         return NOWHERE
     return fixed(number, f"The request was refused ({number}).\n")
 
@@ -63,10 +64,16 @@ def _status(caddy: Caddy, path: Path) -> int:
     said: Any = caddy.fields.at(*path)
     if said is None:
         return 200
-    if str(said).isdecimal():
-        return int(said)
-    caddy.fields.impossible(path, "The status is a number here.")
+    if (number := _number(said)) is not None:
+        return number
+    caddy.fields.impossible(path, "The status is a number of three digits here.")
     return 503
+
+
+def _number(status: object) -> int | None:
+    """A status of three digits; a number may have any length in JSON, and Python reads no text of thousands."""
+    text = f"{status}" if isinstance(status, str) or (isinstance(status, int) and 0 <= status < 1000) else ""
+    return int(text) if len(text) == 3 and text.isdecimal() else None
 
 
 def _redirect(caddy: Caddy, path: Path, status: int, text: str) -> Effect:
