@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError, server_host
-from apps.importing.haproxy.rules.requests import OURS
+from apps.importing.haproxy.rules.requests import OURS, STANDARD
 from apps.importing.logic.decisions import Effect, change
 from apps.importing.nginx.rules.variables import Variables
 from apps.importing.nginx.text.directives import Directive
@@ -86,7 +86,7 @@ def _request_header(name: str, text: str) -> tuple[Effect | None, str]:
     try:
         header_text.request_header(name)
     except GrammarError as error:
-        return None, "" if lower in OURS else f"!{error.message}"
+        return None, _of_ours(name, error)
     if text == "":
         return change("request_headers", "remove", name), ""
     if (same := re.fullmatch(r"\$http_(\w+)", text)) and same[1].replace("_", "-") == lower:
@@ -95,6 +95,13 @@ def _request_header(name: str, text: str) -> tuple[Effect | None, str]:
     if value is None:
         return None, f"!The value of {name} is made of what header texts have no variable for."
     return change("request_headers", "set", (name, value)), ""
+
+
+def _of_ours(name: str, error: GrammarError) -> str:
+    """A header that nobody but nodes may set: they set it, or take it away."""
+    if name.lower() in STANDARD:
+        return ""
+    return f"Servers get no {name}; nodes take it away." if name.lower() in OURS else f"!{error.message}"
 
 
 def _host(text: str) -> tuple[Effect | None, str]:

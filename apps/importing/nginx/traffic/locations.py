@@ -18,6 +18,9 @@ from apps.importing.logic.questions import Questions, path_asked, sayable
 from apps.importing.nginx.rules.targets import Captured, beginning_of
 from apps.importing.nginx.text.directives import Directive
 
+# What a sign without a text takes: an expression of nothing, and a beginning of nothing, take every path.
+ANY_PATH = {"~": ".*", "~*": ".*", "^~": "/"}
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -46,8 +49,8 @@ def modifier_of(location: Directive) -> tuple[str, str]:
         return args[0], args[1]
     text = args[0] if args else "/"
     for sign in ("^~", "~*", "~", "=", "@"):
-        if text.startswith(sign) and len(text) > len(sign):
-            return sign, text[len(sign) :]
+        if text.startswith(sign):
+            return sign, text[len(sign) :] or ANY_PATH.get(sign, "")
     return "", text
 
 

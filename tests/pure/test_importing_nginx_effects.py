@@ -1,0 +1,82 @@
+"""Directives of nginx that have no effect, that say what nodes do, and what becomes of their neighbours that do."""
+
+from __future__ import annotations
+
+from apps.importing.verdicts import Verdict
+from tests.pure.test_importing_nginx import pool_of, read, server, verdict_of
+
+
+def test_directives_without_effect_are_not_called_impossible() -> None:
+    found = server(
+        "index index.html;", "root /srv;", "http3 on;", "client_body_timeout 9s;",
+        "location / { proxy_pass http://a; proxy_redirect off; proxy_cache_bypass $http_upgrade; expires off;"
+        " client_body_timeout 8s; }",
+        "location /b/ { proxy_pass http://b; proxy_redirect default; proxy_next_upstream_timeout 5s; }",
+        "location /c/ { add_header Content-Length 0; return 204; }",
+    )  # fmt: skip
+    assert not [each for each in found.report if each.verdict is Verdict.NOT_POSSIBLE]
+    for text in ("index index.html", "root /srv", "proxy_cache_bypass $http_upgrade"):
+        assert verdict_of(found, text)[0] is Verdict.DEAD
+    for text in ("proxy_redirect off", "expires off"):
+        assert verdict_of(found, text)[0] is Verdict.MAPPED
+    differing = ("http3 on", "proxy_redirect default", "proxy_next_upstream_timeout 5s", "add_header Content-Length 0")
+    for text in (*differing, "client_body_timeout 8s"):
+        assert verdict_of(found, text)[0] is Verdict.DIFFERENT
+
+
+def test_the_same_directives_are_lost_where_they_have_an_effect() -> None:
+    found = server(
+        "index index.html;", "root /srv;", "location /b/ { proxy_pass http://b; }",
+        "location /c/ { proxy_pass http://c; proxy_cache one; proxy_cache_bypass $http_upgrade; }",
+        "location /d/ { proxy_pass http://d; proxy_redirect http://d/ /d/; expires 1h; }",
+    )  # fmt: skip
+    lost = {each.text for each in found.report if each.verdict is Verdict.NOT_POSSIBLE}
+    assert lost == {
+        "index index.html", "root /srv", "proxy_cache one", "proxy_cache_bypass $http_upgrade",
+        "proxy_redirect http://d/ /d/", "expires 1h",
+    }  # fmt: skip
+
+
+def test_a_port_of_quic_speaks_tls_and_says_that_http3_is_off() -> None:
+    body = "listen 443 ssl; listen 443 quic reuseport; ssl_certificate a.pem; ssl_certificate_key a.key;"
+    found = read(f"http {{ server {{ {body} location / {{ return 204; }} }} }}", certificates={"a.pem": "site"})
+    verdict, why = verdict_of(found, "listen 443 quic reuseport")
+    assert verdict is Verdict.DIFFERENT
+    assert "HTTP/3" not in why
+    assert "tls.http3" in why
+    assert "speaks TLS with every client" not in why
+
+
+def test_a_page_that_did_not_come_along_differs_and_its_status_stays() -> None:
+    found = server("error_page 500 502 /50x.html;", "location / { proxy_pass http://a; }")
+    verdict, why = verdict_of(found, "error_page 500 502 /50x.html")
+    assert verdict is Verdict.DIFFERENT
+    assert "--files" in why
+    other = server("error_page 404 =200 /x.html;", "location / { proxy_pass http://a; }")
+    assert verdict_of(other, "error_page 404 =200 /x.html")[0] is Verdict.NOT_POSSIBLE
+
+
+def test_groups_that_are_not_counted_are_said_by_patterns() -> None:
+    found = server(r"location ~* ^.+\.(?:css|js)$ { proxy_pass http://b; }", "location / { proxy_pass http://a; }")
+    assert pool_of(found, "/app/site.css") == pool_of(found, "/x.JS") != pool_of(found, "/css")
+
+
+def test_a_part_that_another_file_includes_says_so() -> None:
+    found = read("location /a { proxy_pass http://10.0.0.1; }\nserver_tokens off;\n")
+    assert "read the file that includes this one" in verdict_of(found, "location /a {")[1]
+
+
+def test_a_location_of_a_sign_alone_takes_every_path() -> None:
+    for sign in ("~", "~*", "^~"):
+        found = server(f"location {sign} {{ proxy_pass http://b; }}", "location = /health { return 204; }")
+        assert pool_of(found, "/any/thing") == "b"
+        assert "204" in pool_of(found, "/health")
+
+
+def test_a_header_that_nodes_take_away_is_said() -> None:
+    found = server(
+        "location / { proxy_pass http://a; proxy_set_header X-Forwarded-Server $host;"
+        " proxy_set_header X-Real-IP $remote_addr; }"
+    )
+    assert verdict_of(found, "proxy_set_header X-Forwarded-Server $host")[0] is Verdict.DIFFERENT
+    assert verdict_of(found, "proxy_set_header X-Real-IP $remote_addr")[0] is Verdict.MAPPED
