@@ -92,7 +92,7 @@ def test_a_worker_that_dies_leaves_what_the_next_one_knows(
     assert said(sink)["revision"] == (3 if after else 2)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.exhaustive), 3])
 def test_a_set_of_several_transactions_is_gone_on_with_and_readers_can_tell(
     sink: RealEtcd, acme: Actor, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
@@ -208,7 +208,7 @@ def another_publishes(acme: Actor) -> Callable[[], None]:
     return publish
 
 
-@pytest.mark.parametrize("at_once", [126, 2])
+@pytest.mark.parametrize("at_once", [126, pytest.param(2, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("compared", [True, False])
 def test_of_two_that_publish_at_once_the_slow_one_overwrites_nothing(
     sink: RealEtcd, acme: Actor, monkeypatch: pytest.MonkeyPatch, at_once: int, compared: bool

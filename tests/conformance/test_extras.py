@@ -64,6 +64,7 @@ def test_it_starts_shows_a_page_and_compiles_without_the_clouds_libraries() -> N
     assert said_by(STARTS, str(snapshot)).endswith("it starts\n")
 
 
+@pytest.mark.exhaustive  # of one library after the other; that nothing else needs them is asked above
 def test_who_asks_a_cloud_without_its_libraries_is_told_which_extra_to_install() -> None:
     said = said_by(ASKS_CLOUDS).splitlines()
     assert [line.split(":")[0] for line in said] == ["Install the extra aws"] * 2 + ["Install the extra google"] * 2

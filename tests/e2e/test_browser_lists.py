@@ -211,7 +211,13 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("address", LONG)
+# Those that the server makes of most parts, and a form; the others in `make test-all`.
+OFTEN = ("/pools/{pool}/edit", "/routes/{route}", "/overflow")
+
+
+@pytest.mark.parametrize(
+    "address", [pytest.param(each, marks=() if each in OFTEN else pytest.mark.exhaustive) for each in LONG]
+)
 def test_on_a_phone_no_page_is_longer_than_three_screens_before_it_folds(
     operator: Actor, chromium: Browser, live_server: LiveServer, address: str
 ) -> None:

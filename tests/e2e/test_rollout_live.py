@@ -236,6 +236,7 @@ def serve_https(installation: Installation, name: str, bits: int) -> None:
     save_object(actor=operator(), kind="LoadBalancer", name="front", spec=spec)
 
 
+@pytest.mark.exhaustive  # what all nodes refuse; what one refuses is asked above
 def test_a_new_listener_that_haproxy_refuses_leaves_every_node_on_the_old_revision_and_a_strong_certificate_is_taken(
     spoilt: Installation,
 ) -> None:

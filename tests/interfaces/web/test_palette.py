@@ -10,7 +10,7 @@ from django.test import Client
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.definitions.models import Server
-from apps.web.overview.commands import MAKES
+from apps.web.overview.commands import MAKES, commands
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
 
@@ -73,8 +73,11 @@ def test_who_may_not_write_is_offered_no_action(operator: Client) -> None:
 
 
 def test_every_form_that_customers_are_offered_opens_for_them(operator: Client) -> None:
-    acme = client_of(actor_of("acme", Account.Kind.CUSTOMER))
-    offered = {url for noun in MAKES for url in re.findall(r'href="([^"]+)">New ', found(acme, f"new {noun}"))}
+    actor = actor_of("acme", Account.Kind.CUSTOMER)
+    acme, offered = client_of(actor), {each.url for noun in MAKES for each in commands(actor, f"new {noun}")}
+    shown = set(re.findall(r'href="([^"]+)">New ', found(acme, "new pool")))
+    assert shown
+    assert shown <= offered
     assert len(offered) > 10
     assert {url: acme.get(url).status_code for url in offered} == dict.fromkeys(offered, 200)
 
