@@ -162,6 +162,7 @@ def stands_already(env: Env) -> tuple[dict[str, Any], tuple[Import, ...]]:
     return data("a", "b"), (Import("terraform_data.b", "${b}"),)
 
 
+@rarely_of_terraform
 def test_what_stands_already_is_taken_over_instead_of_made(env: Env) -> None:
     document, imports = stands_already(env)
     plan = env.plan(document, imports=imports)
@@ -271,7 +272,7 @@ def test_an_error_is_said_in_one_sentence_with_its_resource_and_without_secrets(
     assert "nothing" in caught.value.message
 
 
-@pytest.mark.exhaustive  # the real provider reads what tests/golden compares
+@pytest.mark.exhaustive  # a text is written with a secret in it above
 def test_a_document_of_texts_alone_stays_a_text(real: Env) -> None:
     document = data(a='$${file("/etc/hostname")}')
     assert real.bring(document) == {"a_value": '${file("/etc/hostname")}'}

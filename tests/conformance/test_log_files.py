@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apps.drivers.logs.contract import Comparison, Condition, Query, Unavailable
-from tests.conformance.log_places import PLACES, files_at, needs_duckdb, opened_at
+from tests.conformance.log_places import PLACES, files_at, needs_duckdb, needs_moto, opened_at
 from tests.conformance.test_log_stores import START, query, record
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def copied(files: Files, kind: str, root: Path) -> Files:
 
 
 @pytest.mark.slow(reason="tidies once for each step at which it may be killed")
-@pytest.mark.parametrize("kind", ["folder", pytest.param("bucket", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("kind", ["folder", pytest.param("bucket", marks=(needs_moto, pytest.mark.exhaustive))])
 def test_killed_at_any_step_nothing_is_lost_or_doubled(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from apps.drivers.logs.contract import LogStoreError, Query, Rejected, SqlAnswer, TooLarge
-from tests.conformance.log_places import PLACES, needs_duckdb, opened_at
+from tests.conformance.log_places import needs_duckdb, needs_moto, opened_at
 from tests.conformance.test_log_stores import START, record
 
 pytestmark = needs_duckdb
@@ -129,7 +129,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("logs")
 
 
-@pytest.fixture(scope="module", params=PLACES)
+# A statement meets the same parser and the same ceilings in either.
+@pytest.fixture(scope="module", params=["folder", pytest.param("bucket", marks=(needs_moto, pytest.mark.exhaustive))])
 def store(request: pytest.FixtureRequest, root: Path) -> Iterator[Any]:
     """Lines of two accounts; of a bucket, copies of both lie here."""
     from apps.drivers.logs.ceilings import Ceilings
