@@ -272,7 +272,6 @@ def test_an_error_is_said_in_one_sentence_with_its_resource_and_without_secrets(
     assert "nothing" in caught.value.message
 
 
-@pytest.mark.exhaustive  # a text is written with a secret in it above
 def test_a_document_of_texts_alone_stays_a_text(real: Env) -> None:
     document = data(a='$${file("/etc/hostname")}')
     assert real.bring(document) == {"a_value": '${file("/etc/hostname")}'}
