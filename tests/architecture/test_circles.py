@@ -21,7 +21,7 @@ def imports_in(nodes: Iterable[ast.AST]) -> Iterator[ast.Import | ast.ImportFrom
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             yield from imports_in(node.orelse)
         elif isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
             yield from imports_in(ast.iter_child_nodes(node))
