@@ -96,7 +96,7 @@ def _limit(use: RegionUse | None, question: WhatIf | None) -> float | None:
 
 
 def _words(fates: Fates, step_s: int) -> str:
-    """`81,000 requests, 3,210 overflowed (4.0 %), 12 were rejected (0.01 %).`"""
+    """`81,000 requests, 3,210 overflowed (4.0 %), 12 rejected (0.01 %).`"""
     known = [fate for fate in fates if fate]
     if not known:
         return "No data for this time range."
@@ -105,10 +105,11 @@ def _words(fates: Fates, step_s: int) -> str:
         return "No requests."
     found = [
         _count(sum(fate.out for fate in known) * step_s, demand, "overflowed"),
-        _count(sum(fate.refused for fate in known) * step_s, demand, "were rejected"),
+        _count(sum(fate.refused for fate in known) * step_s, demand, "rejected"),
         _count(sum(fate.waiting for fate in known) * step_s, demand, "waited"),
     ]
-    return f"{demand:,} requests, " + (", ".join(part for part in found if part) or "all served locally") + "."
+    told = ", ".join(part for part in found if part) or "all served locally"
+    return f"{demand:,} request{'' if demand == 1 else 's'}, {told}."
 
 
 def _count(number: float, demand: int, verb: str) -> str:

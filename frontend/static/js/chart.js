@@ -50,7 +50,7 @@ function drawHandle(plot) {
   ctx.save();
   ctx.fillStyle = colour("accent");
   ctx.beginPath();
-  ctx.arc(bbox.left + bbox.width - 8 * devicePixelRatio, plot.valToPos(plot.data[handle][0], "y", true), 5 * devicePixelRatio, 0, 2 * Math.PI);
+  ctx.arc(bbox.left + 8 * devicePixelRatio, plot.valToPos(plot.data[handle][0], "y", true), 5 * devicePixelRatio, 0, 2 * Math.PI);
   ctx.fill();
   ctx.restore();
 }
