@@ -15,7 +15,10 @@ from apps.importing.verdicts import Ledger, Line
 OWN = frozenset({"LoadBalancer"})
 FORWARDED_PROTO = "x-forwarded-proto"
 PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
-TOLD = "X-Forwarded-Proto is believed from private networks; name those of the proxy in front (client_address)."
+TOLD = (
+    "X-Forwarded-Proto is believed from private networks; name those of the proxy in front (client_address). "
+    "A request without it has the scheme of its port."
+)
 
 
 @dataclass(slots=True)
