@@ -128,3 +128,19 @@ def test_a_slider_and_its_field_say_the_same(live_server: LiveServer, live_redis
     field.fill("14")
     expect(slider).to_have_value("14")
     expect(page).to_have_url(re.compile(r"=14$"))
+
+
+def test_a_drawer_that_was_opened_stays_open_when_its_numbers_are_brought_anew(
+    live_server: LiveServer, live_redis: str, chromium: Browser
+) -> None:
+    pool = with_history()
+    page = signed_in(chromium, live_server.url, actor_of("operator", Account.Kind.OPERATOR)).new_page()
+    page.goto(f"/overflow?pool={pool}")
+    drawer = page.locator("#predicted")
+    drawer.locator("summary").click()
+    brought: list[str] = []
+    page.on("requestfinished", lambda request: brought.append(request.url))
+    page.evaluate("document.body.dispatchEvent(new CustomEvent('spillway:samples'))")
+    page.wait_for_timeout(1000)
+    assert any("partial=predicted" in url for url in brought)
+    assert drawer.get_attribute("open") is not None
