@@ -23,6 +23,11 @@ class Fate:
     refused: float
     waiting: float = 0.0
 
+    @property
+    def demand(self) -> float:
+        """What the clients want, whatever became of it."""
+        return self.local + self.out + self.refused + self.waiting
+
 
 Fates = Sequence[Fate | None]  # None where no node was looked at
 

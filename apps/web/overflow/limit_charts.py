@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.overflow.flows import Flow, RegionUse, WhatIf
-from apps.overflow.replay import Fate, Fates, RegionReplay, Replay
+from apps.overflow.replay import Fates, RegionReplay, Replay
 from apps.web.kit.figures import amount, share
 
 Values = Sequence[float | None]
@@ -119,8 +119,4 @@ def _count(number: float, demand: int, verb: str) -> str:
 
 def _demand(fates: Fates) -> float:
     """Requests/s of all steps, added up."""
-    return sum(_all(fate) for fate in fates if fate)
-
-
-def _all(fate: Fate) -> float:
-    return fate.local + fate.out + fate.refused + fate.waiting
+    return sum(fate.demand for fate in fates if fate)

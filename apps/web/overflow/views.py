@@ -13,7 +13,7 @@ from apps.core.clock import now
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool
 from apps.overflow import selectors
-from apps.overflow.flows import Flow, Point
+from apps.overflow.flows import Flow, Point, WhatIf
 from apps.overflow.replay import replay
 from apps.web.kit.figures import amount
 from apps.web.kit.pages import PageRequest, page, show_shared
@@ -67,13 +67,15 @@ def _context_of(request: PageRequest, pool: Pool | None, at: datetime | None) ->
     partial = request.GET.get("partial", "")
     context: dict[str, Any] = {"pool": pool, "at": at, "window": _window(request.GET.get("window", ""), at)}
     flow, plan = _now(request, pool, at)
+    form = WhatIfForm(request.GET, flow.regions, of_one_pool=pool is not None) if flow else None
     if partial in ("", "seen", "past", "now"):
         seen = flow if flow and not at else selectors.flow_of(request.actor, pool, at)
         context |= {"shown": shown(seen, "overflow", past=at is not None), "kept": _kept(request.GET), **_bucket(at)}
-    if partial in ("", "seen") and flow:
-        context |= _what_if(request, pool, flow)
+    if partial in ("", "seen") and flow and form:
+        context |= {"form": form, "presets": _presets(pool, flow), **_answer(request, pool, form.question())}
     if partial in ("", "seen", "history"):
-        context |= _history(request, pool, context["window"], flow)
+        question = form.question() if form else None
+        context |= _history(request, pool, context["window"], flow, question)
     if flow and plan:
         context["comparison"] = compare(plan, flow)
     if flow and not partial:
@@ -153,10 +155,11 @@ def _clean(query: QueryDict) -> str:
     return kept.urlencode()
 
 
-def _history(request: PageRequest, pool: Pool | None, window: Window, flow: Flow | None) -> dict[str, Any]:
+def _history(
+    request: PageRequest, pool: Pool | None, window: Window, flow: Flow | None, question: WhatIf | None
+) -> dict[str, Any]:
     """One chart of all pools, or of one pool a chart for each region beside its limit."""
     if pool and flow:
-        question = WhatIfForm(request.GET, flow.regions, of_one_pool=True).question()
         marks = [event.mark() for event in events_of(request.actor, pool, datetime.fromtimestamp(window.first, UTC))]
         drawn = limit_charts(replay(request.actor, pool, question, window.minutes), flow, question, marks)
         return {"charts": drawn[:REGIONS_SHOWN], "charts_left": len(drawn[REGIONS_SHOWN:]), "simulated": bool(question)}
@@ -177,18 +180,16 @@ def _local(point: Point) -> float | None:
     return max(0.0, point.demand_rps - point.overflow_out_rps - (point.rejected_rps or 0.0))
 
 
-def _what_if(request: PageRequest, pool: Pool | None, flow: Flow) -> dict[str, Any]:
-    """The form, and once something is asked both flows and what differs."""
-    form = WhatIfForm(request.GET, flow.regions, of_one_pool=pool is not None)
-    context: dict[str, Any] = {"form": form, "presets": _presets(pool, flow)}
-    if question := form.question():
-        current, predicted, differences = selectors.what_if(request.actor, pool, question)
-        context |= {
-            "current": shown(current, "if-current"),
-            "predicted": shown(predicted, "if-predicted", counted=False),
-            "differences": differences,
-        }
-    return context
+def _answer(request: PageRequest, pool: Pool | None, question: WhatIf | None) -> dict[str, Any]:
+    """Once something is asked, both flows and what differs."""
+    if question is None:
+        return {}
+    current, predicted, differences = selectors.what_if(request.actor, pool, question)
+    return {
+        "current": shown(current, "if-current"),
+        "predicted": shown(predicted, "if-predicted", counted=False),
+        "differences": differences,
+    }
 
 
 def _tight(request: PageRequest, flow: Flow) -> list[TightPool]:
