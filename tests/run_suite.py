@@ -74,7 +74,8 @@ class Phase:
         command += ["-n", self.workers, "--dist", *self.dealt, "-m", self.marks, *folders, *extra]
         begun = time.monotonic()
         code = _run(command, os.environ | {**KEEP_BYTECODE, **self.environment})
-        return Run(self.name, SUCCEEDED if code == NONE_FOUND else code, time.monotonic() - begun, ledger)
+        code = SUCCEEDED if code == NONE_FOUND else code
+        return Run(self.name, code, time.monotonic() - begun, ledger, max(int(self.workers) / CORES, 1.0))
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:

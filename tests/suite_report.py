@@ -26,12 +26,13 @@ SLOWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How one phase ended: the exit code of pytest, seconds on the clock, and where its ledger is."""
+    """How one phase ended: the exit code of pytest, seconds on the clock, where its ledger is, workers per core."""
 
     name: str
     code: int
     seconds: float
     ledger: Path
+    crowd: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,17 @@ def report(suite: str, runs: Sequence[Run], seconds: float, machine: Machine) ->
     """Print where the time went and what was wrong with it; the exit code of the whole suite."""
     ledgers = [read(run.ledger) for run in runs]
     entries = {name: entry for _, tests in ledgers for name, entry in tests.items()}
+    # What other threads and processes of a test wait for a processor nobody counts: they wait as long as it is crowded.
+    slow = [(tests, SLOW_S * machine.slowness * run.crowd) for run, (_, tests) in zip(runs, ledgers, strict=True)]
     for run, (starts, tests) in zip(runs, ledgers, strict=True):
         print(f"== {run.name}: {run.seconds:.0f} s, {len(tests)} tests, start of a worker {_start(starts)}")
     print("\n".join(["== its slowest tests, seconds", *_lines(slowest(entries))]))
     over = overdrawn(suite, seconds, machine.slowness)
     beside = f"other programs took {machine.others:.0%} of the processors; work took {machine.slowness:.1f} × the usual"
-    complaints = unexplained(entries, SLOW_S * machine.slowness)
+    complaints = [line for tests, above in slow for line in unexplained(tests, above)]
     print("\n".join([*complaints, *over, f"== {suite}: {seconds:.0f} s in total, {beside}"]), flush=True)
-    evaluated = machine.others <= QUIET and (over or unexplained(entries, SLOW_S * NOISE * machine.slowness))
-    return max(*(run.code for run in runs), 1 if evaluated else 0)
+    beyond = any(unexplained(tests, above * NOISE) for tests, above in slow)
+    return max(*(run.code for run in runs), 1 if machine.others <= QUIET and (over or beyond) else 0)
 
 
 def slowest(entries: Mapping[str, Entry]) -> list[tuple[str, Entry]]:

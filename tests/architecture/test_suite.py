@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.suite_report import BUDGETS, NOISE, QUIET, SLOW_S, Machine, Run, over
 
 TESTS = Path(__file__).resolve().parents[1]
 SLOW = Entry(call=Cost(wall=1.4))
+THREE_SECONDS = asdict(Entry(call=Cost(wall=3.0)))
 
 
 def test_every_folder_with_tests_is_run() -> None:
@@ -56,6 +58,13 @@ def test_time_is_judged_where_no_other_program_took_it(tmp_path: Path, others: f
     runs = [Run("computing", 0, 10.0, tmp_path / "none.json")]
     assert report("test", runs, BUDGETS["test"] * 2, Machine(others)) == code
     assert report("test", [replace(runs[0], code=3)], 1.0, Machine(others)) == 3
+
+
+@pytest.mark.parametrize(("crowd", "code"), [(1.0, 1), (2.0, 0)])
+def test_a_test_has_as_much_more_time_as_files_share_a_core(tmp_path: Path, crowd: float, code: int) -> None:
+    ledger = tmp_path / "one.json"
+    ledger.write_text(json.dumps({"starts": [], "tests": {"tests/conformance/test_x.py::test_y": THREE_SECONDS}}))
+    assert report("test", [Run("processes", 0, 10.0, ledger, crowd)], 1.0, Machine()) == code
 
 
 @pytest.mark.parametrize(("slow", "code"), [(1.0, 1), (1.6, 1), (1.7, 0)])
