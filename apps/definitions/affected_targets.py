@@ -6,7 +6,7 @@ zone serves its records, some of which follow static IPs and load balancers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
@@ -16,6 +16,7 @@ from apps.compiler.matching.hosts import ANY, ending_of, is_wildcard
 from apps.compiler.model.shared import Protocol
 from apps.definitions.models import (
     Certificate,
+    Listener,
     LoadBalancer,
     NetworkList,
     Policy,
@@ -91,31 +92,43 @@ def load_balancers_of_policy(row: Policy) -> list[int]:
     return list(LoadBalancer.objects.filter(held).values_list("pk", flat=True).distinct())
 
 
-def users_of_list(row: NetworkList) -> tuple[list[Policy], list[Route]]:
-    """Policies and routes of its account that name a list of networks."""
-    policies = [each for each in _naming(Policy, row) if _names(each.rules, row.name)]
-    return policies, [each for each in _naming(Route, row) if _names(each.rules or {}, row.name)]
+class UsersOfList(NamedTuple):
+    """What names a list of networks; listeners are parts of their load balancers."""
+
+    policies: list[Policy]
+    routes: list[Route]
+    listeners: list[Listener]
 
 
-def _naming(model: type[Any], row: NetworkList) -> QuerySet[Any]:
-    """Rows whose rules have the name anywhere; few enough to look at each."""
-    rows = model._default_manager.filter(account=row.account_id).annotate(text=Cast("rules", TextField()))
+def users_of_list(row: NetworkList) -> UsersOfList:
+    """Policies, routes and listeners of its account that name a list of networks."""
+    policies, routes = (
+        [each for each in _naming(user, "rules", row) if _names((each.rules or {}).get("access"), row.name)]
+        for user in (Policy, Route)
+    )
+    listeners = [each for each in _naming(Listener, "access", row) if _names(each.access, row.name)]
+    return UsersOfList(policies, routes, listeners)
+
+
+def _naming(model: type[Any], column: str, row: NetworkList) -> QuerySet[Any]:
+    """Rows whose column has the name anywhere; few enough to look at each."""
+    rows = model._default_manager.filter(account=row.account_id).annotate(text=Cast(column, TextField()))
     found: QuerySet[Any] = rows.filter(text__contains=f'"{row.name}"').order_by("name")
     return found
 
 
-def _names(rules: dict[str, Any], name: str) -> bool:
-    access = rules.get("access") or {}
-    return name in (access.get("allow") or ()) or name in (access.get("deny") or ())
+def _names(access: dict[str, Any] | None, name: str) -> bool:
+    said = access or {}
+    return name in (said.get("allow") or ()) or name in (said.get("deny") or ())
 
 
 def load_balancers_following(row: Policy | NetworkList) -> list[int]:
-    """Load balancers (ids) with routes that follow the policy, or the list by their rules."""
+    """Load balancers (ids) with routes that follow the policy, or the list by their rules or listeners."""
     if isinstance(row, Policy):
         return load_balancers_of_policy(row)
-    policies, routes = users_of_list(row)
-    found = {route.load_balancer_id for route in routes}
-    return sorted(found.union(*(load_balancers_of_policy(each) for each in policies)))
+    users = users_of_list(row)
+    found = {each.load_balancer_id for each in users.routes} | {each.load_balancer_id for each in users.listeners}
+    return sorted(found.union(*(load_balancers_of_policy(each) for each in users.policies)))
 
 
 def zones_of(row: object) -> list[Zone]:

@@ -218,6 +218,7 @@ class Listener(models.Model):
     default_certificate = models.ForeignKey(Certificate, on_delete=models.PROTECT, null=True, related_name="default_of")
     tls = models.JSONField(null=True)
     client_certificates = models.JSONField(null=True)
+    access = models.JSONField(null=True)
     client_address = models.JSONField(null=True)
     connections = models.JSONField(null=True)
     client_limit = models.JSONField(null=True)

@@ -11,7 +11,7 @@ from django.db.models import Model, Q, QuerySet
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions import selectors
-from apps.definitions.models import Certificate, LoadBalancer, Pool, Route
+from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool, Route
 from apps.definitions.selectors import envelope
 from apps.exporting.contract import Export, Notes
 from apps.exporting.yaml_text import yaml_text
@@ -73,7 +73,7 @@ def _objects(actor: Actor, balancer: LoadBalancer, notes: Notes) -> Iterator[Doc
     yield from _topology(actor, balancer, pools, _ordered(policies, pools, routes), notes)
     yield from map(_envelope, selectors.grants(actor).filter(account__in=customers))
     yield from _certificates(actor, balancer, pools, notes)
-    yield from map(_envelope, _network_lists(actor, policies, routes))
+    yield from map(_envelope, _network_lists(actor, balancer, policies, routes))
     yield from map(_envelope, pools)
     for policy in policies:
         yield _policy(policy, balancer, notes)
@@ -134,14 +134,17 @@ def _note_secrets(label: str, rules: Mapping[str, Any], notes: Notes) -> None:
             notes.add(UNWRITTEN, f"{label} {block} {name}")
 
 
-def _network_lists(actor: Actor, policies: Iterable[Any], routes: QuerySet[Route]) -> Iterator[Model]:
+def _network_lists(
+    actor: Actor, balancer: LoadBalancer, policies: Iterable[Any], routes: QuerySet[Route]
+) -> Iterator[Model]:
     """Lists that an access block names, of the account that says so or of another one."""
-    said = [(each.account.name, each.rules) for each in policies]
-    said += list(routes.exclude(rules=None).values_list("account__name", "rules"))
+    said = [(each.account.name, each.rules.get("access")) for each in policies]
+    of_routes = routes.exclude(rules=None).values_list("account__name", "rules")
+    said += [(owner, (rules or {}).get("access")) for owner, rules in of_routes]
+    said += list(Listener.objects.filter(load_balancer=balancer).values_list("account__name", "access"))
     wanted = Q(pk=None)
-    for owner, rules in said:
-        access = rules.get("access") or {}
-        for text in {name for part in LISTS_OF for name in access.get(part) or ()}:
+    for owner, access in said:
+        for text in {name for part in LISTS_OF for name in (access or {}).get(part) or ()}:
             account, _, name = text.rpartition("/")
             wanted |= Q(account__name=account or owner, name=name)
     yield from selectors.network_lists(actor).filter(wanted)

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.compiler.model.access import Access, NetworkList
+from apps.compiler.model.access import Access, ConnectionAccess, NetworkList
 from apps.compiler.model.shared import LoadBalancer as Front
 from apps.compiler.policies import rules_of
 from apps.core.errors import Conflict, Invalid
 from apps.definitions import selectors
 from apps.definitions.freezing import frozen_lists
 from apps.definitions.freezing.snapshot import freeze
+from apps.definitions.models import LoadBalancer, Route
 from apps.definitions.models import NetworkList as Row
-from apps.definitions.models import Route
 from apps.definitions.previewing.effective_rules import settings_of_route
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import delete_object, save_object
@@ -159,3 +159,55 @@ def test_a_list_has_at_most_ten_thousand_networks(tutorial_env: Actor, acme: Act
         keep(acme, "bad", *many)
     assert [error.code for error in caught.value.field_errors] == ["too_many"]
     assert len(keep(acme, "bad", *many[:-1]).entries) == 10_000
+
+
+def let_in(operator: Actor, **access: Any) -> None:
+    """The tutorial's listener with this block."""
+    front = LoadBalancer.objects.get()
+    spec = describe(selectors.load_balancers(operator).get(pk=front.pk))
+    spec["listeners"][0]["access"] = access
+    save_object(actor=operator, kind="LoadBalancer", name=front.name, spec=spec)
+
+
+def test_a_listener_names_lists_of_its_account(tutorial_env: Actor, acme: Actor, operator: Actor) -> None:
+    keep(acme, "offices", "192.0.2.0/24")
+    row = keep(operator, "offices", "198.51.100.0/24")
+    let_in(operator, allow=["offices"])
+    front = served()
+    assert front.listeners[0].access == ConnectionAccess(allow=(f"net-{row.pk}",))
+    assert [each.id for each in front.network_lists] == [f"net-{row.pk}"]
+    before = generation()
+    keep(operator, "offices", "198.51.100.0/24", "203.0.113.0/24")
+    assert generation() == before + 1
+    with pytest.raises(Conflict, match="in use by load balancer"):
+        delete_object(actor=operator, kind="NetworkList", name="offices")
+
+
+def test_a_list_that_a_listener_and_a_policy_name_comes_once(tutorial_env: Actor, operator: Actor) -> None:
+    row = keep(operator, "bad", "192.0.2.0/24")
+    front = LoadBalancer.objects.get().name
+    spec = {"rules": {"access": {"deny": ["bad"]}}, "default_for": {"load_balancers": [front]}}
+    save_object(actor=operator, kind="Policy", name="far", spec=spec)
+    let_in(operator, deny=["bad"])
+    assert [each.id for each in served().network_lists] == [f"net-{row.pk}"]
+
+
+def test_a_listener_that_names_no_list_of_its_account_is_refused(
+    tutorial_env: Actor, acme: Actor, operator: Actor
+) -> None:
+    keep(acme, "offices", "192.0.2.0/24")
+    with pytest.raises(Invalid) as caught:
+        let_in(operator, allow=["offices"], deny=["scanners"])
+    assert [error.pointer for error in caught.value.field_errors] == [
+        "/spec/listeners/0/access/allow/0",
+        "/spec/listeners/0/access/deny/0",
+    ]
+
+
+def test_a_listener_whose_list_is_gone_is_not_served(tutorial_env: Actor, operator: Actor) -> None:
+    row = keep(operator, "offices", "198.51.100.0/24")
+    let_in(operator, allow=["offices"])
+    row.delete()
+    snapshot, _ = freeze(Fleet.objects.get(name="us-central1").pk)
+    assert snapshot.load_balancers[0].listeners == ()
+    assert [each.label for each in snapshot.unreadable] == ["http"]

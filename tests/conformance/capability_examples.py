@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from apps.compiler.grammars.authentication import ROUNDS
-from apps.compiler.model.access import Access
+from apps.compiler.model.access import Access, ConnectionAccess
 from apps.compiler.model.authentication import ApiKeys, BasicAuth, Jwt, JwtKey
 from apps.compiler.model.listener_options import (
     Cache,
@@ -184,6 +184,7 @@ LISTENERS: Examples = {
     "listeners.certificates": Example(listener={"default_certificate_id": None}, https=True),
     "listeners.default_certificate": Example(listener={"default_certificate_id": "crt-2"}, https=True),
     "listeners.connections": _listener(connections=ClientConnections()),
+    "listeners.access": _listener(access=ConnectionAccess(deny=("net-1",))),
     "listeners.client_limit": _listener(client_limit=ConnectionLimit(connections=20)),
     "listeners.client_address.proxy_protocol_from": _client(proxy_protocol_from=_OFFICE),
     "listeners.client_address.forwarded_from": _client(forwarded_from=_OFFICE),

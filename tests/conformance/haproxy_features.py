@@ -275,6 +275,10 @@ ROWS = (
     ),
     Row("Lua", 5, "Code of others would run in the process that serves everybody.", answer=NO),
     Row(
+        "networks that may connect", None, "`access` of a listener", r"tcp-request connection reject if .* map_ip",
+        listener={"access": {"allow": ["offices"]}},
+    ),
+    Row(
         "limits of new connections by address", None, "`client_limit` of a listener",
         r"tcp-request connection reject if \{ var\(sess.over\)", listener={"client_limit": {"connections": 20}},
     ),

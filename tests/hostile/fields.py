@@ -230,7 +230,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
                         "proxy_protocol_from": ["192.0.2.0/24"], "forwarded_from": ["198.51.100.0/24"],
                         "forwarded_header_from": ["203.0.113.0/24"], "send_forwarded": True,
                     },
-                    "connections": {
+                    "access": {"allow": ["offices"], "deny": ["offices"]}, "connections": {
                         "max_connections": 10, "client_timeout_ms": 100, "request_timeout_ms": 100,
                         "keepalive_timeout_ms": 100, "keep_alive": "clients",
                     },

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from apps.compiler.grammars.authentication import ROUNDS
-from apps.compiler.model.access import Access, NetworkList
+from apps.compiler.model.access import Access, ConnectionAccess, NetworkList
 from apps.compiler.model.authentication import ApiKeys, BasicAuth, Jwt
 from apps.compiler.model.fleet import Pool
 from apps.compiler.model.listener_options import ClientCertificates, ClientVerify
@@ -152,6 +152,14 @@ def test_a_listener_that_asks_clients_for_certificates_is_left_out() -> None:
     asking = (ClientCertificates(ClientVerify.REQUIRED, Authority().pem),)
     secure = listener(2, protocol=Protocol.HTTPS, certificate_ids=("crt-1",), client_certificates=asking)
     found = exported(route(1), listeners=(listener(1), secure))
+    (gateway,) = of_kind(found, "Gateway")
+    assert [each["name"] for each in gateway["spec"]["listeners"]] == ["http-8081"]
+    assert "listener listener-2" in said(found)
+
+
+def test_a_listener_that_only_some_networks_reach_is_left_out() -> None:
+    inner = listener(2, access=ConnectionAccess(allow=("net-1",)))
+    found = exported(route(1), listeners=(listener(1), inner))
     (gateway,) = of_kind(found, "Gateway")
     assert [each["name"] for each in gateway["spec"]["listeners"]] == ["http-8081"]
     assert "listener listener-2" in said(found)

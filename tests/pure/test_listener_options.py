@@ -11,6 +11,7 @@ import pytest
 
 from apps.compiler.bundle import for_people
 from apps.compiler.compile import compile_snapshot, compile_stack
+from apps.compiler.model.access import ConnectionAccess
 from apps.compiler.model.capabilities import NodeBuild
 from apps.compiler.model.listener_options import (
     Cache,
@@ -50,6 +51,7 @@ LOST: list[tuple[dict[str, Any], str, Severity]] = [
     ({"tls": ListenerTls(session_tickets=False)}, "session_tickets", Severity.LOSSY),
     ({"client_address": FROM_CDN}, "forwarded_from", Severity.LOSSY),
     ({"client_address": FROM_PROXY}, "proxy_protocol", Severity.REFUSED),
+    ({"access": ConnectionAccess(allow=("net-1",))}, "access", Severity.REFUSED),
     ({"client_limit": ConnectionLimit(connections=20)}, "client_limit", Severity.REFUSED),
     ({"client_certificates": (OF_CLIENTS,)}, "client_certificates", Severity.REFUSED),
     ({"sni_routes": (SniRoute("db.example", "pool-1"),)}, "sni_routes", Severity.REFUSED),

@@ -28,6 +28,7 @@ OF_BOTH = TARGETS / "listener_options.py"  # speaks of both clouds, so each call
 WHOLE = (
     *("agent_check", "outlier_ejection", "connections", "retries"),
     *(
+        "listeners.access",
         "listeners.cache",
         "listeners.connections",
         "listeners.client_limit",

@@ -1,4 +1,4 @@
-"""Lists of networks against their grammars, once more; a list that a route needs and that is wrong leaves it out."""
+"""Lists of networks against their grammars, once more; who needs a list that is wrong is left out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ipaddress import ip_network
 
 from apps.compiler.address_spelling import spelled
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model.access import Access, NetworkList
+from apps.compiler.model.access import ConnectionAccess, NetworkList
 from apps.compiler.model.shared import LoadBalancer
 
 MAX_NETWORKS = 10_000
@@ -19,7 +19,7 @@ _COUNTRY = re.compile(r"country-[A-Z]{2}")
 _NETWORK = re.compile(r"[0-9a-f.:]{2,39}/[0-9]{1,3}")
 
 
-def errors_of_access(access: Access, load_balancer: LoadBalancer) -> Iterator[tuple[str, str, str]]:
+def errors_of_access(access: ConnectionAccess, load_balancer: LoadBalancer) -> Iterator[tuple[str, str, str]]:
     """Field, code and sentence of every list that is missing or wrong."""
     known = {each.id: each for each in load_balancer.network_lists}
     for field, names in (("access.allow", access.allow or ()), ("access.deny", access.deny or ())):

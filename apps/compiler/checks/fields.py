@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from apps.compiler import grammar
+from apps.compiler.checks.access import errors_of_access
 from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.policies import asked_of_client_limit
 from apps.compiler.checks.servers import check_question, check_way_to_servers
@@ -107,12 +108,14 @@ def check_load_balancer(notes: Notes, load_balancer: LoadBalancer) -> None:
     notes.ask(load_balancer, "id", grammar.object_id, load_balancer.id)
 
 
-def check_listener(notes: Notes, listener: Listener) -> None:
-    """Identifier, port, address, options."""
+def check_listener(notes: Notes, listener: Listener, load_balancer: LoadBalancer) -> None:
+    """Identifier, port, address, options; its load balancer has the lists that it names."""
     notes.ask(listener, "id", grammar.object_id, listener.id)
     notes.ask(listener, "port", grammar.port, listener.port)
     if listener.address is not None:
         notes.ask(listener, "address", grammar.listen_address, listener.address)
+    for field, code, message in errors_of_access(listener.access, load_balancer) if listener.access else ():
+        notes.quarantine(listener, code, message, field)
     _check_options(notes, listener)
     if listener.cache is not None:
         _check_cache(notes, listener, listener.cache)

@@ -125,7 +125,7 @@ def _accepted_fronts(
         check_load_balancer(notes, front)
         listeners = tuple(with_known_pools(notes, each, pools) for each in front.listeners)
         for listener in listeners:
-            check_listener(notes, listener)
+            check_listener(notes, listener, front)
             check_listener_use(notes, listener, pools)
         listeners = tuple(with_known_certificates(notes, listener, certificates) for listener in listeners)
         listeners = tuple(with_possible_http3(notes, listener, snapshot.builds) for listener in listeners)

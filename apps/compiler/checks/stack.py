@@ -155,7 +155,7 @@ class _Examiner:
         self, listener: Listener, front: LoadBalancer, pools: dict[str, CloudPool], certificates: dict[str, Certificate]
     ) -> Listener:
         """Its address is the id of a static IP here, which `unsupported_in_stack` looks up."""
-        check_listener(self.notes, replace(listener, address=None))
+        check_listener(self.notes, replace(listener, address=None), front)
         check_listener_use(self.notes, listener, pools)
         self._take(self.capabilities.unsupported_in_listener(listener, front))
         return with_known_certificates(self.notes, listener, certificates)

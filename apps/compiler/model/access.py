@@ -1,4 +1,4 @@
-"""Who may ask at all: named lists of networks, and the block of a policy that allows or denies them."""
+"""Who may connect or ask at all: named lists of networks, and the blocks that allow or deny them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,20 @@ class NetworkList:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ConnectionAccess:
     """Lists (ids) whose networks are let in or kept out; `deny` decides first, an empty `allow` lets everybody in."""
 
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] | None = None
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """Every list that the block names."""
+        return (*(self.allow or ()), *(self.deny or ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Access(ConnectionAccess):
+    """The same of requests, and the status of those that are refused."""
+
     status: int | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from apps.compiler.model.access import ConnectionAccess
+
 TEXT_TYPES = (
     "application/javascript",
     "application/json",
@@ -164,6 +166,7 @@ class SniRoute:
 class ListenerOptions:
     """What a listener has of it."""
 
+    access: ConnectionAccess | None = None
     connections: Connections | None = None
     client_limit: ConnectionLimit | None = None
     client_address: ClientAddress | None = None

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from typing import TypeVar
 
 from apps.compiler.model import access as model
-from apps.compiler.model.policy import Rules
 from apps.core.clock import now
 from apps.definitions.models import Country, NetworkList
 from apps.definitions.shapes.base.words import read_instant
 
+A = TypeVar("A", bound=model.ConnectionAccess)
+
 
 class NetworkLists:
-    """The lists of all accounts, looked up once and only where any rule names one."""
+    """The lists of all accounts, looked up once and only where anybody names one."""
 
     @cached_property
     def _ids(self) -> dict[tuple[int, str], str]:
@@ -26,26 +28,18 @@ class NetworkLists:
         """Id → name."""
         return {found: name for (_, name), found in self._ids.items()}
 
-    def resolved(self, rules: Rules, account: int) -> Rules:
-        """The rules with ids of the account's lists. Raises KeyError for one that is gone."""
-        access = rules.access
-        if access is None:
-            return rules
+    def resolved(self, access: A, account: int) -> A:
+        """The block with ids of the account's lists. Raises KeyError for one that is gone."""
         allow, deny = (
             None if names is None else tuple(self._ids[account, name] for name in names)
             for names in (access.allow, access.deny)
         )
-        return replace(rules, access=model.Access(allow, deny, access.status))
+        return replace(access, allow=allow, deny=deny)
 
 
-def frozen_lists(rules: Iterable[Rules]) -> tuple[model.NetworkList, ...]:
-    """Every list that any of the rules names, oldest first, and the countries that these name."""
-    wanted = {
-        int(each.partition("-")[2])
-        for one in rules
-        if one.access
-        for each in (*(one.access.allow or ()), *(one.access.deny or ()))
-    }
+def frozen_lists(blocks: Iterable[model.ConnectionAccess | None]) -> tuple[model.NetworkList, ...]:
+    """Every list that any of the blocks names, oldest first, and the countries that these name."""
+    wanted = {int(each.partition("-")[2]) for access in blocks if access for each in access.lists}
     if not wanted:
         return ()
     rows = NetworkList.objects.filter(pk__in=wanted).select_related("account").order_by("pk")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models import Q, QuerySet
 
 from apps.compiler.model import policy as model
+from apps.compiler.model.access import Access
 from apps.compiler.model.authentication import ApiKeys
 from apps.compiler.policies import NOTHING, Layer, effective, rule_set
 from apps.core.errors import FieldError
@@ -126,7 +127,11 @@ class Policies:
 
     def _resolved(self, text: str, account: int) -> model.Rules:
         """Stored rules of an account with what they name: its lists of networks, its key sets, regions."""
-        found = self._key_sets.resolved(self.lists.resolved(frozen_rules(text), account), account)
+        found = frozen_rules(text)
+        if found.access is not None:
+            access = Access(found.access.allow, found.access.deny, found.access.status)
+            found = replace(found, access=self.lists.resolved(access, account))
+        found = self._key_sets.resolved(found, account)
         said = found.overflow
         if said is None or said.order is None:
             return found

@@ -130,7 +130,7 @@ def frozen_routes(
 def _served(routes: list[model.Route], policies: Policies) -> RoutesServed:
     used = sorted({route.rule_set for route in routes if route.rule_set})
     sets = tuple(policies.rule_sets[each] for each in used)
-    return RoutesServed(tuple(routes), sets, frozen_lists(each.rules for each in sets))
+    return RoutesServed(tuple(routes), sets, frozen_lists(each.rules.access for each in sets))
 
 
 def _route(row: _Row, shares: tuple[model.WeightedPool, ...], mirror: str | None, policies: Policies) -> model.Route:

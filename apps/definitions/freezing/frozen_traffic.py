@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
 from django.db.models import Exists, F, OuterRef, QuerySet
 
 from apps.compiler.model import shared as model
 from apps.compiler.model.servers import CheckKind
-from apps.definitions.freezing.frozen_routes import UNREADABLE, frozen_routes
+from apps.definitions.freezing.frozen_lists import NetworkLists, frozen_lists
+from apps.definitions.freezing.frozen_routes import UNREADABLE, RoutesServed, frozen_routes
 from apps.definitions.freezing.frozen_servers import options_of_row
 from apps.definitions.freezing.listener_certificates import Presented
 from apps.definitions.freezing.listener_options import COLUMNS, OBJECTS, frozen_options, sni_routes_of
@@ -33,10 +34,18 @@ def frozen_load_balancers(
     # Routes of a name that its account has not verified are kept, but nobody serves them.
     rows = Route.objects.filter(**here).exclude(hostname__verification="")
     routes = frozen_routes(rows, RoutePool.objects.filter(**{f"route__load_balancer__{side}": target}), unreadable)
-    fronts = LoadBalancer.objects.filter(**{side: target}).order_by("id").values_list("id", "name", "account__name")
-    return tuple(
-        model.LoadBalancer(f"lb-{pk}", name, account, tuple(listeners[pk]), *routes[pk]) for pk, name, account in fronts
-    )
+    fronts = LoadBalancer.objects.filter(**{side: target}).select_related("account").order_by("id")
+    return tuple(frozen_load_balancer(each, listeners[each.pk], routes[each.pk]) for each in fronts)
+
+
+def frozen_load_balancer(
+    row: LoadBalancer, listeners: Iterable[model.Listener], served: RoutesServed
+) -> model.LoadBalancer:
+    """A load balancer with its parts, and the lists of networks that any of them names."""
+    lists = (*served.network_lists, *frozen_lists(each.access for each in listeners))
+    known = tuple({each.id: each for each in lists}.values())
+    parts = served._replace(network_lists=known)
+    return model.LoadBalancer(f"lb-{row.pk}", row.name, row.account.name, tuple(listeners), *parts)
 
 
 def frozen_listeners(
@@ -44,15 +53,14 @@ def frozen_listeners(
 ) -> dict[int, list[model.Listener]]:
     """Load balancer → its listeners."""
     found: dict[int, list[model.Listener]] = defaultdict(list)
-    sni_routes = sni_routes_of(rows)
-    fields = ("id", "load_balancer_id", "name", "protocol", "port", "default_pool_id", *COLUMNS, *_STATIC_IP)
+    sni_routes, lists = sni_routes_of(rows), NetworkLists()
+    own = ("id", "account_id", "load_balancer_id", "name", "protocol", "port", "default_pool_id")
+    columns = (*own, *COLUMNS, *_STATIC_IP, "names_certificates")
     named = Exists(Listener.certificates.through.objects.filter(listener=OuterRef("pk")))
-    for row in (
-        rows.order_by("id").annotate(names_certificates=named).values_list(*fields, "names_certificates", named=True)
-    ):
+    for row in rows.order_by("id").annotate(names_certificates=named).values_list(*columns, named=True):
         try:
-            options = frozen_options(row)
-        except ValueError:
+            options = frozen_options(row, lists)
+        except (ValueError, KeyError):
             unreadable.append(model.Unreadable(f"lst-{row.id}", row.name, ", ".join(OBJECTS)))
             continue
         found[row.load_balancer_id].append(

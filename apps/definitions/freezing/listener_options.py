@@ -9,15 +9,19 @@ from typing import Any, TypeVar, cast
 from django.db.models import QuerySet
 
 from apps.compiler.model import listener_options as model
+from apps.compiler.model.access import ConnectionAccess as ListedNetworks
 from apps.core.errors import FieldError
+from apps.definitions.freezing.frozen_lists import NetworkLists
 from apps.definitions.models import Listener, SniRoute
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.traffic import listener_options as shapes
+from apps.definitions.shapes.traffic.access import ConnectionAccess
 from apps.definitions.shapes.traffic.client_limit import ConnectionLimitSpec
 
 T = TypeVar("T")
 OBJECTS: dict[str, tuple[type[Shape], type[Any]]] = {
+    "access": (ConnectionAccess, ListedNetworks),
     "tls": (shapes.TlsSpec, model.ListenerTls),
     "client_address": (shapes.ClientAddressSpec, model.ClientAddress),
     "connections": (shapes.ConnectionsSpec, model.Connections),
@@ -29,9 +33,14 @@ OBJECTS: dict[str, tuple[type[Shape], type[Any]]] = {
 COLUMNS = (*OBJECTS, "client_certificates", "monitor_path", "default_certificate_id")
 
 
-def frozen_options(row: Any) -> dict[str, Any]:
-    """Fields of `ListenerOptions` by name. Raises ValueError where a column says nothing that could be meant."""
+def frozen_options(row: Any, lists: NetworkLists) -> dict[str, Any]:
+    """Fields of `ListenerOptions` by name. Raises ValueError where a column says nothing that could be meant.
+
+    Raises KeyError where a list of networks is gone.
+    """
     found: dict[str, Any] = {name: frozen_object(*of, getattr(row, name)) for name, of in OBJECTS.items()}
+    if found["access"]:
+        found["access"] = lists.resolved(found["access"], row.account_id)
     default = row.default_certificate_id
     entries = row.client_certificates or ()
     of_clients = [frozen_object(shapes.ClientCertificatesSpec, model.ClientCertificates, each) for each in entries]

@@ -10,14 +10,13 @@ from collections.abc import Collection
 from django.db.models import Q, QuerySet
 
 from apps.accounts.actors import Actor
-from apps.compiler.model import shared as model
 from apps.compiler.model.stack import CloudAddress
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
 from apps.compiler.portability.report import portability
 from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.freezing.frozen_routes import frozen_routes
-from apps.definitions.freezing.frozen_traffic import frozen_listeners
+from apps.definitions.freezing.frozen_traffic import frozen_listeners, frozen_load_balancer
 from apps.definitions.freezing.listener_certificates import certificates_on, frozen_certificates
 from apps.definitions.freezing.stack_snapshot import address_in, frozen_address, frozen_pools
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
@@ -51,13 +50,7 @@ def incompatibilities_of(
     presented = certificates_on(balancer.pk)
     listeners = frozen_listeners(Listener.objects.filter(load_balancer=balancer), presented, address_in(None), [])
     shares = RoutePool.objects.filter(route__in=routes.order_by().values("pk"))
-    front = model.LoadBalancer(
-        f"lb-{balancer.pk}",
-        balancer.name,
-        balancer.account.name,
-        tuple(listeners[balancer.pk]),
-        *frozen_routes(routes, shares)[balancer.pk],
-    )
+    front = frozen_load_balancer(balancer, listeners[balancer.pk], frozen_routes(routes, shares)[balancer.pk])
     led = Q(pk__in=shares.values("pool")) | Q(listeners__load_balancer=balancer) | Q(pk__in=pools)
     frozen = frozen_pools(Pool.objects.filter(led).distinct(), None, [], {})
     return portability(front, frozen, frozen_certificates(presented), _addresses(balancer))

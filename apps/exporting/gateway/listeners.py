@@ -17,6 +17,7 @@ CLIENTS = (
     "Left out, as a cluster tells servers nothing of the certificates of clients, and takes a client's word for those "
     "headers:"
 )
+NETWORKS = "Left out, as which networks may connect has no place in the Gateway API:"
 NO_CERTIFICATE = "Left out, as no certificate for it is left:"
 SEVERAL = (
     "Several certificates at one listener are beyond the core of the Gateway API; make a listener for each hostname if "
@@ -65,7 +66,9 @@ class Gateways:
     def _said(self, listener: Listener) -> Iterator[Manifest]:
         name = section_of(listener)
         entry: Manifest = {"name": name, "port": listener.port, "protocol": listener.protocol.value.upper()}
-        if listener.client_certificates:
+        if listener.access is not None and listener.access.lists:
+            self.notes.add(NETWORKS, f"listener {listener.label}")
+        elif listener.client_certificates:
             self.notes.add(CLIENTS, f"listener {listener.label}")
         elif listener.speaks_tls:
             yield from self._ending(listener, entry)

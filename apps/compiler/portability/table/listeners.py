@@ -51,6 +51,12 @@ LISTENERS = (
         f"Leave connections out, or {_FLEET}",
     ),
     _clouds(
+        "access",
+        "{cloud} takes connections of all networks here: its own firewall is not managed by Spillway.",
+        f"Leave access out, or {_FLEET}",
+        Verdict.NOT,
+    ),
+    _clouds(
         "client_limit",
         "{cloud} does not limit the new connections of a client.",
         f"Leave client_limit out, or {_FLEET}",

@@ -18,6 +18,7 @@ from apps.compiler.routing import NO_ROUTE
 from apps.compiler.targets.haproxy import request_log
 from apps.compiler.targets.haproxy.actions import IS_REDIRECT, MAX_POOLS, SPLIT, rewrite_length
 from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
+from apps.compiler.targets.haproxy.listeners.access import add_access
 from apps.compiler.targets.haproxy.listeners.acme_challenges import add_challenges
 from apps.compiler.targets.haproxy.listeners.cache import add_cache
 from apps.compiler.targets.haproxy.listeners.client_address import (
@@ -74,6 +75,7 @@ def add_listener(
     _add_binds(section, snapshot, outer(listener) if hands_over(listener) else listener)
     add_options(section, listener)
     add_proxy_protocol(section, listener)
+    add_access(section, listener)
     own = own_region(snapshot)
     add_connection_limit(section, own, listener)
     if listener.protocol is Protocol.TCP:

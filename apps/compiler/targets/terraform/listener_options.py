@@ -44,6 +44,8 @@ def unsupported_options(column: Column, listener: Listener) -> Iterator[Incompat
 
 def _of_clients(column: Column, listener: Listener) -> Iterator[Incompatibility]:
     """Without these, clients would reach what they must not."""
+    if listener.access is not None and listener.access.lists:
+        yield told(column, listener, "access", "access")
     if listener.client_limit is not None:
         yield told(column, listener, "client_limit", "client_limit")
     if listener.sni_routes:

@@ -1,4 +1,4 @@
-"""The shapes of a NetworkList, and of the block of a policy that names such lists."""
+"""The shapes of a NetworkList, and of the blocks of policies and listeners that name such lists."""
 
 from __future__ import annotations
 
@@ -91,6 +91,30 @@ class NetworkListSpec(Shape):
 
 
 _LISTS: Any = (at_most(MOST_LISTS, "lists"), Distinct(), UNORDERED)
+Allow = Annotated[
+    tuple[ByName, ...] | None,
+    *_LISTS,
+    About(
+        "Lists of networks that are allowed; all others are rejected. Default: all networks.",
+        "Allow only",
+        example="offices",
+    ),
+]
+Deny = Annotated[
+    tuple[ByName, ...] | None,
+    *_LISTS,
+    About("Lists of networks that are rejected, even if allow contains them.", "Deny"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionAccess(model.ConnectionAccess, Shape):
+    """Which networks may connect."""
+
+    sparse: ClassVar = True
+
+    allow: Allow = None
+    deny: Deny = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +123,8 @@ class Access(model.Access, Shape):
 
     sparse: ClassVar = True
 
-    allow: Annotated[
-        tuple[ByName, ...] | None,
-        *_LISTS,
-        About(
-            "Lists of networks that are allowed; all others are rejected. Default: all networks.",
-            "Allow only",
-            example="offices",
-        ),
-    ] = None
-    deny: Annotated[
-        tuple[ByName, ...] | None,
-        *_LISTS,
-        About("Lists of networks that are rejected, even if allow contains them.", "Deny"),
-    ] = None
+    allow: Allow = None
+    deny: Deny = None
     status: Annotated[
         Annotated[int, whole(400, 599)] | None,
         About("The status of the rejection. Default: 403.", "Status"),

@@ -21,6 +21,7 @@ from apps.definitions.shapes.base.words import (
     at_most,
     word,
 )
+from apps.definitions.shapes.traffic.access import ConnectionAccess
 from apps.definitions.shapes.traffic.client_limit import ConnectionLimitSpec
 from apps.definitions.shapes.traffic.listener_options import (
     CacheSpec,
@@ -221,6 +222,14 @@ class ListenerSpec(Shape):
         Check(_without_headers),
         Check(_without_http3),
         About("The proxies that are trusted for the client's address.", "Client address", absent_when_empty=True),
+    ] = None
+    access: Annotated[
+        ConnectionAccess | None,
+        About(
+            "Which networks may connect; others are disconnected before TLS and any request.",
+            "Access",
+            absent_when_empty=True,
+        ),
     ] = None
     connections: Annotated[
         ConnectionsSpec | None,

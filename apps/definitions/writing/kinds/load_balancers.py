@@ -14,6 +14,7 @@ from apps.definitions.shapes.clouds.stack import network_of
 from apps.definitions.shapes.platform.topology import FLEET_PORTS
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec, LoadBalancerSpec
 from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.policies import expect_lists
 from apps.fleet.models import Fleet, Stack, StaticIP
 
 # An ALB stands in two zones at least.
@@ -84,6 +85,7 @@ def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -
             f"{pointer}/default_pool", "protocol", f"A {spec.protocol} listener cannot use a {pool.protocol} pool."
         )
     default = changes.owned(Certificate, owner, spec.default_certificate, f"{pointer}/default_certificate")
+    expect_lists(changes, owner, spec.access, f"{pointer}/access")
     return address, certificates, pool, default, _sni_routes(changes, owner, spec, pointer)
 
 
@@ -176,8 +178,8 @@ def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) ->
     row.account, row.protocol, row.port = balancer.account, spec.protocol, spec.port
     row.static_ip, certificates, row.default_pool, row.default_certificate, sni_routes = parts
     row.monitor_path = spec.monitor_path
-    names = ("tls", "client_certificates", "client_address", "connections", "client_limit", "compression", "cache")
-    copy_objects(spec, row, *names, "tracing")
+    copy_objects(spec, row, "access", "tls", "client_certificates", "client_address", "connections", "client_limit")
+    copy_objects(spec, row, "compression", "cache", "tracing")
     row.save()
     row.certificates.set(certificates)
     row.sni_routes.all().delete()

@@ -9,6 +9,7 @@ from functools import partial
 from django.db import transaction
 
 from apps.accounts.models import Account
+from apps.compiler.model.access import ConnectionAccess
 from apps.core.called_urls import Refused, read_url
 from apps.core.clock import now
 from apps.core.outbound import check_target
@@ -57,11 +58,14 @@ def expect_named(changes: ChangeSet, owner: Account, rules: Rules | None) -> Non
     order = rules.overflow.order if rules and rules.overflow else None
     for index, name in enumerate(order or ()):
         changes.named(Region, name, f"/spec/rules/overflow/order/{index}")
-    access = rules.access if rules else None
-    if access:
-        for field, names in (("allow", access.allow), ("deny", access.deny)):
-            for index, name in enumerate(names or ()):
-                changes.owned(NetworkList, owner, name, f"/spec/rules/access/{field}/{index}")
+    expect_lists(changes, owner, rules.access if rules else None, "/spec/rules/access")
+
+
+def expect_lists(changes: ChangeSet, owner: Account, access: ConnectionAccess | None, pointer: str) -> None:
+    """Every list of networks that the block names is one of the owner's."""
+    for field, names in (("allow", access.allow), ("deny", access.deny)) if access else ():
+        for index, name in enumerate(names or ()):
+            changes.owned(NetworkList, owner, name, f"{pointer}/{field}/{index}")
 
 
 def follow_key_set(changes: ChangeSet, owner: Account, rules: Rules | None) -> None:

@@ -157,9 +157,10 @@ def _by_name(row: Any) -> Iterator[tuple[type[Model], Q]]:
         case CapacityTest():
             yield Schedule, Q(target_kind="capacity_test", target__name=row.name, account=row.account_id)
         case NetworkList():
-            policies, routes = users_of_list(row)
-            yield Policy, Q(pk__in=[each.pk for each in policies])
-            yield Route, Q(pk__in=[each.pk for each in routes])
+            users = users_of_list(row)
+            yield Policy, Q(pk__in=[each.pk for each in users.policies])
+            yield Route, Q(pk__in=[each.pk for each in users.routes])
+            yield LoadBalancer, Q(pk__in=[each.load_balancer_id for each in users.listeners])
         case Region():
             yield Stack, Q(pk__in=_holding(Stack, "network", f'"{row.name}": "').values("pk"))
             for user in (Policy, Route):

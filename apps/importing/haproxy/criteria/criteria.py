@@ -29,9 +29,10 @@ _RATE = re.compile(
 )
 # They count, and hold.
 _COUNTS = re.compile(r"(?:src_|sc[0-9]?_)(?:inc|clr)_gpc[01]?")
+_OF_TLS = {"req.ssl_hello_type", "req_ssl_hello_type", "req.ssl_ver", "req_ssl_ver", "req.ssl_hello"}
 _INSPECTED = {
-    *("req.ssl_hello_type", "req_ssl_hello_type", "req.len", "req_len", "req.ssl_ver", "req_ssl_ver", "req_proto_http"),
-    *("req.proto_http", "wait_end", "req.rdp_cookie_cnt", "req_rdp_cookie_cnt", "req.payload", "req.ssl_hello"),
+    *("req.len", "req_len", "req_proto_http", "req.proto_http", "req.rdp_cookie_cnt", "req_rdp_cookie_cnt"),
+    *("req.payload", *_OF_TLS),
 }
 _STATE = {
     *("nbsrv", "srv_is_up", "srv_conn", "be_conn", "fe_conn", "connslots", "avg_queue", "queue", "be_sess_rate"),
@@ -57,9 +58,9 @@ _OF_EITHER = frozenset({"hdr", "hdr_cnt", "hdr_val", "cook"})
 PREDEFINED = {
     "TRUE": "always_true",
     "FALSE": "always_false",
-    "HTTP": "always_true",
+    "HTTP": "req.proto_http",
     "WAIT_END": "always_true",
-    "REQ_CONTENT": "always_true",
+    "REQ_CONTENT": "req.len gt 0",
     "HTTP_URL_SLASH": "path_beg /",
     "HTTP_1.1": "always_true",
     "HTTP_URL_STAR": "always_false",
@@ -275,6 +276,14 @@ class Criteria(Questions):
             parts.append(all_of([of_host, self.atoms.get("path", match, ("/" + path,), ignore_case=asked.ignore_case)]))
         return any_of(parts)
 
+    def _of_beginning(self, asked: _Asked) -> Formula:
+        """What a connection begins with. Where requests are read, they are there."""
+        if self.reads_requests:
+            return True
+        if asked.sample.fetch in _OF_TLS and asked.values != ["0"]:
+            return self.atoms.get("tls", why=f"{_said(asked)} asks whether a connection speaks TLS")
+        return self.unknown(f"{_said(asked)} asks for what a connection begins with")
+
     def _of_source(self, asked: _Asked) -> Formula:
         networks, odd = [], []
         for value in asked.values:
@@ -384,5 +393,6 @@ _READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
     **dict.fromkeys(
         ("urlp", "url_param", "req.urlp"), lambda self, asked: self._values(asked, "query", _argument(asked))
     ),
-    **dict.fromkeys(_INSPECTED, lambda _self, _asked: True),
+    **dict.fromkeys(_INSPECTED, Criteria._of_beginning),
+    "wait_end": lambda _self, _asked: True,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +11,19 @@ from apps.compiler.grammars import authentication
 from apps.importing.context import Context
 from apps.importing.haproxy.rules.users import SHORTEST
 from apps.importing.logic.decisions import Effect, change, fixed
+from apps.importing.logic.networks import (
+    EVERYBODY,
+    MOST_NETWORKS,
+    NOBODY,
+    Ranges,
+    addresses,
+    common,
+    outside,
+    shorter,
+    union,
+)
 from apps.importing.nginx.text.directives import Directive, value_of
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-EVERYBODY: tuple[Network, ...] = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
-MOST_NETWORKS = 10_000
 # What asks who somebody is in a way that nodes do not know. Without it the place would be open to everybody.
 ASKS = ("auth_request", "auth_jwt", "auth_jwt_key_file", "secure_link", "secure_link_secret", "access_by_lua",
         "access_by_lua_block", "access_by_lua_file", "auth_pam", "auth_digest", "js_access", "auth_ldap",
@@ -48,26 +55,23 @@ def access(context: Context, scope: Directive) -> Iterator[Effect]:
     rules = _rules_of(scope)
     if not rules:
         return
-    left: list[Network] = list(EVERYBODY)
-    sets: dict[str, list[Network]] = {"allow": [], "deny": []}
+    decided, denied = NOBODY, NOBODY
     for each in rules:
-        networks = _networks(context, each)
-        if networks is None:
+        named = _addresses(context, each)
+        if named is None:
             yield REFUSED
             return
         context.ledger.mapped(each.line)
         if scope.name == "location" and scope.args[-1:] != ("/",):
             context.ledger.differs(each.line, AS_WRITTEN)
-        taken = [part for one in left for network in networks if (part := _common(one, network)) is not None]
-        sets[each.name] += taken
-        left = [part for one in left for part in _without(one, taken)]
-    allowed, denied = _collapsed(sets["allow"] + left), _collapsed(sets["deny"])
-    if not allowed or min(len(allowed), len(denied)) > MOST_NETWORKS:
+        if each.name == "deny":
+            denied = union((*denied, *common(named, outside(decided))))
+        decided = union((*decided, *named))
+    kind, networks = shorter(denied)
+    if denied == EVERYBODY or len(networks) > MOST_NETWORKS:
         yield REFUSED
     elif denied:
-        # The two are all networks, so the shorter list says as much as the other one.
-        kind, networks = ("allow", allowed) if len(allowed) <= len(denied) else ("deny", denied)
-        yield change("access", kind, context.network_list(tuple(map(str, networks)), f"{kind}-{rules[0].args[0]}"))
+        yield change("access", kind, context.network_list(networks, f"{kind}-{rules[0].args[0]}"))
 
 
 def _rules_of(scope: Directive) -> list[Directive]:
@@ -80,45 +84,17 @@ def _rules_of(scope: Directive) -> list[Directive]:
     return []
 
 
-def _collapsed(networks: list[Network]) -> list[Network]:
-    found: list[Network] = []
-    for version in (4, 6):
-        found += ipaddress.collapse_addresses([each for each in networks if each.version == version])  # type: ignore[type-var]
-    return found
-
-
-def _networks(context: Context, directive: Directive) -> list[Network] | None:
+def _addresses(context: Context, directive: Directive) -> Ranges | None:
     text = value_of(directive)
     if text == "all":
-        return list(EVERYBODY)
+        return EVERYBODY
     if text == "unix:":
-        return []
+        return NOBODY
     try:
-        return [ipaddress.ip_network(text, strict=False)]
+        return addresses((text,))
     except ValueError:
         context.ledger.impossible(directive.line, f"{text} is no network, so nodes answer 403 here.")
         return None
-
-
-def _common(one: Network, other: Network) -> Network | None:
-    if one.version != other.version or not one.overlaps(other):
-        return None
-    return one if one.prefixlen >= other.prefixlen else other
-
-
-def _without(one: Network, taken: list[Network]) -> list[Network]:
-    parts = [one]
-    for each in taken:
-        parts = [left for part in parts for left in _less(part, each)]
-    return parts
-
-
-def _less(one: Network, taken: Network) -> list[Network]:
-    if one.version != taken.version or not one.overlaps(taken):
-        return [one]
-    if taken.prefixlen <= one.prefixlen:
-        return []
-    return list(one.address_exclude(taken))  # type: ignore[arg-type]
 
 
 def basic_auth(context: Context, scope: Directive) -> Iterator[Effect]:

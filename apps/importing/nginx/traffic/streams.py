@@ -9,6 +9,7 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.importing.context import PRIVATE
 from apps.importing.nginx.pools.upstreams import servers_of
+from apps.importing.nginx.rules.access import REFUSED, access
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.units import time_of
 from apps.importing.nginx.traffic.context import Nginx
@@ -17,7 +18,6 @@ from apps.importing.nginx.traffic.ports import Port, ports_of
 from apps.importing.verdicts import Verdict
 
 SNI = "$ssl_preread_server_name"
-FIREWALL = "A tcp listener takes connections of all networks; keep others out by the firewall of the nodes."
 
 
 def read_streams(nginx: Nginx, stream: Directive) -> None:
@@ -36,9 +36,6 @@ def read_streams(nginx: Nginx, stream: Directive) -> None:
 def _server(nginx: Nginx, server: Directive, ports: list[Port], passing: Directive) -> None:
     ledger = nginx.ledger
     ledger.mapped(server.line)
-    for each in server.all_inherited("allow") + server.all_inherited("deny"):
-        if (each.name, each.args) != ("allow", ("all",)):
-            ledger.impossible(each.line, FIREWALL)
     for each in server.all_inherited("ssl_preread"):
         ledger.mapped(each.line)
     pools = _pools(nginx, server, passing)
@@ -46,7 +43,8 @@ def _server(nginx: Nginx, server: Directive, ports: list[Port], passing: Directi
         return
     default, routes = pools
     name = nginx.context.name("LoadBalancer", f"nginx-tcp-{ports[0].number}")
-    listeners = [_listener(nginx, server, port) for port in ports]
+    said = _access(nginx, server)
+    listeners = [_listener(nginx, server, port) | said for port in ports]
     for listener in listeners:
         if routes:
             listener["sni_routes"] = [{"hostname": host, "pool": pool} for host, pool in routes.items()]
@@ -56,6 +54,16 @@ def _server(nginx: Nginx, server: Directive, ports: list[Port], passing: Directi
         nginx.made.load_balancers[name] = {"fleets": list(nginx.context.options.fleets), "listeners": listeners}
         for each in (server, passing, *server.each("listen")):
             ledger.belongs(each.line, f"LoadBalancer {name}")
+
+
+def _access(nginx: Nginx, server: Directive) -> dict[str, Any]:
+    """`allow` and `deny`, as lists of the listener."""
+    for effect in access(nginx.context, server):
+        if effect == REFUSED:
+            return {"access": {"allow": [nginx.context.network_list((), "nobody")]}}
+        _, kind, name = effect.data
+        return {"access": {kind: [name]}}
+    return {}
 
 
 def _listener(nginx: Nginx, server: Directive, port: Port) -> dict[str, Any]:

@@ -22,9 +22,9 @@ def add(section: Section, when: tuple[str, ...], said: Access) -> None:
     answer: list[Argument] = ["return", "status", Value(str(said.status or REFUSED_STATUS))]
     answer += ["content-type", Value(REFUSED_TYPE), "string", Opaque(REFUSED_BODY)]
     for each in said.deny or ():
-        _mark(section, each, *when, *_holds(each))
-        section.add("http-request", *answer, "if", *when, *_holds(each))
-    outside = [word for each in said.allow or () for word in ("!", *_holds(each))]
+        _mark(section, each, *when, *holds(each))
+        section.add("http-request", *answer, "if", *when, *holds(each))
+    outside = [word for each in said.allow or () for word in ("!", *holds(each))]
     if outside:
         _mark(section, "", *when, *outside)
         section.add("http-request", *answer, "if", *when, *outside)
@@ -35,7 +35,8 @@ def _mark(section: Section, list_id: str, *given: str) -> None:
     section.add("http-request", "set-var(txn.refused_by)", f"str(access:{list_id})", "if", *given)
 
 
-def _holds(list_id: str) -> tuple[str, ...]:
+def holds(list_id: str) -> tuple[str, ...]:
+    """Condition: the client's address is in the list."""
     path = list_path(list_id)
     looked_up = f"map_ip({COUNTRIES_MAP}),map_str({path})" if list_id.startswith("geo-") else f"map_ip({path})"
     return ("{", f"src,{looked_up}", "-m", "found", "}")
@@ -47,7 +48,7 @@ def list_path(list_id: str) -> str:
 
 
 def network_maps(load_balancer: LoadBalancer) -> dict[str, dict[str, str]]:
-    """The maps of the lists that any route needs, by path."""
+    """The maps of the lists that any route or listener needs, by path."""
     return {list_path(each.id): dict.fromkeys(each.countries or each.networks, "1") for each in _needed(load_balancer)}
 
 
@@ -65,11 +66,11 @@ def countries_map(load_balancers: Iterable[LoadBalancer]) -> dict[str, dict[str,
 
 
 def _needed(load_balancer: LoadBalancer) -> list[NetworkList]:
-    blocks = (rules.access for rules in rules_followed(load_balancer))
-    named = {each for access in blocks if access for each in lists_of(access)}
+    blocks = [rules.access for rules in rules_followed(load_balancer)]
+    named = {
+        each
+        for access in (*blocks, *(listener.access for listener in load_balancer.listeners))
+        if access
+        for each in access.lists
+    }
     return [each for each in load_balancer.network_lists if each.id in named]
-
-
-def lists_of(access: Access) -> tuple[str, ...]:
-    """Every list that the block names."""
-    return (*(access.allow or ()), *(access.deny or ()))
