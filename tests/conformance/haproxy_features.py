@@ -275,8 +275,8 @@ ROWS = (
     ),
     Row("Lua", 5, "Code of others would run in the process that serves everybody.", answer=NO),
     Row(
-        "networks that may connect", None, "`access` of a listener", r"tcp-request connection reject if .* map_ip",
-        listener={"access": {"allow": ["offices"]}},
+        "networks that may connect", None, "`access` of a listener", r"tcp-request connection reject if .*map_ip",
+        listener={"access": {"allow": ["bad"]}},
     ),
     Row(
         "limits of new connections by address", None, "`client_limit` of a listener",

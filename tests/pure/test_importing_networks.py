@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from apps.importing.contract import Import
 from apps.importing.logic.formulas import And, Atoms, Formula, Not, Or
-from apps.importing.logic.networks import EVERYBODY, addresses, outside, shorter, where, written
+from apps.importing.values.networks import EVERYBODY, addresses, outside, shorter, where, written
 from apps.importing.verdicts import Verdict
 from tests.pure.test_importing import read, verdict_of
 from tests.pure.test_importing_nginx import read as read_nginx

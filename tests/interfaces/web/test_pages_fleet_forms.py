@@ -116,6 +116,7 @@ def test_what_has_no_field_stays(front: LoadBalancer, tutorial_env: Actor) -> No
 
 # The least that each block of a listener may say, and what it then means.
 LEAST: dict[str, dict[str, Any]] = {
+    "access": {"allow": ["offices"]},
     "tls": {"minimum_version": "1.3"},
     "client_address": {"proxy_protocol_from": ["192.0.2.0/24"]},
     "connections": {"max_connections": 5},
@@ -137,7 +138,9 @@ def test_a_block_of_a_listener_outlives_its_form(front: LoadBalancer, tutorial_e
     certificate = {"kind": "Certificate", "name": "house", "spec": {"chain": chain, "key": key}}
     spec = describe(front)
     spec["listeners"][0] |= {"protocol": "https", "certificates": ["house"], block: LEAST[block]}
-    apply_document(actor=tutorial_env, objects=[certificate, {"kind": "LoadBalancer", "name": "front", "spec": spec}])
+    offices = {"kind": "NetworkList", "name": "offices", "spec": {"entries": [{"network": "192.0.2.0/24"}]}}
+    front_now = {"kind": "LoadBalancer", "name": "front", "spec": spec}
+    apply_document(actor=tutorial_env, objects=[certificate, offices, front_now])
     before = listeners_of(front)
     assert block in before[0]
     send(tutorial_env, "listener-edit", front.pk, Listener.objects.get(load_balancer=front).pk)

@@ -102,12 +102,12 @@ KINDS: dict[str, Kind] = {
         wanted=keep_measured,
         after_save=emptying.note_servers,
     ),
+    "NetworkList": Kind(NetworkList, selectors.network_lists, policies.store_network_list, "network-lists"),
     "LoadBalancer": Kind(
         *(LoadBalancer, selectors.load_balancers, load_balancers.store_load_balancer, "load-balancers"),
         for_operators=True,
         after_save=emptying.note_listeners,
     ),
-    "NetworkList": Kind(NetworkList, selectors.network_lists, policies.store_network_list, "network-lists"),
     "Policy": Kind(Policy, selectors.policies, policies.store_policy, "policies", brings_secrets=brings_secrets),
     "Route": Kind(
         Route,

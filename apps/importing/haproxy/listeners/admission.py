@@ -12,7 +12,7 @@ from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import answered, asks
 from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, atoms_of, negated
-from apps.importing.logic.networks import MOST_NETWORKS, shorter, where, written
+from apps.importing.values.networks import MOST_NETWORKS, shorter, where, written
 from apps.importing.verdicts import Line
 
 GOES_ON = ("inspect-delay", "set-var", "capture", "expect-proxy")

@@ -11,7 +11,8 @@ from apps.compiler.grammars import authentication
 from apps.importing.context import Context
 from apps.importing.haproxy.rules.users import SHORTEST
 from apps.importing.logic.decisions import Effect, change, fixed
-from apps.importing.logic.networks import (
+from apps.importing.nginx.text.directives import Directive, value_of
+from apps.importing.values.networks import (
     EVERYBODY,
     MOST_NETWORKS,
     NOBODY,
@@ -22,7 +23,6 @@ from apps.importing.logic.networks import (
     shorter,
     union,
 )
-from apps.importing.nginx.text.directives import Directive, value_of
 
 # What asks who somebody is in a way that nodes do not know. Without it the place would be open to everybody.
 ASKS = ("auth_request", "auth_jwt", "auth_jwt_key_file", "secure_link", "secure_link_secret", "access_by_lua",
