@@ -15,6 +15,7 @@ from apps.compiler.model.listener_options import ClientAddress, ConnectionLimit
 from apps.compiler.model.operations import SetMapEntry
 from apps.compiler.model.shared import Protocol
 from apps.compiler.plan import Runtime, plan
+from apps.compiler.questions.guarding import refuses
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, echo_servers, running
 from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 
@@ -91,6 +92,8 @@ def test_connections_are_let_in_by_the_lists_of_the_listener(
     proxy: RenderedProxy, number: int, here: bool, there: bool
 ) -> None:
     assert (is_let_in(proxy, number, HERE), is_let_in(proxy, number, THERE)) == (here, there)
+    said = ACCESS.get(number, ConnectionAccess() if number == FREE else ACCESS[ALLOWED])
+    assert (refuses(said, LISTS, HERE), refuses(said, LISTS, THERE)) == (not here, not there)
 
 
 @pytest.mark.parametrize("number", [ALLOWED, CLOSED, TCP])

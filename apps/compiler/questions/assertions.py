@@ -94,6 +94,8 @@ def _wanted(assertion: Assertion) -> str:
 
 def happens(found: Trace, labels: Mapping[str, str]) -> str:
     """What happens to a request, as the end of a sentence that begins with "it"."""
+    if found.is_closed:
+        return "is disconnected, since the listener does not let the client's network in"
     by = f" by route {found.winner.label}" if found.winner else ""
     if found.location is not None:
         return f"is redirected to {found.location}{by}"

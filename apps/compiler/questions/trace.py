@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apps.compiler.matching import patterns
-from apps.compiler.matching.conditions import Sent, failing
+from apps.compiler.matching.conditions import Sent, failing, is_within
 from apps.compiler.model.fleet import Pool
 from apps.compiler.model.policy import Rewrite, Rules
 from apps.compiler.model.shared import Listener, LoadBalancer, PathKind, Protocol, Redirect, Route
-from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING, allows, rules_of
+from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING, REFUSED_STATUS, allows, rules_of
+from apps.compiler.questions.guarding import guards_of, refuses
 from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, rank, refusal_of
 
 NO_ROUTE_STATUS = 404
@@ -92,7 +93,8 @@ class Trace:
     """What happens: `pools` get it with `path`, or `status` is answered (with `location` for a redirect).
 
     `mirror_pool_id` is the pool that gets a copy. `listener` is the one that takes it, None where the load balancer has
-    none of this scheme.
+    none of this scheme; `is_closed` where it lets nobody in from there. `guards` are blocks of rules that may refuse
+    it before.
     """
 
     winner: Route | None
@@ -103,11 +105,16 @@ class Trace:
     status: int | None = None
     location: str | None = None
     mirror_pool_id: str | None = None
+    is_closed: bool = False
+    guards: tuple[str, ...] = ()
 
 
 def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
     """What the load balancer does with the request."""
     listener = _listener(load_balancer, question.scheme)
+    lists = load_balancer.network_lists
+    if listener and listener.access and question.client and refuses(listener.access, lists, question.client):
+        return Trace(None, (), listener, is_closed=True)
     refusal = refusal_of(question.host, question.bare_path, question.method)
     if refusal is not None:
         return Trace(None, (), listener, status=refusal)
@@ -121,7 +128,12 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
         if route is not winner and (miss or winner)
     )
     rules = rules_of(load_balancer, winner) if winner else NOTHING
-    return _outcome(winner, rules, passed, listener, question)
+    found = _outcome(winner, rules, passed, listener, question)
+    if winner is None:
+        return found
+    if rules.access and question.client and refuses(rules.access, lists, question.client):
+        return Trace(winner, passed, listener, status=rules.access.status or REFUSED_STATUS)
+    return replace(found, guards=guards_of(rules, question.client))
 
 
 def _miss(route: Route, question: Question, sent: Sent) -> tuple[str, str] | None:
@@ -174,15 +186,14 @@ def _outcome(
 
 
 def _status_of(rules: Rules, question: Question) -> int | None:
-    """The status by which a policy answers before any action: to a preflight, or during maintenance.
-
-    Networks that pass are not asked for: who asks here has no address.
-    """
+    """The status by which a policy answers before any action: to a preflight, or during maintenance."""
     headers = {name.lower(): value for name, value in question.headers.items()}
     asks = question.method == "OPTIONS" and "access-control-request-method" in headers
     if rules.cors and asks and allows(rules.cors, headers.get("origin", "")):
         return PREFLIGHT_STATUS
     maintenance = rules.maintenance
+    if maintenance and question.client and is_within(question.client, maintenance.allow or ()):
+        return None
     return (maintenance.status or MAINTENANCE_STATUS) if maintenance and maintenance.enabled else None
 
 

@@ -55,6 +55,13 @@ def frozen_lists(blocks: Iterable[model.ConnectionAccess | None]) -> tuple[model
     return found + _countries({code for each in found for code in each.countries})
 
 
+def with_lists(
+    known: Iterable[model.NetworkList], blocks: Iterable[model.ConnectionAccess | None]
+) -> tuple[model.NetworkList, ...]:
+    """These lists and those that the blocks name, each once."""
+    return tuple({each.id: each for each in (*known, *frozen_lists(blocks))}.values())
+
+
 def _countries(codes: Collection[str]) -> tuple[model.NetworkList, ...]:
     rows = Country.objects.filter(code__in=codes).order_by("code") if codes else ()
     return tuple(model.NetworkList(f"country-{row.code}", row.code, _networks(row.networks)) for row in rows)

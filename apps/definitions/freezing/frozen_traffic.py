@@ -10,7 +10,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 
 from apps.compiler.model import shared as model
 from apps.compiler.model.servers import CheckKind
-from apps.definitions.freezing.frozen_lists import NetworkLists, frozen_lists
+from apps.definitions.freezing.frozen_lists import NetworkLists, with_lists
 from apps.definitions.freezing.frozen_routes import UNREADABLE, RoutesServed, frozen_routes
 from apps.definitions.freezing.frozen_servers import options_of_row
 from apps.definitions.freezing.listener_certificates import Presented
@@ -42,9 +42,7 @@ def frozen_load_balancer(
     row: LoadBalancer, listeners: Iterable[model.Listener], served: RoutesServed
 ) -> model.LoadBalancer:
     """A load balancer with its parts, and the lists of networks that any of them names."""
-    lists = (*served.network_lists, *frozen_lists(each.access for each in listeners))
-    known = tuple({each.id: each for each in lists}.values())
-    parts = served._replace(network_lists=known)
+    parts = served._replace(network_lists=with_lists(served.network_lists, [each.access for each in listeners]))
     return model.LoadBalancer(f"lb-{row.pk}", row.name, row.account.name, tuple(listeners), *parts)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TypeVar, cast
 
 from django.db.models import QuerySet
 
 from apps.compiler.model import listener_options as model
 from apps.compiler.model.access import ConnectionAccess as ListedNetworks
+from apps.compiler.model.shared import LoadBalancer
 from apps.core.errors import FieldError
-from apps.definitions.freezing.frozen_lists import NetworkLists
+from apps.definitions.freezing.frozen_lists import NetworkLists, with_lists
 from apps.definitions.models import Listener, SniRoute
+from apps.definitions.models import LoadBalancer as Row
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.traffic import listener_options as shapes
@@ -49,6 +51,24 @@ def frozen_options(row: Any, lists: NetworkLists) -> dict[str, Any]:
         "monitor_path": row.monitor_path,
         "default_certificate_id": f"crt-{default}" if default else None,
     }
+
+
+def with_access(front: LoadBalancer, row: Row) -> LoadBalancer:
+    """The load balancer with what its listeners say of networks that may connect, and the lists that they name."""
+    said = {
+        f"lst-{pk}": access
+        for pk, access in Listener.objects.filter(load_balancer=row, access__isnull=False).values_list("pk", "access")
+    }
+    if not said:
+        return front
+    known = NetworkLists()
+    blocks = {
+        pk: known.resolved(block, row.account_id)
+        for pk, access in said.items()
+        if (block := frozen_object(*OBJECTS["access"], access))
+    }
+    listeners = tuple(replace(each, access=blocks.get(each.id)) for each in front.listeners)
+    return replace(front, listeners=listeners, network_lists=with_lists(front.network_lists, blocks.values()))
 
 
 def sni_routes_of(listeners: QuerySet[Listener]) -> dict[int, list[model.SniRoute]]:

@@ -27,6 +27,7 @@ from apps.compiler.routing import number_of
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import RoutesServed, frozen_front, frozen_routes
 from apps.definitions.freezing.frozen_servers import open_to
+from apps.definitions.freezing.listener_options import with_access
 from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.previewing.times import Times, times_of
 from apps.definitions.reading.fields import Reader
@@ -56,7 +57,8 @@ class Served:
 class Traced:
     """What one load balancer does with the request; routes are numbers and labels, pools labels and parts (0 to 1).
 
-    `mirror` is the label of the pool that gets a copy, `times` what holds at each pool of http.
+    `mirror` is the label of the pool that gets a copy, `times` what holds at each pool of http; `guards` are blocks of
+    rules that may refuse the request before.
     """
 
     load_balancer: str
@@ -71,6 +73,7 @@ class Traced:
     served: tuple[Served, ...]
     times: tuple[Times, ...]
     sentence: str
+    guards: tuple[str, ...] = ()
 
 
 def read_question(data: object) -> tuple[Question, str | None]:
@@ -131,7 +134,7 @@ def _is_own(actor: Actor, names: tuple[str, ...]) -> bool:
 
 
 def _told(actor: Actor, question: Question, row: LoadBalancer, routes: RoutesServed) -> Traced:
-    front = frozen_front(row, routes)
+    front = with_access(frozen_front(row, routes), row) if question.client else frozen_front(row, routes)
     found = trace(front, question)
     listener = found.listener.label if found.listener else None
     passed = tuple(
@@ -151,7 +154,8 @@ def _told(actor: Actor, question: Question, row: LoadBalancer, routes: RoutesSer
     sentence = _sentence(actor, question.scheme, found, labels)
     mirror = labels.get(found.mirror_pool_id or "")
     outcome = (found.path, found.status, found.location)
-    return Traced(row.name, listener, route, passed, pools, mirror, *outcome, tuple(served), tuple(times), sentence)
+    told = (*outcome, tuple(served), tuple(times), sentence, found.guards)
+    return Traced(row.name, listener, route, passed, pools, mirror, *told)
 
 
 def _is_seen(actor: Actor, route: model.Route) -> bool:
@@ -159,7 +163,7 @@ def _is_seen(actor: Actor, route: model.Route) -> bool:
 
 
 def _sentence(actor: Actor, scheme: str, found: Trace, labels: Mapping[str, str]) -> str:
-    if found.winner is None and not actor.is_operator:
+    if found.winner is None and not actor.is_operator and not found.is_closed:
         return NOTHING
     outcome = f"{happens(found, labels)}."
     if found.listener:

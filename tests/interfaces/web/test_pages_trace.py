@@ -6,6 +6,7 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Route
+from tests.apps.test_network_lists import follow, keep, let_in
 from tests.interfaces.people import client_of
 
 
@@ -28,6 +29,24 @@ def test_the_answer_names_the_route_and_where_it_is_served(acme: Actor, host: st
     page = answer.content.decode()
     assert "goes to pool acme/shop by route acme/shop" in page
     assert "us-central1" in page
+
+
+def test_who_is_let_in_is_decided_for_a_client_and_named_without_one(acme: Actor, operator: Actor, host: str) -> None:
+    keep(acme, "offices", "192.0.2.0/24")
+    follow(acme, allow=["offices"])
+    asked = {"host": host, "path": "/", "scheme": "http"}
+
+    def told(**more: str) -> str:
+        return client_of(acme).get("/routes/trace", asked | more).content.decode()
+
+    assert "may reject it before: <code>access</code>" in told()
+    assert "may reject it before" not in told(client="192.0.2.7")
+    assert "gets status 403 from route acme/shop" in told(client="198.51.100.7")
+    keep(operator, "scanners", "192.0.2.7/32")
+    let_in(operator, deny=["scanners"])
+    assert "is disconnected" in told(client="192.0.2.7")
+    assert "scanners" not in told(client="192.0.2.7")
+    assert "goes to pool acme/shop" in told(client="192.0.2.8")
 
 
 def test_a_host_of_others_is_told_like_one_that_nobody_has(globex: Actor, host: str) -> None:

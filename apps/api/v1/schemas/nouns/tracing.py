@@ -82,6 +82,9 @@ class Traced(words.Shown):
     passed_over = PassedOver(many=True)
     regions = ServedIn(many=True, source="served")
     times = TracedTimes(many=True)
+    guards = serializers.ListField(
+        child=words.text(16), help_text="Blocks of policies that may reject the request before, such as `jwt`."
+    )
 
 
 class TraceAnswer(words.Shown):

@@ -1,0 +1,47 @@
+"""Who is let in: whether lists of networks refuse a client, and which rules may still refuse a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import ip_address, ip_network
+
+from apps.compiler.address_spelling import spelled
+from apps.compiler.model.access import ConnectionAccess, NetworkList
+from apps.compiler.model.policy import Rules
+
+# They ask for what no question tells.
+ASKING = ("basic_auth", "api_keys", "jwt")
+
+
+def refuses(access: ConnectionAccess, lists: Iterable[NetworkList], client: str) -> bool:
+    """Whether the block refuses a client at this address."""
+    networks = _networks_around(client)
+    known = {each.id: each for each in lists}
+    holding = {each for each in access.lists if each in known and _holds(known[each], known.values(), networks)}
+    is_denied, is_allowed = (not holding.isdisjoint(each or ()) for each in (access.deny, access.allow))
+    return is_denied or (bool(access.allow) and not is_allowed)
+
+
+def _networks_around(client: str) -> frozenset[str]:
+    """Every network that holds the address, as lists spell them: looked up, a list of any length costs little."""
+    address = ip_address(client)
+    lengths = range(address.max_prefixlen + 1)
+    return frozenset(spelled(ip_network((address, length), strict=False)) for length in lengths)
+
+
+def _holds(named: NetworkList, known: Iterable[NetworkList], around: frozenset[str]) -> bool:
+    if not around.isdisjoint(named.networks):
+        return True
+    countries = {f"country-{code}" for code in named.countries}
+    return any(each.id in countries and not around.isdisjoint(each.networks) for each in known)
+
+
+def guards_of(rules: Rules, client: str) -> tuple[str, ...]:
+    """Blocks that may still refuse the request; access is decided where the client is known."""
+    limit = rules.client_limit
+    found = {
+        "access": not client and rules.access is not None and bool(rules.access.lists),
+        "client_limit": limit is not None and not limit.log_only,
+        **{name: getattr(rules, name) is not None for name in ASKING},
+    }
+    return tuple(name for name, is_there in found.items() if is_there)
