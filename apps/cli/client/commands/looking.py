@@ -114,6 +114,8 @@ def _traced(found: dict[str, Any]) -> str:
     parts = []
     for answer in found["answers"]:
         parts.append(texts.plain(f"{answer['load_balancer']}/{answer['listener']}: {answer['message']}"))
+        if guards := answer.get("guards"):  # a console of an earlier version does not tell
+            parts.append(texts.plain(f"    policies may reject it before: {', '.join(guards)}"))
         parts += [texts.plain(f"    not {over['route']}: {over['message']}") for over in answer["passed_over"]]
         parts += [texts.plain(_served(each)) for each in answer["regions"]]
     if found["waits_for_verification"]:
