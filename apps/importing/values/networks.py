@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
+from functools import lru_cache, reduce
 from ipaddress import IPv4Address, IPv6Address, ip_network, summarize_address_range
 from itertools import chain
 
@@ -18,7 +18,8 @@ EVERYBODY: Ranges = ((0, _LAST),)
 MOST_NETWORKS = 10_000
 
 
-def addresses(networks: Iterable[str]) -> Ranges:
+@lru_cache(maxsize=256)
+def addresses(networks: tuple[str, ...]) -> Ranges:
     """The addresses in any of the networks. Raises ValueError for what is no network."""
     read = (ip_network(each, strict=False) for each in networks)
     return union(
@@ -72,6 +73,41 @@ def written(ranges: Ranges) -> tuple[str, ...]:
     parts = [summarize_address_range(IPv4Address(first), IPv4Address(last)) for first, last in old]
     later = [summarize_address_range(IPv6Address(first), IPv6Address(last)) for first, last in new]
     return tuple(map(str, chain(*parts, *later)))
+
+
+class FirstMatch:
+    """Rules of networks in their order, of which the first that holds counts: those of a kind in a row are one."""
+
+    def __init__(self) -> None:
+        self._denied, self._decided = NOBODY, NOBODY
+        self._row: list[tuple[int, int]] = []
+        self._denies = False
+
+    def add(self, ranges: Ranges, *, denies: bool) -> None:
+        """The next rule."""
+        if denies is not self._denies:
+            self._close_row()
+        self._denies = denies
+        self._row += ranges
+
+    @property
+    def denied(self) -> Ranges:
+        """Whom the rules so far keep out."""
+        self._close_row()
+        return self._denied
+
+    @property
+    def accepted(self) -> Ranges:
+        """Whom they let in, whatever comes after them."""
+        self._close_row()
+        return common(self._decided, outside(self._denied))
+
+    def _close_row(self) -> None:
+        named = union(self._row)
+        if self._denies:
+            self._denied = union((*self._denied, *common(named, outside(self._decided))))
+        self._decided = union((*self._decided, *named))
+        self._row = []
 
 
 def shorter(denied: Ranges) -> tuple[str, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 from typing import Any
 
 from apps.importing.haproxy.criteria.conditions import Conditions
@@ -11,8 +12,8 @@ from apps.importing.haproxy.rules.programs import _action_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import answered, asks
-from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, atoms_of, negated
-from apps.importing.values.networks import MOST_NETWORKS, shorter, where, written
+from apps.importing.logic.formulas import Atom, Formula, all_of, atoms_of, negated
+from apps.importing.values.networks import MOST_NETWORKS, NOBODY, FirstMatch, shorter, union, where, written
 from apps.importing.verdicts import Line
 
 GOES_ON = ("inspect-delay", "set-var", "capture", "expect-proxy")
@@ -21,6 +22,11 @@ NOT_LOOKED_INTO = "Connections are not looked into; the servers refuse what they
 MIXED = "A listener lets in by networks alone, and this asks for more."
 MANY = "A list holds at most 10 000 networks, and this takes more."
 MOST_EXEMPT = 200
+
+
+def asks_networks_alone(formula: Formula) -> bool:
+    """Whether networks decide it."""
+    return all(atom.subject == "source" for atom in atoms_of(formula))
 
 
 class Admission:
@@ -33,8 +39,10 @@ class Admission:
         self.context, self.section, self.conditions = context, section, conditions
         self.client_limit: dict[str, Any] = {}
         self.named: tuple[Line, Formula] | None = None
-        self._passed: dict[str, list[Formula]] = defaultdict(list)
-        self._refused: list[Formula] = []
+        self._unless: dict[str, list[Formula]] = defaultdict(list)
+        self._networks: dict[str, FirstMatch] = defaultdict(FirstMatch)
+        self._atoms: dict[Atom, None] = {}
+        self._refusing: list[Line] = []
         for line in section.each("tcp-request"):
             self._request(line)
         for line in section.each("tcp-response"):
@@ -44,16 +52,19 @@ class Admission:
     def listener(self) -> dict[str, Any]:
         """The fields of a listener that say it."""
         found: dict[str, Any] = {"client_limit": self.client_limit} if self.client_limit else {}
-        refused = where(any_of(self._refused))
-        if refused:
-            kind, networks = shorter(refused)
+        refused = union(chain.from_iterable(each.denied for each in self._networks.values()))
+        kind, networks = shorter(refused)
+        if refused and len(networks) <= MOST_NETWORKS:
             found["access"] = {kind: [self._list(kind, networks)]}
+        elif refused:
+            for line in self._refusing:
+                self.context.ledger.impossible(line, MANY)
         return found
 
     def _list(self, kind: str, networks: tuple[str, ...]) -> str:
         """The name of the list; that of the acl which says just these networks."""
-        for atom in {atom for formula in self._refused for atom in atoms_of(formula)}:
-            if set(atom.values) == set(networks):
+        for atom in self._atoms:
+            if len(atom.values) == len(networks) and set(atom.values) == set(networks):
                 return self.context.network_list(atom.values, self.conditions.label_of(atom))
         return self.context.network_list(networks, f"{self.section.name}-{kind}")
 
@@ -64,23 +75,28 @@ class Admission:
         if action in GOES_ON or action.startswith("track"):
             self.context.ledger.mapped(line)
         elif action == "accept":
-            self._passed[phase].append(negated(formula))
             self.context.ledger.mapped(line)
+            if asks_networks_alone(formula):
+                self._decide(phase, formula, denies=False)
+            else:
+                self._unless[phase].append(negated(formula))
         elif action in ("reject", "silent-drop"):
-            self._refuse(line, all_of([*self._passed[phase], formula]))
+            self._refuse(line, phase, all_of([*self._unless[phase], formula]))
 
-    def _refuse(self, line: Line, formula: Formula) -> None:
+    def _decide(self, phase: str, formula: Formula, *, denies: bool) -> None:
+        self._networks[phase].add(where(formula), denies=denies)
+        self._atoms |= dict.fromkeys(atoms_of(formula))
+
+    def _refuse(self, line: Line, phase: str, formula: Formula) -> None:
         ledger = self.context.ledger
         rates = [atom for atom in atoms_of(formula) if atom.subject == "rate"]
         if rates:
-            formula = self._limit(line, formula, rates[0])
-        if all(atom.subject == "source" for atom in atoms_of(formula)):
-            if len(shorter(where(any_of([*self._refused, formula])))[1]) > MOST_NETWORKS:
-                ledger.impossible(line, MANY)
-                return
-            self._refused.append(formula)
+            formula = self._limit(line, phase, formula, rates[0])
+        if asks_networks_alone(formula):
+            self._decide(phase, formula, denies=True)
+            self._refusing.append(line)
             ledger.mapped(line)
-        elif asks(formula, "source"):
+        elif asks(formula, "source") or self._networks[phase].accepted:
             ledger.impossible(line, MIXED)
         elif asks(formula, "unknown") or asks(formula, "tls"):
             ledger.differs(line, NOT_LOOKED_INTO)
@@ -90,7 +106,7 @@ class Admission:
         else:
             ledger.impossible(line, ALONE)
 
-    def _limit(self, line: Line, formula: Formula, atom: Atom) -> Formula:
+    def _limit(self, line: Line, phase: str, formula: Formula, atom: Atom) -> Formula:
         """Keep the limit; what is refused whatever the counter says."""
         ledger = self.context.ledger
         named = "" if atom.name.startswith("#") else atom.name
@@ -100,7 +116,8 @@ class Admission:
             ledger.mapped(table)
         block = dict(limit.block) if limit else {}
         spared = negated(answered(formula, "rate", answer=True))
-        exempt = written(where(spared)) if all(each.subject == "source" for each in atoms_of(spared)) else ()
+        passed = where(spared) if asks_networks_alone(spared) else NOBODY
+        exempt = written(union((*passed, *self._networks[phase].accepted)))
         if "requests" not in block or len(exempt) > MOST_EXEMPT:
             ledger.impossible(line, "Listeners limit new connections per client, not this counter.")
             return False

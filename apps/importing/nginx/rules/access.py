@@ -12,17 +12,7 @@ from apps.importing.context import Context
 from apps.importing.haproxy.rules.users import SHORTEST
 from apps.importing.logic.decisions import Effect, change, fixed
 from apps.importing.nginx.text.directives import Directive, value_of
-from apps.importing.values.networks import (
-    EVERYBODY,
-    MOST_NETWORKS,
-    NOBODY,
-    Ranges,
-    addresses,
-    common,
-    outside,
-    shorter,
-    union,
-)
+from apps.importing.values.networks import EVERYBODY, MOST_NETWORKS, NOBODY, FirstMatch, Ranges, addresses, shorter
 
 # What asks who somebody is in a way that nodes do not know. Without it the place would be open to everybody.
 ASKS = ("auth_request", "auth_jwt", "auth_jwt_key_file", "secure_link", "secure_link_secret", "access_by_lua",
@@ -55,7 +45,7 @@ def access(context: Context, scope: Directive) -> Iterator[Effect]:
     rules = _rules_of(scope)
     if not rules:
         return
-    decided, denied = NOBODY, NOBODY
+    found = FirstMatch()
     for each in rules:
         named = _addresses(context, each)
         if named is None:
@@ -64,13 +54,11 @@ def access(context: Context, scope: Directive) -> Iterator[Effect]:
         context.ledger.mapped(each.line)
         if scope.name == "location" and scope.args[-1:] != ("/",):
             context.ledger.differs(each.line, AS_WRITTEN)
-        if each.name == "deny":
-            denied = union((*denied, *common(named, outside(decided))))
-        decided = union((*decided, *named))
-    kind, networks = shorter(denied)
-    if denied == EVERYBODY or len(networks) > MOST_NETWORKS:
+        found.add(named, denies=each.name == "deny")
+    kind, networks = shorter(found.denied)
+    if found.denied == EVERYBODY or len(networks) > MOST_NETWORKS:
         yield REFUSED
-    elif denied:
+    elif found.denied:
         yield change("access", kind, context.network_list(networks, f"{kind}-{rules[0].args[0]}"))
 
 
