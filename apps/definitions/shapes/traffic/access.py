@@ -65,7 +65,7 @@ def _alone(countries: Sequence[str], data: Data) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NetworkListSpec(Shape):
-    """A named list of networks, or of countries, that policies of the account allow or deny; changes need no reload."""
+    """A named list of networks or countries that policies and listeners allow or deny; changes need no reload."""
 
     entries: Annotated[
         tuple[NetworkEntry, ...],

@@ -59,7 +59,7 @@ ROUTE = noun("Route", "a route", "routes", base=Conditioned, facts=traffic.Route
 POOL = noun("Pool", "a pool", "pools", base=Conditioned)
 CAPACITY_TEST = noun("CapacityTest", "a capacity test", "capacity tests")
 NETWORK_LIST = noun(
-    "NetworkList", "a network list", "network lists", about="Networks that policies let in or keep out."
+    "NetworkList", "a network list", "network lists", about="Networks that policies and listeners let in or keep out."
 )
 POLICY = noun("Policy", "a policy", "policies", about="Settings that many routes share.", facts=traffic.PolicyFacts)
 AUTHORITY = noun("CertificateAuthority", "a certificate authority", "certificate authorities")
