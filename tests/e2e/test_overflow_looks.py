@@ -100,6 +100,12 @@ def test_a_limit_is_dragged_and_the_page_says_what_would_have_been(
         look(page, scheme, size)
         page.screenshot(path=SHOTS / f"overflow-simulated-{scheme}.png", full_page=True)
         assert lasting(page, partial(wrong_in, page, turn)) + complaints == []
+    asked = field.input_value()
+    page.get_by_role("link", name="Set this limit in us").click()
+    dialog = page.get_by_role("dialog", name="Limit in us")
+    expect(dialog.get_by_label("Value")).to_have_value(asked)
+    dialog.get_by_role("button", name="Set limit").click()
+    expect(page.locator(".toast")).to_contain_text("The limit in us is changed")
 
 
 def test_a_click_on_the_chart_shows_the_flow_of_that_moment(

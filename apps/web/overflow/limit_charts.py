@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.overflow.flows import Flow, RegionUse, WhatIf
@@ -15,7 +15,10 @@ Values = Sequence[float | None]
 
 @dataclass(frozen=True, slots=True)
 class LimitChart:
-    """One region: its chart, what it says in words, and what it would have been instead once something is asked."""
+    """One region: its chart, what it says in words, and what it would have been instead once something is asked.
+
+    `set_link` leads to the form with the limit that is asked for.
+    """
 
     id: str
     name: str
@@ -23,6 +26,7 @@ class LimitChart:
     label: str
     words: str
     asked: str
+    set_link: str = ""
 
 
 def stack(local: Values, out: Values, refused: Values, waiting: Values = ()) -> list[dict[str, Any]]:
@@ -41,11 +45,18 @@ def stack(local: Values, out: Values, refused: Values, waiting: Values = ()) -> 
 
 
 def limit_charts(
-    found: Replay, flow: Flow, question: WhatIf | None, marks: Sequence[dict[str, Any]]
+    found: Replay,
+    flow: Flow,
+    question: WhatIf | None,
+    marks: Sequence[dict[str, Any]],
+    links: Mapping[str, str],
 ) -> list[LimitChart]:
-    """The charts, most demand first; `flow` is of now and has the limits."""
+    """The charts, most demand first; `flow` is of now and has the limits, `links` are where to set others."""
     uses = {use.region_id: use for use in flow.regions}
-    charts = [_chart(found, each, uses.get(each.region_id), question, marks) for each in found.regions]
+    charts = [
+        replace(_chart(found, each, uses.get(each.region_id), question, marks), set_link=links.get(each.region_id, ""))
+        for each in found.regions
+    ]
     ordered = sorted(zip(found.regions, charts, strict=True), key=lambda pair: -_demand(pair[0].actual))
     return [chart for _, chart in ordered]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,6 +21,7 @@ from apps.web.kit.pages import PageRequest, page, show_shared
 from apps.web.overflow.limit_charts import limit_charts, stack
 from apps.web.overflow.parts import TightPool, compare, shown, tight_pools
 from apps.web.overflow.what_if_form import WhatIfForm
+from apps.web.pools.limits import limit_link
 from apps.web.pools.tables import policy_of
 from apps.web.timeline.events import events_of
 
@@ -161,7 +163,9 @@ def _history(
     """One chart of all pools, or of one pool a chart for each region beside its limit."""
     if pool and flow:
         marks = [event.mark() for event in events_of(request.actor, pool, datetime.fromtimestamp(window.first, UTC))]
-        drawn = limit_charts(replay(request.actor, pool, question, window.minutes), flow, question, marks)
+        is_own = request.actor.is_operator or pool.account_id == request.actor.account.pk
+        links = _limit_links(pool, flow, question.limits if question and is_own else {})
+        drawn = limit_charts(replay(request.actor, pool, question, window.minutes), flow, question, marks, links)
         return {"charts": drawn[:REGIONS_SHOWN], "charts_left": len(drawn[REGIONS_SHOWN:]), "simulated": bool(question)}
     points = selectors.history(request.actor, None, window.minutes)
     over = [point.overflow_out_rps for point in points if point.overflow_out_rps is not None]
@@ -171,6 +175,18 @@ def _history(
     peak = amount(max(over, default=None))
     label = f"Local, overflow and rejected requests per second in {window.title}, overflow at most {peak}"
     return {"chart": chart if over else None, "peak": peak, "chart_label": label}
+
+
+def _limit_links(pool: Pool, flow: Flow, asked: Mapping[str, float]) -> dict[str, str]:
+    """Region (id) → where the limit that is asked for can be set."""
+    now_rps = {use.region_id: use.capacity_rps for use in flow.regions}
+    rows = pool.backends.select_related("region") if asked else ()
+    backends = {f"rgn-{each.region_id}": each for each in rows}
+    return {
+        region: limit_link(backends[region], now_rps.get(region), rps)
+        for region, rps in asked.items()
+        if region in backends
+    }
 
 
 def _local(point: Point) -> float | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from apps.core.errors import Conflict
 from apps.definitions.models import Backend, Pool
@@ -28,12 +30,30 @@ def limit_words(backend: Backend) -> str:
     return f"{backend.limit_value:,} {noun}{'' if backend.limit_value == 1 else 's'}{per} {scope}"
 
 
-def limit_choices(backend: Backend) -> dict[str, Any]:
-    """What the form shows: the choices, and what is stored."""
+def limit_link(backend: Backend, now_rps: float | None, wanted_rps: float) -> str:
+    """The form with the value by which the region takes so much; empty where it has no rate to change in proportion.
+
+    Scope, traffic share and the number of ready servers stay, so what it takes is as many times larger as the value.
+    """
+    if backend.limit_kind != "rate" or not now_rps:
+        return ""
+    value = max(1, round((backend.limit_value or 0) * wanted_rps / now_rps))
+    asked = urlencode({"in": backend.region.name, "limit": value})
+    return f"{reverse('web:pool', args=[backend.pool_id])}?{asked}#limit-{backend.pk}"
+
+
+def limits_typed(query: QueryDict) -> dict[str, str]:
+    """Region → the value that such a link brings into its form."""
+    value = query.get("limit", "")
+    return {query.get("in", ""): value} if re.fullmatch(r"[0-9]{1,8}", value) else {}
+
+
+def limit_choices(backend: Backend, typed: str = "") -> dict[str, Any]:
+    """What the form shows: the choices, and what is stored, or the value that a link brings."""
     return {
         "kinds": [(word, text, word == backend.limit_kind) for word, text in LIMITS.items()],
         "scopes": [(word, text, word == backend.limit_scope) for word, text in SCOPES.items()],
-        "value": backend.limit_value or "",
+        "value": typed or backend.limit_value or "",
         "scaler": f"{backend.capacity_scaler:g}",
     }
 

@@ -36,13 +36,23 @@ def number_cells(numbers: Numbers) -> dict[str, Any]:
 
 
 def backends_table(
-    pool: Pool, rows: Iterable[ServerRow], found: Mapping[BackendKey, Measured] | None = None
+    pool: Pool,
+    rows: Iterable[ServerRow],
+    found: Mapping[BackendKey, Measured] | None = None,
+    typed: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """The pool's backends with their servers, each beside what every node says; `found` is what was measured."""
+    """The pool's backends with their servers, each beside what every node says; `found` is what was measured.
+
+    `typed` are values for the forms of limits, by region.
+    """
     seen: dict[int, list[ServerRow]] = defaultdict(list)
     for row in rows:
         seen[row.server_id].append(row)
-    return [_backend(backend, seen, (found or {}).get((pool.pk, backend.region_id))) for backend in pool.backends.all()]
+    return [
+        _backend(backend, seen, (found or {}).get((pool.pk, backend.region_id)))
+        | {"change": limit_choices(backend, (typed or {}).get(backend.region.name, ""))}
+        for backend in pool.backends.all()
+    ]
 
 
 def _backend(backend: Backend, seen: dict[int, list[ServerRow]], found: Measured | None) -> dict[str, Any]:
@@ -52,7 +62,6 @@ def _backend(backend: Backend, seen: dict[int, list[ServerRow]], found: Measured
         "limit": limit_words(backend),
         "measured": found,
         "scaler": f"{100 * backend.capacity_scaler:g} %",
-        "change": limit_choices(backend),
         "servers": servers,
         "source": getattr(backend, "source", None) if backend.servers_from else None,
         # Nodes may not measure latency per server; then there is no column of dashes.

@@ -32,7 +32,7 @@ from apps.web.kit.worst_first import keyset_page, severity
 from apps.web.objectives.shown import objective_of
 from apps.web.overflow.parts import shown
 from apps.web.pools.form import PoolForm, texts_of_pool
-from apps.web.pools.limits import limit_notes
+from apps.web.pools.limits import limit_notes, limits_typed
 from apps.web.pools.servers import said_of_servers
 from apps.web.pools.tables import backends_table, number_cells, policy_of
 from apps.web.sizing.balance import who_works
@@ -90,7 +90,12 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "replacement": open_in(request.actor, pk),
         "now": now,
         **number_cells(now.numbers),
-        "backends": backends_table(pool, observe.server_rows(request.actor, pk), measured(request.actor, pools=[pk])),
+        "backends": backends_table(
+            pool,
+            observe.server_rows(request.actor, pk),
+            measured(request.actor, pools=[pk]),
+            limits_typed(request.GET),
+        ),
     }
     partial = request.GET.get("partial")
     if partial in (None, "", "overflow"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -12,6 +14,7 @@ from django.urls import reverse
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.core.clock import now
+from apps.definitions.models import Backend, Server
 from apps.fleet.models import Region
 from apps.observe.models import NodeReport, Sample
 from tests.apps.observe_env import Env
@@ -110,6 +113,33 @@ def test_each_region_of_a_pool_has_a_chart_with_its_limit_and_what_would_have_be
     assert ">Simulated</span>" not in page
     page = text(env, f"/overflow?pool={pool}&limit-rgn-{us.pk}=30&partial=seen")
     assert re.search(r"Simulated: \d+ requests, all served locally", page)
+
+
+@pytest.mark.parametrize(
+    ("stored", "set_to"),
+    [
+        ({"limit_value": 10}, 30),
+        ({"limit_value": 20, "capacity_scaler": 0.5}, 60),
+        ({"limit_value": 5, "limit_scope": "server"}, 15),
+        ({"limit_kind": "none", "limit_value": 0}, None),
+        ({"capacity_scaler": 0.0}, None),
+    ],
+)
+def test_a_limit_that_was_asked_for_is_a_link_to_its_form(env: Env, stored: dict[str, Any], set_to: int | None) -> None:
+    us, pool = env.regions[1], env.pools["acme"]
+    backend = Backend.objects.get(pool=pool, region=us)
+    Server.objects.filter(backend=backend).exclude(pk=backend.servers.earliest("pk").pk).delete()
+    server = backend.servers.get()
+    server.pk, server.name, server.address = None, "second", "192.0.2.200"
+    server.save()
+    Backend.objects.filter(pk=backend.pk).update(**stored)
+    page = html.unescape(text(env, f"/overflow?pool={pool.pk}&limit-rgn-{us.pk}=30&partial=seen"))
+    link = f"/pools/{pool.pk}?in=us&limit={set_to}#limit-{backend.pk}"
+    assert (link in page) is (set_to is not None)
+    assert ("Set this limit" in page) is (set_to is not None)
+    form = text(env, f"/pools/{pool.pk}?in=us&limit=30")
+    assert re.search(rf'id="limit-{backend.pk}-value"[^>]* value="30"', form)
+    assert "<script>" not in text(env, f"/pools/{pool.pk}?in=us&limit=%22%3E%3Cscript%3E")
 
 
 def test_pools_at_their_limits_are_listed_worst_first(env: Env) -> None:
