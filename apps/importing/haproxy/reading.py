@@ -39,7 +39,10 @@ def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) ->
     made = Made()
     read_variables(context)
     for section in configuration.of_kind("frontend", "listen"):
-        if _is_stats(section):
+        if _is_disabled(section):
+            for line in (section.header, *section.lines):
+                ledger.note(line, Verdict.DEAD, "The section is disabled.")
+        elif _is_stats(section):
             ledger.note(section.header, Verdict.NODE_SETTING, "Statistics are pages and metrics of Spillway.")
             _mark_stats(context, section)
         elif protocol_of(section) == "http":
@@ -52,11 +55,18 @@ def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) ->
     mark_what_nodes_do(context)
     mark_scripts(context)
     proxies = configuration.of_kind("frontend", "backend", "listen")
-    mark_ignored(context, frozenset(each.header.number for each in proxies if protocol_of(each) == "http"))
+    http = frozenset(each.header.number for each in proxies if protocol_of(each) == "http")
+    mark_ignored(context, http, made.pools.keys())
     close(configuration, ledger)
     for name in ledger.variables_asked_for():
         context.need(f"The variable {name} (--env {name}=…).")
     return Import(tuple(_documents(context, made, certificates, pools)), ledger.report(), tuple(context.needs))
+
+
+def _is_disabled(section: Section) -> bool:
+    """Whether the last of `disabled` and `enabled` is the former."""
+    said = [line.keyword for line in section.all_lines() if line.keyword in ("disabled", "enabled")]
+    return said[-1:] == ["disabled"]
 
 
 def _is_stats(section: Section) -> bool:

@@ -9,7 +9,15 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars.servers import cookie_name
 from apps.importing.haproxy.pools.checks import health_check
 from apps.importing.haproxy.pools.connections import connections, retries, server_tls
-from apps.importing.haproxy.pools.servers import ServerLine, common, differing_lines, documents, number_of, read_servers
+from apps.importing.haproxy.pools.servers import (
+    ServerLine,
+    common,
+    differing_lines,
+    documents,
+    looked_up,
+    number_of,
+    read_servers,
+)
 from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
@@ -17,6 +25,12 @@ from apps.importing.haproxy.traffic.context import Context
 SERVER_WORDS = ("server", "default-server", "server-template")
 BALANCE = {"roundrobin": "roundrobin", "static-rr": "roundrobin", "leastconn": "leastconn", "source": "source",
            "random": "random"}  # fmt: skip
+# What a pool says of all of its servers.
+OF_ALL = (
+    *("send-proxy", "send-proxy-v2", "ssl", "verify", "ca-file", "verifyhost", "crt", "sni", "proto", "alpn"),
+    *("slowstart", "maxconn", "minconn", "maxqueue", "inter", "rise", "fall", "check", "port", "agent-check"),
+    *("agent-port", "observe", "error-limit"),
+)
 TIMES = (
     (("timeout", "connect"), "connect_timeout_ms"),
     (("contimeout",), "connect_timeout_ms"),
@@ -46,7 +60,8 @@ def pool_of(context: Context, section: Section, name: str, default_port: int) ->
     spec |= retries(context, section)
     spec |= _persistence(context, section, servers, protocol)
     spec |= _ways(context, servers, protocol)
-    spec["backends"] = [{"region": context.options.region, "servers": documents(context, servers, default_port, owner)}]
+    found = looked_up(context, servers, owner) or {"servers": documents(context, servers, default_port, owner)}
+    spec["backends"] = [{"region": context.options.region, **found}]
     return spec
 
 
@@ -181,7 +196,7 @@ def _ways(context: Context, servers: list[ServerLine], protocol: str) -> dict[st
     if slow := number_of(servers, "slowstart"):
         found["slow_start_ms"] = slow
     found |= _watched(servers, protocol)
-    for option in ("send-proxy", "ssl", "sni", "slowstart", "maxconn", "inter", "rise", "fall", "check", "port"):
+    for option in OF_ALL:
         for line in differing_lines(servers, option):
             context.ledger.differs(line, f"All servers of a pool have the same {option}.")
     return found

@@ -23,7 +23,7 @@ KINDS = {
     "httpchk": "http",
     "ssl-hello-chk": "tcp",
 }
-_HOST = re.compile(r"[Hh]ost:\s*([A-Za-z0-9.-]+)")
+_HEADER = re.compile(r"(?:\r\n|\\r\\n|\n)([A-Za-z0-9-]+):\s*([^\r\n\\]*)")
 
 
 def health_check(context: Context, section: Section, servers: list[ServerLine], protocol: str) -> dict[str, Any] | None:
@@ -36,6 +36,7 @@ def health_check(context: Context, section: Section, servers: list[ServerLine], 
             context.ledger.differs(line, "No server is checked, so this says nothing.")
         return None
     check: dict[str, Any] = _times(context, section, checked)
+    _say_tls(context, checked)
     if option is not None:
         _of_option(context, option, check, protocol)
     kind = check.get("kind", "http")
@@ -43,9 +44,21 @@ def health_check(context: Context, section: Section, servers: list[ServerLine], 
         _http_check(context, line, check, is_http=kind == "http" and option is not None)
     for line in section.each("tcp-check"):
         _tcp_check(context, line, check, protocol)
+    check.pop("connected", None)
     if protocol == "tcp":
         check.setdefault("kind", "tcp")
     return check
+
+
+def _say_tls(context: Context, servers: list[ServerLine]) -> None:
+    """Checks speak TLS where requests do; those of another port do not, in HAProxy either unless it is said."""
+    for each in servers:
+        options = each.options
+        speaks = "ssl" in options and not options.keys() & {"port", "addr"}
+        wanted = "check-ssl" in options or (speaks and "no-check-ssl" not in options)
+        if speaks != wanted:
+            does = "speak TLS" if speaks else "speak no TLS"
+            context.ledger.differs(each.line, f"Checks {does} here.")
 
 
 def _option(section: Section) -> Line | None:
@@ -109,8 +122,8 @@ def _request(context: Context, line: Line, words: tuple[str, ...], check: dict[s
     elif parts:
         method, path = parts[0], parts[1]
     _set(context, line, check, method=method, path=path)
-    if found := _HOST.search(" ".join(words)):
-        _set(context, line, check, host=found[1].lower())
+    for name, value in _HEADER.findall(" ".join(words)):
+        _header(context, line, check, name, value.strip())
 
 
 def _set(context: Context, line: Line, check: dict[str, Any], **values: str) -> None:
@@ -134,10 +147,26 @@ def _http_check(context: Context, line: Line, check: dict[str, Any], *, is_http:
         _send(context, line, words[1:], check)
     elif words[0] == "disable-on-404":
         ledger.differs(line, "A server is taken out by its state, not by an answer of 404.")
-    elif words[0] in ("connect", "comment", "send-state"):
+    elif words[0] == "connect":
+        _connect(context, line, words[1:], check)
+    elif words[0] in ("comment", "send-state"):
         ledger.mapped(line)
     else:
         ledger.differs(line, "Checks send one request and look at its answer.")
+
+
+def _connect(context: Context, line: Line, words: tuple[str, ...], check: dict[str, Any]) -> None:
+    """Where the check connects: its port; the rest is that of requests."""
+    context.ledger.mapped(line)
+    if "port" in words[:-1] and (port := words[words.index("port") + 1]).isdecimal():
+        if "connected" in check:
+            context.ledger.differs(line, "A check makes one connection.")
+        else:
+            check["port"] = int(port)
+    check["connected"] = True
+    for word in ("ssl", "sni", "alpn", "proto", "send-proxy", "via-socks4", "addr"):
+        if word in words:
+            context.ledger.differs(line, f"Checks connect as requests do, whatever {word} says here.")
 
 
 def _expect(context: Context, line: Line, words: list[str], check: dict[str, Any]) -> None:
@@ -220,7 +249,10 @@ def _tcp_check(context: Context, line: Line, check: dict[str, Any], protocol: st
             check[field] = value
             context.ledger.mapped(line)
             return
-    if words[:1] in (("connect",), ("comment",)):
+    if words[:1] == ("connect",):
+        _connect(context, line, words[1:], check)
+        return
+    if words[:1] == ("comment",):
         context.ledger.mapped(line)
         return
     context.ledger.differs(line, "Checks send one text and expect one text.")

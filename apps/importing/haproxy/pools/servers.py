@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.importing.haproxy.pools.addresses import endpoint_of
+from apps.compiler.grammar import GrammarError
+from apps.definitions.shapes.servers.source import source as source_of
+from apps.importing.haproxy.pools.addresses import endpoint_of, say_unset
 from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
 from apps.importing.haproxy.text.tables.classes import Kind
 from apps.importing.haproxy.text.tables.proxies import SERVER_OPTIONS
+from apps.importing.haproxy.text.words import expanded
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.verdicts import Line
 
@@ -72,8 +75,6 @@ def read_servers(context: Context, lines: list[Line]) -> list[ServerLine]:
             options = {name: value for name, value in defaults.items() if f"no-{name}" not in own} | own
             found.append(ServerLine(line, words[1], words[at - 1], options))
             _mark(context, line, own)
-            if template:
-                context.ledger.differs(line, "One server has the name; the agent asks for all of its addresses.")
     return found
 
 
@@ -99,6 +100,8 @@ WHY = {
     "addr": "Servers are checked where they serve.",
     "agent-addr": "The agent is asked at the address of the server.",
     "crl-file": "Certificates of servers are not looked up in a revocation list.",
+    "on-marked-down": "Connections that are open stay at a server that goes down; new ones go to others.",
+    "on-marked-up": "Connections that are open stay at backup servers when others come back.",
     "check-sni": "Checks ask for the name of the server (server_tls.server_name).",
     "maxqueue": "",
     "crt": "The certificate is one of the pool's account (server_tls.client_certificate).",
@@ -107,6 +110,25 @@ WHY = {
 }
 WHY.pop("maxqueue")
 WHY.pop("crt")
+
+
+def looked_up(context: Context, servers: list[ServerLine], owner: str) -> dict[str, Any]:
+    """A pool of one `server-template`: its servers are all of a name, whose number it no longer bounds."""
+    templates = [each for each in servers if each.line.keyword == "server-template"]
+    for each in templates:
+        context.ledger.belongs(each.line, owner)
+        text, unknown = expanded(each.target, context.configuration.environment)
+        say_unset(context, each.line, unknown)
+        name = text.rpartition(":")[0] or text
+        try:
+            found = source_of(f"srv://{name}" if name.startswith("_") else f"dns://{text}")
+        except GrammarError:
+            found = ""
+        if found and len(servers) == 1:
+            context.ledger.differs(each.line, f"All servers that {name} names in DNS get requests, however many.")
+            return {"servers_from": found}
+        context.ledger.differs(each.line, "One server has the name; the agent asks for one of its addresses.")
+    return {}
 
 
 def documents(context: Context, servers: list[ServerLine], default_port: int, owner: str) -> list[dict[str, Any]]:

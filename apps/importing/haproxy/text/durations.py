@@ -1,11 +1,11 @@
-"""Durations of haproxy.cfg: `10s`, `500` (milliseconds)."""
+"""Durations of haproxy.cfg: `10s`, `500` (milliseconds), and `15min`, of which HAProxy reads the `m`."""
 
 from __future__ import annotations
 
 import re
 
 _UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0, "d": 86_400_000.0}
-_DURATION = re.compile(r"([0-9]+)(us|ms|s|m|h|d|)")
+_DURATION = re.compile(r"([0-9]+)(?:(us|ms|s|m|h|d)[a-z]*)?")
 LONGEST_MS = 3_600_000
 
 

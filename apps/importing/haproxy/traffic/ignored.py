@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from apps.importing.haproxy.pools.backends import protocol_of
@@ -64,12 +64,13 @@ def why_ignored(section: Section, line: Line, *, speaks_http: bool) -> str:
     if section.kind == "frontend" and line.keyword in OF_BACKENDS:
         return "HAProxy ignores this line in a frontend."
     words = line.words
-    pair = " ".join(words[:2])
     key = words[:2] if line.keyword == "timeout" else words[:1]
     if (line.keyword in ONCE or line.keyword == "timeout") and section.last(*key) is not line:
         return "Another line below it says this otherwise."
-    checks = line.keyword == "option" and words[1:2] and words[1] in CHECKS
-    if (line.keyword in OF_SERVERS or pair in OF_SERVERS or checks) and not _has_servers(section):
+    checks = _is_check(line)
+    if checks and [each for each in section.each("option") if _is_check(each)][-1:] != [line]:
+        return "Another line below it says this otherwise."
+    if _is_of_servers(line) and line.keyword != "server" and not _has_servers(section):
         return "This section has no servers."
     of_http = line.keyword in OF_HTTP or (line.keyword == "option" and words[1:2] and words[1] in OPTIONS_OF_HTTP)
     if not speaks_http and (
@@ -77,6 +78,16 @@ def why_ignored(section: Section, line: Line, *, speaks_http: bool) -> str:
     ):
         return NO_REQUESTS
     return ""
+
+
+def _is_check(line: Line) -> bool:
+    return line.keyword == "option" and line.words[1:2] != () and line.words[1] in CHECKS
+
+
+def _is_of_servers(line: Line) -> bool:
+    """Whether the line says something of servers alone."""
+    pair = " ".join(line.words[:2])
+    return line.keyword in OF_SERVERS | {"server"} or pair in OF_SERVERS or _is_check(line)
 
 
 def _has_servers(section: Section) -> bool:
@@ -104,8 +115,10 @@ def without_requests(section: Section) -> Section:
     return replace(section, lines=left(section.lines), inherited=tuple(left(section.inherited)))
 
 
-def mark_ignored(context: Context, http: frozenset[int]) -> None:
+def mark_ignored(context: Context, http: frozenset[int], reached: Container[str]) -> None:
     """Lines without a verdict of sections that are used; `http` are numbers of the headers of http sections.
+
+    `reached` are sections whose servers get requests; what others say of theirs decides nothing.
 
     A line of defaults is ignored where each section that is used and inherits it ignores it.
     """
@@ -117,6 +130,8 @@ def mark_ignored(context: Context, http: frozenset[int]) -> None:
         for line in section.all_lines():
             if context.ledger.verdict_of(line) is None:
                 why = why_ignored(section, line, speaks_http=section.header.number in http)
+                if not why and section.kind == "listen" and section.name not in reached and _is_of_servers(line):
+                    why = "No request reaches the servers of this section."
                 ignored |= {line: why} if why else {}
                 wanted |= set() if why else {line}
     for line, why in ignored.items():

@@ -158,6 +158,7 @@ SERVER_OPTIONS = facts(
         no-send-proxy no-send-proxy-v2 no-backup no-check no-verifyhost disabled enabled observe error-limit
         on-error agent-check agent-port agent-inter agent-addr agent-send no-agent-check alpn proto redir track
         source usesrc socks4 crl-file non-stick namespace proxy-v2-options ws set-proxy-v2-tlv-fmt rhttp
+        on-marked-down on-marked-up
         no-check-send-proxy no-send-proxy-v2-ssl no-send-proxy-v2-ssl-cn check-reuse-pool check-pool-conn-name
         """,
     ),
@@ -166,7 +167,7 @@ SERVER_OPTIONS = facts(
         "",
         """
         id init-addr resolvers resolve-prefer resolve-opts resolve-net pool-max-conn pool-low-conn pool-purge-delay
-        max-reuse on-marked-down on-marked-up tcp-ut tfo no-tfo log-proto ciphers ciphersuites curves sigalgs
+        max-reuse tcp-ut tfo no-tfo log-proto ciphers ciphersuites curves sigalgs
         client-sigalgs force-sslv3 force-tlsv10 force-tlsv11 force-tlsv12 force-tlsv13 no-sslv3 no-tlsv10 no-tlsv11
         no-tlsv12 no-tlsv13 no-tls-tickets tls-tickets ssl-min-ver ssl-max-ver ssl-reuse no-ssl-reuse allow-0rtt npn
         stick guid hash-key init-state idle-ping log-bufsize maxreuse pool-conn-name shard tls-ticket-keys cc
@@ -182,7 +183,7 @@ BIND_OPTIONS = facts(
         ssl crt crt-list alpn accept-proxy accept-netscaler-cip verify ca-file ca-verify-file crl-file strict-sni
         maxconn ssl-min-ver no-sslv3 no-tlsv10 no-tlsv11 no-tlsv12 no-tlsv13 force-tlsv12 force-tlsv13 force-tlsv10
         force-tlsv11 force-sslv3 ssl-max-ver proto interface generate-certificates ca-sign-file ca-sign-pass
-        default-crt name ocsp-update
+        default-crt name ocsp-update transparent
         """,
     ),
     (
@@ -191,7 +192,7 @@ BIND_OPTIONS = facts(
         """
         backlog curves ecdhe ciphers ciphersuites defer-accept expose-fd gid group id level mode mss namespace nice
         no-ca-names npn prefer-client-ciphers process shards severity-output sigalgs client-sigalgs tcp-ut tfo
-        thread tls-ticket-keys tls-tickets no-tls-tickets transparent uid user v4v6 v6only allow-0rtt ca-ignore-err
+        thread tls-ticket-keys tls-tickets no-tls-tickets uid user v4v6 v6only allow-0rtt ca-ignore-err
         crt-ignore-err idle-ping quic-cc-algo quic-force-retry quic-socket guid-prefix label no-alpn cc nbconn
         default-path ktls tcp-md5sig renegotiate no-renegotiate no-strict-sni ech
         """,

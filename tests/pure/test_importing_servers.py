@@ -1,0 +1,95 @@
+"""Reading haproxy.cfg: servers and their checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.definitions.reading.documents import read_object
+from apps.importing.contract import Import
+from apps.importing.verdicts import Verdict
+from tests.pure.test_importing import DEFAULTS, read, spec_of, verdict_of
+
+
+def pool(*lines: str) -> Import:
+    body = "".join(f" {line}\n" for line in lines)
+    return read(f"{DEFAULTS}listen web\n bind :80\n{body}")
+
+
+def backend_of(found: Import) -> dict[str, Any]:
+    (backend,) = spec_of(found, "Pool", "web")["backends"]
+    return dict(backend)
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ("server s 10.0.0.1:80 check on-marked-down shutdown-sessions", "Connections that are open stay"),
+        ("server s 10.0.0.1:80 check check-ssl", "Checks speak no TLS"),
+        ("server s 10.0.0.1:80 check ssl verify none no-check-ssl", "Checks speak TLS"),
+        ("server s 10.0.0.1:80 check ssl verify none port 81 check-ssl", "Checks speak no TLS"),
+        ("server s 10.0.0.1:80 check ssl verify none port 81", ""),
+        ("server s 10.0.0.1:80 check ssl verify none", ""),
+    ],
+)
+def test_what_servers_or_their_checks_do_otherwise_is_said(server: str, why: str) -> None:
+    verdict, said = verdict_of(pool(server), server)
+    assert why in said
+    assert (verdict is Verdict.MAPPED) == (why == "")
+
+
+def test_servers_that_are_reached_otherwise_than_the_first_are_said() -> None:
+    second = "server b 10.0.0.2:443 ssl verify none send-proxy-v2"
+    found = pool("server a 10.0.0.1:443 ssl verify required ca-file /ca.pem send-proxy-v2", second)
+    verdict, why = verdict_of(found, second)
+    assert verdict is Verdict.DIFFERENT
+    assert "the same verify" in why
+    assert "send-proxy-v2" not in why
+
+
+def test_a_check_of_1_x_keeps_its_headers() -> None:
+    found = pool("option httpchk GET /?ping HTTP/1.1\\r\\nHost:\\ api\\r\\nX-Key:\\ foo", "server s 10.0.0.1:80 check")
+    check = spec_of(found, "Pool", "web")["health_check"]
+    assert (check["path"], check["host"], check["headers"]) == ("/?ping", "api", {"X-Key": "foo"})
+
+
+def test_a_check_connects_to_the_port_that_it_names() -> None:
+    line = "http-check connect port 81"
+    found = pool("option httpchk", line, "http-check send meth GET uri /up", "server s 10.0.0.1:80 check")
+    assert spec_of(found, "Pool", "web")["health_check"]["port"] == 81
+    assert verdict_of(found, line)[0] is Verdict.MAPPED
+    encrypted = pool("option httpchk", f"{line} ssl", "server s 10.0.0.1:80 check")
+    assert verdict_of(encrypted, f"{line} ssl")[0] is Verdict.DIFFERENT
+
+
+def test_of_two_kinds_of_checks_the_last_counts() -> None:
+    found = pool("option mysql-check user root", "option httpchk", "server s 10.0.0.1:80 check")
+    assert spec_of(found, "Pool", "web")["health_check"]["kind"] == "http"
+    verdict, why = verdict_of(found, "option mysql-check user root")
+    assert verdict is Verdict.DEAD
+    assert "below it" in why
+
+
+@pytest.mark.parametrize(
+    ("target", "source"),
+    [("web.internal:8080", "dns://web.internal:8080"), ("_http._tcp.web.internal", "srv://_http._tcp.web.internal")],
+)
+def test_a_template_is_servers_that_are_found_by_their_name(target: str, source: str) -> None:
+    line = f"server-template web 1-5 {target} check resolvers dns"
+    found = pool(line)
+    assert backend_of(found) == {"region": "europe-west1", "servers_from": source}
+    assert verdict_of(found, line)[0] is Verdict.DIFFERENT
+    for each in found.documents:
+        read_object(each)
+
+
+def test_a_template_beside_other_servers_is_one_server() -> None:
+    found = pool("server-template web 2 web.internal:80", "server s 10.0.0.1:80")
+    assert [each["address"] for each in backend_of(found)["servers"]] == ["web.internal", "10.0.0.1"]
+
+
+def test_servers_that_no_request_reaches_are_dead() -> None:
+    found = pool("http-request return status 404", "option httpchk", "server s 10.0.0.1:80 check")
+    for line in ("option httpchk", "server s 10.0.0.1:80 check"):
+        assert verdict_of(found, line)[0] is Verdict.DEAD
