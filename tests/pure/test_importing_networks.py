@@ -185,25 +185,6 @@ def test_streams_let_in_by_networks(rules: str, expected: tuple[str, list[str]] 
 TWO = "default_backend web\nbackend web\n server s 10.0.0.1:443\nbackend ssh\n server s 10.0.0.2:22\n"
 
 
-@pytest.mark.parametrize(
-    "asked",
-    ["req.payload(0,7) -m str SSH-2.0", "req.ssl_hello_type 1", "req.len gt 5", "req.ssl_ver 3.1", "req.proto_http"],
-)
-def test_a_pool_that_is_chosen_by_what_clients_send_is_not_possible(asked: str) -> None:
-    for line in (f"use_backend ssh if {{ {asked} }}", f"use_backend ssh if !{{ {asked} }}"):
-        found = read(f"{TCP}frontend f\n bind :443\n {line}\n {TWO}")
-        assert verdict_of(found, line)[0] is Verdict.NOT_POSSIBLE
-        assert listener(found)["default_pool"] == "web"
-
-
-def test_a_pool_for_all_of_tls_that_no_other_one_stands_beside_gets_all_connections() -> None:
-    line = "use_backend web if { req.ssl_hello_type 1 }"
-    for rest in (TWO, TWO.removeprefix("default_backend web\n")):
-        found = read(f"{TCP}frontend f\n bind :443\n {line}\n {rest}")
-        assert listener(found)["default_pool"] == "web"
-        assert verdict_of(found, line)[0] is Verdict.DIFFERENT
-
-
 def test_who_asks_for_a_name_speaks_tls() -> None:
     line = "use_backend ssh if { req.ssl_hello_type 1 } { req.ssl_sni a.example }"
     found = read(f"{TCP}frontend f\n bind :443\n {line}\n {TWO}")

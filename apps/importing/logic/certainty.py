@@ -12,7 +12,7 @@ ALWAYS_ASKED = frozenset({"host", "path", "scheme", "port"})
 
 def why_not(atom: Atom) -> str:
     """Why no route asks this; empty where one does."""
-    if atom.subject in ("unknown", "state", "rate", "auth", "size", "sni", "tls"):
+    if atom.subject in ("unknown", "state", "rate", "auth", "size", "sni"):
         return atom.why or f"{atom!r} is nothing that a route can ask"
     if atom.subject in ALWAYS_ASKED or condition_of(atom) is not None:
         return ""
@@ -21,12 +21,17 @@ def why_not(atom: Atom) -> str:
 
 def differing(formula: Formula) -> list[str]:
     """What is asked in another way."""
-    return [WEBSOCKET_WHY] if any(is_websocket(atom) for atom in atoms_of(formula)) else []
+    asked = list(atoms_of(formula))
+    found = [WEBSOCKET_WHY] if any(is_websocket(atom) for atom in asked) else []
+    return found + sorted({atom.why for atom in asked if atom.why and not why_not(atom)})
 
 
 def surely(formula: Formula, *, but: frozenset[str] = frozenset()) -> tuple[Formula, list[str]]:
-    """When it holds whatever the answers to unknown questions are; and those questions. `but` are subjects to keep."""
-    unknown = {atom for atom in atoms_of(formula) if atom.subject not in but and why_not(atom)}
+    """When it holds whatever the answers to unknown questions are; and those questions.
+
+    `but` are subjects and kinds of comparison to keep.
+    """
+    unknown = {atom for atom in atoms_of(formula) if not but & {atom.subject, atom.match} and why_not(atom)}
     if not unknown:
         return formula, []
     return _least(formula, unknown, wanted=True), sorted({why_not(atom) for atom in unknown})

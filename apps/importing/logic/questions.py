@@ -29,17 +29,17 @@ class Questions:
         is_https = self.atoms.get("scheme", "https")
         return is_https if said == {"https"} else negated(is_https) if said == {"http"} else None
 
-    def of_regex(self, text: str, subject: str, name: str, *, ignore_case: bool) -> Formula:
+    def of_regex(self, text: str, subject: str, name: str, *, ignore_case: bool, why: str = "") -> Formula:
         """A question of a regular expression; one that stands for few texts becomes those."""
         plain = as_texts(text)
         ignore_case |= text.startswith("(?i)")
         if plain is None:
-            return self.atoms.get(subject, "reg", (text,), name=name, ignore_case=ignore_case)
+            return self.atoms.get(subject, "reg", (text,), name=name, ignore_case=ignore_case, why=why)
         found: dict[str, list[str]] = {}
         for match, value in plain:
             found.setdefault(match, []).append(value.lower() if subject in ("host", "sni") else value)
         parts: list[Formula] = [
-            self.atoms.get(subject, match, tuple(values), name=name, ignore_case=ignore_case)
+            self.atoms.get(subject, match, tuple(values), name=name, ignore_case=ignore_case, why=why)
             for match, values in found.items()
         ]
         return any_of(parts)

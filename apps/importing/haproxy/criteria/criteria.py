@@ -29,11 +29,12 @@ _RATE = re.compile(
 )
 # They count, and hold.
 _COUNTS = re.compile(r"(?:src_|sc[0-9]?_)(?:inc|clr)_gpc[01]?")
-_OF_TLS = {"req.ssl_hello_type", "req_ssl_hello_type", "req.ssl_ver", "req_ssl_ver", "req.ssl_hello"}
-_INSPECTED = {
-    *("req.len", "req_len", "req_proto_http", "req.proto_http", "req.rdp_cookie_cnt", "req_rdp_cookie_cnt"),
-    *("req.payload", *_OF_TLS),
-}
+# Whether something came: it did, once a pool is chosen.
+_WAITS = {"req.len", "req_len", "wait_end"}
+# What the first bytes of a connection are.
+_TLS = {"req.ssl_hello_type", "req_ssl_hello_type", "req.ssl_ver", "req_ssl_ver", "req.ssl_hello"}
+_WITH_QUERY = {"url", "uri", "pathq", "capture.req.uri"}
+_HTTP = {"req.proto_http", "req_proto_http"}
 _STATE = {
     *("nbsrv", "srv_is_up", "srv_conn", "be_conn", "fe_conn", "connslots", "avg_queue", "queue", "be_sess_rate"),
     *(
@@ -218,8 +219,17 @@ class Criteria(Questions):
     def _of_host(self, asked: _Asked) -> Formula:
         if asked.match == "found":
             return True
-        odd = set(asked.sample.converter_names) - _HARMLESS - {"field", "word", "regsub"}
-        return self.unknown(f"{_said(asked)} changes the host") if odd else self._values(asked, "host")
+        changes = [each for each in asked.sample.converters if each[0] not in _HARMLESS and not _cuts_port(each)]
+        if not changes:
+            return self._values(asked, "host")
+        values = tuple(value.lower() for value in asked.values)
+        if len(changes) == 1 and (asked.match or "str") == "str":
+            (name, args), *_ = changes
+            if name in ("field", "word") and args == ("1", "."):
+                return self.atoms.get("host", "beg", tuple(f"{value}." for value in values))
+            if name == "regsub" and (cut := _cut(args)):
+                return self.atoms.get("host", "str", (*values, *(cut + value for value in values)))
+        return self.unknown(f"{_said(asked)} changes the host")
 
     def _of_rate(self, asked: _Asked, counter: str) -> Formula:
         digits = re.findall(r"[0-9]", asked.sample.fetch.partition("_")[0]) or [
@@ -229,7 +239,7 @@ class Criteria(Questions):
         name = tables[0] if tables else f"#{digits[0] if digits else 0}"
         return self.atoms.get("rate", counter, tuple(asked.values), name=name, why=_said(asked))
 
-    def _values(self, asked: _Asked, subject: str, name: str = "") -> Formula:
+    def _values(self, asked: _Asked, subject: str, name: str = "", why: str = "") -> Formula:
         """A question of texts; regular expressions that stand for few texts become those."""
         match = asked.match or "str"
         if match == "found":
@@ -238,9 +248,11 @@ class Criteria(Questions):
             return self.unknown(f"{_said(asked)} is nothing that a route can ask")
         ignore_case = asked.ignore_case or "lower" in asked.sample.converter_names
         if match == "reg":
-            return any_of([self.of_regex(value, subject, name, ignore_case=ignore_case) for value in asked.values])
+            return any_of(
+                [self.of_regex(value, subject, name, ignore_case=ignore_case, why=why) for value in asked.values]
+            )
         values = tuple(value.lower() for value in asked.values) if subject in ("host", "sni") else tuple(asked.values)
-        return self.atoms.get(subject, match, values, name=name, ignore_case=ignore_case)
+        return self.atoms.get(subject, match, values, name=name, ignore_case=ignore_case, why=why)
 
     def _of_header(self, asked: _Asked) -> Formula:
         name = _argument(asked).lower()
@@ -259,7 +271,10 @@ class Criteria(Questions):
                     return True
             elif name not in _HARMLESS:
                 return self.unknown(f"{_said(asked)} changes the path")
-        return True if asked.match == "found" else self._values(asked, "path")
+        if asked.match == "found":
+            return True
+        asks_query = asked.sample.fetch in _WITH_QUERY and (asked.match or "str") not in ("beg", "dir")
+        return self._values(asked, "path", why="Paths are compared without their query." if asks_query else "")
 
     def _of_base(self, asked: _Asked) -> Formula:
         """Host and path in one text."""
@@ -275,14 +290,6 @@ class Criteria(Questions):
             of_host: Formula = self.atoms.get("host", "str", (host.lower(),)) if host else True
             parts.append(all_of([of_host, self.atoms.get("path", match, ("/" + path,), ignore_case=asked.ignore_case)]))
         return any_of(parts)
-
-    def _of_beginning(self, asked: _Asked) -> Formula:
-        """What a connection begins with. Where requests are read, they are there."""
-        if self.reads_requests:
-            return True
-        if asked.sample.fetch in _OF_TLS and asked.values != ["0"]:
-            return self.atoms.get("tls", why=f"{_said(asked)} asks whether a connection speaks TLS")
-        return self.unknown(f"{_said(asked)} asks for what a connection begins with")
 
     def _of_source(self, asked: _Asked) -> Formula:
         networks, odd = [], []
@@ -321,8 +328,28 @@ class Criteria(Questions):
         atom = self.atoms.get("scheme", "https")
         return negated(atom) if is_no else atom
 
+    def _of_beginning(self, kind: str) -> Formula:
+        """Whether a connection begins as TLS or as HTTP does; one whose requests are read does."""
+        if self.reads_requests:
+            return True
+        return self.atoms.get("unknown", kind, why=f"connections are not told apart by what they speak ({kind})")
+
     def _of_port(self, asked: _Asked) -> Formula:
         return self.atoms.get("port", "int", tuple(asked.values))
+
+
+def _cuts_port(converter: tuple[str, tuple[str, ...]]) -> bool:
+    """Whether a converter takes the port of a host away, and nothing else."""
+    name, args = converter
+    if name == "regsub":
+        return len(args) > 0 and args[0].startswith(":") and not any(args[1:2])
+    return name in ("field", "word") and args == ("1", ":")
+
+
+def _cut(args: tuple[str, ...]) -> str:
+    r"""The text that `regsub(^www\.,)` takes away from the beginning; empty for other expressions."""
+    text = args[0].removeprefix("^").replace("\\.", ".") if args and not any(args[1:2]) else ""
+    return text.lower() if args and args[0].startswith("^") and re.fullmatch(r"[A-Za-z0-9.-]+", text) else ""
 
 
 def _argument(asked: _Asked) -> str:
@@ -393,6 +420,7 @@ _READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
     **dict.fromkeys(
         ("urlp", "url_param", "req.urlp"), lambda self, asked: self._values(asked, "query", _argument(asked))
     ),
-    **dict.fromkeys(_INSPECTED, Criteria._of_beginning),
-    "wait_end": lambda _self, _asked: True,
+    **dict.fromkeys(_WAITS, lambda _self, _asked: True),
+    **dict.fromkeys(_TLS, lambda self, _: self._of_beginning("tls")),
+    **dict.fromkeys(_HTTP, lambda self, _: self._of_beginning("http")),
 }

@@ -98,7 +98,7 @@ class Admission:
             ledger.mapped(line)
         elif asks(formula, "source") or self._networks[phase].accepted:
             ledger.impossible(line, MIXED)
-        elif asks(formula, "unknown") or asks(formula, "tls"):
+        elif asks(formula, "unknown"):
             ledger.differs(line, NOT_LOOKED_INTO)
         elif answered(formula, "sni", answer=False) is True:
             self.named = line, negated(formula)

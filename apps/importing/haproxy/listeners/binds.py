@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.importing.context import PRIVATE
@@ -28,6 +28,7 @@ FLAGS = frozenset(
 )
 ANYWHERE = frozenset({"", "*", "0.0.0.0", "::", "::0"})  # noqa: S104 - what a line of the old file says
 MOST_PORTS = 16
+OLD_TLS = frozenset({"SSLv3", "TLSv1.0", "TLSv1.1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Bind:
     address: str
     port: int
     options: tuple[tuple[str, str], ...]
-    sockets: bool = field(default=False)
+    quic: bool = False
 
     def has(self, option: str) -> bool:
         """Whether the line has the option."""
@@ -67,9 +68,14 @@ def _once(context: Context, binds: list[Bind]) -> list[Bind]:
     for bind in binds:
         key = (context.options.addresses.get(bind.address, ""), bind.port)
         first = found.setdefault(key, bind)
-        if first is not bind and bind.has("ssl") != first.has("ssl"):
+        if first is not bind and bind.quic != first.quic:
+            found[key] = replace(bind if first.quic else first, quic=True)
+        elif first is not bind and bind.has("ssl") != first.has("ssl"):
             why = f"Line {first.line.number} is the listener of port {bind.port}; name a static IP for one of the two."
             context.ledger.differs(bind.line, why)
+    for bind in found.values():
+        if bind.quic and bind.line.words[1].lower().startswith("quic"):
+            context.ledger.differs(bind.line, "The port takes connections of TCP as well.")
     return list(found.values())
 
 
@@ -93,6 +99,7 @@ WHY = {
     "accept-netscaler-cip": "Only the PROXY protocol is understood.",
     "generate-certificates": "Certificates are objects of their own; none is made while clients connect.",
     "interface": "Listeners are bound to addresses, not to interfaces.",
+    "transparent": "Listeners are bound to addresses of the node.",
     "force-tlsv10": "The oldest version of TLS is 1.2.",
     "force-tlsv11": "The oldest version of TLS is 1.2.",
     "force-sslv3": "The oldest version of TLS is 1.2.",
@@ -115,7 +122,7 @@ def _endpoints(context: Context, line: Line, text: str, options: tuple[tuple[str
             context.ledger.differs(line, "Listeners have ports; a socket of the machine is none.")
             continue
         context.ledger.mapped(line)
-        yield Bind(line, found.address, found.port, options)
+        yield Bind(line, found.address, found.port, options, quic=each.lower().startswith("quic"))
 
 
 def _range(
@@ -140,6 +147,7 @@ def listener_of(context: Context, bind: Bind, protocol: str, certificates: Certi
         if names and not bind.has("strict-sni"):
             spec["default_certificate"] = names[0]
         spec |= _tls(bind, speaks)
+        _say_versions(context, bind)
         spec |= client_certificates(context, bind.line, bind.all("verify"), bind.all("ca-file"), bind.all("crl-file"))
     if bind.has("accept-proxy"):
         spec["client_address"] = {"proxy_protocol_from": list(PRIVATE)}
@@ -163,14 +171,24 @@ def _add_address(context: Context, bind: Bind, spec: dict[str, Any]) -> None:
     context.ledger.differs(bind.line, why)
 
 
+def _say_versions(context: Context, bind: Bind) -> None:
+    """Versions of TLS that are other than the line says."""
+    if OLD_TLS & set(bind.all("ssl-min-ver")):
+        context.ledger.differs(bind.line, WHY["force-tlsv10"])
+    if bind.has("no-tlsv13") or bind.has("force-tlsv12") or set(bind.all("ssl-max-ver")) - {"TLSv1.3"}:
+        context.ledger.differs(bind.line, "Clients may use TLS 1.3 as well.")
+
+
 def _tls(bind: Bind, speaks: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     oldest = next(iter(bind.all("ssl-min-ver")), "")
     if oldest == "TLSv1.3" or bind.has("force-tlsv13") or bind.has("no-tlsv12"):
         found["minimum_version"] = "1.3"
     protocols = [word for text in bind.all("alpn") for word in re.split(r",", text) if word]
-    if speaks == "https" and protocols and "h2" not in protocols:
+    if speaks == "https" and protocols and "h2" not in protocols and not bind.quic:
         found["http2"] = False
+    if speaks == "https" and bind.quic:
+        found["http3"] = True
     if speaks == "tcp" and protocols:
         found["alpn"] = protocols[:8]
     return {"tls": found} if found else {}

@@ -56,12 +56,20 @@ def add_options(context: Context, section: Section, listener: dict[str, Any]) ->
         listener["connections"] = connections
 
 
+def kept_open(section: Section) -> str | None:
+    """Which connections stay open: the last of the options that is not taken away counts; None where none is."""
+    lines = [section.last("option", option) for option in KEEP_ALIVE]
+    order = {line: at for at, line in enumerate(section.all_lines())}
+    found = sorted((order[line], line.words[1]) for line in lines if line is not None)
+    return KEEP_ALIVE[found[-1][1]] if found else None
+
+
 def _keep_alive(context: Context, section: Section, connections: dict[str, Any]) -> None:
-    for option, said in KEEP_ALIVE.items():
-        if section.last("option", option) is not None:
-            connections["keep_alive"] = said
-        for line in section.each("option", option):
+    for line in section.each("option"):
+        if line.words[1:2] and line.words[1] in KEEP_ALIVE:
             context.ledger.mapped(line)
+    if (said := kept_open(section)) is not None:
+        connections["keep_alive"] = said
 
 
 def _compression(context: Context, section: Section, listener: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import differing, surely
-from apps.importing.logic.decisions import Effect, Rule
+from apps.importing.logic.decisions import NOWHERE, Effect, Rule
 from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, simplified
 from apps.importing.verdicts import Line
 
@@ -38,11 +38,13 @@ class Choices:
         default = self.section.last("default_backend")
         if default is not None and len(default.words) > 1:
             rules += self._one(default, default.words[1], True)
-        elif self.section.kind == "listen" and self._has_servers():
+        elif self._serves():
             rules.append(Rule(self.section.header, True, Effect("backend", (self.section.name,)), 1))
 
-    def _has_servers(self) -> bool:
-        return any(line.keyword in ("server", "server-template", "dispatch") for line in self.section.all_lines())
+    def _serves(self) -> bool:
+        return self.section.kind == "listen" and any(
+            line.keyword in ("server", "server-template", "dispatch") for line in self.section.all_lines()
+        )
 
     def _one(self, line: Line, name: str, formula: Formula) -> Iterator[Rule]:
         ledger = self.context.ledger
@@ -58,16 +60,31 @@ class Choices:
                 ledger.mapped(line)
             return
         found = _DYNAMIC.fullmatch(name)
-        if found is None:
-            yield from self._fixed(line, name, condition)
-            return
+        yield from self._named(line, found, condition) if found else self._fixed(line, name, condition)
+
+    def _named(self, line: Line, found: re.Match[str], condition: Formula) -> Iterator[Rule]:
+        """By a name that is made of the request."""
+        ledger = self.context.ledger
         sample = parse_sample(found[2])
         rules = list(self._dynamic(line, found[1], sample, found[3], condition)) if sample else []
         if rules:
             ledger.mapped(line)
+        elif sample and not surely(self.context.questions.map_keys(sample, "str", "name"))[1]:
+            ledger.differs(line, "No backend of this file has such a name; its requests get default_backend, or 503.")
         elif ledger.verdict_of(line) is None:
             ledger.impossible(line, "The name of the backend is put together from parts that are not known here.")
+            return
         yield from rules
+        if line is not list(self.section.each("use_backend"))[-1]:
+            yield self._otherwise(line, condition)
+
+    def _otherwise(self, line: Line, condition: Formula) -> Rule:
+        """Who gets requests for whose backend there is no name: no rule below is asked."""
+        default = self.section.last("default_backend")
+        if default is not None and len(default.words) > 1:
+            return Rule(default, condition, Effect("backend", (default.words[1],)), 1)
+        effect = Effect("backend", (self.section.name,)) if self._serves() else NOWHERE
+        return Rule(line, condition, effect, 1)
 
     def _while_up(self, line: Line, name: str, formula: Formula) -> Formula:
         """The formula with yes for `nbsrv(name) ge 1`: whether the chosen backend itself has a server."""

@@ -99,7 +99,7 @@ def _part_of_location(expression: str, drop: list[str], moved: list[tuple[str, s
                 and re.fullmatch(r"[a-z0-9.-]+", cut)
             ):
                 drop.append(cut)
-            elif name not in ("lower", "host_only", "field"):
+            elif name not in ("lower", "host_only") and (name, args) != ("field", ("1", ":")):
                 return "\0"
         return HOST
     return "\0"

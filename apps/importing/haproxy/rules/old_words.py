@@ -13,6 +13,8 @@ _HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?[\s\\]*(.*)", re.DOTALL)
 _REQUEST_LINE = re.compile(r"\^\((?:\[\^[\s\\:]*\]\*|\[A-Z\]\+|\\w\+|GET|POST|\.\*)\)[\s\\]+(/.*)", re.DOTALL)
 # `^([^\ ]*\ /)old[/]?(.*)`: the first group holds the beginning of the path as well.
 _WITH_SLASH = re.compile(r"\^\((?:\[\^[\s\\:]*\]\*|\[A-Z\]\+|\\w\+|\.\*)[\s\\]+/\)(.*)", re.DOTALL)
+# `^(X-Date:)(.*)$`: a header that gets another spelling.
+_SPELLING = re.compile(r"\^\(?([A-Za-z0-9-]+):\)?\s*\(\.\*\)\$?")
 KEYWORDS = frozenset(
     {"reqadd", "reqrep", "reqirep", "reqdel", "reqidel", "reqdeny", "reqideny", "reqtarpit", "reqitarpit", "block"}
 )
@@ -34,11 +36,20 @@ def read_old_request(keyword: str, words: tuple[str, ...]) -> Read | None:
     return None
 
 
+def header_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Name and value of the header that `reqadd` adds."""
+    found = _HEADER.fullmatch(words[0]) if words else None
+    return (found[1], found[2]) if found else ()
+
+
 def _replaced(expression: str, text: str) -> Read | None:
     host = re.match(r"\^?Host:", expression, re.IGNORECASE)
     new = re.fullmatch(r"Host:[\s\\]*([^\\\s]+)", text, re.IGNORECASE)
     if host and new:
         return read_request("set-header", ("Host", new[1]))
+    spelled = _SPELLING.fullmatch(expression)
+    if spelled and re.fullmatch(rf"{re.escape(spelled[1])}:\s*\\[12]", text, re.IGNORECASE):
+        return [], "different:Headers have the spelling of nodes, which is lower case; HTTP does not tell cases apart."
     expression = expression.replace("[/]?", "/?")
     within = _WITH_SLASH.fullmatch(expression)
     if within and text.startswith("\\1"):

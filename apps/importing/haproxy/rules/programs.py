@@ -13,10 +13,11 @@ from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.rules.answers import read_old, read_response
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.rules.mapped import by_map
-from apps.importing.haproxy.rules.old_words import KEYWORDS, read_old_request
-from apps.importing.haproxy.rules.requests import Read, read_request
+from apps.importing.haproxy.rules.old_words import KEYWORDS, header_of, read_old_request
+from apps.importing.haproxy.rules.requests import Read, read_request, told
 from apps.importing.haproxy.rules.soft import Soft
-from apps.importing.haproxy.text.keywords import fact_of
+from apps.importing.haproxy.rules.variables import filled
+from apps.importing.haproxy.text.keywords import answers_challenges, fact_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
 from apps.importing.haproxy.traffic.context import Context
@@ -26,6 +27,9 @@ from apps.importing.logic.formulas import Formula, all_of, negated
 from apps.importing.verdicts import Line, Verdict
 
 NEVER = "HAProxy no longer has the request when it answers, so this never holds; it keeps what it needs by set-var."
+CHALLENGES = (
+    "Nodes answer the challenges (HTTP-01) of certificates that Spillway orders; another client gets what rules say."
+)
 COUNTERS = ("sc-inc-gpc", "sc-set-gpt", "sc-add-gpc")
 
 
@@ -50,6 +54,7 @@ class Reader:
                 self._request(line)
             elif line.keyword in KEYWORDS - {"block"}:
                 self._old(line)
+        self._identified()
         for line in self.section.each("redirect"):
             words, formula = self.conditions.of(line.words[1:])
             self._redirect(line, formula, words, phase=1)
@@ -57,6 +62,17 @@ class Reader:
             Choices(self.context, self.conditions, self.section).add(self.rules)
         self._responses()
         return Program(tuple(self.rules), tuple(self.answers))
+
+    def _identified(self) -> None:
+        """`unique-id-header`: servers get an ID of the request under this name as well."""
+        line = self.section.last("unique-id-header")
+        if line is None or len(line.words) < 2:
+            return
+        if self.section.last("unique-id-format") is None:
+            self.context.ledger.note(line, Verdict.DEAD, "No unique-id-format says what the ID is.")
+            return
+        self._admit(line, True, read_request("set-header", (line.words[1], "%[unique-id]")))
+        self.context.ledger.differs(line, "The ID is made by the node, in a form of its own.")
 
     def _connections(self) -> None:
         """`tcp-request` rules of an http proxy; `accept` ends them alone."""
@@ -79,13 +95,11 @@ class Reader:
 
     def _request(self, line: Line) -> None:
         action, words = line.words[1], line.words[2:]
-        if line.words[1:3] == ("use-service", "prometheus-exporter"):
-            self.context.ledger.note(line, Verdict.NODE_SETTING, "Metrics of nodes are read from Spillway.")
-            return
         fact = fact_of("frontend", line.words)
-        if fact is not None and fact.kind is not Kind.TRAFFIC:
+        if self._serves(line) or (fact is not None and fact.kind is not Kind.TRAFFIC):
             return
         words, formula = self.conditions.of(words)
+        words = filled(self.context, words, formula)
         if action.startswith("track-sc"):
             self.soft.track(line, action, words, formula)
         elif action.startswith(("set-var", "unset-var")):
@@ -98,8 +112,21 @@ class Reader:
             self._redirect(line, formula, words)
         elif action == "cache-use":
             self._cache(line, words, formula)
+        elif (effect := told(action, words, formula)) is not None:
+            self._admit(line, formula, ([effect], ""))
         else:
             self._admit(line, formula, read_request(action, words))
+
+    def _serves(self, line: Line) -> bool:
+        """Whether it is an answer of HAProxy's own that nodes give as well."""
+        if line.words[1:3] == ("use-service", "prometheus-exporter"):
+            self.context.ledger.note(line, Verdict.NODE_SETTING, "Metrics of nodes are read from Spillway.")
+            return True
+        if answers_challenges(line.words):
+            self.conditions.of(line.words[2:])
+            self.context.ledger.differs(line, CHALLENGES)
+            return True
+        return False
 
     def _redirect(self, line: Line, formula: Formula, words: tuple[str, ...], *, phase: int = 0) -> None:
         entries = by_map(self.context, line, words)
@@ -115,7 +142,9 @@ class Reader:
 
     def _old(self, line: Line) -> None:
         words, formula = self.conditions.of(line.words[1:])
-        self._admit(line, formula, read_old_request(line.keyword, words))
+        header = header_of(words) if line.keyword == "reqadd" else ()
+        effect = told("add-header", header, formula)
+        self._admit(line, formula, ([effect], "") if effect else read_old_request(line.keyword, words))
 
     def _admit(self, line: Line, formula: Formula, read: Read | None, *, phase: int = 0) -> None:
         """Rules of the effects, as far as their condition can be asked."""
@@ -188,6 +217,7 @@ class Reader:
             for line in self.section.each(keyword):
                 if len(line.words) > 1:
                     words, formula = answering.of(line.words[2:])
+                    words = filled(self.context, words, formula)
                     self._answer(line, formula, read_response(line.words[1], words), phase)
         for line in self.section.all_lines():
             if line.keyword in ("rspadd", "rspdel", "rspidel", "rsprep", "rspirep"):

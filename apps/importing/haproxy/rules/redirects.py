@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from apps.importing.haproxy.rules.formats import as_target
 from apps.importing.logic.decisions import Effect
 from apps.importing.logic.targets import HOST, Target
 
+WITH_QUERY = "%[path]?%[query]"
 CODES = (301, 302, 303, 307, 308)
 
 
@@ -20,7 +23,13 @@ def redirect_effect(words: tuple[str, ...]) -> tuple[Effect | None, str]:
     if target is None:
         return None, "Redirects name scheme, host, port, path and query; this target is made of other parts."
     said = [f"{each} is left out" for each in ("set-cookie", "clear-cookie", "append-slash") if each in options]
+    said += ["Where no query is asked for, the location has no question mark."] if asks_query(options) else []
     return Effect("redirect", (code, target)), "; ".join(said)
+
+
+def asks_query(options: Mapping[str, str]) -> bool:
+    """Whether the location is made of path and query, each by itself."""
+    return WITH_QUERY in options.get("location", "")
 
 
 def _options(words: tuple[str, ...]) -> dict[str, str]:
@@ -50,5 +59,5 @@ def _target(options: dict[str, str], *, drop_query: bool) -> Target | None:
             found.scheme, found.host, found.drop_from_host, found.port, "", before, keeps_path=True,
             keep_query=not drop_query,
         )  # fmt: skip
-    location = options.get("location")
+    location = options.get("location", "").replace(WITH_QUERY, "%[pathq]")
     return as_target(location, drop_query=drop_query) if location else None

@@ -11,7 +11,9 @@ from apps.importing.haproxy.rules.formats import as_header_text
 from apps.importing.haproxy.rules.redirects import redirect_effect
 from apps.importing.haproxy.rules.rewriting import read_replace_path, read_set_path
 from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
+from apps.importing.logic.certainty import answered
 from apps.importing.logic.decisions import Effect, change, fixed
+from apps.importing.logic.formulas import Formula
 
 Read = tuple[list[Effect], str]
 """Effects, and what of them differs; no effects and a reason where it is not possible, neither where all is well."""
@@ -20,7 +22,9 @@ OURS = {
     *("x-forwarded-protocol", "x-forwarded-ssl", "x-scheme", "x-forwarded-server", "forwarded", "x-forwarded-scheme"),
 }
 STANDARD = {"x-forwarded-for", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-host", "x-real-ip", "x-request-id"}
-MOST_BODY = 8192
+FIXED = {"x-forwarded-proto": "https?", "x-forwarded-port": "[0-9]{1,5}"}
+# Words of a refusal that has an answer of its own.
+ANSWERS = frozenset({"string", "lf-string", "file", "lf-file", "errorfile", "errorfiles", "hdr"})
 COLON = "different:The name of a header has no colon; HAProxy sends two."
 
 
@@ -32,6 +36,8 @@ def read_request(action: str, words: tuple[str, ...]) -> Read | None:
 
 def _deny(words: tuple[str, ...]) -> Read:
     status = _number_after(words, ("deny_status", "status"), 403)
+    if set(words) & ANSWERS:
+        return _return(("status", str(status), *words))
     if not 400 <= status <= 599:
         return [fixed(status)], ""
     return [fixed(status, f"The request was refused ({status}).\n")], ""
@@ -95,7 +101,7 @@ def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
         return effects, said or COLON
     if name.lower() == "host":
         return _set_host(value)
-    if name.lower() in STANDARD:
+    if name.lower() in STANDARD | {"connection"}:
         return [], _about_ours(name, value)
     try:
         header_text.request_header(name)
@@ -111,6 +117,8 @@ def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
 
 def _about_ours(name: str, value: str) -> str:
     """Spillway sets these itself; what they would say otherwise is said."""
+    if name.lower() == "connection":
+        return "different:Nodes say themselves which connections to servers stay open."
     usual = {
         "x-forwarded-for": r"%\[src\]|%ci",
         "x-real-ip": r"%\[src\]|%ci",
@@ -124,12 +132,29 @@ def _about_ours(name: str, value: str) -> str:
     return f"different:Spillway sets {name} itself, from the connection of the client."
 
 
+def told(action: str, words: tuple[str, ...], formula: Formula) -> Effect | None:
+    """A fixed scheme or port that servers are told; None where the condition asks for just that."""
+    name = words[0].lower() if words else ""
+    if action not in ("set-header", "add-header") or len(words) != 2 or name not in FIXED:
+        return None
+    value = words[1].lower()
+    if not re.fullmatch(FIXED[name], value):
+        return None
+    if value in ("https", "443") and answered(formula, "scheme", answer=False) is False:
+        return None
+    if value in ("http", "80") and answered(formula, "scheme", answer=True) is False:
+        return None
+    return change("told", name, value)
+
+
 def _set_host(value: str) -> Read:
     try:
         return [change("rewrite", "host", grammar.server_host(value.lower()))], ""
     except GrammarError:
         if re.fullmatch(r"%\[(?:req\.)?f?hdr\([Hh]ost\)(?:,lower)?\]", value):
             return [], ""
+        if value == "%[ssl_fc_sni]":
+            return [], "different:Servers get the host that was asked for, not the TLS name."
         return [], "Servers get the host of the request or one fixed name; this value is neither."
 
 

@@ -7,8 +7,13 @@ import re
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
+from apps.importing.logic.formulas import And, Formula
 from apps.importing.verdicts import Line
 
+_USED = re.compile(r"%\[var\(([A-Za-z0-9_.]+)\)\]")
+# What stays as it is while a request is changed.
+_KEPT = re.compile(r"(?:src|method|ssl_fc_protocol|(?:req\.)?f?hdr\(host\))(?:,|$)", re.IGNORECASE)
+_TEXT = re.compile(r"str\(([^()\"']*)\)")
 _NAME = re.compile(r"set-var(?:-fmt)?\(([^,)]+)[^)]*\)")
 
 
@@ -17,6 +22,23 @@ def read_variables(context: Context) -> None:
     for kind in ("frontend", "listen", "backend"):
         for section in context.configuration.of_kind(kind):
             _of_section(context, section)
+
+
+def filled(context: Context, words: tuple[str, ...], formula: Formula) -> tuple[str, ...]:
+    """The words with the expression of each variable in its place that surely has it where the formula holds."""
+
+    def value(found: re.Match[str]) -> str:
+        given = context.questions.variables.given.get(found[1], [])
+        if len(given) != 1:
+            return found[0]
+        text, condition = given[0]
+        parts = (formula, *(formula.parts if isinstance(formula, And) else ()))
+        if condition is not True and condition not in parts:
+            return found[0]
+        constant = _TEXT.fullmatch(text)
+        return constant[1] if constant else f"%[{text}]" if _KEPT.match(text) else found[0]
+
+    return tuple(_USED.sub(value, word) for word in words)
 
 
 def _of_section(context: Context, section: Section) -> None:

@@ -59,6 +59,11 @@ def _rule_fact(table: Mapping[str, Fact], words: tuple[str, ...]) -> Fact | None
     return table.get(action)
 
 
+def answers_challenges(words: tuple[str, ...]) -> bool:
+    """Whether a line has the script answer that proves hostnames to a certificate authority (`lua.acme-http01`)."""
+    return words[1:2] == ("use-service",) and words[2:3] != () and words[2].lower().startswith("lua.acme")
+
+
 def close(configuration: Configuration, ledger: Ledger) -> None:
     """A verdict for every line that no reader took, by what its keyword is."""
     kinds = {line.number: section for section in configuration.sections for line in (section.header, *section.lines)}
@@ -101,7 +106,9 @@ def _close_line(ledger: Ledger, section: Section, line: Line) -> None:
     elif fact.kind is Kind.TRAFFIC and _is_unused(ledger, section):
         ledger.note(line, Verdict.DEAD, "Nothing uses this section.")
     else:
-        why = fact.why or proxies.WHY_NOT.get(fact.keyword) or f"Spillway has no {fact.keyword} that says this."
+        calls = any(word.startswith("lua.") for word in line.words)
+        known = fact.why or proxies.WHY_NOT.get("lua" if calls else fact.keyword)
+        why = known or f"Spillway has no {fact.keyword} that says this."
         ledger.note(line, _VERDICTS[fact.kind], why)
 
 

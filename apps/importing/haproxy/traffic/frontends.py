@@ -41,6 +41,26 @@ class Made:
     pools: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ports of a load balancer, each with whether it speaks TLS; `is_told`: a proxy in front says the scheme."""
+
+    ports: tuple[tuple[int, bool], ...]
+    is_told: bool
+
+    @property
+    def both(self) -> bool:
+        """Whether requests of both schemes come."""
+        return self.is_told or {encrypted for _, encrypted in self.ports} == {True, False}
+
+    def all_are(self, told: str, scheme: object) -> bool:
+        """Whether each request of this scheme, or of any, comes as it is told: by `https`, or at the port `443`."""
+        if told in ("http", "https"):
+            return scheme == told or (not self.is_told and all(each == (told == "https") for _, each in self.ports))
+        asked = [port for port, encrypted in self.ports if scheme is None or encrypted == (scheme == "https")]
+        return not self.is_told and all(port == int(told) for port in asked)
+
+
 class Frontends:
     """Reads the http frontends of one file."""
 
@@ -57,9 +77,23 @@ class Frontends:
         if not binds:
             self.context.ledger.differs(section.header, NO_PORT)
             return
-        name = self.context.name("LoadBalancer", section.name)
-        owner = f"LoadBalancer {name}"
+        owner = f"LoadBalancer {self.context.name('LoadBalancer', section.name)}"
         self.context.ledger.mapped(section.header, owner)
+        program = self._program(section, owner)
+        backends = self._backends(program, section)
+        solved = [
+            self._load_balancer(section, group, program, backends, at)
+            for at, group in enumerate(_by_port(program, backends, binds))
+        ]
+        self._say(section, solved, program)
+
+    def _load_balancer(
+        self, section: Section, binds: list[Bind], program: Program, backends: dict[str, Program], at: int
+    ) -> Frontend:
+        """One for ports that the rules do not tell apart; the first has the name of the section."""
+        text = f"{section.name}-{binds[0].port}" if at else section.name
+        name = self.context.name("LoadBalancer", text)
+        owner = f"LoadBalancer {name}"
         listeners = []
         for bind in binds:
             listener = listener_of(self.context, bind, "http", self.certificates)
@@ -68,8 +102,7 @@ class Frontends:
             if listener["protocol"] != "https" or listener["certificates"]:
                 listeners.append(listener)
         self.made.load_balancers[name] = {"fleets": list(self.context.options.fleets), "listeners": listeners}
-        program = self._program(section, owner)
-        self._routes(section, name, program, binds)
+        return self._routes(section, name, program, backends, binds)
 
     def _program(self, section: Section, owner: str) -> Program:
         conditions = Conditions(section, self.context.questions, self.context.ledger)
@@ -91,27 +124,30 @@ class Frontends:
             found[name] = self._programs[name]
         return found
 
-    def _routes(self, section: Section, name: str, program: Program, binds: list[Bind]) -> None:
-        backends = self._backends(program, section)
+    def _routes(
+        self, section: Section, name: str, program: Program, backends: dict[str, Program], binds: list[Bind]
+    ) -> Frontend:
         sections = [section, *filter(None, map(self.context.configuration.proxy, backends))]
         lines = (line for each in sections for line in each.lines if TELLING.search(line.text))
         is_told = believe(self.context, self.made.load_balancers[name]["listeners"], lines)
         answers = self._answers(program, backends, binds, is_told=is_told)
         known = [host for each in program.rules for host in _hosts_of(each.effect.data)]
         frontend = Frontend(program, backends, answers, tuple(known))
-        pages = error_pages(self.context, section)
-        both = is_told or {bind.has("ssl") for bind in binds} == {True, False}
+        reached = {each: self.context.configuration.proxy(each) for each in backends}
+        pages = {"": error_pages(self.context, section)} | {
+            each: error_pages(self.context, section, backend) for each, backend in reached.items() if backend
+        }
+        ports = Ports(tuple((bind.port, bind.has("ssl")) for bind in binds), is_told)
         for found in frontend.routes():
             for draft in found.drafts:
-                self._route(name, found.hostname, draft, pages, both=both)
-        self._say(section, frontend, program)
+                self._route(name, found.hostname, draft, pages, ports)
+        return frontend
 
     def _answers(
         self, program: Program, backends: Mapping[str, Program], binds: list[Bind], *, is_told: bool
     ) -> dict[Atom, bool]:
         """What the ports decide: the scheme where no proxy in front tells it, and questions about ports."""
-        rules = [rule for each in (program, *backends.values()) for rule in (*each.rules, *each.answers)]
-        atoms = {atom for rule in rules for atom in atoms_of(rule.condition)}
+        atoms = _atoms_of_all(program, backends)
         schemes = {bind.has("ssl") for bind in binds}
         found: dict[Atom, bool] = {}
         for atom in atoms:
@@ -121,7 +157,9 @@ class Frontends:
                 found[atom] = all(number_holds(atom.values, bind.port) for bind in binds)
         return found
 
-    def _route(self, load_balancer: str, hostname: str, draft: Draft, pages: dict[str, Any], *, both: bool) -> None:
+    def _route(
+        self, load_balancer: str, hostname: str, draft: Draft, pages: dict[str, dict[str, Any]], ports: Ports
+    ) -> None:
         ledger = self.context.ledger
         try:
             outcome = outcome_of(draft.decision, draft.key, hostname, self._pool)
@@ -139,10 +177,13 @@ class Frontends:
                 )
         conditions = conditions_of(draft.conditions)
         redirect = outcome.action.get("redirect", {})
-        if both and redirect.get("scheme") == "https" and "scheme" not in conditions and "host" not in redirect:
+        if ports.both and redirect.get("scheme") == "https" and "scheme" not in conditions and "host" not in redirect:
             conditions["scheme"] = "http"
         spec |= conditions | outcome.spec()
-        rules = _rules(outcome, pages)
+        told = outcome.rules.pop("told", {})
+        backend = str(draft.decision.final.data[0]) if draft.decision.final.kind == "backend" else ""
+        self._say_told(draft, told if backend else {}, conditions.get("scheme"), ports)
+        rules = _rules(outcome, pages.get(backend, pages[""]))
         if rules:
             spec["rules"] = rules
         text = f"{load_balancer}-{'any' if hostname == '*' else hostname.replace('*', 'any')}{_slug(draft)}"
@@ -154,6 +195,17 @@ class Frontends:
         for line in draft.decision.lines:
             ledger.belongs(line, f"Route {name}")
 
+    def _say_told(self, draft: Draft, said: dict[str, str], scheme: object, ports: Ports) -> None:
+        """What servers were told of scheme and port, where it is not that of the connection."""
+        for name, value in said.items():
+            if ports.all_are(value, scheme):
+                continue
+            for line in draft.decision.lines:
+                if name in line.text.lower():
+                    self.context.ledger.differs(
+                        line, f"Servers are told what the connection of the client is, which is not always {value}."
+                    )
+
     def _pool(self, backend: str) -> str | None:
         """The name of the pool of a backend."""
         if self.context.configuration.proxy(backend) is None:
@@ -162,17 +214,18 @@ class Frontends:
         name = self.context.name("Pool", backend)
         return f"{self.context.options.account}/{name}" if self.context.options.account else name
 
-    def _say(self, section: Section, frontend: Frontend, program: Program) -> None:
+    def _say(self, section: Section, solved: list[Frontend], program: Program) -> None:
         """Examples that are decided otherwise, values that can be no hostname, lines that decide nothing."""
         ledger = self.context.ledger
-        self._say_hosts(frontend, program)
-        for hostname, path, decision in frontend.differing:
-            for line in decision.lines[-1:] or (section.header,):
-                ledger.differs(line, f"Some requests of {hostname} such as {path} are decided by another line.")
-        if frontend.too_many:
-            ledger.differs(section.header, "More than two of its many conditions at once are not told apart.")
+        for frontend in solved:
+            self._say_hosts(frontend, program)
+            for hostname, path, decision in frontend.differing:
+                for line in decision.lines[-1:] or (section.header,):
+                    ledger.differs(line, f"Some requests of {hostname} such as {path} are decided by another line.")
+            if frontend.too_many:
+                ledger.differs(section.header, "More than two of its many conditions at once are not told apart.")
         for rule in program.rules:
-            if rule.line.number not in frontend.seen and rule.line is not section.header:
+            if not any(rule.line.number in each.seen for each in solved) and rule.line is not section.header:
                 ledger.outdone(
                     rule.line, "Lines above decide every request before this one, or no host is known for it."
                 )
@@ -198,6 +251,20 @@ class Frontends:
             )
         else:
             self.context.ledger.differs(line, f"No host of this file fits ({atom!r}); add routes for those that do.")
+
+
+def _atoms_of_all(program: Program, backends: Mapping[str, Program]) -> set[Atom]:
+    rules = [rule for each in (program, *backends.values()) for rule in (*each.rules, *each.answers)]
+    return {atom for rule in rules for atom in atoms_of(rule.condition)}
+
+
+def _by_port(program: Program, backends: Mapping[str, Program], binds: list[Bind]) -> list[list[Bind]]:
+    """The ports in groups of those for which every question about ports has the same answer."""
+    asked = sorted((atom for atom in _atoms_of_all(program, backends) if atom.subject == "port"), key=repr)
+    found: dict[tuple[bool, ...], list[Bind]] = {}
+    for bind in binds:
+        found.setdefault(tuple(number_holds(atom.values, bind.port) for atom in asked), []).append(bind)
+    return list(found.values())
 
 
 def _rewrites_path(change: Effect) -> bool:

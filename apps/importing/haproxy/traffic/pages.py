@@ -14,19 +14,17 @@ from apps.importing.verdicts import Line
 _TYPE = re.compile(r"^content-type:\s*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)
 
 
-def error_pages(context: Context, section: Section) -> dict[str, Any]:
-    """The block of a policy. It has one page; where the file has several, that of 503 is for all of their statuses."""
+def error_pages(context: Context, *sections: Section) -> dict[str, Any]:
+    """The block of a policy for the sections of a request: the frontend, then the backend, whose pages come first.
+
+    It has one page; where the file has several, that of 503 is for all of their statuses.
+    """
     found: dict[int, dict[str, str]] = {}
-    lines = [(line, line.words[1], line.words[2]) for line in section.each("errorfile") if len(line.words) > 2]
-    for line in section.each("errorfiles"):
-        lines += _of_section(context, line)
-    lines += [each for line in section.each("http-error") for each in _of_error(context, line)]
+    lines = [each for section in sections for each in _lines(context, section)]
     for line, status, path in lines:
         page = _page(context, line, path)
         if page is not None and status.isdecimal() and 400 <= int(status) <= 599:
             found[int(status)] = page
-    for line in (*section.each("errorloc"), *section.each("errorloc302"), *section.each("errorloc303")):
-        context.ledger.differs(line, "Clients get an error page of Spillway, and no redirect to one.")
     if not found:
         return {}
     page = found.get(503) or next(iter(found.values()))
@@ -34,6 +32,16 @@ def error_pages(context: Context, section: Section) -> dict[str, Any]:
         for line, _, _ in lines:
             context.ledger.differs(line, "Routes have one error page for all of their statuses, with {status} in it.")
     return {"error_pages": {"statuses": sorted(found), **page}}
+
+
+def _lines(context: Context, section: Section) -> list[tuple[Line, str, str]]:
+    """The lines of a section with status and path of their page."""
+    lines = [(line, line.words[1], line.words[2]) for line in section.each("errorfile") if len(line.words) > 2]
+    for line in section.each("errorfiles"):
+        lines += _of_section(context, line)
+    for line in (*section.each("errorloc"), *section.each("errorloc302"), *section.each("errorloc303")):
+        context.ledger.differs(line, "Clients get an error page of Spillway, and no redirect to one.")
+    return lines + [each for line in section.each("http-error") for each in _of_error(context, line)]
 
 
 def _of_error(context: Context, line: Line) -> list[tuple[Line, str, str]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from apps.importing.haproxy.text.keywords import fact_of
+from apps.importing.haproxy.listeners.listening import KEEP_ALIVE, kept_open
+from apps.importing.haproxy.pools.backends import protocol_of
+from apps.importing.haproxy.text.keywords import answers_challenges, fact_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
 from apps.importing.haproxy.traffic.context import Context
+from apps.importing.haproxy.traffic.ignored import why_ignored
 from apps.importing.verdicts import Line, Verdict
 
 DONE = {
@@ -36,6 +39,8 @@ OTHERWISE: dict[str | tuple[str, ...], str] = {
     "http-send-name-header": "Servers are not told their names.",
     "declare": "",
 }
+CHOOSING = ("use_backend", "default_backend")
+STRICT = {None: 0, "both": 0, "clients": 1, "none": 2}
 IN_BACKENDS = frozenset(
     {
         *("timeout", "balance", "retries", "option", "cookie", "http-check", "tcp-check", "fullconn", "http-reuse"),
@@ -61,9 +66,9 @@ def _mark(context: Context, section: Section, line: Line) -> None:
     if line.keyword == "mode":
         _mode(context, line)
     elif words[:2] == ("option", "forwardfor"):
-        ledger.mapped(line)
-        if "header" in words and words[-1].lower() not in ("x-forwarded-for", "x-real-ip"):
-            ledger.differs(line, "The address of the client is in X-Forwarded-For and X-Real-IP.")
+        _forwarded(context, line)
+    elif line.keyword == "option" and words[1:2] and words[1] in KEEP_ALIVE and section.kind == "backend":
+        _kept_open(context, section, line)
     elif line.keyword == "option" and len(words) > 1 and words[1] in DONE and ledger.verdict_of(line) is None:
         ledger.differs(line, DONE[words[1]]) if DONE[words[1]] else ledger.mapped(line)
     elif line.keyword in OTHERWISE or words[:2] in OTHERWISE:
@@ -73,6 +78,31 @@ def _mark(context: Context, section: Section, line: Line) -> None:
         ledger.note(line, Verdict.DEAD, "Nothing waits for this time.")
     elif line.keyword in IN_BACKENDS and section.kind != "listen" and ledger.verdict_of(line) is None:
         _beside(context, section, line)
+
+
+def _forwarded(context: Context, line: Line) -> None:
+    """`option forwardfor`, and for whom it does not hold."""
+    words = line.words
+    context.ledger.mapped(line)
+    if "header" in words[:-1] and words[words.index("header") + 1].lower() not in ("x-forwarded-for", "x-real-ip"):
+        context.ledger.differs(line, "The address of the client is in X-Forwarded-For and X-Real-IP.")
+    if "if-none" in words:
+        context.ledger.differs(
+            line, "What clients send as X-Forwarded-For is replaced; name proxies that are believed (client_address)."
+        )
+    if "except" in words[:-1] and not words[words.index("except") + 1].startswith("127."):
+        context.ledger.differs(line, "Requests of these networks have X-Forwarded-For as well.")
+
+
+def _kept_open(context: Context, section: Section, line: Line) -> None:
+    """An option of a backend closes connections even where its frontends would keep them."""
+    context.ledger.mapped(line)
+    if section.last(*line.words[:2]) is not line:
+        return
+    for front in context.configuration.of_kind("frontend", "listen"):
+        named = {each.words[1] for each in front.all_lines() if each.keyword in CHOOSING and len(each.words) > 1}
+        if section.name in named and STRICT[kept_open(front)] < STRICT[KEEP_ALIVE[line.words[1]]]:
+            context.ledger.differs(line, "The listener says which connections stay open (connections.keep_alive).")
 
 
 def _mode(context: Context, line: Line) -> None:
@@ -91,7 +121,8 @@ def _beside(context: Context, section: Section, line: Line) -> None:
         return
     fact = fact_of(section.kind, line.words)
     if fact is not None and fact.kind is Kind.TRAFFIC:
-        context.ledger.note(line, Verdict.DEAD, "Nothing that uses this setting inherits it.")
+        why = why_ignored(section, line, speaks_http=protocol_of(section) == "http")
+        context.ledger.note(line, Verdict.DEAD, why or "Nothing that uses this setting inherits it.")
 
 
 SCRIPTS = ("lua-load", "lua-load-per-thread", "lua-prepend-path")
@@ -101,10 +132,11 @@ def mark_scripts(context: Context) -> None:
     """Lua that no line of the file calls."""
     sections = context.configuration.sections
     calls = any("lua." in word for section in sections for line in section.lines
-                if line.keyword not in SCRIPTS for word in line.words)  # fmt: skip
+                if line.keyword not in SCRIPTS and not answers_challenges(line.words)
+                for word in line.words)  # fmt: skip
     loads = any(line.keyword in SCRIPTS[:2] for section in sections for line in section.lines)
     for section in sections:
         for line in section.lines if not calls else ():
             if line.keyword in SCRIPTS:
-                why = "Nothing of this file calls the script; what it does by itself is left out."
+                why = "No line that is left calls the script; what it does by itself is left out."
                 context.ledger.note(line, Verdict.DIFFERENT if loads else Verdict.DEAD, why)
