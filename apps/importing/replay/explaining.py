@@ -41,7 +41,9 @@ class Explaining:
         """Numbers of the lines that together say every difference; None where one is said by none."""
         found: dict[int, None] = {}
         asked = [
-            each for each in self._lines(request, before, after) if self._may_hold(*each, request, encrypted=encrypted)
+            each
+            for each in self._lines(request, before, after, encrypted=encrypted)
+            if self._may_hold(*each, request, encrypted=encrypted)
         ]
         for difference in _first(before.differences(after)):
             name = difference.partition(":")[0]
@@ -51,10 +53,16 @@ class Explaining:
             found |= dict.fromkeys(saying)
         return tuple(found)
 
-    def _lines(self, request: Request, before: Answer, after: Answer) -> list[tuple[Section, Line]]:
-        """Lines of the frontend, and of the backends that answered."""
+    def _lines(self, request: Request, before: Answer, after: Answer, *, encrypted: bool) -> list[tuple[Section, Line]]:
+        """Lines of the frontend, and of the backends that answered, by a server or without one."""
+        front = self.sections.get(request.port)
         backends = [self.context.configuration.proxy(name) for name in (before.pool, after.pool) if name]
-        sections = [self.sections.get(request.port), *backends]
+        for line in front.all_lines() if front else ():
+            named = self.context.configuration.proxy(line.words[1]) if _chooses(line) else None
+            alone = named is not None and not any(each.keyword == "server" for each in named.all_lines())
+            if front and alone and self._may_hold(front, line, request, encrypted=encrypted):
+                backends.append(named)
+        sections = [front, *backends]
         return [
             (section, line)
             for section in {id(each): each for each in sections if each is not None}.values()
@@ -68,6 +76,10 @@ class Explaining:
             self._conditions[section.header.number] = Conditions(section, self.context.questions, self.context.ledger)
         _, formula = self._conditions[section.header.number].of(line.words[1:])
         return simplified(formula, lambda atom: _answer(atom, request, encrypted=encrypted)) is not False
+
+
+def _chooses(line: Line) -> bool:
+    return line.keyword in ("use_backend", "default_backend") and len(line.words) > 1
 
 
 def _first(differences: list[str]) -> list[str]:
