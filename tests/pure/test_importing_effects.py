@@ -259,3 +259,81 @@ def test_a_variable_that_is_set_for_some_requests_alone_has_no_value_for_others(
 def test_a_duration_is_read_up_to_the_letter_that_haproxy_reads() -> None:
     found = frontend("timeout client 15min", "default_backend a")
     assert listeners_of(found)[0]["connections"]["client_timeout_ms"] == 900_000
+
+
+def test_a_time_without_limit_is_the_longest_and_no_number_of_connections_is_none() -> None:
+    found = frontend("timeout client 0", "maxconn 0", "default_backend a")
+    assert listeners_of(found)[0]["connections"] == {"client_timeout_ms": 3_600_000}
+    assert verdict_of(found, "timeout client 0")[0] is Verdict.DIFFERENT
+
+
+def test_an_address_of_its_own_machine_is_no_listener() -> None:
+    found = frontend("default_backend a", bind="bind 127.0.0.1:81\n bind :80")
+    assert [each["port"] for each in listeners_of(found)] == [80]
+    assert verdict_of(found, "bind 127.0.0.1:81")[0] is Verdict.DIFFERENT
+    alone = frontend("default_backend a", bind="bind 127.0.0.1:81")
+    assert not [each for each in alone.documents if each["kind"] == "LoadBalancer"]
+
+
+@pytest.mark.parametrize("question", ["hdr_dom(host) -i shop", "hdr_end(host) -i .internal", "hdr(host) 10.0.0.1:80"])
+def test_a_host_that_no_route_can_have_is_said_and_its_line_is_not_dead(question: str) -> None:
+    line = f"use_backend b if {{ {question} }}"
+    assert verdict_of(frontend(line, "default_backend a"), line)[0] is Verdict.DIFFERENT
+
+
+def test_a_block_that_asks_for_what_nobody_gave_says_so() -> None:
+    text = f'{DEFAULTS}frontend fe\n bind :80\n.if streq("$SCHEME",https)\n bind :443 ssl crt /a.pem\n.endif\n'
+    found = read(f"{text} default_backend a\n{BACKENDS}")
+    assert verdict_of(found, '.if streq("$SCHEME",https)')[0] is Verdict.DIFFERENT
+    assert any("SCHEME" in need for need in found.needs)
+    given = read(f"{text} default_backend a\n{BACKENDS}", environment={"SCHEME": "https"})
+    assert [each["port"] for each in listeners_of(given)] == [80, 443]
+    defined = ".if defined(SITE)\n.notice x\n.endif\n" + DEFAULTS
+    assert "not set" in verdict_of(read(defined), ".if defined(SITE)")[1]
+
+
+def test_probes_beside_statistics_are_said() -> None:
+    found = read(f"{DEFAULTS}listen stats\n bind :81\n stats enable\n monitor-uri /up\n")
+    assert verdict_of(found, "monitor-uri /up")[0] is Verdict.DIFFERENT
+
+
+def test_a_forward_proxy_is_not_possible() -> None:
+    assert verdict_of(frontend("option http_proxy", "default_backend a"), "option http_proxy")[0] is (
+        Verdict.NOT_POSSIBLE
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict"),
+    [
+        ("compression algo gzip", Verdict.MAPPED),
+        ("compression algo deflate", Verdict.DIFFERENT),
+        ("compression offload", Verdict.DIFFERENT),
+    ],
+)
+def test_compression_of_another_kind_is_said(line: str, verdict: Verdict) -> None:
+    assert verdict_of(frontend(line, "default_backend a"), line)[0] is verdict
+
+
+def test_options_of_a_list_of_certificates_are_said() -> None:
+    bind = "bind :443 ssl crt-list /c.txt"
+    text = f"{DEFAULTS}frontend fe\n {bind}\n default_backend a\n{BACKENDS}"
+    assert (
+        "options of the listener alone"
+        in verdict_of(read(text, {"/c.txt": "/a.pem [verify required] a.example"}), bind)[1]
+    )
+    assert "options of the listener alone" not in verdict_of(read(text, {"/c.txt": "/a.pem"}), bind)[1]
+
+
+def test_a_prefix_is_rewritten_where_another_pattern_comes_first() -> None:
+    text = (
+        f"{DEFAULTS}frontend fe\n bind :80\n use_backend b if {{ path_reg ^/[^/]+/[^/]+\\.git }}\n"
+        " use_backend a if { path_beg /api }\n default_backend c\n"
+        "backend a\n http-request set-path %[path,regsub(^/api,)] if { path_beg /api } !{ path_beg /api/v1 }\n"
+        f" server s 10.0.0.1:80\n{BACKENDS.replace('backend a', 'backend z')}"
+    )
+    rewritten = [each["spec"] for each in read(text).documents if each["kind"] == "Route"
+                 and each["spec"].get("rules", {}).get("rewrite")]  # fmt: skip
+    assert [(each["path"], each["rules"]["rewrite"]) for each in rewritten] == [
+        ("/api(/.*)?", {"path_regex": "/api/?(.*)", "path_replacement": "/\\1"})
+    ]

@@ -31,6 +31,9 @@ def backend_of(found: Import) -> dict[str, Any]:
         ("server s 10.0.0.1:80 check ssl verify none port 81 check-ssl", "Checks speak no TLS"),
         ("server s 10.0.0.1:80 check ssl verify none port 81", ""),
         ("server s 10.0.0.1:80 check ssl verify none", ""),
+        ("server s 10.0.0.1:80 ssl verify none sni req.hdr(host)", ""),
+        ("server s 10.0.0.1:80 ssl verify none sni ssl_fc_sni", "the host as the TLS name"),
+        ("server s 10.0.0.1:+1000", "none that counts from that of the client"),
     ],
 )
 def test_what_servers_or_their_checks_do_otherwise_is_said(server: str, why: str) -> None:
@@ -93,3 +96,28 @@ def test_servers_that_no_request_reaches_are_dead() -> None:
     found = pool("http-request return status 404", "option httpchk", "server s 10.0.0.1:80 check")
     for line in ("option httpchk", "server s 10.0.0.1:80 check"):
         assert verdict_of(found, line)[0] is Verdict.DEAD
+
+
+def test_a_timeout_of_zero_is_none_and_becomes_the_longest() -> None:
+    found = pool("timeout server 0", "server s 10.0.0.1:80")
+    assert spec_of(found, "Pool", "web")["server_timeout_ms"] == 3_600_000
+    verdict, why = verdict_of(found, "timeout server 0")
+    assert verdict is Verdict.DIFFERENT
+    assert "longest" in why
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict"),
+    [
+        ("option persist", Verdict.DIFFERENT),
+        ("ignore-persist if { path_end .css }", Verdict.DIFFERENT),
+        ("option prefer-last-server", Verdict.DIFFERENT),
+        ("option abortonclose", Verdict.DIFFERENT),
+        ("option tcpka", Verdict.NODE_SETTING),
+        ("stick on src", Verdict.MAPPED),
+        ("stick on src if { path_beg /a }", Verdict.DIFFERENT),
+        ("stick on src table other", Verdict.DIFFERENT),
+    ],
+)
+def test_what_clients_keep_of_their_server_is_said(line: str, verdict: Verdict) -> None:
+    assert verdict_of(pool("stick-table type ip size 1m", line, "server s 10.0.0.1:80"), line)[0] is verdict

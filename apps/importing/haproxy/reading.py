@@ -81,7 +81,9 @@ def _is_stats(section: Section) -> bool:
 
 def _mark_stats(context: Context, section: Section) -> None:
     for line in section.lines:
-        if fact_of(section.kind, line.words) is not None:
+        if line.keyword in ("monitor-uri", "monitor-net"):
+            context.ledger.differs(line, "Nodes answer probes at monitor_path of a listener that stays.")
+        elif fact_of(section.kind, line.words) is not None:
             context.ledger.note(line, Verdict.NODE_SETTING, "Statistics are pages and metrics of Spillway.")
 
 

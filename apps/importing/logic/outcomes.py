@@ -10,7 +10,8 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import patterns
 from apps.importing.logic.decisions import Decision, Effect
-from apps.importing.logic.paths import EXACT, PREFIX, Key
+from apps.importing.logic.paths import EXACT, PREFIX, REGEX, Key
+from apps.importing.logic.regexes import literal
 from apps.importing.logic.targets import HOST, Target
 
 
@@ -87,6 +88,11 @@ def _forget(said: dict[str, Any], header: str) -> None:
 
 def _rewrite(outcome: Outcome, key: Key, old: str, new: str) -> None:
     """`old` at the beginning of the path becomes `new`."""
+    beginning = literal(old.rstrip("/"))
+    if key.kind == REGEX and old.strip("/") and key.text.startswith((f"{beginning}/", f"{beginning}(/")):
+        pattern, replacement = f"{beginning}/?(.*)", f"{new.rstrip('/')}/\\1"
+        outcome.rules.setdefault("rewrite", {}).update(path_regex=pattern, path_replacement=replacement)
+        return
     if not f"{key.text}/".startswith(f"{old.rstrip('/')}/") or key.kind not in (PREFIX, EXACT):
         raise Unsayable("The path is rewritten behind a pattern; use a prefix.")
     rest = key.text[len(old.rstrip("/")) :] if key.text != "/" else ""

@@ -27,6 +27,7 @@ FLAGS = frozenset(
     }
 )
 ANYWHERE = frozenset({"", "*", "0.0.0.0", "::", "::0"})  # noqa: S104 - what a line of the old file says
+_LOOPBACK = re.compile(r"127\.|::1\Z|localhost\Z")
 MOST_PORTS = 16
 OLD_TLS = frozenset({"SSLv3", "TLSv1.0", "TLSv1.1"})
 
@@ -120,6 +121,9 @@ def _endpoints(context: Context, line: Line, text: str, options: tuple[tuple[str
         found = divided(each)
         if found is None or found.port == 0:
             context.ledger.differs(line, "Listeners have ports; a socket of the machine is none.")
+            continue
+        if _LOOPBACK.match(found.address) and found.address not in context.options.addresses:
+            context.ledger.differs(line, "Only its own machine connects to this address, so it is no listener.")
             continue
         context.ledger.mapped(line)
         yield Bind(line, found.address, found.port, options, quic=each.lower().startswith("quic"))

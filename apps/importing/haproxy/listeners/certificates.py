@@ -9,6 +9,7 @@ from typing import Any
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.verdicts import Line
 
+LISTED = "Certificates of the list are shown for the names in them, with the options of the listener alone."
 _BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
@@ -28,6 +29,8 @@ class Certificates:
                 self.context.ledger.differs(line, f"The list {each} was not given.")
                 self.context.need(f"The file {each}.")
             every += [entry.split()[0] for entry in entries or ()]
+            if any(len(entry.split()) > 1 for entry in entries or ()):
+                self.context.ledger.differs(line, LISTED)
         return list(dict.fromkeys(self._name(line, path) for path in every))
 
     def _files(self, path: str) -> list[str]:

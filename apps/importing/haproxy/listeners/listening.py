@@ -7,7 +7,7 @@ from typing import Any
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.importing.context import PRIVATE
-from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
+from apps.importing.haproxy.text.durations import time_limit
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 
@@ -34,18 +34,19 @@ def add_options(context: Context, section: Section, listener: dict[str, Any]) ->
     connections = dict(listener.get("connections", {}))
     for words, field in TIMES:
         line = section.last(*words)
-        time = milliseconds(line.words[len(words)]) if line is not None and len(line.words) > len(words) else None
-        if line is None or time is None:
+        if line is None or len(line.words) <= len(words):
             continue
-        context.ledger.mapped(line)
-        if time > LONGEST_MS:
-            context.ledger.differs(line, "An hour is the longest time.")
+        time, said = time_limit(line.words[len(words)])
+        if time is None:
+            continue
+        context.ledger.differs(line, said) if said else context.ledger.mapped(line)
         if field == "client_timeout_ms" or not is_tcp:
-            connections[field] = min(time, LONGEST_MS)
+            connections[field] = time
     most = section.last("maxconn")
     if most is not None and most.words[1:] and most.words[1].isdecimal():
         context.ledger.mapped(most)
-        connections["max_connections"] = min(max(1, int(most.words[1])), 1_000_000)
+        if int(most.words[1]):
+            connections["max_connections"] = min(int(most.words[1]), 1_000_000)
     if not is_tcp:
         _keep_alive(context, section, connections)
         _compression(context, section, listener)
@@ -78,6 +79,10 @@ def _compression(context: Context, section: Section, listener: dict[str, Any]) -
         context.ledger.mapped(line)
         if line.words[1:2] not in (("algo",), ("type",), ("offload",), ("algo-res",), ("type-res",), ("direction",)):
             context.ledger.differs(line, "Responses are compressed by type alone.")
+        if line.words[1:2] == ("offload",):
+            context.ledger.differs(line, "Servers are told what clients take, and may compress by themselves.")
+        if line.words[1:2] in (("algo",), ("algo-res",)) and "gzip" not in line.words:
+            context.ledger.differs(line, "Responses are compressed by gzip.")
     if algorithm is None and section.last("compression", "algo-res") is None:
         return
     wanted = []

@@ -59,6 +59,8 @@ def server_at(context: general.Context, line: Line, text: str, default_port: int
         context.ledger.differs(line, why)
         context.need(f"Where the server {text} is (--map-servers {text}=HOST:PORT).")
         return None
+    if re.search(r":[+-][0-9]+\Z", moved):
+        context.ledger.differs(line, "A server has one port, and none that counts from that of the client.")
     if not found.port:
         context.ledger.differs(line, f"The server named no port; it has {default_port}, that of the listener.")
     return _allowed(context, line, text, Endpoint(found.address.lower(), found.port or default_port))

@@ -18,7 +18,7 @@ from apps.importing.haproxy.pools.servers import (
     number_of,
     read_servers,
 )
-from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
+from apps.importing.haproxy.text.durations import milliseconds, time_limit
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 
@@ -107,14 +107,12 @@ def _times(context: Context, section: Section) -> dict[str, int]:
         line = section.last(*words)
         if line is None or len(line.words) <= len(words):
             continue
-        time = milliseconds(line.words[len(words)])
+        time, said = time_limit(line.words[len(words)])
         if time is None:
             context.ledger.impossible(line, "This is no duration, such as 30s.")
             continue
-        context.ledger.mapped(line)
-        if time > LONGEST_MS:
-            context.ledger.differs(line, "An hour is the longest time.")
-        found[field] = min(time, LONGEST_MS)
+        context.ledger.differs(line, said) if said else context.ledger.mapped(line)
+        found[field] = time
     if "connect_timeout_ms" in found and "queue_timeout_ms" not in found:
         found["queue_timeout_ms"] = found["connect_timeout_ms"]
     return found
@@ -164,6 +162,10 @@ def _by_table(context: Context, section: Section, protocol: str) -> dict[str, An
     for line in section.each("stick"):
         expression = next((word for word in line.words[2:] if word not in ("if", "unless")), "")
         context.ledger.mapped(line)
+        if "if" in line.words or "unless" in line.words:
+            context.ledger.differs(line, "Persistence holds for every request of the pool.")
+        if "table" in line.words:
+            context.ledger.differs(line, "Each pool remembers its own clients.")
         if protocol == "tcp" or re.match(r"src\b", expression):
             found.setdefault("by", "source")
             if not expression.startswith("src"):

@@ -19,6 +19,12 @@ ON = {
     "0rtt-rejected": "",
     **{status: status for status in ("404", "408", "425", "500", "501", "502", "503", "504")},
 }
+OPTIONS = {
+    "redispatch": "",
+    "allbackups": "",
+    "prefer-last-server": "Each request of a connection is balanced by itself.",
+    "abortonclose": "Requests whose client left while they waited are sent to servers all the same.",
+}
 _FIXED_NAME = re.compile(r"str\(([^)]*)\)")
 
 
@@ -33,6 +39,8 @@ def server_tls(context: Context, servers: list[ServerLine], protocol: str) -> di
     name = _host(named[1] if named else common(encrypted, "verifyhost") or "")
     if name:
         found["server_name"] = name
+    if not name:
+        _say_name(context, encrypted, protocol)
     if verify != "none" and authority and not authority.startswith("@system"):
         text = context.files.text(authority)
         if text and "BEGIN CERTIFICATE" in text:
@@ -51,6 +59,15 @@ def server_tls(context: Context, servers: list[ServerLine], protocol: str) -> di
     if client := common(encrypted, "crt"):
         _client_certificate(context, encrypted, client, found)
     return {"server_tls": found}
+
+
+def _say_name(context: Context, servers: list[ServerLine], protocol: str) -> None:
+    """The TLS name that servers are sent, where it is made of another part of the request than its host."""
+    sent = common(servers, "sni") or ""
+    if sent and (protocol == "tcp" or "host" not in sent.lower()):
+        word = "no TLS name" if protocol == "tcp" else "the host as the TLS name"
+        for each in servers:
+            context.ledger.differs(each.line, f"Servers are sent {word}.")
 
 
 def _need_authority(context: Context, servers: list[ServerLine], path: str) -> None:
@@ -126,16 +143,7 @@ def retries(context: Context, section: Section) -> dict[str, Any]:
         found["on"] = known or ["connect"]
         if len(known) < len(words):
             context.ledger.differs(on, "Not each of these is a reason to retry here.")
-    for option in ("redispatch", "allbackups", "prefer-last-server", "abortonclose"):
-        line = section.last("option", option)
-        if line is not None:
-            _of_option(context, section, option)
+    for option, said in OPTIONS.items():
+        for line in section.each("option", option) if section.last("option", option) is not None else ():
+            context.ledger.differs(line, said) if said else context.ledger.mapped(line)
     return {"retries": found} if found else {}
-
-
-def _of_option(context: Context, section: Section, option: str) -> None:
-    for line in section.each("option", option):
-        if option == "allbackups":
-            context.ledger.differs(line, "All backup servers get requests once no other server is up.")
-        else:
-            context.ledger.mapped(line)

@@ -10,7 +10,7 @@ from apps.compiler.grammar import GrammarError
 from apps.importing.haproxy.rules.formats import as_header_text
 from apps.importing.haproxy.rules.redirects import redirect_effect
 from apps.importing.haproxy.rules.rewriting import read_replace_path, read_set_path
-from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
+from apps.importing.haproxy.text.durations import time_limit
 from apps.importing.logic.certainty import answered
 from apps.importing.logic.decisions import Effect, change, fixed
 from apps.importing.logic.formulas import Formula
@@ -174,11 +174,10 @@ def _del_header(words: tuple[str, ...]) -> Read:
 def _set_timeout(words: tuple[str, ...]) -> Read:
     fields = {"server": "response_ms", "tunnel": "tunnel_ms"}
     field = fields.get(words[0]) if words else None
-    time = milliseconds(words[1]) if len(words) > 1 else None
+    time, said = time_limit(words[1]) if len(words) > 1 else (None, "")
     if field is None or time is None:
         return [], "Timeouts of routes are fixed numbers for server and tunnel."
-    said = "different:An hour is the longest time." if time > LONGEST_MS else ""
-    return [change("timeouts", field, min(time, LONGEST_MS))], said
+    return [change("timeouts", field, time)], said
 
 
 def _set_query(words: tuple[str, ...]) -> Read:

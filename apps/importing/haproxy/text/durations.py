@@ -10,6 +10,19 @@ LONGEST_MS = 3_600_000
 
 
 def milliseconds(text: str, *, unit: str = "ms") -> int | None:
-    """Milliseconds, at least 1; `unit` is that of a bare number. None for no duration."""
+    """Milliseconds, at least 1 of what is more than none; `unit` is that of a bare number. None for no duration."""
     found = _DURATION.fullmatch(text)
-    return max(1, round(int(found[1]) * _UNITS[found[2] or unit])) if found else None
+    if found is None:
+        return None
+    return max(1, round(int(found[1]) * _UNITS[found[2] or unit])) if int(found[1]) else 0
+
+
+def time_limit(text: str) -> tuple[int | None, str]:
+    """The milliseconds of a `timeout`, and what of them differs; `0` is no limit for HAProxy."""
+    time = milliseconds(text)
+    if time is None:
+        return None, ""
+    return (
+        time if 0 < time <= LONGEST_MS else LONGEST_MS,
+        "" if 0 < time <= LONGEST_MS else "An hour is the longest time.",
+    )

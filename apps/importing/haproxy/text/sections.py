@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from apps.importing.haproxy.text.blocks import Blocks
 from apps.importing.haproxy.text.words import Words
 from apps.importing.verdicts import Ledger, Line, Verdict
 
+_DEFINED = re.compile(r"\bdefined\((\w+)\)")
 KINDS = frozenset(
     {
         *("global", "defaults", "frontend", "backend", "listen", "peers", "resolvers", "userlist", "mailers", "cache"),
@@ -84,6 +86,7 @@ class Configuration:
             line = Line(number, tuple(words.found), raw.strip(), section, self.file)
             self.ledger.add(line)
             if blocks.reads(line, self.ledger):
+                self._say_undecided(line, words)
                 continue
             self._complain(line, words)
             if line.words[0] in KINDS and not (line.words[0] == "cache" and section.startswith("cache ")):
@@ -93,6 +96,16 @@ class Configuration:
                 self._set_variable(line)
             else:
                 self.stray.append(line)
+
+    def _say_undecided(self, line: Line, words: Words) -> None:
+        """Variables that a block asks for and nobody gave: what it leaves out may be wanted."""
+        if line.keyword not in (".if", ".elif"):
+            return
+        for name in words.unknown:
+            self.ledger.unset(line, name)
+        for name in _DEFINED.findall(line.text):
+            if name not in self.environment:
+                self.ledger.differs(line, f"{name} is taken as not set; give it with --env {name}=….")
 
     def _complain(self, line: Line, words: Words) -> None:
         if words.open_quote:

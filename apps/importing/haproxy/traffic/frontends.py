@@ -235,13 +235,14 @@ class Frontends:
         for rule in (*program.rules, *program.answers):
             for atom in {each for each in atoms_of(rule.condition) if each.subject == "host"}:
                 self._say_host(rule.line, atom, frontend)
-                for value in frontend.hosts.odd.keys() & set(atom.values):
+                for value in frontend.hosts.odd.keys() & {value.partition(":")[0] for value in atom.values}:
                     why = f"{value} is no hostname here: {frontend.hosts.odd[value]}"
                     self.context.ledger.differs(rule.line, why)
 
     def _say_host(self, line: Line, atom: Atom, frontend: Frontend) -> None:
         """Parts of a host are asked of the hosts that the file names; routes have whole ones and endings."""
-        if atom.match in ("str", "end", "dom", "found"):
+        whole = atom.match in ("end", "dom") and all("." in value.strip(".") for value in atom.values)
+        if atom.match in ("str", "found") or whole:
             return
         named = [name for name in frontend.hosts.names if about_host(atom, example_of(name))]
         if named:

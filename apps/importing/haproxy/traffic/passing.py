@@ -7,22 +7,18 @@ from apps.importing.haproxy.pools.backends import protocol_of
 from apps.importing.haproxy.text.keywords import answers_challenges, fact_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
+from apps.importing.haproxy.text.tables.proxies import PROXY
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.haproxy.traffic.ignored import why_ignored
 from apps.importing.verdicts import Line, Verdict
 
 DONE = {
     "http-buffer-request": "Servers get a request whose body has arrived: set body.buffered in a policy.",
-    "http-restrict-req-hdr-names": "",
+    "http-restrict-req-hdr-names": "Headers with other signs than letters, digits and hyphens are refused.",
     "http-drop-request-trailers": "",
     "http-drop-response-trailers": "",
-    "redispatch": "",
-    "abortonclose": "",
-    "prefer-last-server": "",
     "originalto": "Servers are not told the address that the client connected to.",
     "forwarded": "Set client_address.send_forwarded of the listener.",
-    "http_proxy": "",
-    "allbackups": "",
 }
 ADDRESS = "Servers see the node's address; X-Forwarded-For or the PROXY protocol name the client."
 OTHERWISE: dict[str | tuple[str, ...], str] = {
@@ -38,6 +34,9 @@ OTHERWISE: dict[str | tuple[str, ...], str] = {
     "usesrc": ADDRESS,
     "http-send-name-header": "Servers are not told their names.",
     "declare": "",
+    "ignore-persist": "Persistence holds for every request of the pool.",
+    "force-persist": "Clients of a server in maintenance get another one.",
+    ("option", "persist"): "Clients whose server is down get another one.",
 }
 CHOOSING = ("use_backend", "default_backend")
 STRICT = {None: 0, "both": 0, "clients": 1, "none": 2}
@@ -74,6 +73,8 @@ def _mark(context: Context, section: Section, line: Line) -> None:
     elif line.keyword in OTHERWISE or words[:2] in OTHERWISE:
         said = OTHERWISE.get(line.keyword, "") or OTHERWISE.get(words[:2], "")
         ledger.differs(line, said) if said else ledger.mapped(line)
+    elif words[:2] == ("option", "http_proxy"):
+        ledger.impossible(line, PROXY)
     elif words[:2] == ("timeout", "tarpit"):
         ledger.note(line, Verdict.DEAD, "Nothing waits for this time.")
     elif line.keyword in IN_BACKENDS and section.kind != "listen" and ledger.verdict_of(line) is None:

@@ -66,14 +66,14 @@ OPTIONS = facts(
         LOGS,
         """
         httplog httpslog tcplog dontlognull dontlog-normal logasap log-separate-errors log-health-checks clf
-        socket-stats contstats tcpka
+        socket-stats contstats
         """,
     ),
     (
         Kind.NODE,
         TUNING,
         """
-        clitcpka srvtcpka splice-auto splice-request splice-response nolinger tcp-smart-accept tcp-smart-connect
+        tcpka clitcpka srvtcpka splice-auto splice-request splice-response nolinger tcp-smart-accept tcp-smart-connect
         http-no-delay independent-streams idle-close-on-response disable-h2-upgrade http-pretend-keepalive
         http-ignore-probes persist http-use-htx h1-case-adjust-bogus-client h1-case-adjust-bogus-server
         http-use-proxy-header nolinger http-try-keepalive use-small-buffers
