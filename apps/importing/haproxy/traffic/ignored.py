@@ -52,6 +52,7 @@ ONCE = frozenset(
     }
 )
 OF_SERVERS = OF_BACKENDS | {"timeout connect", "timeout server", "timeout queue", "timeout check", "timeout tunnel"}
+OPTIONS_OF_SERVERS = frozenset({"redispatch", "allbackups", "prefer-last-server", "abortonclose", "persist"})
 CHECKS = frozenset({"httpchk", "tcp-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk", "ldap-check"})
 NO_REQUESTS = "A tcp section has no requests, so HAProxy ignores this line."
 NOT_INHERITED = "No section that is used takes this from its defaults."
@@ -87,7 +88,8 @@ def _is_check(line: Line) -> bool:
 def _is_of_servers(line: Line) -> bool:
     """Whether the line says something of servers alone."""
     pair = " ".join(line.words[:2])
-    return line.keyword in OF_SERVERS | {"server"} or pair in OF_SERVERS or _is_check(line)
+    named = line.keyword in OF_SERVERS | {"server"} or pair in OF_SERVERS or _is_check(line)
+    return named or (line.keyword == "option" and line.words[1:2] != () and line.words[1] in OPTIONS_OF_SERVERS)
 
 
 def _has_servers(section: Section) -> bool:
