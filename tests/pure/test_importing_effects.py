@@ -334,6 +334,8 @@ def test_a_prefix_is_rewritten_where_another_pattern_comes_first() -> None:
     )
     rewritten = [each["spec"] for each in read(text).documents if each["kind"] == "Route"
                  and each["spec"].get("rules", {}).get("rewrite")]  # fmt: skip
+    (line,) = [each for each in read(text).report if "set-path" in each.text]
+    assert "whole segments" in " ".join(line.reasons)
     assert [(each["path"], each["rules"]["rewrite"]) for each in rewritten] == [
         ("/api(/.*)?", {"path_regex": "/api/?(.*)", "path_replacement": "/\\1"})
     ]
