@@ -121,3 +121,19 @@ def test_a_timeout_of_zero_is_none_and_becomes_the_longest() -> None:
 )
 def test_what_clients_keep_of_their_server_is_said(line: str, verdict: Verdict) -> None:
     assert verdict_of(pool("stick-table type ip size 1m", line, "server s 10.0.0.1:80"), line)[0] is verdict
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("cookie LB insert indirect", "LB"),
+        ("cookie JSESSIONID prefix", "JSESSIONID"),
+        ("cookie JSESSIONID", None),
+        ("cookie JSESSIONID rewrite", None),
+        ("appsession JSESSIONID len 32 timeout 1h", None),
+    ],
+)
+def test_a_cookie_of_the_servers_is_not_replaced_by_one_of_the_load_balancer(line: str, name: str | None) -> None:
+    found = pool(line, "server s 10.0.0.1:80 cookie s")
+    assert spec_of(found, "Pool", "web")["persistence"].get("cookie") == name
+    assert ("beside that of the servers" in verdict_of(found, line)[1]) is (name is None)

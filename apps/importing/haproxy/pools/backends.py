@@ -137,17 +137,19 @@ def _by_cookie(context: Context, section: Section, words: tuple[str, ...], serve
         return {}
     context.ledger.mapped(line)
     found: dict[str, Any] = {"by": "cookie", "mode": "prefix" if "prefix" in words else "insert"}
-    try:
-        found["cookie"] = cookie_name(words[1])
-    except GrammarError as error:
-        context.ledger.differs(line, error.message)
+    # A cookie that servers set is theirs: one of its name from here would take its place.
+    if words[0] != "appsession" and {"insert", "prefix"} & set(words):
+        try:
+            found["cookie"] = cookie_name(words[1])
+        except GrammarError as error:
+            context.ledger.differs(line, error.message)
+    else:
+        context.ledger.differs(line, "The load balancer sets a cookie of its own (insert) beside that of the servers.")
     found["http_only"] = "httponly" in words
     if "secure" in words:
         found["secure"] = True
     if "maxidle" in words[:-1] and (idle := milliseconds(words[words.index("maxidle") + 1], unit="s")):
         found["idle_s"] = min(max(1, idle // 1000), 31 * 86_400)
-    if "rewrite" in words or words[0] == "appsession":
-        context.ledger.differs(line, "The load balancer sets a cookie of its own (insert).")
     for word in ("domain", "dynamic", "attr", "preserve", "maxlife"):
         if word in words:
             context.ledger.differs(line, f"The cookie has no {word}.")
