@@ -80,3 +80,29 @@ def test_a_header_that_nodes_take_away_is_said() -> None:
     )
     assert verdict_of(found, "proxy_set_header X-Forwarded-Server $host")[0] is Verdict.DIFFERENT
     assert verdict_of(found, "proxy_set_header X-Real-IP $remote_addr")[0] is Verdict.MAPPED
+
+
+def test_a_location_that_only_has_the_page_of_an_error_is_not_impossible() -> None:
+    page = "error_page 500 502 /50x.html;"
+    pages = "location = /50x.html { root /usr/share/nginx/html; }"
+    found = server(page, pages, "location / { proxy_pass http://a; }")
+    assert verdict_of(found, "root /usr/share/nginx/html")[0] is Verdict.DIFFERENT
+    other = server(pages, "location / { proxy_pass http://a; }")
+    assert verdict_of(other, "root /usr/share/nginx/html")[0] is Verdict.NOT_POSSIBLE
+
+
+def test_a_name_of_one_label_is_that_of_the_server_which_answers_for_all_hosts() -> None:
+    first = "server { listen 80; server_name proxy; location / { proxy_pass http://10.0.0.1; } }\n"
+    second = "server { listen 80; server_name other; location / { proxy_pass http://10.0.0.2; } }\n"
+    assert verdict_of(read(first), "server_name proxy")[0] is Verdict.MAPPED
+    both = read(first + second)
+    assert verdict_of(both, "server_name proxy")[0] is Verdict.MAPPED
+    assert verdict_of(both, "server_name other")[0] is Verdict.NOT_POSSIBLE
+
+
+def test_a_header_of_another_name_has_the_address_of_the_client() -> None:
+    line = "proxy_set_header X-Client $proxy_add_x_forwarded_for"
+    found = server(f"location / {{ proxy_pass http://a; {line}; }}")
+    assert verdict_of(found, line)[0] is Verdict.DIFFERENT
+    (route,) = [each["spec"] for each in found.documents if each["kind"] == "Route"]
+    assert route["rules"]["request_headers"]["set"] == {"X-Client": "{client_address}"}

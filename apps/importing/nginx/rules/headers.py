@@ -91,10 +91,12 @@ def _request_header(name: str, text: str) -> tuple[Effect | None, str]:
         return change("request_headers", "remove", name), ""
     if (same := re.fullmatch(r"\$http_(\w+)", text)) and same[1].replace("_", "-") == lower:
         return None, ""
-    value = header_value(text)
+    alone = text.replace("$proxy_add_x_forwarded_for", "$remote_addr")
+    value = header_value(alone)
     if value is None:
         return None, f"!The value of {name} is made of what header texts have no variable for."
-    return change("request_headers", "set", (name, value)), ""
+    said = "" if alone == text else f"{name} has the address of the client alone."
+    return change("request_headers", "set", (name, value)), said
 
 
 def _of_ours(name: str, error: GrammarError) -> str:

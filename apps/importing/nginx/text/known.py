@@ -21,6 +21,7 @@ CACHE = "A listener has a cache for all of its paths (cache); this one is not mo
 SCRIPTS = "Nodes run no programs of the configuration; put a server behind that does it."
 NO_CACHE = "Nothing is cached here."
 NO_FILES = "Every request of this block is answered without files."
+PAGES = "It has a page of error_page, which nodes send by themselves (error_pages); who asks for the page gets 404."
 EXPIRY = "A policy has headers and no times of expiry: set Cache-Control there, or let the server set it."
 OUTSIDE = "It stands outside of any server: read the file that includes this one, with this one beside it (--files)."
 # The first that fits the whole name counts.
@@ -145,6 +146,8 @@ def _judge_by_place(ledger: Ledger, directive: Directive) -> bool:
         ledger.differs(line, why)
     elif re.fullmatch(CACHING, name) and block is not None and not _caches(block):
         ledger.note(line, Verdict.DEAD, NO_CACHE)
+    elif name in ("root", "alias") and block is not None and _has_pages_alone(block):
+        ledger.differs(line, PAGES)
     elif name in OF_FILES and block is not None and not _uses_files(block, name):
         ledger.note(line, Verdict.DEAD, NO_FILES)
     elif name == "expires" and block is not None and _answers(block):
@@ -166,6 +169,14 @@ def _caches(block: Directive) -> bool:
 
 def _is_on(cache: Directive) -> bool:
     return cache.args != ("off",)
+
+
+def _has_pages_alone(block: Directive) -> bool:
+    """Whether it is the location of one page that an `error_page` around it names."""
+    if block.name != "location" or block.parent is None or not block.args:
+        return False
+    asked = any(each.args[-1:] == block.args[-1:] for each in block.parent.everything() if each.name == "error_page")
+    return asked and (block.args[0] == "=" or any(block.each("internal"))) and not any(block.each("proxy_pass"))
 
 
 def _answers(block: Directive) -> bool:

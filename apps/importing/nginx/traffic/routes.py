@@ -97,10 +97,12 @@ def _say(nginx: Nginx, group: Group, frontend: Frontend, said: Saying) -> None:
     for hostname, path, decision in frontend.differing:
         for line in said.lines(hostname, path, decision, frozenset())[-1:]:
             nginx.ledger.differs(line, f"Some requests of {hostname} such as {path} are decided by another line.")
-    names = [each for server in group[0].servers for each in server.each("server_name")]
+    names = [(server, each) for server in group[0].servers for each in server.each("server_name")]
     for value, why in frontend.hosts.odd.items():
-        for each in names:
-            if value.lstrip("*") in {arg.lower().lstrip("*") for arg in each.args}:
+        for server, each in names:
+            # The default server answers for all hosts that no other server names, and so for this one.
+            answers = all(port.default is server for port in group)
+            if not answers and value.lstrip("*") in {arg.lower().lstrip("*") for arg in each.args}:
                 nginx.ledger.impossible(each.line, f"{value} is no hostname here: {why}")
     if frontend.too_many:
         nginx.ledger.differs(group[0].default.line, "More than two of its many conditions at once are not told apart.")
