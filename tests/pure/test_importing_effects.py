@@ -339,3 +339,20 @@ def test_a_prefix_is_rewritten_where_another_pattern_comes_first() -> None:
     assert [(each["path"], each["rules"]["rewrite"]) for each in rewritten] == [
         ("/api(/.*)?", {"path_regex": "/api/?(.*)", "path_replacement": "/\\1"})
     ]
+
+
+def test_a_backend_without_mode_is_one_of_http_where_requests_go_to_it() -> None:
+    front = "defaults\n timeout client 9s\nfrontend fe\n mode http\n bind :80\n default_backend a\n"
+    text = f"{front}backend a\n server s 10.0.0.1:80\n"
+    found = read(text)
+    assert spec_of(found, "Pool", "a")["protocol"] == "http"
+    assert verdict_of(found, "backend a")[0] is Verdict.DIFFERENT
+
+
+def test_two_sections_at_one_port_ask_for_a_static_ip() -> None:
+    text = f"{DEFAULTS}frontend fe\n bind 192.0.2.1:80\n default_backend a\nfrontend other\n bind 192.0.2.2:80\n"
+    found = read(f"{text} default_backend b\n{BACKENDS}")
+    assert "at port 80 as well" in verdict_of(found, "bind 192.0.2.2:80")[1]
+    assert any("port 80" in need for need in found.needs)
+    given = read(f"{text} default_backend b\n{BACKENDS}", addresses={"192.0.2.2": "front-2"})
+    assert not given.needs

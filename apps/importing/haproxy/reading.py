@@ -55,7 +55,7 @@ def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) ->
     mark_what_nodes_do(context)
     mark_scripts(context)
     proxies = configuration.of_kind("frontend", "backend", "listen")
-    http = frozenset(each.header.number for each in proxies if protocol_of(each) == "http")
+    http = frozenset(each.header.number for each in proxies if protocol_of(each) == "http" or each.name in made.asked)
     mark_ignored(context, http, made.pools.keys())
     close(configuration, ledger)
     for name in ledger.variables_asked_for():
@@ -96,7 +96,8 @@ def _pools(context: Context, made: Made) -> dict[str, dict[str, Any]]:
         name = context.name("Pool", backend)
         context.ledger.mapped(section.header, f"Pool {name}")
         ports = port or _one_port(made)
-        found[name] = pool_of(context, section, name, ports)
+        protocol = "http" if backend in made.asked else protocol_of(section)
+        found[name] = pool_of(context, section, name, ports, protocol)
         for line in section.all_lines():
             if context.ledger.verdict_of(line) is Verdict.MAPPED:
                 context.ledger.belongs(line, f"Pool {name}")

@@ -60,7 +60,20 @@ def binds_of(context: Context, section: Section) -> list[Bind]:
     for line in section.each("bind"):
         if len(line.words) > 1:
             found += _endpoints(context, line, line.words[1], tuple(_options(context, line)))
-    return _once(context, found)
+    once = _once(context, found)
+    for bind in once:
+        _say_taken(context, section, bind)
+    return once
+
+
+def _say_taken(context: Context, section: Section, bind: Bind) -> None:
+    """A port that another section has already."""
+    key = (context.options.addresses.get(bind.address, ""), bind.port)
+    first = context.ports.setdefault(key, section.header)
+    if first is not section.header:
+        why = f"The section of line {first.number} listens at port {bind.port} as well."
+        context.ledger.differs(bind.line, why)
+        context.need(f"A static IP for one of the addresses that share port {bind.port} (--address ADDRESS=NAME).")
 
 
 def _once(context: Context, binds: list[Bind]) -> list[Bind]:

@@ -42,14 +42,13 @@ TIMES = (
 )
 
 
-def pool_of(context: Context, section: Section, name: str, default_port: int) -> dict[str, Any]:
+def pool_of(context: Context, section: Section, name: str, default_port: int, protocol: str) -> dict[str, Any]:
     """The specification of the pool, without what an empty one has as well."""
     owner = f"Pool {name}"
     lines = [line for line in section.all_lines() if line.keyword in SERVER_WORDS]
     servers = read_servers(context, lines)
     for stand_in in context.stand_ins.get(section.name, ()):
         servers += _stand_ins(context, stand_in)
-    protocol = protocol_of(section)
     spec: dict[str, Any] = {"protocol": protocol, "balance": _balance(context, section)}
     spec |= _times(context, section)
     check = health_check(context, section, servers, protocol)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apps.importing import context
 from apps.importing.files import Files
@@ -10,14 +10,16 @@ from apps.importing.haproxy.criteria.criteria import Criteria, Variables
 from apps.importing.haproxy.text.sections import Configuration
 from apps.importing.naming import Names
 from apps.importing.options import ImportOptions
+from apps.importing.verdicts import Line
 
 
 @dataclass(slots=True, kw_only=True)
 class Context(context.Context):
-    """One import of a haproxy.cfg while it goes on."""
+    """One import of a haproxy.cfg while it goes on; `ports` are those that sections listen at, by their static IP."""
 
     configuration: Configuration
     questions: Criteria
+    ports: dict[tuple[str, int], Line] = field(default_factory=dict)
 
 
 def context_of(configuration: Configuration, files: Files, options: ImportOptions) -> Context:

@@ -13,6 +13,7 @@ from apps.importing.haproxy.criteria.criteria import number_holds
 from apps.importing.haproxy.listeners.binds import Bind, binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.listening import add_options
+from apps.importing.haproxy.pools.backends import protocol_of
 from apps.importing.haproxy.rules.programs import Reader
 from apps.importing.haproxy.rules.soft import Soft
 from apps.importing.haproxy.text.sections import Section
@@ -29,16 +30,21 @@ from apps.importing.logic.solving import Draft
 from apps.importing.verdicts import Line
 
 TELLING = re.compile(r"\bhdr(?:_\w+)?\(x-forwarded-proto[,)]", re.IGNORECASE)
+OF_TCP = "HAProxy does not start where a section of http uses one of tcp; this one is read as one of http."
 NO_PORT = "No bind line of this section has a port that clients can connect to."
 
 
 @dataclass(slots=True)
 class Made:
-    """What came of the frontends: specifications by kind and name; `pools` are the backends that routes use."""
+    """What came of the frontends: specifications by kind and name; `pools` are the backends that routes use.
+
+    `asked` are those of tcp that sections of http use, which HAProxy would not start with.
+    """
 
     load_balancers: dict[str, dict[str, Any]] = field(default_factory=dict)
     routes: dict[str, dict[str, Any]] = field(default_factory=dict)
     pools: dict[str, int] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +214,12 @@ class Frontends:
 
     def _pool(self, backend: str) -> str | None:
         """The name of the pool of a backend."""
-        if self.context.configuration.proxy(backend) is None:
+        section = self.context.configuration.proxy(backend)
+        if section is None:
             return None
+        if protocol_of(section) != "http":
+            self.made.asked.add(backend)
+            self.context.ledger.differs(section.header, OF_TCP)
         self.made.pools.setdefault(backend, 0)
         name = self.context.name("Pool", backend)
         return f"{self.context.options.account}/{name}" if self.context.options.account else name
