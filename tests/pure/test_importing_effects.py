@@ -356,3 +356,13 @@ def test_two_sections_at_one_port_ask_for_a_static_ip() -> None:
     assert any("port 80" in need for need in found.needs)
     given = read(f"{text} default_backend b\n{BACKENDS}", addresses={"192.0.2.2": "front-2"})
     assert not given.needs
+
+
+def test_a_cache_of_a_backend_is_said_and_vary_is_what_nodes_do() -> None:
+    use, store = "http-request cache-use c", "http-response cache-store c"
+    text = f"cache c\n process-vary on\n max-secondary-entries 9\n{DEFAULTS}frontend fe\n bind :80\n"
+    front = read(f"{text} {use}\n {store}\n default_backend a\n{BACKENDS}")
+    assert verdict_of(front, "process-vary on")[0] is Verdict.MAPPED
+    assert verdict_of(front, "max-secondary-entries 9")[0] is Verdict.DIFFERENT
+    back = read(f"{text} default_backend a\nbackend a\n {use}\n {store}\n server s 10.0.0.1:80\n")
+    assert {verdict_of(back, each)[0] for each in (use, store)} == {Verdict.DIFFERENT}

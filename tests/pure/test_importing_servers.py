@@ -137,3 +137,9 @@ def test_a_cookie_of_the_servers_is_not_replaced_by_one_of_the_load_balancer(lin
     found = pool(line, "server s 10.0.0.1:80 cookie s")
     assert spec_of(found, "Pool", "web")["persistence"].get("cookie") == name
     assert ("beside that of the servers" in verdict_of(found, line)[1]) is (name is None)
+
+
+def test_of_a_cookie_and_a_table_the_cookie_counts() -> None:
+    found = pool("cookie LB insert", "stick-table type ip size 1m", "stick on src", "server s 10.0.0.1:80 cookie s")
+    assert spec_of(found, "Pool", "web")["persistence"]["by"] == "cookie"
+    assert verdict_of(found, "stick on src")[0] is Verdict.DIFFERENT

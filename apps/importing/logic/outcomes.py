@@ -90,7 +90,9 @@ def _rewrite(outcome: Outcome, key: Key, old: str, new: str) -> None:
     """`old` at the beginning of the path becomes `new`."""
     beginning = literal(old.rstrip("/"))
     if key.kind == REGEX and old.strip("/") and key.text.startswith((f"{beginning}/", f"{beginning}(/")):
-        pattern, replacement = f"{beginning}/?(.*)", f"{new.rstrip('/')}/\\1"
+        # What asks for paths below the prefix leaves the prefix itself as it is.
+        pattern = f"{beginning}/(.*)" if old.endswith("/") else f"{beginning}/?(.*)"
+        replacement = f"{new.rstrip('/')}/\\1"
         outcome.rules.setdefault("rewrite", {}).update(path_regex=pattern, path_replacement=replacement)
         return
     if not f"{key.text}/".startswith(f"{old.rstrip('/')}/") or key.kind not in (PREFIX, EXACT):

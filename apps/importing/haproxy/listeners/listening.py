@@ -126,6 +126,10 @@ def _cache(context: Context, section: Section, listener: dict[str, Any]) -> None
             if said is not None and len(said.words) > 1 and said.words[1].isdecimal():
                 context.ledger.mapped(said)
                 listener["cache"][field] = min(max(least, int(said.words[1])), most)
+        for said in cache.lines:
+            if said.keyword in ("process-vary", "max-secondary-entries"):
+                why = OF_CACHE.get(said.words) or OF_CACHE.get(said.words[:1], "")
+                context.ledger.differs(said, why) if why else context.ledger.mapped(said)
     for line in stores:
         if len(line.words) == 3 and "cache" in listener:
             context.ledger.mapped(line)
@@ -133,6 +137,10 @@ def _cache(context: Context, section: Section, listener: dict[str, Any]) -> None
             context.ledger.differs(line, "Responses are stored by the cache of a listener, for all of its paths.")
 
 
+OF_CACHE = {
+    ("process-vary", "off"): "Answers are told apart by the headers that Vary names.",
+    ("max-secondary-entries",): "Answers that Vary tells apart are bounded by their size alone.",
+}
 CACHE = (
     ("total-max-size", "total_mb", 1, 4095),
     ("max-object-size", "max_object_bytes", 1024, 16_777_216),

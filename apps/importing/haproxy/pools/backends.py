@@ -120,6 +120,8 @@ def _times(context: Context, section: Section) -> dict[str, int]:
 def _persistence(context: Context, section: Section, servers: list[ServerLine], protocol: str) -> dict[str, Any]:
     cookie = section.last("cookie") or section.last("appsession")
     if cookie is not None and len(cookie.words) > 1 and protocol == "http":
+        for line in (*section.each("stick"), *section.each("stick-table")):
+            context.ledger.differs(line, "Clients of this pool are known again by its cookie alone.")
         return _by_cookie(context, section, cookie.words, servers)
     for line in section.all_lines():
         if line.keyword == "stick" and len(line.words) > 2:

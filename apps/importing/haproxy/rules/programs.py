@@ -137,8 +137,10 @@ class Reader:
 
     def _cache(self, line: Line, words: tuple[str, ...], formula: Formula) -> None:
         """A cache for all requests is one of the listener (listening.py)."""
-        if formula is not True or not words:
+        if formula is not True or not words or self.section.kind == "backend":
             self.context.ledger.differs(line, "Nothing is cached: the cache of a listener is for all of its paths.")
+        for each in self.section.each("http-response", "cache-store") if self.section.kind == "backend" else ():
+            self.context.ledger.differs(each, "Nothing is cached: the cache of a listener is for all of its paths.")
 
     def _old(self, line: Line) -> None:
         words, formula = self.conditions.of(line.words[1:])
