@@ -366,3 +366,24 @@ def test_a_cache_of_a_backend_is_said_and_vary_is_what_nodes_do() -> None:
     assert verdict_of(front, "max-secondary-entries 9")[0] is Verdict.DIFFERENT
     back = read(f"{text} default_backend a\nbackend a\n {use}\n {store}\n server s 10.0.0.1:80\n")
     assert {verdict_of(back, each)[0] for each in (use, store)} == {Verdict.DIFFERENT}
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict"),
+    [
+        ("deny deny_status 429 if { sc_http_req_rate(0) gt 10 }", Verdict.MAPPED),
+        ("deny if { sc_http_req_rate(0) gt 10 }", Verdict.DIFFERENT),
+        (
+            'deny deny_status 429 content-type text/plain string "no" if { sc_http_req_rate(0) gt 10 }',
+            Verdict.DIFFERENT,
+        ),
+        ('deny content-type text/plain string "no" if { src 192.0.2.0/24 }', Verdict.DIFFERENT),
+        ("deny if { src 192.0.2.0/24 }", Verdict.MAPPED),
+        ("deny deny_status 413 if { req.body_size gt 10000 }", Verdict.MAPPED),
+        ("deny if { req.body_size gt 10000 }", Verdict.DIFFERENT),
+    ],
+)
+def test_another_status_or_text_of_what_a_policy_refuses_is_said(rule: str, verdict: Verdict) -> None:
+    table = "stick-table type ip size 1m expire 10m store http_req_rate(60s)"
+    found = frontend(table, "http-request track-sc0 src", f"http-request {rule}", "default_backend a")
+    assert verdict_of(found, f"http-request {rule}")[0] is verdict

@@ -14,8 +14,8 @@ from apps.importing.haproxy.rules.answers import read_old, read_response
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.rules.mapped import by_map
 from apps.importing.haproxy.rules.old_words import KEYWORDS, header_of, read_old_request
-from apps.importing.haproxy.rules.requests import Read, read_request, told
-from apps.importing.haproxy.rules.soft import Soft
+from apps.importing.haproxy.rules.requests import Read, has_own_text, read_request, told
+from apps.importing.haproxy.rules.soft import OWN_TEXT, Soft
 from apps.importing.haproxy.rules.variables import filled
 from apps.importing.haproxy.text.keywords import answers_challenges, fact_of
 from apps.importing.haproxy.text.sections import Section
@@ -186,6 +186,8 @@ class Reader:
         access = self._access(rule.effect, condition)
         if access is None:
             self.rules.append(Rule(line, condition, rule.effect, rule.phase))
+        elif has_own_text(rule.effect):
+            ledger.differs(line, OWN_TEXT)
         for effect, rest in access or ():
             self.rules.append(Rule(line, rest, effect, rule.phase))
 

@@ -34,6 +34,12 @@ def read_request(action: str, words: tuple[str, ...]) -> Read | None:
     return reader(words) if reader else None
 
 
+def has_own_text(effect: Effect) -> bool:
+    """Whether a refusal answers with a text of the file, which a policy that refuses has no place for."""
+    text = str(effect.data[2]) if effect.kind == "fixed" else ""
+    return text != "" and not text.startswith("The request was refused (")
+
+
 def _deny(words: tuple[str, ...]) -> Read:
     status = _number_after(words, ("deny_status", "status"), 403)
     if set(words) & ANSWERS:
@@ -49,7 +55,7 @@ def _tarpit(words: tuple[str, ...]) -> Read:
 
 
 def _drop(_: tuple[str, ...]) -> Read:
-    return [fixed(403, "The request was refused (403).\n")], "Clients get 403 instead of a closed connection."
+    return [fixed(403, "The request was refused (403).\n")], "Clients get an answer instead of a closed connection."
 
 
 def _number_after(words: tuple[str, ...], names: tuple[str, ...], default: int) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
 from apps.importing.haproxy.rules.limits import Limit, Tracker, limit_of, table_of
+from apps.importing.haproxy.rules.requests import has_own_text
 from apps.importing.haproxy.rules.users import users_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
@@ -15,6 +16,9 @@ from apps.importing.logic.certainty import answered, asks
 from apps.importing.logic.decisions import Effect, Rule, change
 from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, atoms_of
 from apps.importing.verdicts import Line
+
+
+OWN_TEXT = "Clients that are refused get a text of Spillway, not this one."
 
 
 @dataclass(slots=True)
@@ -52,8 +56,10 @@ class Soft:
         """The effects under their condition; a refusal of who is over a limit or has no password as a policy."""
         refuses = any(effect.kind == "fixed" for effect in effects)
         if refuses and asks(formula, "rate"):
+            self._say_status(line, effects, 429)
             yield from self._limits(line, formula)
         elif refuses and asks(formula, "size"):
+            self._say_status(line, effects, 413)
             yield from self._sizes(line, formula)
         elif refuses and asks(formula, "auth") and answered(formula, "auth", answer=True) is False:
             lists = [atom.name for atom in atoms_of(formula) if atom.subject == "auth"]
@@ -62,6 +68,13 @@ class Soft:
                 yield rule
         else:
             yield from (Rule(line, formula, effect, phase) for effect in effects)
+
+    def _say_status(self, line: Line, effects: list[Effect], status: int) -> None:
+        """A policy refuses with a status and a text of its own."""
+        if any(each.kind == "fixed" and each.data[0] != status for each in effects):
+            self.context.ledger.differs(line, f"What is over the bound gets {status}.")
+        if any(map(has_own_text, effects)):
+            self.context.ledger.differs(line, OWN_TEXT)
 
     def _sizes(self, line: Line, formula: Formula) -> Iterator[Rule]:
         """A refusal of long bodies."""
