@@ -57,7 +57,7 @@ def read_set_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
         said = "different:Servers get one slash where HAProxy sent two." if doubled else ""
         if not found[1].endswith("/"):
             said = said or f"different:Only whole segments are replaced ({found[1]}), and paths keep their first slash."
-        return [strip(found[1].rstrip("/"), before + found[2])], said
+        return [strip(found[1], before + found[2])], said
     try:
         return [_change("rewrite", "path", grammar.path(text))], ""
     except GrammarError:

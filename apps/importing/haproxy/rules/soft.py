@@ -17,7 +17,6 @@ from apps.importing.logic.decisions import Effect, Rule, change
 from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, atoms_of
 from apps.importing.verdicts import Line
 
-
 OWN_TEXT = "Clients that are refused get a text of Spillway, not this one."
 
 

@@ -53,7 +53,9 @@ ONCE = frozenset(
 )
 OF_SERVERS = OF_BACKENDS | {"timeout connect", "timeout server", "timeout queue", "timeout check", "timeout tunnel"}
 OPTIONS_OF_SERVERS = frozenset({"redispatch", "allbackups", "prefer-last-server", "abortonclose", "persist"})
-CHECKS = frozenset({"httpchk", "tcp-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk", "ldap-check"})
+CHECKS = frozenset(
+    {"external-check", "httpchk", "tcp-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk", "ldap-check"}
+)
 NO_REQUESTS = "A tcp section has no requests, so HAProxy ignores this line."
 NOT_INHERITED = "No section that is used takes this from its defaults."
 
