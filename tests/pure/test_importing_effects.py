@@ -387,3 +387,23 @@ def test_another_status_or_text_of_what_a_policy_refuses_is_said(rule: str, verd
     table = "stick-table type ip size 1m expire 10m store http_req_rate(60s)"
     found = frontend(table, "http-request track-sc0 src", f"http-request {rule}", "default_backend a")
     assert verdict_of(found, f"http-request {rule}")[0] is verdict
+
+
+@pytest.mark.parametrize(
+    ("condition", "closed"),
+    [
+        ("unless { ssl_c_s_dn(cn) -m str alice }", True),
+        ("if !{ var(txn.allowed) -m bool } { path_beg /admin }", True),
+        ("if { ssl_c_s_dn(cn) -m str mallory }", False),
+        ("if { nbsrv(a) lt 2 }", False),
+        ("unless { src -f /etc/office.lst }", False),
+    ],
+)
+def test_whoever_must_show_what_nodes_cannot_ask_is_refused(condition: str, closed: bool) -> None:
+    line = f"http-request deny {condition}"
+    found = frontend(line, "default_backend a")
+    refused = [each for each in routes(found) if "fixed_response" in str(each[-1])]
+    assert bool(refused) is closed
+    assert ("is refused" in verdict_of(found, line)[1]) is closed
+    if "/admin" in condition:
+        assert "/" not in [each[2] for each in refused]

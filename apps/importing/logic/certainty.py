@@ -37,6 +37,19 @@ def surely(formula: Formula, *, but: frozenset[str] = frozenset()) -> tuple[Form
     return _least(formula, unknown, wanted=True), sorted({why_not(atom) for atom in unknown})
 
 
+def refusing(formula: Formula) -> Formula:
+    """When a refusal holds where no unknown question is answered with yes: who must show something is kept out.
+
+    A file that can still be given is asked for, and left to `surely`.
+    """
+
+    def known(atom: Atom) -> bool | None:
+        asked = atom.subject in ("state", "rate", "auth", "size") or atom.why.endswith("was not given")
+        return False if why_not(atom) and not asked else None
+
+    return simplified(formula, known)
+
+
 def _least(formula: Formula, unknown: set[Atom], *, wanted: bool) -> Formula:
     """The part of a formula that holds (`wanted`) or may hold for some answers."""
     if isinstance(formula, Atom):

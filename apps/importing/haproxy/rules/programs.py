@@ -21,12 +21,13 @@ from apps.importing.haproxy.text.keywords import answers_challenges, fact_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
 from apps.importing.haproxy.traffic.context import Context
-from apps.importing.logic.certainty import asks, differing, source_and_rest, surely
+from apps.importing.logic.certainty import asks, differing, refusing, source_and_rest, surely
 from apps.importing.logic.decisions import Effect, Program, Rule, change
 from apps.importing.logic.formulas import Formula, all_of, negated
 from apps.importing.verdicts import Line, Verdict
 
 NEVER = "HAProxy no longer has the request when it answers, so this never holds; it keeps what it needs by set-var."
+CLOSED = "Nodes cannot ask this, so whoever had to show it is refused; protect the place in a policy, or open it."
 CHALLENGES = (
     "Nodes answer the challenges (HTTP-01) of certificates that Spillway orders; another client gets what rules say."
 )
@@ -173,8 +174,12 @@ class Reader:
         if rule is None:
             return
         condition, unknown = surely(rule.condition)
+        closed, _ = surely(refusing(rule.condition)) if _refuses(rule.effect) else (condition, [])
         for why in unknown:
             say_unknown(self.context, line, why, gone=condition is False)
+        if closed != condition:
+            ledger.impossible(line, CLOSED)
+            condition = closed
         for why in differing(condition):
             ledger.differs(line, why)
         if condition is False:
@@ -241,6 +246,11 @@ class Reader:
         self._admit(line, formula, read, phase=phase)
         self.answers += self.rules[before:]
         del self.rules[before:]
+
+
+def _refuses(effect: Effect) -> bool:
+    status = effect.data[0] if effect.kind == "fixed" else 0
+    return isinstance(status, int) and status >= 400
 
 
 def _action_of(line: Line) -> tuple[str, tuple[str, ...]]:
