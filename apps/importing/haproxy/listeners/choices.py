@@ -64,7 +64,7 @@ def _of_beginning(rules: list[Rule], bind: Bind, beginning: str, say: Ledger) ->
         if condition is False:
             continue
         for name in names_of(rule.line, condition, say):
-            if name.startswith("*.") or not any(_covers(each, name) for each in found.names):
+            if name.startswith("*.") or f"*.{name.partition('.')[2]}" not in found.names:
                 found.names.setdefault(name, backend)
             else:
                 say.differs(rule.line, f"{name} is taken by a line above.")
@@ -85,10 +85,6 @@ def _domain_of(atom: Atom, value: str) -> str:
     if atom.match == "reg" and (found := _BELOW.fullmatch(value)):
         domain = found[1].replace("\\.", ".").lower()
     return domain if "." in domain else ""
-
-
-def _covers(wildcard: str, name: str) -> bool:
-    return wildcard.startswith("*.") and name.partition(".")[2] == wildcard[2:]
 
 
 def names_of(line: Line, condition: Formula, say: Ledger) -> Iterator[str]:

@@ -15,11 +15,15 @@ from apps.importing.verdicts import Line
 
 @dataclass(slots=True, kw_only=True)
 class Context(context.Context):
-    """One import of a haproxy.cfg while it goes on; `ports` are those that sections listen at, by their static IP."""
+    """One import of a haproxy.cfg while it goes on; `ports` are those that sections listen at, by their static IP.
+
+    `chosen` are the backends that a section names and which connections it keeps open, by its header.
+    """
 
     configuration: Configuration
     questions: Criteria
     ports: dict[tuple[str, int], Line] = field(default_factory=dict)
+    chosen: dict[Line, tuple[set[str], str | None]] = field(default_factory=dict)
 
 
 def context_of(configuration: Configuration, files: Files, options: ImportOptions) -> Context:

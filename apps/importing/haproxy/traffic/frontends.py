@@ -18,7 +18,7 @@ from apps.importing.haproxy.rules.programs import Reader
 from apps.importing.haproxy.rules.soft import Soft
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
-from apps.importing.haproxy.traffic.pages import error_pages
+from apps.importing.haproxy.traffic.pages import error_pages, pages_of
 from apps.importing.logic.answers import about_host
 from apps.importing.logic.conditions import conditions_of
 from apps.importing.logic.decisions import Effect, Program
@@ -140,9 +140,12 @@ class Frontends:
         known = [host for each in program.rules for host in _hosts_of(each.effect.data)]
         frontend = Frontend(program, backends, answers, tuple(known))
         reached = {each: self.context.configuration.proxy(each) for each in backends}
-        pages = {"": error_pages(self.context, section)} | {
-            each: error_pages(self.context, section, backend) for each, backend in reached.items() if backend
-        }
+        lines_of_front = pages_of(self.context, section)
+        pages = {"": error_pages(self.context, lines_of_front)}
+        for each, backend in reached.items():
+            own = pages_of(self.context, backend) if backend else []
+            if own and own != lines_of_front:
+                pages[each] = error_pages(self.context, lines_of_front + own)
         ports = Ports(tuple((bind.port, bind.has("ssl")) for bind in binds), is_told)
         for found in frontend.routes():
             for draft in found.drafts:

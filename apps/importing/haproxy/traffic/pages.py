@@ -14,13 +14,15 @@ from apps.importing.verdicts import Line
 _TYPE = re.compile(r"^content-type:\s*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)
 
 
-def error_pages(context: Context, *sections: Section) -> dict[str, Any]:
-    """The block of a policy for the sections of a request: the frontend, then the backend, whose pages come first.
+Pages = list[tuple[Line, str, str]]
+
+
+def error_pages(context: Context, lines: Pages) -> dict[str, Any]:
+    """The block of a policy for the lines of a request: of its frontend, then of its backend, whose pages come first.
 
     It has one page; where the file has several, that of 503 is for all of their statuses.
     """
     found: dict[int, dict[str, str]] = {}
-    lines = [each for section in sections for each in _lines(context, section)]
     for line, status, path in lines:
         page = _page(context, line, path)
         if page is not None and status.isdecimal() and 400 <= int(status) <= 599:
@@ -34,7 +36,7 @@ def error_pages(context: Context, *sections: Section) -> dict[str, Any]:
     return {"error_pages": {"statuses": sorted(found), **page}}
 
 
-def _lines(context: Context, section: Section) -> list[tuple[Line, str, str]]:
+def pages_of(context: Context, section: Section) -> Pages:
     """The lines of a section with status and path of their page."""
     lines = [(line, line.words[1], line.words[2]) for line in section.each("errorfile") if len(line.words) > 2]
     for line in section.each("errorfiles"):

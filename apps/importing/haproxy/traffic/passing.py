@@ -101,9 +101,17 @@ def _kept_open(context: Context, section: Section, line: Line) -> None:
     if section.last(*line.words[:2]) is not line:
         return
     for front in context.configuration.of_kind("frontend", "listen"):
-        named = {each.words[1] for each in front.all_lines() if each.keyword in CHOOSING and len(each.words) > 1}
-        if section.name in named and STRICT[kept_open(front)] < STRICT[KEEP_ALIVE[line.words[1]]]:
+        named, kept = _chosen(context, front)
+        if section.name in named and STRICT[kept] < STRICT[KEEP_ALIVE[line.words[1]]]:
             context.ledger.differs(line, "The listener says which connections stay open (connections.keep_alive).")
+
+
+def _chosen(context: Context, front: Section) -> tuple[set[str], str | None]:
+    """The backends that a section names, and which connections it keeps open; asked once for very many backends."""
+    if front.header not in context.chosen:
+        lines = (each for each in front.all_lines() if each.keyword in CHOOSING and len(each.words) > 1)
+        context.chosen[front.header] = {each.words[1] for each in lines}, kept_open(front)
+    return context.chosen[front.header]
 
 
 def _mode(context: Context, line: Line) -> None:
