@@ -14,7 +14,7 @@ from apps.importing.contract import Import
 from apps.importing.logic.formulas import And, Atoms, Formula, Not, Or
 from apps.importing.values.networks import EVERYBODY, addresses, outside, shorter, where, written
 from apps.importing.verdicts import Verdict
-from tests.pure.test_importing import read, verdict_of
+from tests.pure.test_importing import DEFAULTS, read, verdict_of
 from tests.pure.test_importing_nginx import read as read_nginx
 from tests.pure.test_importing_sections import TCP
 
@@ -165,6 +165,42 @@ def test_what_the_only_backend_rejects_the_listener_rejects() -> None:
     found = read(front + several)
     assert access(found) is None
     assert verdict_of(found, "backend b")[0] is Verdict.NOT_POSSIBLE
+
+
+def http(*lines: str) -> Import:
+    """An http frontend with these lines."""
+    rest = "default_backend b\nbackend b\n server s 10.0.0.1:80\n"
+    return read("\n ".join([f"{DEFAULTS}frontend web\n bind :80", *lines, rest]))
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["tcp-request connection reject if bad"], ("deny", ["10.1.0.0/16"])),
+        (["tcp-request connection accept if office", "tcp-request connection reject"],
+         ("allow", ["10.0.0.0/8", "192.0.2.0/24"])),
+        (["tcp-request connection accept", "tcp-request connection reject if bad"], None),
+        (["tcp-request connection accept", "tcp-request content reject if bad"], ("deny", ["10.1.0.0/16"])),
+    ],
+)  # fmt: skip
+def test_networks_that_an_http_frontend_rejects_are_those_of_its_listeners(
+    lines: list[str], expected: tuple[str, list[str]] | None
+) -> None:
+    found = http(OFFICE, BAD, *lines)
+    assert access(found) == expected
+    assert all(verdict_of(found, line)[0] is Verdict.MAPPED for line in lines)
+    assert not [each for each in found.documents if each["kind"] == "Policy"]
+
+
+def test_what_a_backend_of_http_rejects_is_refused_by_its_routes_alone() -> None:
+    text = f"{DEFAULTS}frontend web\n bind :80\n use_backend b if {{ path_beg /b }}\n default_backend c\n"
+    backend = f"backend b\n {BAD}\n tcp-request content reject if bad\n server s 10.0.0.1:80\n"
+    found = read(f"{text}{backend}backend c\n server s 10.0.0.2:80\n")
+    assert access(found) is None
+    (policy,) = [each for each in found.documents if each["kind"] == "Policy"]
+    assert policy["spec"]["rules"] == {"access": {"deny": ["bad"]}}
+    follow = [each["spec"].get("policies") for each in found.documents if each["kind"] == "Route"]
+    assert follow == [[policy["name"]], [policy["name"]], None]
 
 
 @pytest.mark.parametrize(

@@ -44,10 +44,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Rules in their order; `answers` are those about responses of servers, in the order of their lines."""
+    """Rules in their order; `answers` are those about responses of servers, in the order of their lines.
+
+    `access` is the block of listeners by which connections are closed before any rule.
+    """
 
     rules: tuple[Rule, ...] = ()
     answers: tuple[Rule, ...] = ()
+    access: Mapping[str, list[str]] = field(default_factory=dict)
 
     def is_empty(self) -> bool:
         """Whether nothing is decided here."""

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import chain
 from typing import Any
 
 from apps.importing.haproxy.criteria.conditions import Conditions
+from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone
 from apps.importing.haproxy.rules.limits import limit_of, table_of
 from apps.importing.haproxy.rules.programs import _action_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import answered, asks
 from apps.importing.logic.formulas import Atom, Formula, all_of, atoms_of, negated
-from apps.importing.values.networks import MOST_NETWORKS, NOBODY, FirstMatch, shorter, union, where, written
+from apps.importing.values.networks import NOBODY, union, where, written
 from apps.importing.verdicts import Line
 
 GOES_ON = ("inspect-delay", "set-var", "capture", "expect-proxy")
 ALONE = "A listener refuses by networks, TLS names and rates alone."
 NOT_LOOKED_INTO = "Connections are not looked into; the servers refuse what they do not speak."
 MIXED = "A listener lets in by networks alone, and this asks for more."
-MANY = "A list holds at most 10 000 networks, and this takes more."
 MOST_EXEMPT = 200
-
-
-def asks_networks_alone(formula: Formula) -> bool:
-    """Whether networks decide it."""
-    return all(atom.subject == "source" for atom in atoms_of(formula))
 
 
 class Admission:
@@ -40,9 +34,7 @@ class Admission:
         self.client_limit: dict[str, Any] = {}
         self.named: tuple[Line, Formula] | None = None
         self._unless: dict[str, list[Formula]] = defaultdict(list)
-        self._networks: dict[str, FirstMatch] = defaultdict(FirstMatch)
-        self._atoms: dict[Atom, None] = {}
-        self._refusing: list[Line] = []
+        self._networks = Networks(context, conditions, section.name)
         for line in section.each("tcp-request"):
             self._request(line)
         for line in section.each("tcp-response"):
@@ -52,21 +44,9 @@ class Admission:
     def listener(self) -> dict[str, Any]:
         """The fields of a listener that say it."""
         found: dict[str, Any] = {"client_limit": self.client_limit} if self.client_limit else {}
-        refused = union(chain.from_iterable(each.denied for each in self._networks.values()))
-        kind, networks = shorter(refused)
-        if refused and len(networks) <= MOST_NETWORKS:
-            found["access"] = {kind: [self._list(kind, networks)]}
-        elif refused:
-            for line in self._refusing:
-                self.context.ledger.impossible(line, MANY)
+        if access := self._networks.access():
+            found["access"] = access
         return found
-
-    def _list(self, kind: str, networks: tuple[str, ...]) -> str:
-        """The name of the list; that of the acl which says just these networks."""
-        for atom in self._atoms:
-            if len(atom.values) == len(networks) and set(atom.values) == set(networks):
-                return self.context.network_list(atom.values, self.conditions.label_of(atom))
-        return self.context.network_list(networks, f"{self.section.name}-{kind}")
 
     def _request(self, line: Line) -> None:
         action, words = _action_of(line)
@@ -77,15 +57,11 @@ class Admission:
         elif action == "accept":
             self.context.ledger.mapped(line)
             if asks_networks_alone(formula):
-                self._decide(phase, formula, denies=False)
+                self._networks.accept(phase, formula)
             else:
                 self._unless[phase].append(negated(formula))
         elif action in ("reject", "silent-drop"):
             self._refuse(line, phase, all_of([*self._unless[phase], formula]))
-
-    def _decide(self, phase: str, formula: Formula, *, denies: bool) -> None:
-        self._networks[phase].add(where(formula), denies=denies)
-        self._atoms |= dict.fromkeys(atoms_of(formula))
 
     def _refuse(self, line: Line, phase: str, formula: Formula) -> None:
         ledger = self.context.ledger
@@ -93,10 +69,8 @@ class Admission:
         if rates:
             formula = self._limit(line, phase, formula, rates[0])
         if asks_networks_alone(formula):
-            self._decide(phase, formula, denies=True)
-            self._refusing.append(line)
-            ledger.mapped(line)
-        elif asks(formula, "source") or self._networks[phase].accepted:
+            self._networks.refuse(line, phase, formula)
+        elif asks(formula, "source") or self._networks.accepted(phase):
             ledger.impossible(line, MIXED)
         elif asks(formula, "unknown"):
             ledger.differs(line, NOT_LOOKED_INTO)
@@ -117,7 +91,7 @@ class Admission:
         block = dict(limit.block) if limit else {}
         spared = negated(answered(formula, "rate", answer=True))
         passed = where(spared) if asks_networks_alone(spared) else NOBODY
-        exempt = written(union((*passed, *self._networks[phase].accepted)))
+        exempt = written(union((*passed, *self._networks.accepted(phase))))
         if "requests" not in block or len(exempt) > MOST_EXEMPT:
             ledger.impossible(line, "Listeners limit new connections per client, not this counter.")
             return False

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from apps.importing.context import say_unknown
 from apps.importing.haproxy.criteria.conditions import Conditions
+from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone
 from apps.importing.haproxy.rules.answers import read_old, read_response
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.rules.mapped import by_map
@@ -47,7 +48,7 @@ class Reader:
 
     def program(self) -> Program:
         """All rules of the proxy."""
-        self._connections()
+        access = self._connections()
         for line in self.section.each("block"):
             self._old(line)
         for line in self.section.all_lines():
@@ -62,7 +63,7 @@ class Reader:
         if self.section.kind != "backend":
             Choices(self.context, self.conditions, self.section).add(self.rules)
         self._responses()
-        return Program(tuple(self.rules), tuple(self.answers))
+        return Program(tuple(self.rules), tuple(self.answers), access)
 
     def _identified(self) -> None:
         """`unique-id-header`: servers get an ID of the request under this name as well."""
@@ -75,24 +76,35 @@ class Reader:
         self._admit(line, True, read_request("set-header", (line.words[1], "%[unique-id]")))
         self.context.ledger.differs(line, "The ID is made by the node, in a form of its own.")
 
-    def _connections(self) -> None:
-        """`tcp-request` rules of an http proxy; `accept` ends them alone."""
+    def _connections(self) -> dict[str, list[str]]:
+        """`tcp-request` rules of an http proxy; `accept` ends them alone. What networks decide is the listener's."""
         passed: list[Formula] = []
+        networks = Networks(self.context, self.conditions, self.section.name)
         for line in self.section.each("tcp-request"):
             action, words = _action_of(line)
             words, formula = self.conditions.of(words)
-            if action in ("inspect-delay", "expect-proxy") or (action == "accept" and formula is True):
+            if action in ("inspect-delay", "expect-proxy"):
                 self.context.ledger.mapped(line)
             elif action == "accept":
-                sure, _ = surely(formula)
-                passed.append(negated(sure))
                 self.context.ledger.mapped(line)
+                if asks_networks_alone(formula):
+                    networks.accept(line.words[1], formula)
+                if formula is not True:
+                    sure, _ = surely(formula)
+                    passed.append(negated(sure))
+            elif action in ("reject", "silent-drop") and self._is_of_networks(formula, passed):
+                networks.refuse(line, line.words[1], formula)
             elif action in ("reject", "silent-drop"):
                 self._admit(line, all_of([*passed, formula]), read_request("silent-drop", words))
             elif action.startswith("track-sc"):
                 self.soft.track(line, action, words, formula)
             elif action.startswith("set-var"):
                 self.context.ledger.mapped(line)
+        return networks.access()
+
+    def _is_of_networks(self, formula: Formula, passed: list[Formula]) -> bool:
+        """Whether a listener can keep out whom the rule keeps out: a backend has none of its own."""
+        return self.section.kind != "backend" and all(map(asks_networks_alone, (formula, *passed)))
 
     def _request(self, line: Line) -> None:
         action, words = line.words[1], line.words[2:]

@@ -104,6 +104,8 @@ class Frontends:
         for bind in binds:
             listener = listener_of(self.context, bind, "http", self.certificates)
             add_options(self.context, section, listener)
+            if program.access:
+                listener["access"] = dict(program.access)
             self.context.ledger.belongs(bind.line, owner)
             if listener["protocol"] != "https" or listener["certificates"]:
                 listeners.append(listener)

@@ -1,0 +1,63 @@
+"""`tcp-request` rules that ask for networks alone: each phase in its order, all of them as one list of a listener."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import chain
+
+from apps.importing.haproxy.criteria.conditions import Conditions
+from apps.importing.haproxy.traffic.context import Context
+from apps.importing.logic.formulas import Atom, Formula, atoms_of
+from apps.importing.values.networks import MOST_NETWORKS, FirstMatch, Ranges, shorter, union, where
+from apps.importing.verdicts import Line
+
+MANY = "A list holds at most 10 000 networks, and this takes more."
+
+
+def asks_networks_alone(formula: Formula) -> bool:
+    """Whether networks decide it."""
+    return all(atom.subject == "source" for atom in atoms_of(formula))
+
+
+class Networks:
+    """What is accepted in a phase (`connection`, `session`, `content`) passes the rest of it, and no other one."""
+
+    def __init__(self, context: Context, conditions: Conditions, called: str) -> None:
+        """`called` names the list where no acl does."""
+        self.context, self.conditions, self.called = context, conditions, called
+        self._phases: dict[str, FirstMatch] = defaultdict(FirstMatch)
+        self._atoms: dict[Atom, None] = {}
+        self._refusing: list[Line] = []
+
+    def accept(self, phase: str, formula: Formula) -> None:
+        """The next rule lets these in."""
+        self._phases[phase].add(where(formula), denies=False)
+        self._atoms |= dict.fromkeys(atoms_of(formula))
+
+    def refuse(self, line: Line, phase: str, formula: Formula) -> None:
+        """The next rule keeps these out."""
+        self._phases[phase].add(where(formula), denies=True)
+        self._atoms |= dict.fromkeys(atoms_of(formula))
+        self._refusing.append(line)
+        self.context.ledger.mapped(line)
+
+    def accepted(self, phase: str) -> Ranges:
+        """Whom the rules of the phase let in so far."""
+        return self._phases[phase].accepted
+
+    def access(self) -> dict[str, list[str]]:
+        """The block of a listener; empty where nobody is kept out."""
+        refused = union(chain.from_iterable(each.denied for each in self._phases.values()))
+        kind, networks = shorter(refused)
+        if refused and len(networks) <= MOST_NETWORKS:
+            return {kind: [self._list(kind, networks)]}
+        for line in self._refusing if refused else ():
+            self.context.ledger.impossible(line, MANY)
+        return {}
+
+    def _list(self, kind: str, networks: tuple[str, ...]) -> str:
+        """The name of the list; that of the acl which says just these networks."""
+        for atom in self._atoms:
+            if len(atom.values) == len(networks) and set(atom.values) == set(networks):
+                return self.context.network_list(atom.values, self.conditions.label_of(atom))
+        return self.context.network_list(networks, f"{self.called}-{kind}")
