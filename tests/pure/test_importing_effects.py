@@ -407,3 +407,11 @@ def test_whoever_must_show_what_nodes_cannot_ask_is_refused(condition: str, clos
     assert ("is refused" in verdict_of(found, line)[1]) is closed
     if "/admin" in condition:
         assert "/" not in [each[2] for each in refused]
+
+
+@pytest.mark.parametrize("name", ["X-Forwarded-Ssl", "X-Forwarded-Server", "X-Forwarded-Protocol"])
+def test_headers_that_nodes_take_away_are_said(name: str) -> None:
+    for line in (f"http-request set-header {name} on", f"reqadd {name}:\\ on"):
+        verdict, why = verdict_of(frontend(line, "default_backend a"), line)
+        assert verdict is Verdict.DIFFERENT
+        assert "take it away" in why

@@ -112,7 +112,8 @@ def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
     try:
         header_text.request_header(name)
     except GrammarError as error:
-        return [], "" if name.lower() in OURS else error.message
+        taken = f"different:Servers get no {name}; nodes take it away."
+        return [], taken if name.lower() in OURS else error.message
     if value in ("", '""'):
         return [change("request_headers", "remove", name)], ""
     text = as_header_text(value)
