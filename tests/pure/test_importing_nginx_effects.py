@@ -73,7 +73,7 @@ def test_a_location_of_a_sign_alone_takes_every_path() -> None:
         assert "204" in pool_of(found, "/health")
 
 
-def test_a_header_that_nodes_take_away_is_said() -> None:
+def test_a_header_that_nodes_do_not_set_is_said() -> None:
     found = server(
         "location / { proxy_pass http://a; proxy_set_header X-Forwarded-Server $host;"
         " proxy_set_header X-Real-IP $remote_addr; }"

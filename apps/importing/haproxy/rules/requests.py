@@ -112,14 +112,18 @@ def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
     try:
         header_text.request_header(name)
     except GrammarError as error:
-        taken = f"different:Servers get no {name}; nodes take it away."
-        return [], taken if name.lower() in OURS else error.message
+        return [], f"different:{not_set(name)}" if name.lower() in OURS else error.message
     if value in ("", '""'):
         return [change("request_headers", "remove", name)], ""
     text = as_header_text(value)
     if text is None:
         return [], f"The value of {name} is made of what header texts have no variable for."
     return [change("request_headers", operation, (name, text))], ""
+
+
+def not_set(name: str) -> str:
+    """What servers get instead of such a header."""
+    return f"Nodes set no {name}, but X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Port and X-Forwarded-Host."
 
 
 def _about_ours(name: str, value: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError, server_host
-from apps.importing.haproxy.rules.requests import OURS, STANDARD
+from apps.importing.haproxy.rules.requests import OURS, STANDARD, not_set
 from apps.importing.logic.decisions import Effect, change
 from apps.importing.nginx.rules.variables import Variables
 from apps.importing.nginx.text.directives import Directive
@@ -100,10 +100,10 @@ def _request_header(name: str, text: str) -> tuple[Effect | None, str]:
 
 
 def _of_ours(name: str, error: GrammarError) -> str:
-    """A header that nobody but nodes may set: they set it, or take it away."""
+    """A header that nobody but nodes may set: they do, or set others."""
     if name.lower() in STANDARD:
         return ""
-    return f"Servers get no {name}; nodes take it away." if name.lower() in OURS else f"!{error.message}"
+    return not_set(name) if name.lower() in OURS else f"!{error.message}"
 
 
 def _host(text: str) -> tuple[Effect | None, str]:
