@@ -143,3 +143,11 @@ def test_of_a_cookie_and_a_table_the_cookie_counts() -> None:
     found = pool("cookie LB insert", "stick-table type ip size 1m", "stick on src", "server s 10.0.0.1:80 cookie s")
     assert spec_of(found, "Pool", "web")["persistence"]["by"] == "cookie"
     assert verdict_of(found, "stick on src")[0] is Verdict.DIFFERENT
+
+
+def test_an_address_without_servers_is_the_server() -> None:
+    found = pool("dispatch 10.0.0.3:80")
+    assert [each["address"] for each in backend_of(found)["servers"]] == ["10.0.0.3"]
+    both = pool("dispatch 10.0.0.3:80", "server s 10.0.0.1:80", "use-server s if { path /s }")
+    assert verdict_of(both, "dispatch 10.0.0.3:80")[0] is Verdict.NOT_POSSIBLE
+    assert "pool of this server alone" in verdict_of(both, "use-server s if { path /s }")[1]

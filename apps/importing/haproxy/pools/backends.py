@@ -13,6 +13,7 @@ from apps.importing.haproxy.pools.servers import (
     ServerLine,
     common,
     differing_lines,
+    dispatched,
     documents,
     looked_up,
     number_of,
@@ -46,7 +47,7 @@ def pool_of(context: Context, section: Section, name: str, default_port: int, pr
     """The specification of the pool, without what an empty one has as well."""
     owner = f"Pool {name}"
     lines = [line for line in section.all_lines() if line.keyword in SERVER_WORDS]
-    servers = read_servers(context, lines)
+    servers = read_servers(context, lines) or dispatched(context, section)
     for stand_in in context.stand_ins.get(section.name, ()):
         servers += _stand_ins(context, stand_in)
     spec: dict[str, Any] = {"protocol": protocol, "balance": _balance(context, section)}

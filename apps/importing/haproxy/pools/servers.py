@@ -10,6 +10,7 @@ from apps.compiler.grammar import GrammarError
 from apps.definitions.shapes.servers.source import source as source_of
 from apps.importing.haproxy.pools.addresses import endpoint_of, say_unset
 from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
+from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
 from apps.importing.haproxy.text.tables.proxies import SERVER_OPTIONS
 from apps.importing.haproxy.text.words import expanded
@@ -76,6 +77,15 @@ def read_servers(context: Context, lines: list[Line]) -> list[ServerLine]:
             found.append(ServerLine(line, words[1], words[at - 1], options))
             _mark(context, line, own)
     return found
+
+
+def dispatched(context: Context, section: Section) -> list[ServerLine]:
+    """`dispatch 10.0.0.1:80`: the only server of a section without others."""
+    line = section.last("dispatch")
+    if line is None or len(line.words) < 2:
+        return []
+    context.ledger.mapped(line)
+    return [ServerLine(line, "dispatch", line.words[1])]
 
 
 def _mark(context: Context, line: Line, options: dict[str, str]) -> None:

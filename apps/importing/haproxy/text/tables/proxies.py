@@ -213,6 +213,7 @@ WHY_NOT = {
     "del-map": "Requests change no maps here; a pipeline changes routes and lists by the API.",
     "add-acl": "Requests change no lists here; a client limit bans by itself (ban_after).",
     "del-acl": "Requests change no lists here; a client limit bans by itself (ban_after).",
-    "dispatch": "Name the servers of the pool.",
+    "dispatch": "A pool that has servers sends all requests to those.",
+    "use-server": "Make a pool of this server alone, and a route with this condition that leads to it.",
     "spop-check": ENGINE,
 }
