@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.definitions.reading.documents import read_object
 from apps.importing.contract import Import
 from apps.importing.verdicts import Verdict
 from tests.pure.test_importing import BACKENDS, DEFAULTS, frontend, read, routes, rules_of, spec_of, verdict_of
@@ -415,3 +416,16 @@ def test_headers_that_nodes_do_not_set_are_said(name: str) -> None:
         verdict, why = verdict_of(frontend(line, "default_backend a"), line)
         assert verdict is Verdict.DIFFERENT
         assert f"Nodes set no {name}" in why
+
+
+def test_a_site_to_which_everybody_is_sent_is_not_sent_to_itself() -> None:
+    bind = "bind :80\n bind :443 ssl crt /a.pem"
+    found = frontend("redirect location https://other.example/x", bind=bind)
+    (answer,) = [each["spec"]["action"] for each in found.documents
+                 if each["kind"] == "Route" and each["spec"]["hostname"] == "other.example"]  # fmt: skip
+    assert answer["fixed_response"]["status"] == 404
+    assert "other.example itself gets 404" in verdict_of(found, "frontend fe")[1]
+    for each in found.documents:
+        read_object(each)
+    plain = frontend("redirect location https://other.example/x")
+    assert {each["spec"]["hostname"] for each in plain.documents if each["kind"] == "Route"} == {"*"}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.compiler.matching import hosts
 from apps.importing.context import believe
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.criteria import number_holds
@@ -149,10 +150,33 @@ class Frontends:
             if own and own != lines_of_front:
                 pages[each] = error_pages(self.context, lines_of_front + own)
         ports = Ports(tuple((bind.port, bind.has("ssl")) for bind in binds), is_told)
+        before = set(self.made.routes)
         for found in frontend.routes():
             for draft in found.drafts:
                 self._route(name, found.hostname, draft, pages, ports)
+        self._end_circles(section, {each: self.made.routes[each] for each in self.made.routes.keys() - before}, ports)
         return frontend
+
+    def _end_circles(self, section: Section, routes: dict[str, dict[str, Any]], ports: Ports) -> None:
+        """A host to which all others are sent gets an answer of its own, as it must not be sent to itself."""
+        served = {spec["hostname"] for spec in routes.values()}
+        for _, spec in sorted(routes.items()):
+            redirect = spec["action"].get("redirect", {})
+            host, scheme = redirect.get("host", ""), redirect.get("scheme")
+            comes_back = scheme is None or any(encrypted == (scheme == "https") for _, encrypted in ports.ports)
+            told = spec.get("scheme") in (None, scheme) or scheme is None
+            wide = host and spec["hostname"].startswith("*") and hosts.covers(spec["hostname"], host)
+            if not (wide and comes_back and told) or host in served:
+                continue
+            served.add(host)
+            name = self.context.name("Route", f"{spec['load_balancer']}-{host}")
+            self.made.routes[name] = {
+                "load_balancer": spec["load_balancer"], "hostname": host,
+                "action": {"fixed_response": {"status": 404, "body": "This is another site.\n"}},
+            }  # fmt: skip
+            self.context.ledger.differs(
+                section.header, f"Who asks here for {host} itself gets 404, and is not sent there again."
+            )
 
     def _answers(
         self, program: Program, backends: Mapping[str, Program], binds: list[Bind], *, is_told: bool
