@@ -429,3 +429,9 @@ def test_a_site_to_which_everybody_is_sent_is_not_sent_to_itself() -> None:
         read_object(each)
     plain = frontend("redirect location https://other.example/x")
     assert {each["spec"]["hostname"] for each in plain.documents if each["kind"] == "Route"} == {"*"}
+
+
+def test_a_slash_is_put_behind_a_whole_path() -> None:
+    found = frontend("redirect scheme https append-slash if { path /shop }", "default_backend a")
+    (moved,) = [each[-1] for each in routes(found) if each[2] == "/shop"]
+    assert (moved["scheme"], moved["path"]) == ("https", "/shop/")

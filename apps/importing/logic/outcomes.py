@@ -153,6 +153,10 @@ def _host(target: Target, hostname: str) -> str:
 def _path(target: Target, key: Key) -> dict[str, str]:
     if not target.keeps_path:
         return {"path": target.path or "/"}
+    if target.slash and not key.text.endswith("/"):
+        if key.kind != EXACT or target.strip or target.before.strip("/"):
+            raise Unsayable("A slash is put behind whole paths alone.")
+        return {"path": f"{key.text}/"}
     below = f"{key.text}/".startswith(f"{target.strip}/")
     if target.strip and key.kind not in (EXACT, PREFIX):
         raise Unsayable("The redirect changes the beginning of paths of a pattern; use a prefix.")

@@ -11,7 +11,8 @@ HOST, PATH, QUERY = "\2", "\3", "\4"
 class Target:
     """Where a redirect leads. `host` holds HOST for that of the request (`www.` HOST, or HOST less `www.`).
 
-    `before` is put before the path of the request, whose beginning `strip` is taken away; `path` replaces it.
+    `before` is put before the path of the request, whose beginning `strip` is taken away; `path` replaces it. `slash`:
+    one is put behind a path that has none.
     """
 
     scheme: str = ""
@@ -24,3 +25,4 @@ class Target:
     keeps_path: bool = False
     keep_query: bool = False
     query: str = ""
+    slash: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from apps.importing.haproxy.rules.formats import as_target
 from apps.importing.logic.decisions import Effect
@@ -22,7 +23,8 @@ def redirect_effect(words: tuple[str, ...]) -> tuple[Effect | None, str]:
     target = _target(options, drop_query=drop_query)
     if target is None:
         return None, "Redirects name scheme, host, port, path and query; this target is made of other parts."
-    said = [f"{each} is left out" for each in ("set-cookie", "clear-cookie", "append-slash") if each in options]
+    target = replace(target, slash="append-slash" in options)
+    said = [f"{each} is left out" for each in ("set-cookie", "clear-cookie") if each in options]
     said += ["Where no query is asked for, the location has no question mark."] if asks_query(options) else []
     return Effect("redirect", (code, target)), "; ".join(said)
 
