@@ -435,3 +435,15 @@ def test_a_slash_is_put_behind_a_whole_path() -> None:
     found = frontend("redirect scheme https append-slash if { path /shop }", "default_backend a")
     (moved,) = [each[-1] for each in routes(found) if each[2] == "/shop"]
     assert (moved["scheme"], moved["path"]) == ("https", "/shop/")
+
+
+def test_a_backend_of_http_that_gets_connections_as_well_is_two_pools() -> None:
+    text = (
+        f"{DEFAULTS}frontend web\n bind :80\n default_backend a\nfrontend fe\n mode tcp\n bind :443\n"
+        " use_backend b if { req.ssl_sni b.example }\n default_backend a\n"
+        "backend a\n server s 10.0.0.1:80\nbackend b\n mode tcp\n server s 10.0.0.2:80\n"
+    )
+    found = read(text)
+    assert listeners_of(found)[0]["default_pool"] == "a-tcp"
+    assert (spec_of(found, "Pool", "a")["protocol"], spec_of(found, "Pool", "a-tcp")["protocol"]) == ("http", "tcp")
+    assert verdict_of(found, "backend a")[0] is Verdict.DIFFERENT

@@ -89,14 +89,16 @@ def _mark_stats(context: Context, section: Section) -> None:
 
 def _pools(context: Context, made: Made) -> dict[str, dict[str, Any]]:
     found = {}
-    for backend, port in made.pools.items():
+    both = [*((each, port, "") for each, port in made.pools.items()),
+            *((each, port, " tcp") for each, port in made.passed.items())]  # fmt: skip
+    for backend, port, suffix in both:
         section = context.configuration.proxy(backend)
         if section is None:
             continue
-        name = context.name("Pool", backend)
+        name = context.name("Pool", backend + suffix)
         context.ledger.mapped(section.header, f"Pool {name}")
         ports = port or _one_port(made)
-        protocol = "http" if backend in made.asked else protocol_of(section)
+        protocol = "tcp" if suffix else "http" if backend in made.asked else protocol_of(section)
         found[name] = pool_of(context, section, name, ports, protocol)
         for line in section.all_lines():
             if context.ledger.verdict_of(line) is Verdict.MAPPED:

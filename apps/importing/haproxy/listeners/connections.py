@@ -10,6 +10,7 @@ from apps.importing.haproxy.listeners.binds import binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.choices import ASKED, Choice, chosen, names_of
 from apps.importing.haproxy.listeners.listening import add_options
+from apps.importing.haproxy.pools.backends import protocol_of
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
@@ -18,6 +19,7 @@ from apps.importing.logic.decisions import Rule
 from apps.importing.verdicts import Ledger, Verdict
 
 OF_ALL = "Who may connect is said by a listener, for all of its pools; make a listener for each pool."
+PASSED = "Connections of a section of tcp go to its servers as they are, where HAProxy reads their requests."
 
 
 class Connections:
@@ -95,8 +97,13 @@ class Connections:
                 self.context.ledger.note(line, Verdict.DEAD, "A tcp section has no requests.")
 
     def _pool(self, backend: str, port: int) -> str:
-        self.made.pools.setdefault(backend, port)
-        name = self.context.name("Pool", backend)
+        section = self.context.configuration.proxy(backend)
+        if section is not None and protocol_of(section) == "http":
+            self.made.passed.setdefault(backend, port)
+            self.context.ledger.differs(section.header, PASSED)
+        else:
+            self.made.pools.setdefault(backend, port)
+        name = self.context.name("Pool", f"{backend} tcp" if backend in self.made.passed else backend)
         return f"{self.context.options.account}/{name}" if self.context.options.account else name
 
 

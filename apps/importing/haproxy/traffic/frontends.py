@@ -39,13 +39,15 @@ NO_PORT = "No bind line of this section has a port that clients can connect to."
 class Made:
     """What came of the frontends: specifications by kind and name; `pools` are the backends that routes use.
 
-    `asked` are those of tcp that sections of http use, which HAProxy would not start with.
+    `asked` are those of tcp that sections of http use, which HAProxy would not start with; `passed` those of http that
+    get connections of sections of tcp.
     """
 
     load_balancers: dict[str, dict[str, Any]] = field(default_factory=dict)
     routes: dict[str, dict[str, Any]] = field(default_factory=dict)
     pools: dict[str, int] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
+    passed: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
