@@ -30,7 +30,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-ASK_AXE = """axe.run({resultTypes: ['violations']}).then(
+# Of what axe-core fetches first, style sheets are for a rule alone that it does not ask unless it is named.
+ASK_AXE = """axe.run({resultTypes: ['violations'], preload: {assets: ['media']}}).then(
     found => found.violations.flatMap(each => each.nodes.map(node => each.id + ': ' + node.html.slice(0, 200)))
 )"""
 ASK_TWICE = """() => [...document.querySelectorAll('[id]')].map(each => each.id)
@@ -112,11 +113,10 @@ class SharedChromium:
             self._running.__exit__(None, None, None)
 
 
-def context_with_axe(browser: Browser, **options: Any) -> BrowserContext:
-    """One whose pages have axe-core from the beginning, brought in past their CSP, which lets no script in."""
+def patient_context(browser: Browser, **options: Any) -> BrowserContext:
+    """One for pages that may take their time, as on a busy machine, and move nothing."""
     context = browser.new_context(reduced_motion="reduce", **options)
     context.set_default_timeout(PATIENCE_MS)
-    context.add_init_script(path=AXE)
     return context
 
 
@@ -134,7 +134,7 @@ def listen(page: Page) -> list[str]:
 
 def opened(browser: Browser, url: str) -> tuple[Page, list[str]]:
     """A wide page, and the list that its console complaints will go to."""
-    page = context_with_axe(browser).new_page()
+    page = patient_context(browser).new_page()
     complaints = listen(page)
     look(page, "light", WIDE)
     page.goto(url)
@@ -149,7 +149,10 @@ def look(page: Page, scheme: str, width: int) -> None:
 
 
 def axe_errors(page: Page) -> list[str]:
-    """What axe-core finds; a page that does not have it gets it by the debugger."""
+    """What axe-core finds.
+
+    It is long, so only a page that is asked about gets it: by the debugger, past its CSP, which lets no script in.
+    """
     if not page.evaluate("'axe' in window"):
         session = page.context.new_cdp_session(page)
         session.send("Runtime.evaluate", {"expression": AXE.read_text()})

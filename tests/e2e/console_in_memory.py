@@ -39,7 +39,7 @@ from apps.observe.services import store_verdicts
 from apps.rollouts import services
 from tests.apps.observe_env import reading, row
 from tests.apps.pushed import NodesRemembered
-from tests.browser import context_with_axe
+from tests.browser import patient_context
 from tests.conftest import TUTORIAL, actor_of
 from tests.e2e.pages import CLOUDS, of_first
 from tests.interfaces.people import client_of
@@ -130,7 +130,7 @@ def put_request(number: int) -> None:
 
 def signed_in(browser: Browser, url: str, actor: Actor) -> BrowserContext:
     """The context of somebody of the actor's account who is signed in there."""
-    context = context_with_axe(browser, base_url=url)
+    context = patient_context(browser, base_url=url)
     session = client_of(actor).cookies["sessionid"].value
     context.add_cookies([{"name": "sessionid", "value": session, "domain": urlsplit(url).hostname or "", "path": "/"}])
     context.add_init_script(SILENT_EVENTS)

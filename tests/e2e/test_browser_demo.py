@@ -16,7 +16,7 @@ from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
 from deploy.demo.ready import call
-from tests.browser import NARROW, WIDE, axe_errors, context_with_axe, fits, lasting, listen, look, needs_browser
+from tests.browser import NARROW, WIDE, axe_errors, patient_context, fits, lasting, listen, look, needs_browser
 from tests.e2e.demo import RunningDemo, running_demo, until
 from tests.e2e.pages import CLOUDS, PAGES, of_first
 
@@ -60,10 +60,10 @@ def sessions() -> list[Any]:
 def page(demo: RunningDemo, chromium: Browser, sessions: list[Any]) -> Page:
     """The operator's."""
     if not sessions:
-        stranger = context_with_axe(chromium).new_page()
+        stranger = patient_context(chromium).new_page()
         sign_in(stranger, demo)
         sessions.append(stranger.context.storage_state())
-    return context_with_axe(chromium, storage_state=sessions[0]).new_page()
+    return patient_context(chromium, storage_state=sessions[0]).new_page()
 
 
 def first_id(demo: RunningDemo, listed: str) -> str:
@@ -93,7 +93,7 @@ def test_a_page_is_clean_and_fits(demo: RunningDemo, page: Page, name: str) -> N
 
 
 def test_the_page_of_signing_in_is_clean_and_fits(demo: RunningDemo, chromium: Browser) -> None:
-    page = context_with_axe(chromium).new_page()
+    page = patient_context(chromium).new_page()
     page.goto(f"{demo.config.console_url}/sign-in")
     assert {each: _looked_at(page, "sign-in", each) for each in LOOKS} == {each: [] for each in LOOKS}
 

@@ -19,7 +19,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.models import Route, Server
 from apps.web.urls import urlpatterns
-from tests.browser import context_with_axe, lasting, listen, needs_browser, wrong_in
+from tests.browser import patient_context, lasting, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import first_id, put_env, put_request, put_request_and_alert, signed_in
 from tests.e2e.pages import EDITS, PAGES, PARTS, paths
@@ -81,7 +81,7 @@ def test_every_page_is_clean_and_fits(
 def test_the_first_page_for_strangers_is_clean_and_refuses_a_wrong_password_in_words(
     operator: Actor, chromium: Browser, live_server: LiveServer
 ) -> None:
-    page = context_with_axe(chromium).new_page()
+    page = patient_context(chromium).new_page()
     complaints = listen(page)
     page.goto(f"{live_server.url}/sign-in")
     assert wrong_in(page, 0) == complaints == []

@@ -20,7 +20,7 @@ from apps.accounts.actors import Actor
 from apps.capacity.models import Comparison
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
-from tests.browser import NARROW, WIDE, axe_errors, context_with_axe, fits, listen, look, needs_browser
+from tests.browser import NARROW, WIDE, axe_errors, patient_context, fits, listen, look, needs_browser
 from tests.interfaces.capacity_env import make_run, make_test, make_work
 from tests.interfaces.people import client_of
 
@@ -60,7 +60,7 @@ def a_page(browser: Browser, answers: Answers) -> tuple[Page, list[str]]:
         else:
             route.fulfill(status=204)
 
-    page = context_with_axe(browser).new_page()
+    page = patient_context(browser).new_page()
     page.route("**/*", fulfil)
     return page, listen(page)
 

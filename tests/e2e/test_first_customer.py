@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 from apps.accounts.models import Account
 from apps.definitions.writing.kinds import hostnames
 from deploy.demo.ready import call
-from tests.browser import axe_errors, context_with_axe, fits, listen, look, needs_browser, wrong_in
+from tests.browser import axe_errors, patient_context, fits, listen, look, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e import console_in_memory
 from tests.e2e.demo import RunningDemo, running_demo, until
@@ -71,7 +71,7 @@ def in_a_demo(demo: RunningDemo, chromium: Browser) -> ConsoleEnv:
     """All of it is real."""
 
     def operator() -> Page:
-        page = context_with_axe(chromium, base_url=demo.config.console_url).new_page()
+        page = patient_context(chromium, base_url=demo.config.console_url).new_page()
         page.goto("/sign-in")
         page.get_by_label("Username").fill(demo.keys["username"])
         page.get_by_label("Password").fill(demo.keys["password"])
@@ -231,7 +231,7 @@ def make_route(page: Page, env: ConsoleEnv, album: Album) -> None:
 def test_a_first_time_customer_gets_from_the_invitation_to_a_live_route(
     env: ConsoleEnv, chromium: Browser, zone: NameServer
 ) -> None:
-    page = context_with_axe(chromium, viewport={"width": 1280, "height": 900}).new_page()
+    page = patient_context(chromium, viewport={"width": 1280, "height": 900}).new_page()
     if not env.has_pictures:
         page.add_init_script(console_in_memory.SILENT_EVENTS)
     album = Album(page, has_pictures=env.has_pictures)

@@ -23,7 +23,7 @@ from django.conf import settings
 from django.core.management import call_command
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import axe_errors, context_with_axe, fits, lasting, listen, needs_browser
+from tests.browser import axe_errors, patient_context, fits, lasting, listen, needs_browser
 from tests.database_url import database_url
 from tests.e2e.hands import Hands
 from tests.e2e.installation import ROOT, _Answer, _Server, wait_until
@@ -196,7 +196,7 @@ class FirstDay:
 def test_an_operator_gets_from_an_empty_console_to_the_first_request_by_clicks_alone(
     console: WholeConsole, chromium: Browser, server_port: int
 ) -> None:
-    context = context_with_axe(chromium, viewport={"width": 1280, "height": 900}, ignore_https_errors=True)
+    context = patient_context(chromium, viewport={"width": 1280, "height": 900}, ignore_https_errors=True)
     day = FirstDay(context.new_page(), console)
     try:
         day.sign_in()

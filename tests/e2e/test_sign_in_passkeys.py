@@ -18,7 +18,7 @@ from pytest_django.live_server_helper import LiveServer
 from apps.accounts.models import User
 from apps.audit.models import Entry
 from apps.web.sign_in.urls import urlpatterns
-from tests.browser import NARROW, WIDE, axe_errors, context_with_axe, fits, listen, look, needs_browser, wrong_in
+from tests.browser import NARROW, WIDE, axe_errors, patient_context, fits, listen, look, needs_browser, wrong_in
 from tests.interfaces.signing_in import PASSWORD, code, person
 
 pytestmark = [
@@ -39,7 +39,7 @@ def ada(live_server: LiveServer) -> User:
 
 @pytest.fixture
 def page(chromium: Browser, live_server: LiveServer) -> Page:
-    context = context_with_axe(chromium, base_url=live_server.url, viewport={"width": WIDE, "height": 900})
+    context = patient_context(chromium, base_url=live_server.url, viewport={"width": WIDE, "height": 900})
     # The event stream is another program; without it the pages would complain in the console.
     context.route("**/events", lambda route: route.fulfill(status=200, content_type="text/event-stream", body=":\n\n"))
     return context.new_page()

@@ -26,7 +26,7 @@ from apps.status import services
 from apps.status.models import Incident, PoolDay
 from apps.web.status_pages import public
 from tests.apps.status_env import day, pools_behind
-from tests.browser import NARROW, WIDE, axe_errors, context_with_axe, fits, listen, look, needs_browser
+from tests.browser import NARROW, WIDE, axe_errors, patient_context, fits, listen, look, needs_browser
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import put_env, signed_in
 
@@ -91,7 +91,7 @@ def picture(page: Page, name: str) -> None:
 
 
 def test_visitors_read_it_in_every_look_and_on_paper(acme: Actor, chromium: Browser, live_server: LiveServer) -> None:
-    page = context_with_axe(chromium).new_page()
+    page = patient_context(chromium).new_page()
     complaints = listen(page)
     page.goto(f"{live_server.url}/status/acme/")
     expect(page.get_by_role("heading", level=1)).to_have_text("Acme Stores status")
@@ -118,7 +118,7 @@ def test_it_refreshes_itself_with_and_without_scripts_and_keeps_what_was_opened(
         "content", "60"
     )
     expect(plain.get_by_text("New database")).to_be_visible()
-    page = context_with_axe(chromium).new_page()
+    page = patient_context(chromium).new_page()
     complaints = listen(page)
     page.clock.install()
     # Routes switch the browser's cache off, which keeps an answer for some seconds of a clock that is not the page's.
@@ -171,7 +171,7 @@ def test_what_nobody_knows_is_shown_as_unknown(acme: Actor, chromium: Browser, l
     Incident.objects.all().delete()
     pools = {pool.pk for _, route in COMPONENTS for pool in pools_behind(acme, route)}
     store_verdicts([Verdict("pool", pk, Type.HEALTHY, None, Reason.NOT_OBSERVED, "") for pk in pools], now())
-    page = context_with_axe(chromium).new_page()
+    page = patient_context(chromium).new_page()
     page.goto(f"{live_server.url}/status/acme/")
     expect(page.get_by_text("The state is unknown")).to_be_visible()
     expect(page.get_by_text("Operational", exact=True)).to_have_count(0)

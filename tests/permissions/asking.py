@@ -6,7 +6,7 @@ import copy
 import functools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from string import Template
@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from django.apps import apps
 from django.core.cache import cache
 from django.db import connection, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model
 from django.test.client import Client, ClientHandler
 from django.urls import reverse
 
@@ -24,7 +24,7 @@ from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.definitions.reading.describing import describe
 from tests.permissions.callers import OWNER, Caller, changes_nothing, sees_nothing
-from tests.permissions.env import PASSING, REQUEST_ID, Env, dump, everything, rows_of, take_away
+from tests.permissions.env import PASSING, REQUEST_ID, Env, dump, take_away
 from tests.permissions.rows import Row
 
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b(\s+(INTO|FROM))?(\s+\"(?P<table>\w+)\")?", re.IGNORECASE)
@@ -141,15 +141,11 @@ def foreign_id_errors(env: Env, row: Row, caller: Caller) -> list[str]:
 
 def ask(env: Env, row: Row, caller: Caller, *, watch: bool = False) -> tuple[Answer, list[str]]:
     """The answer, and the kinds of rows that asking changed if that is watched; all of it is undone."""
-    watched = functools.partial(_rows_watched, env, caller) if watch else list
+    # All rows of the database; those of another account's caller may change their own.
+    watched = functools.partial(dump, env.accounts["own"] if caller.account == "other" else None) if watch else dict
     with undone(), prepared(env, caller), changes(watched) as changed:
         answer = heard(send(env, row, caller))
     return answer, changed
-
-
-def _rows_watched(env: Env, caller: Caller) -> list[QuerySet[Model]]:
-    """All rows of the database; those of another account's caller may change their own."""
-    return rows_of(env.accounts["own"]) if caller.account == "other" else everything()
 
 
 def writes(sql: str) -> bool:
@@ -158,10 +154,10 @@ def writes(sql: str) -> bool:
     return found is not None and found["table"] not in _passing_tables()
 
 
-def may_write(sql: str, model: type[Model]) -> bool:
-    """Whether a statement may change rows of this model."""
+def written(sql: str, models: Iterable[type[Model]]) -> list[type[Model]]:
+    """The models whose rows a statement may change."""
     found = WRITES.match(sql)
-    return found is not None and found["table"] in (None, model._meta.db_table)
+    return [each for each in models if found["table"] in (None, each._meta.db_table)] if found else []
 
 
 @functools.cache
@@ -178,21 +174,20 @@ def prepared(env: Env, caller: Caller) -> Iterator[None]:
 
 
 @contextmanager
-def changes(watched: Callable[[], list[QuerySet[Model]]]) -> Iterator[list[str]]:
-    """In the end the kinds of those rows that were changed within; they are read only if anything is written."""
+def changes(look: Callable[[], Mapping[type[Model], Any]]) -> Iterator[list[str]]:
+    """In the end the kinds of those rows that were changed within; it is looked only if anything is written."""
     changed: list[str] = []
-    before: list[tuple[QuerySet[Model], list[tuple[Any, ...]]]] = []
+    before: dict[type[Model], Any] = {}
 
     def note(execute: Any, sql: str, *args: Any) -> Any:
         if not before and writes(sql):
-            queries = watched()
-            before.extend(zip(queries, dump(queries), strict=True))
+            before.update(look())
         return execute(sql, *args)
 
     with connection.execute_wrapper(note):
         yield changed
-    after = dump([query for query, _ in before])
-    changed += [query.model.__name__ for (query, old), new in zip(before, after, strict=True) if old != new]
+    after = look() if before else {}
+    changed += [model.__name__ for model, rows in before.items() if after[model] != rows]
 
 
 def foreign_errors(env: Env, row: Row, caller: Caller, there: Answer) -> list[str]:

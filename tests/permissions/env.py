@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,6 +13,7 @@ import yaml
 from django.apps import apps
 from django.db import connection
 from django.db.models import Model, QuerySet
+from django.db.models.sql import DeleteQuery
 from django.test import Client
 
 from apps.accounts.actors import Actor
@@ -67,6 +69,7 @@ from tests.permissions.schedule_api_rows import make_schedule_rows
 from tests.permissions.search_rows import make_searches
 from tests.permissions.status_rows import make_status_rows
 
+Statement = tuple[str, Any]
 NAMES = {"own": "acme", "other": "globex", "operators": "operator"}
 OPERATORS = (
     Region,
@@ -351,18 +354,41 @@ def everything() -> list[QuerySet[Model]]:
     return [model._base_manager.order_by("pk") for model in apps.get_models() if model._meta.label not in PASSING]
 
 
-def dump(queries: list[QuerySet[Model]]) -> list[list[tuple[Any, ...]]]:
-    """The rows as values, to compare before and after."""
-    return [
-        list(query.values_list(*(field.attname for field in query.model._meta.concrete_fields))) for query in queries
-    ]
+@functools.cache
+def _reading(account: Account | None) -> dict[type[Model], Statement]:
+    """What reads everything, or all that is the account's: worked out once, for it is asked again and again."""
+    queries = everything() if account is None else rows_of(account)
+    columns = {each.model: [field.attname for field in each.model._meta.concrete_fields] for each in queries}
+    return {each.model: each.values_list(*columns[each.model]).query.sql_with_params() for each in queries}
+
+
+@functools.cache
+def _taking_away(account: Account) -> list[Statement]:
+    """What deletes all that is the account's, likewise."""
+    found: list[Statement] = []
+    for each in rows_of(account):
+        query: Any = each.order_by().query.clone()
+        query.__class__ = DeleteQuery
+        found.append(query.get_compiler(each.db).as_sql())
+    return found
+
+
+def dump(account: Account | None) -> dict[type[Model], list[tuple[Any, ...]]]:
+    """All rows, or the account's, as the database says them, to compare before and after."""
+    found = {}
+    with connection.cursor() as cursor:
+        for model, statement in _reading(account).items():
+            cursor.execute(*statement)
+            found[model] = cursor.fetchall()
+    return found
 
 
 def take_away(env: Env, name: str) -> None:
     """Make an object missing, whatever still points to it: what comes after is undone, not committed."""
     if name == "all":
-        for query in rows_of(env.accounts["own"]):
-            query._raw_delete(query.db)  # without asking what points to it
+        with connection.cursor() as cursor:
+            for statement in _taking_away(env.accounts["own"]):
+                cursor.execute(*statement)
         return
     row = env.objects[name]
     query = type(row)._base_manager.filter(pk=row.pk)
