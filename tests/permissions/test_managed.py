@@ -143,12 +143,15 @@ def asked(env: Env, row: Row, **said: str) -> tuple[int, str, set[str]]:
 
 
 def escapes(env: Env, row: Row, *, whole: bool = False) -> list[str]:
-    """What is wrong with how a row answers for objects of a pipeline; None of it where it changes no object.
+    """What is wrong with how a row answers for objects of a pipeline.
 
-    `whole` tries each way to change it all the same, else one does: they meet in one place.
+    `whole` asks also where nobody's object is not changed either, and tries each way to change it all the same, else
+    one does: they meet in one place.
     """
     with undone():
         code, said, free = asked(env, row)
+    if not (free or whole):
+        return []
     with undone(), managed():
         with undone():
             _, refused, changed = asked(env, row)
