@@ -6,11 +6,12 @@ waited for a processor, so that a test can be judged on a machine that does othe
 
 from __future__ import annotations
 
+import functools
 import json
 import operator
 import os
 from collections.abc import Generator
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from time import CLOCK_BOOTTIME, clock_gettime, monotonic  # by name: tests put a clock of their own in their place
 from typing import Any
@@ -34,11 +35,19 @@ class Cost:
         """Seconds on the clock less those in which the test could have gone on, had a processor been free."""
         return self.wall - self.waited
 
+    @property
+    def seconds(self) -> tuple[float, float, float, float]:
+        """All four; `astuple` copies deeply, which takes longer than many a test."""
+        return self.wall, self.cpu, self.children_cpu, self.waited
+
     def __add__(self, other: Cost) -> Cost:
-        return Cost(*map(operator.add, astuple(self), astuple(other)))
+        return Cost(*map(operator.add, self.seconds, other.seconds))
 
     def __sub__(self, before: Cost) -> Cost:
-        return Cost(*map(operator.sub, astuple(self), astuple(before)))
+        return Cost(*map(operator.sub, self.seconds, before.seconds))
+
+
+NAMES = [each.name for each in fields(Cost)]
 
 
 def reading() -> Cost:
@@ -50,9 +59,14 @@ def reading() -> Cost:
 def _waited() -> float:
     """Seconds that the main thread stood in the run queue (proc(5), schedstat); zero where nobody counts them."""
     try:
-        return int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
+        return int(os.pread(_schedstat(), 100, 0).split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0
+
+
+@functools.cache
+def _schedstat() -> int:
+    return os.open("/proc/self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
 
 
 @dataclass(slots=True)
@@ -95,7 +109,7 @@ class Meter:
         """The phase that has just ended."""
         report = yield
         now = reading()
-        noted = asdict(now - self.last) | {"reason": _reason(item)}
+        noted = {**dict(zip(NAMES, (now - self.last).seconds, strict=True)), "reason": _reason(item)}
         report.user_properties = [*report.user_properties, (NOTED, noted)]
         self.last = now
         return report
@@ -146,7 +160,7 @@ class Ledger:
         """Write it down."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         tests = {name: asdict(entry) for name, entry in self.entries.items()}
-        self.path.write_text(json.dumps({"starts": self.config.stash[_STARTS], "tests": tests}, indent=1))
+        self.path.write_text(json.dumps({"starts": self.config.stash[_STARTS], "tests": tests}))
 
 
 def read(path: Path) -> tuple[list[Cost], dict[str, Entry]]:
@@ -171,6 +185,8 @@ def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--ledger")
     if path is None:
         return
-    config.pluginmanager.register(Meter(config))
-    if not hasattr(config, "workerinput"):
+    of_worker = hasattr(config, "workerinput")
+    if of_worker or not config.getoption("numprocesses", None):
+        config.pluginmanager.register(Meter(config))
+    if not of_worker:
         config.pluginmanager.register(Ledger(config, path))

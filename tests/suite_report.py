@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.ledger import Cost, Entry, read
@@ -113,7 +113,7 @@ def main() -> None:
         print("| folder | tests | wall s | processor s | of ended children s | waiting for a processor s |")
         print("|---|---:|---:|---:|---:|---:|")
         for folder, (count, cost) in by_folder(entries).items():
-            print("|", " | ".join([folder, str(count), *(f"{seconds:.0f}" for seconds in astuple(cost))]), "|")
+            print("|", " | ".join([folder, str(count), *(f"{seconds:.0f}" for seconds in cost.seconds)]), "|")
 
 
 if __name__ == "__main__":
