@@ -40,6 +40,7 @@ from tests.waiting import until
 
 __all__ = ["acme", "allow", "etcd", "sink"]
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.e2e,
     pytest.mark.django_db,
     pytest.mark.slow(reason="a real etcd starts, and is started again after it was killed"),

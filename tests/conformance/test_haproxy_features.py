@@ -15,7 +15,7 @@ from apps.definitions.services import apply_document
 from apps.fleet.models import Fleet
 from tests.conformance.haproxy_features import FLEET, PAGE, ROWS, YES, Row, documents, page
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.long, pytest.mark.django_db]
 SAID = [row for row in ROWS if row.answer == YES]
 NOTHING = Row("", None, "")
 

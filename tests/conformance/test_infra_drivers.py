@@ -41,7 +41,10 @@ from tests.terraform_providers import provides
 TERRAFORM = shutil.which(os.environ.get("TERRAFORM_BIN", "terraform"))
 NO_TERRAFORM = "NOT TESTED: there is no terraform here; install it, or name another in TERRAFORM_BIN"
 
-pytestmark = pytest.mark.slow(reason="Terraform reads the document anew for each plan and for each apply")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.slow(reason="Terraform reads the document anew for each plan and for each apply"),
+]
 # What a driver's caller relies on is asked of the fake each time; of Terraform too, where the run of a stack end to end
 # (tests/e2e/test_stack_aws.py) would not show it.
 commits = pytest.mark.django_db(transaction=True)

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from apps.drivers.logs.files.layout import Hour
     from apps.drivers.logs.files.port import Entry, Files
 
-pytestmark = [needs_duckdb, pytest.mark.slow(reason="real files, and a bucket that is asked over HTTP")]
+pytestmark = [
+    needs_duckdb,
+    pytest.mark.long,
+    pytest.mark.slow(reason="real files, and a bucket that is asked over HTTP"),
+]
 LATER = START + timedelta(days=2)
 
 

@@ -19,7 +19,10 @@ from apps.logs.patterns import PATTERNS, Around, found
 from tests.clickhouse.starting import in_clickhouse, needs_clickhouse
 from tests.conformance.log_places import PLACES, opened_at
 
-pytestmark = pytest.mark.slow(reason="real files, and a bucket and ClickHouse that are asked over HTTP")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.slow(reason="real files, and a bucket and ClickHouse that are asked over HTTP"),
+]
 
 START = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 HOSTILE = "a\nb\r\"c'\\\0\u2028 ü🙂 %s $1 {}\t;--"

@@ -30,6 +30,7 @@ from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.real_agent import RealAgent, running_agent
 from tests.ports import spare_port
 
+pytestmark = pytest.mark.long
 FLOW = "pool-1/to/rgn-2/rate"
 
 

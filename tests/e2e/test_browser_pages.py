@@ -22,7 +22,7 @@ from apps.web.urls import urlpatterns
 from tests.browser import patient_context, lasting, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import first_id, put_env, put_request, put_request_and_alert, signed_in
-from tests.e2e.pages import EDITS, PAGES, PARTS, paths
+from tests.e2e.pages import ALIKE, PAGES, PARTS, paths
 
 pytestmark = [
     pytest.mark.long,
@@ -53,7 +53,7 @@ def test_every_page_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [set(PAGES) - EDITS, pytest.param(EDITS, marks=pytest.mark.exhaustive)], ids=["pages", "edits"]
+    "names", [set(PAGES) - ALIKE, pytest.param(ALIKE, marks=pytest.mark.exhaustive)], ids=["pages", "alike"]
 )
 def test_every_page_is_clean_and_fits(
     operator: Actor, chromium: Browser, live_server: LiveServer, names: set[str]

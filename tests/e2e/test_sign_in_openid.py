@@ -29,6 +29,7 @@ from tests.interfaces.signing_in import PASSWORD, person
 from tests.ports import spare_port
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.e2e,
     pytest.mark.timeout(300),
     pytest.mark.django_db(transaction=True),
