@@ -16,7 +16,7 @@ from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
 from deploy.demo.ready import call
-from tests.browser import NARROW, WIDE, axe_errors, patient_context, fits, lasting, listen, look, needs_browser
+from tests.browser import NARROW, WIDE, axe_errors, fits, lasting, listen, look, needs_browser, patient_context
 from tests.e2e.demo import RunningDemo, running_demo, until
 from tests.e2e.pages import CLOUDS, PAGES, of_first
 

@@ -19,7 +19,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.models import Route, Server
 from apps.web.urls import urlpatterns
-from tests.browser import patient_context, lasting, listen, needs_browser, wrong_in
+from tests.browser import lasting, listen, needs_browser, patient_context, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import first_id, put_env, put_request, put_request_and_alert, signed_in
 from tests.e2e.pages import ALIKE, PAGES, PARTS, paths

@@ -20,7 +20,7 @@ from apps.accounts.actors import Actor
 from apps.capacity.models import Comparison
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
-from tests.browser import NARROW, WIDE, axe_errors, patient_context, fits, listen, look, needs_browser
+from tests.browser import NARROW, WIDE, axe_errors, fits, listen, look, needs_browser, patient_context
 from tests.interfaces.capacity_env import make_run, make_test, make_work
 from tests.interfaces.people import client_of
 

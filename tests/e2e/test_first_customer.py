@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 from apps.accounts.models import Account
 from apps.definitions.writing.kinds import hostnames
 from deploy.demo.ready import call
-from tests.browser import axe_errors, patient_context, fits, listen, look, needs_browser, wrong_in
+from tests.browser import axe_errors, fits, listen, look, needs_browser, patient_context, wrong_in
 from tests.conftest import actor_of
 from tests.e2e import console_in_memory
 from tests.e2e.demo import RunningDemo, running_demo, until

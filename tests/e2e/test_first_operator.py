@@ -23,7 +23,7 @@ from django.conf import settings
 from django.core.management import call_command
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import axe_errors, patient_context, fits, lasting, listen, needs_browser
+from tests.browser import axe_errors, fits, lasting, listen, needs_browser, patient_context
 from tests.database_url import database_url
 from tests.e2e.hands import Hands
 from tests.e2e.installation import ROOT, _Answer, _Server, wait_until

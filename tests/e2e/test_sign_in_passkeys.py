@@ -18,7 +18,7 @@ from pytest_django.live_server_helper import LiveServer
 from apps.accounts.models import User
 from apps.audit.models import Entry
 from apps.web.sign_in.urls import urlpatterns
-from tests.browser import NARROW, WIDE, axe_errors, patient_context, fits, listen, look, needs_browser, wrong_in
+from tests.browser import NARROW, WIDE, axe_errors, fits, listen, look, needs_browser, patient_context, wrong_in
 from tests.interfaces.signing_in import PASSWORD, code, person
 
 pytestmark = [

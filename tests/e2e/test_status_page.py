@@ -26,7 +26,7 @@ from apps.status import services
 from apps.status.models import Incident, PoolDay
 from apps.web.status_pages import public
 from tests.apps.status_env import day, pools_behind
-from tests.browser import NARROW, WIDE, axe_errors, patient_context, fits, listen, look, needs_browser
+from tests.browser import NARROW, WIDE, axe_errors, fits, listen, look, needs_browser, patient_context
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import put_env, signed_in
 
