@@ -26,6 +26,7 @@ import psycopg
 from tests.processor import slowness
 from tests.servers import postgresql, redis
 from tests.suite_report import Machine, Run, report
+from tests.tables import make_file, make_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 LEDGERS = ROOT / "var" / "suite"
@@ -157,21 +158,17 @@ def engines() -> Iterator[Engines]:
         folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
         both = {"SPILLWAY_REDIS_URL": stack.enter_context(redis(folders[0]))}
         cluster = stack.enter_context(postgresql(folders[1]))
-        file, name = str(folders[2] / "template.sqlite3"), "template_spillway"
+        file, name = folders[2] / "template.sqlite3", "template_spillway"
         with psycopg.connect(cluster, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         with ThreadPoolExecutor() as pool:
-            list(pool.map(_migrate, (f"sqlite:///{file}", f"{cluster.rpartition('/')[0]}/{name}")))
+            made = pool.submit(make_file, file)
+            make_tables(f"{cluster.rpartition('/')[0]}/{name}", folders[2])
+            made.result()
         yield Engines(
-            both | {"SPILLWAY_DATABASE_URL": f"sqlite:///{folders[2]}/none", "SPILLWAY_TEST_TEMPLATE": file},
+            both | {"SPILLWAY_DATABASE_URL": f"sqlite:///{folders[2]}/none", "SPILLWAY_TEST_TEMPLATE": str(file)},
             both | {"SPILLWAY_DATABASE_URL": cluster, "SPILLWAY_TEST_TEMPLATE": name},
         )
-
-
-def _migrate(url: str) -> None:
-    """Make the database with this address, as the product itself does."""
-    command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(command, cwd=ROOT, env=os.environ | KEEP_BYTECODE | {"SPILLWAY_DATABASE_URL": url}, check=True)
 
 
 def main() -> int:

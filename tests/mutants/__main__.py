@@ -23,6 +23,7 @@ from pathlib import Path
 
 from tests.mutants import MOST_EXHAUSTIVE, ROOT, Mutant, read_mutants
 from tests.servers import postgresql, redis
+from tests.tables import make_tables
 
 AT_ONCE = 2
 PAGE = ROOT / "docs" / "develop" / "mutants.md"
@@ -104,8 +105,7 @@ def _environment() -> Iterator[Mapping[str, str]]:
             folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(2)]
             environment["SPILLWAY_REDIS_URL"] = stack.enter_context(redis(folders[0]))
             url = environment["SPILLWAY_DATABASE_URL"] = stack.enter_context(postgresql(folders[1]))
-            template = {**environment, "SPILLWAY_DATABASE_URL": url.removesuffix("postgres") + "template1"}
-            subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, env=template, check=True)
+            make_tables(url.removesuffix("postgres") + "template1", folders[0])
         yield environment
 
 
