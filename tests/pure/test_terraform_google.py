@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -274,24 +275,24 @@ def test_a_listener_has_at_most_fifteen_certificates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "taken"),
+    ("made", "taken"),
     [
-        (rsa.generate_private_key(65537, 2048), True),
-        (ec.generate_private_key(ec.SECP256R1()), True),
-        (rsa.generate_private_key(65537, 3072), False),
-        (ec.generate_private_key(ec.SECP384R1()), False),
+        (partial(rsa.generate_private_key, 65537, 2048), True),
+        (partial(ec.generate_private_key, ec.SECP256R1()), True),
+        (partial(rsa.generate_private_key, 65537, 3072), False),
+        (partial(ec.generate_private_key, ec.SECP384R1()), False),
     ],
-    ids=lambda each: type(each).__name__ + str(getattr(each, "key_size", "")),
+    ids=["RSA 2048", "P-256", "RSA 3072", "P-384"],
 )
 def test_a_key_that_google_does_not_take_is_refused_with_its_listeners_certificate(
-    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, taken: bool
+    made: Callable[[], ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey], taken: bool
 ) -> None:
-    pem = certificate_pem("a.example", key=key)
+    pem = certificate_pem("a.example", key=made())
     shown = Certificate("crt-1", "operator/shop", "operator", pem, ("a.example",))
     secure = listener(1, protocol=Protocol.HTTPS, certificate_ids=("crt-1",))
-    made = compile_stack(stack(front(route(1), listeners=(secure,)), certificates=(shown,)))
-    assert ("key_type" in {each.code for each in made.left_out}) != taken
-    assert ("google_compute_ssl_certificate" in made.output.resources) == taken
+    compiled = compile_stack(stack(front(route(1), listeners=(secure,)), certificates=(shown,)))
+    assert ("key_type" in {each.code for each in compiled.left_out}) != taken
+    assert ("google_compute_ssl_certificate" in compiled.output.resources) == taken
 
 
 def _matchers(document: Mapping[str, Any]) -> list[dict[str, Any]]:
