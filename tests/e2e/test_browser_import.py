@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 from apps.accounts.models import Account
 from apps.definitions.models import Pool
 from apps.fleet.models import Fleet
-from tests.browser import NARROW, WIDE, axe_errors, fits, listen, look, needs_browser
+from tests.browser import WIDE, listen, look, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import put_env, signed_in
 from tests.interfaces.api.test_api_importing import FILE, FLEET
@@ -20,7 +20,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     needs_browser,
 ]
-LOOKS = [("light", WIDE), ("dark", NARROW), ("dark", WIDE), ("light", NARROW)]
 
 
 def test_a_configuration_is_pasted_read_filtered_and_applied(
@@ -31,31 +30,27 @@ def test_a_configuration_is_pasted_read_filtered_and_applied(
     page = signed_in(chromium, live_server.url, actor_of("operator", Account.Kind.OPERATOR)).new_page()
     complaints = listen(page)
 
-    def wrong(name: str) -> list[str]:
-        found = []
-        for scheme, width in LOOKS:
-            look(page, scheme, width)
-            found += [] if fits(page) else [f"{name} sticks out at {width}"]
-            found += axe_errors(page)
+    def wrong(turn: int) -> list[str]:
+        found = wrong_in(page, turn)
         look(page, "light", WIDE)
         return found
 
     page.goto("/import")
-    assert wrong("empty") == []
+    assert wrong(0) == []
     page.get_by_label(FLEET).check()
     page.get_by_label("… or paste").fill(FILE.replace("10.50.0.1:8080", "127.0.0.1:8080"))
     page.get_by_role("button", name="Read configuration").click()
     expect(page.get_by_role("heading", name="Answer these first")).to_be_visible()
-    assert wrong("questions") == []
+    assert wrong(1) == []
     page.get_by_label("… or paste").fill(FILE)
     page.get_by_role("button", name="Read configuration").click()
     expect(page.get_by_role("heading", name="Plan")).to_be_visible()
-    assert wrong("plan") == []
+    assert wrong(2) == []
     page.get_by_role("radio", name="Mapped").check()
     expect(page.get_by_text("http-request lua.guard")).to_be_hidden()
     expect(page.get_by_text("default_backend moved-web")).to_be_visible()
     page.get_by_text("Create Pool").first.click()
-    assert wrong("mapped") == []
+    assert wrong(3) == []
     page.get_by_role("button", name="Apply this plan").click()
     expect(page.get_by_text("The import is applied.")).to_be_visible()
     assert Pool.objects.filter(name="moved-api").exists()
