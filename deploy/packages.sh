@@ -8,6 +8,8 @@ for package in "$@"; do
     # A tool that came another way (built by hand, pyenv) is as good as the package.
     case "$package" in
     haproxy | nginx | redis-server | chromium) command -v "$package" >/dev/null 2>&1 && continue ;;
+    # Tests use chromium where this is not to be had.
+    chromium-headless-shell) apt-cache show "$package" >/dev/null 2>&1 || continue ;;
     chromium-driver) command -v chromedriver >/dev/null 2>&1 && continue ;;
     postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && continue ;;
     python3-venv) python3 -c 'import ensurepip, venv' >/dev/null 2>&1 && continue ;;
