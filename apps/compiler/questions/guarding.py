@@ -13,8 +13,10 @@ from apps.compiler.model.policy import Rules
 ASKING = ("basic_auth", "api_keys", "jwt")
 
 
-def refuses(access: ConnectionAccess, lists: Iterable[NetworkList], client: str) -> bool:
-    """Whether the block refuses a client at this address."""
+def refuses(access: ConnectionAccess | None, lists: Iterable[NetworkList], client: str) -> bool:
+    """Whether the block surely refuses a client at this address; nothing is sure of an unknown one."""
+    if access is None or not client:
+        return False
     networks = _networks_around(client)
     known = {each.id: each for each in lists}
     holding = {each for each in access.lists if each in known and _holds(known[each], known.values(), networks)}

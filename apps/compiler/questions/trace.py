@@ -113,7 +113,7 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
     """What the load balancer does with the request."""
     listener = _listener(load_balancer, question.scheme)
     lists = load_balancer.network_lists
-    if listener and listener.access and question.client and refuses(listener.access, lists, question.client):
+    if listener and refuses(listener.access, lists, question.client):
         return Trace(None, (), listener, is_closed=True)
     refusal = refusal_of(question.host, question.bare_path, question.method)
     if refusal is not None:
@@ -131,7 +131,7 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
     found = _outcome(winner, rules, passed, listener, question)
     if winner is None:
         return found
-    if rules.access and question.client and refuses(rules.access, lists, question.client):
+    if rules.access and refuses(rules.access, lists, question.client):
         return Trace(winner, passed, listener, status=rules.access.status or REFUSED_STATUS)
     return replace(found, guards=guards_of(rules, question.client))
 
@@ -192,7 +192,7 @@ def _status_of(rules: Rules, question: Question) -> int | None:
     if rules.cors and asks and allows(rules.cors, headers.get("origin", "")):
         return PREFLIGHT_STATUS
     maintenance = rules.maintenance
-    if maintenance and question.client and is_within(question.client, maintenance.allow or ()):
+    if maintenance and is_within(question.client, maintenance.allow or ()):
         return None
     return (maintenance.status or MAINTENANCE_STATUS) if maintenance and maintenance.enabled else None
 

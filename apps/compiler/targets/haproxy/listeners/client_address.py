@@ -30,6 +30,8 @@ HOPS = 4
 FORWARDED_FOR = "x-forwarded-for"
 YES = "yes"
 Words = tuple[str, ...]
+# Condition: the node connects to itself; `sess.here` is its own address.
+ITSELF: Words = ("{", "src,strcmp(sess.here)", "-m", "int", "eq", "0", "}")
 
 
 def proxies_path(listener_id: str) -> str:
@@ -61,6 +63,11 @@ def has_proxies(listener: Listener) -> bool:
     return listener.client_address is not None and bool(listener.client_address.proxy_protocol_from)
 
 
+def phase_of(listener: Listener) -> str:
+    """When its clients are known, in a word of `tcp-request`: behind the PROXY protocol a step later."""
+    return "session" if has_proxies(listener) else "connection"
+
+
 def from_proxy(listener: Listener) -> Words:
     """Condition: the connection comes from a balancer that speaks the PROXY protocol."""
     return ("{", f"src,map_ip({proxies_path(listener.id)})", "-m", "found", "}")
@@ -80,8 +87,7 @@ def add_proxy_protocol(section: Section, listener: Listener) -> None:
     """Expect it from whom it is meant to come, before anything else is asked."""
     if has_proxies(listener):
         section.add("tcp-request", "connection", "set-var(sess.here)", "dst")
-        itself = ("{", "src,strcmp(sess.here)", "-m", "int", "eq", "0", "}")
-        expected = ("if", *from_proxy(listener), "!", *itself)
+        expected = ("if", *from_proxy(listener), "!", *ITSELF)
         section.add("tcp-request", "connection", "expect-proxy", "layer4", *expected)
 
 

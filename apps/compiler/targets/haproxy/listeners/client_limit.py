@@ -16,7 +16,7 @@ from apps.compiler.client_limits import IPV4_PREFIX, IPV6_PREFIX, numbers_of, of
 from apps.compiler.model.fleet import Region, Snapshot
 from apps.compiler.model.policy import ClientLimit
 from apps.compiler.model.shared import Listener
-from apps.compiler.targets.haproxy.listeners.client_address import from_forwarder, has_proxies
+from apps.compiler.targets.haproxy.listeners.client_address import ITSELF, from_forwarder, has_proxies, phase_of
 from apps.compiler.targets.haproxy.policies.client_limit import HEADER_FOR_SERVERS, NODE, groups_of, keys_of, table
 from apps.compiler.targets.haproxy.policies.lookup import add_mark
 from apps.compiler.targets.haproxy.writer import Argument, Section
@@ -24,7 +24,6 @@ from apps.compiler.targets.haproxy.writer import Argument, Section
 _CLIENT = ("{", "var(sess.client)", "-m", "found", "}")
 _OVER = ("{", "var(sess.over)", "-m", "found", "}")
 _ADMITTED = (*_CLIENT, "!", *_OVER)
-_ITSELF = ("{", "src,strcmp(sess.here)", "-m", "int", "eq", "0", "}")
 Words = tuple[Argument, ...]
 
 
@@ -44,7 +43,7 @@ def add_connection_limit(section: Section, own: Region | None, listener: Listene
     limit = _limit_of(listener)
     if limit is None:
         return
-    rules = _Rules(section, "session" if has_proxies(listener) else "connection")
+    rules = _Rules(section, phase_of(listener))
     if not has_proxies(listener):  # else it is known from before the client was
         rules.let("here", "dst")
     _name_client(rules, listener, limit)
@@ -67,7 +66,7 @@ def _name_client(rules: _Rules, listener: Listener, limit: ClientLimit) -> None:
     forwarder = ("!", *from_forwarder(listener)) if listener.has_forwarders else ()
     masks = f"{limit.ipv4_prefix or IPV4_PREFIX},{limit.ipv6_prefix or IPV6_PREFIX}"
     scope = hashlib.sha256(listener.id.encode()).hexdigest()[:12]
-    counted = ("{", "src", "-m", "found", "}", "!", *_ITSELF, *exempt, *forwarder)
+    counted = ("{", "src", "-m", "found", "}", "!", *ITSELF, *exempt, *forwarder)
     rules.say("client", f"{scope}a%[src,ipmask({masks})]", counted)
     rules.let("client", "var(sess.client),sha1,hex", _CLIENT)
     rules.say("client", groups_of("sess.client"), _CLIENT)
