@@ -15,7 +15,6 @@ _V6 = 2**32
 _LAST = _V6 + 2**128 - 1
 NOBODY: Ranges = ()
 EVERYBODY: Ranges = ((0, _LAST),)
-MOST_NETWORKS = 10_000
 
 
 @lru_cache(maxsize=256)

@@ -35,9 +35,10 @@ Ipv6Prefix = Annotated[
     Annotated[int, whole(16, 128)] | None,
     About("IPv6 addresses with this prefix length in common are one client. Default: 64.", "IPv6 prefix"),
 ]
+MOST_EXEMPT = 200
 Exempt = Annotated[
     tuple[NetworkBlock, ...] | None,
-    at_most(200, "networks"),
+    at_most(MOST_EXEMPT, "networks"),
     Distinct(),
     SORTED,
     About("Networks whose clients have no limit.", "No limit for these networks"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import chain
 
+from apps.compiler.checks.access import MAX_NETWORKS
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.formulas import Atom, Formula, atoms_of
-from apps.importing.values.networks import MOST_NETWORKS, FirstMatch, Ranges, shorter, union, where
+from apps.importing.values.networks import FirstMatch, Ranges, shorter, union, where
 from apps.importing.verdicts import Line
 
 MANY = "A list holds at most 10 000 networks, and this takes more."
@@ -31,15 +32,17 @@ class Networks:
 
     def accept(self, phase: str, formula: Formula) -> None:
         """The next rule lets these in."""
-        self._phases[phase].add(where(formula), denies=False)
-        self._atoms |= dict.fromkeys(atoms_of(formula))
+        self._add(phase, formula, denies=False)
 
     def refuse(self, line: Line, phase: str, formula: Formula) -> None:
         """The next rule keeps these out."""
-        self._phases[phase].add(where(formula), denies=True)
-        self._atoms |= dict.fromkeys(atoms_of(formula))
+        self._add(phase, formula, denies=True)
         self._refusing.append(line)
         self.context.ledger.mapped(line)
+
+    def _add(self, phase: str, formula: Formula, *, denies: bool) -> None:
+        self._phases[phase].add(where(formula), denies=denies)
+        self._atoms |= dict.fromkeys(atoms_of(formula))
 
     def accepted(self, phase: str) -> Ranges:
         """Whom the rules of the phase let in so far."""
@@ -49,7 +52,7 @@ class Networks:
         """The block of a listener; empty where nobody is kept out."""
         refused = union(chain.from_iterable(each.denied for each in self._phases.values()))
         kind, networks = shorter(refused)
-        if refused and len(networks) <= MOST_NETWORKS:
+        if refused and len(networks) <= MAX_NETWORKS:
             return {kind: [self._list(kind, networks)]}
         for line in self._refusing if refused else ():
             self.context.ledger.impossible(line, MANY)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from apps.definitions.shapes.traffic.client_limit import MOST_EXEMPT
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone
 from apps.importing.haproxy.rules.limits import limit_of, table_of
-from apps.importing.haproxy.rules.programs import _action_of
+from apps.importing.haproxy.rules.programs import action_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import answered, asks
@@ -20,7 +21,6 @@ GOES_ON = ("inspect-delay", "set-var", "capture", "expect-proxy")
 ALONE = "A listener refuses by networks, TLS names and rates alone."
 NOT_LOOKED_INTO = "Connections are not looked into; the servers refuse what they do not speak."
 MIXED = "A listener lets in by networks alone, and this asks for more."
-MOST_EXEMPT = 200
 
 
 class Admission:
@@ -38,7 +38,7 @@ class Admission:
         for line in section.each("tcp-request"):
             self._request(line)
         for line in section.each("tcp-response"):
-            if _action_of(line)[0] in ("inspect-delay", "accept", "set-var"):
+            if action_of(line)[0] in ("inspect-delay", "accept", "set-var"):
                 context.ledger.mapped(line)
 
     def listener(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Admission:
         return found
 
     def _request(self, line: Line) -> None:
-        action, words = _action_of(line)
+        action, words = action_of(line)
         _, formula = self.conditions.of(words)
         phase = line.words[1]
         if action in GOES_ON or action.startswith("track"):

@@ -81,7 +81,7 @@ class Reader:
         passed: list[Formula] = []
         networks = Networks(self.context, self.conditions, self.section.name)
         for line in self.section.each("tcp-request"):
-            action, words = _action_of(line)
+            action, words = action_of(line)
             words, formula = self.conditions.of(words)
             if action in ("inspect-delay", "expect-proxy"):
                 self.context.ledger.mapped(line)
@@ -265,7 +265,7 @@ def _refuses(effect: Effect) -> bool:
     return isinstance(status, int) and status >= 400
 
 
-def _action_of(line: Line) -> tuple[str, tuple[str, ...]]:
+def action_of(line: Line) -> tuple[str, tuple[str, ...]]:
     """Action and words behind it, without the phase."""
     words = line.words[1:]
     words = words[1:] if words[:1] and words[0] in ("connection", "session", "content") else words

@@ -22,7 +22,4 @@ def time_limit(text: str) -> tuple[int | None, str]:
     time = milliseconds(text)
     if time is None:
         return None, ""
-    return (
-        time if 0 < time <= LONGEST_MS else LONGEST_MS,
-        "" if 0 < time <= LONGEST_MS else "An hour is the longest time.",
-    )
+    return (time, "") if 0 < time <= LONGEST_MS else (LONGEST_MS, "An hour is the longest time.")

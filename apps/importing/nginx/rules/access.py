@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from apps.compiler.checks.access import MAX_NETWORKS
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
 from apps.importing.context import Context
 from apps.importing.haproxy.rules.users import SHORTEST
 from apps.importing.logic.decisions import Effect, change, fixed
 from apps.importing.nginx.text.directives import Directive, value_of
-from apps.importing.values.networks import EVERYBODY, MOST_NETWORKS, NOBODY, FirstMatch, Ranges, addresses, shorter
+from apps.importing.values.networks import EVERYBODY, NOBODY, FirstMatch, Ranges, addresses, shorter
 
 # What asks who somebody is in a way that nodes do not know. Without it the place would be open to everybody.
 ASKS = ("auth_request", "auth_jwt", "auth_jwt_key_file", "secure_link", "secure_link_secret", "access_by_lua",
@@ -56,7 +57,7 @@ def access(context: Context, scope: Directive) -> Iterator[Effect]:
             context.ledger.differs(each.line, AS_WRITTEN)
         found.add(named, denies=each.name == "deny")
     kind, networks = shorter(found.denied)
-    if found.denied == EVERYBODY or len(networks) > MOST_NETWORKS:
+    if found.denied == EVERYBODY or len(networks) > MAX_NETWORKS:
         yield REFUSED
     elif found.denied:
         yield change("access", kind, context.network_list(networks, f"{kind}-{rules[0].args[0]}"))

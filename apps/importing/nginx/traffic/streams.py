@@ -58,12 +58,13 @@ def _server(nginx: Nginx, server: Directive, ports: list[Port], passing: Directi
 
 def _access(nginx: Nginx, server: Directive) -> dict[str, Any]:
     """`allow` and `deny`, as lists of the listener."""
-    for effect in access(nginx.context, server):
-        if effect == REFUSED:
-            return {"access": {"allow": [nginx.context.network_list((), "nobody")]}}
-        _, kind, name = effect.data
-        return {"access": {kind: [name]}}
-    return {}
+    effect = next(access(nginx.context, server), None)
+    if effect is None:
+        return {}
+    if effect == REFUSED:
+        return {"access": {"allow": [nginx.context.network_list((), "nobody")]}}
+    _, kind, name = effect.data
+    return {"access": {kind: [name]}}
 
 
 def _listener(nginx: Nginx, server: Directive, port: Port) -> dict[str, Any]:
