@@ -161,6 +161,11 @@ def test_what_the_only_backend_rejects_the_listener_rejects() -> None:
     backend = f"backend b\n {OFFICE}\n tcp-request content reject if !office\n server s 10.0.0.1:5432\n"
     front = f"{TCP}frontend db\n bind :5432\n default_backend b\n"
     assert access(read(front + backend)) == ("allow", ["10.0.0.0/8", "192.0.2.0/24"])
+    both = read(
+        f"{TCP}frontend db\n bind :5432\n {BAD}\n tcp-request content reject if bad\n default_backend b\n{backend}"
+    )
+    assert access(both) == ("deny", ["10.1.0.0/16"])
+    assert verdict_of(both, "backend b")[0] is Verdict.NOT_POSSIBLE
     several = f" use_backend c if {{ req.ssl_sni c.example }}\nbackend c\n server s 10.0.0.2:5432\n{backend}"
     found = read(front + several)
     assert access(found) is None

@@ -50,7 +50,8 @@ class Connections:
         for choice in choices:
             _close_others(choice, admission, ledger)
             self._chosen += [*choice.names.values(), choice.default]
-        said = self._of_backends(section, self._chosen) | admission.listener()
+        own = admission.listener()
+        said = self._of_backends(section, self._chosen, own) | own
         listeners = []
         for bind, choice in zip(binds, choices, strict=True):
             ledger.belongs(bind.line, f"LoadBalancer {name}")
@@ -71,8 +72,8 @@ class Connections:
         else:
             ledger.differs(section.header, "No backend is named here, so connections would be closed.")
 
-    def _of_backends(self, section: Section, names: list[str]) -> dict[str, Any]:
-        """What rules of the backends say, where all connections go to one of them."""
+    def _of_backends(self, section: Section, names: list[str], own: dict[str, Any]) -> dict[str, Any]:
+        """What rules of the backends say, where all connections go to one of them; `own` is what the section says."""
         found: dict[str, Any] = {}
         targets = list(dict.fromkeys(filter(None, names)))
         for name in targets:
@@ -82,7 +83,7 @@ class Connections:
             conditions = Conditions(backend, self.context.questions, self.context.ledger)
             admission = Admission(self.context, backend, conditions)
             said = admission.listener()
-            if admission.named is not None or ("access" in said and len(targets) > 1):
+            if admission.named is not None or ("access" in said and (len(targets) > 1 or "access" in own)):
                 self.context.ledger.impossible(backend.header, OF_ALL)
             elif said:
                 self.context.ledger.differs(backend.header, "Limits of connections are those of the listener.")
