@@ -53,6 +53,13 @@ def with_history() -> str:
     return str(env.pools["acme"].pk)
 
 
+def overflow_of(pool: str, server: LiveServer, chromium: Browser) -> Page:
+    """The Overflow page of a pool (its key), as an operator opens it."""
+    page = signed_in(chromium, server.url, actor_of("operator", Account.Kind.OPERATOR)).new_page()
+    page.goto(f"/overflow?pool={pool}")
+    return page
+
+
 US = '.limit-charts section:has(h3:text-is("us"))'
 
 
@@ -111,9 +118,7 @@ def test_a_limit_is_dragged_and_the_page_says_what_would_have_been(
 def test_a_click_on_the_chart_shows_the_flow_of_that_moment(
     live_server: LiveServer, live_redis: str, chromium: Browser
 ) -> None:
-    pool = with_history()
-    page = signed_in(chromium, live_server.url, actor_of("operator", Account.Kind.OPERATOR)).new_page()
-    page.goto(f"/overflow?pool={pool}")
+    page = overflow_of(with_history(), live_server, chromium)
     over = page.locator(f"{US} .u-over")
     box = over.bounding_box()
     assert box
@@ -124,9 +129,7 @@ def test_a_click_on_the_chart_shows_the_flow_of_that_moment(
 
 
 def test_a_slider_and_its_field_say_the_same(live_server: LiveServer, live_redis: str, chromium: Browser) -> None:
-    pool = with_history()
-    page = signed_in(chromium, live_server.url, actor_of("operator", Account.Kind.OPERATOR)).new_page()
-    page.goto(f"/overflow?pool={pool}#what-if")
+    page = overflow_of(f"{with_history()}#what-if", live_server, chromium)
     field, slider = (page.get_by_label(f"Limit of us, requests/s{end}", exact=True) for end in ("", ", slider"))
     slider.press("ArrowRight")
     expect(field).to_have_value("11")
@@ -139,9 +142,7 @@ def test_a_slider_and_its_field_say_the_same(live_server: LiveServer, live_redis
 def test_a_drawer_that_was_opened_stays_open_when_its_numbers_are_brought_anew(
     live_server: LiveServer, live_redis: str, chromium: Browser
 ) -> None:
-    pool = with_history()
-    page = signed_in(chromium, live_server.url, actor_of("operator", Account.Kind.OPERATOR)).new_page()
-    page.goto(f"/overflow?pool={pool}")
+    page = overflow_of(with_history(), live_server, chromium)
     drawer = page.locator("#predicted")
     drawer.locator("summary").click()
     drawer.evaluate("each => each.firstElementChild.setAttribute('data-earlier', '')")
