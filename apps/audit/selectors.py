@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from django.db.models import QuerySet
 
@@ -12,6 +13,7 @@ from apps.core.errors import NotFound
 
 _BATCH = 500
 _NEWEST = 2000
+_AUTHORS, _AUTHORS_READ = 3, 50
 
 
 def entries(actor: Actor) -> QuerySet[Entry]:
@@ -44,6 +46,16 @@ def entries_of_change(actor: Actor, change: str, made_by: Entry | None = None) -
     if not found or not change or (made_by and len(found) < rows.count()):
         raise NotFound("There is no such change, or you may not see it.")
     return found
+
+
+def authors_since(at: datetime | None, kinds: Iterable[str], deeds: Iterable[str]) -> str:
+    """Who changed objects of these kinds after `at`, or of them all; `deeds` are actions that change nothing."""
+    rows = Entry.objects.filter(object_kind__in=kinds).exclude(action__in=deeds).order_by("-id")
+    if at is not None:
+        rows = rows.filter(at__gt=at)
+    names = list(dict.fromkeys(rows.values_list("actor", flat=True)[:_AUTHORS_READ]))
+    more = f" and {len(names) - _AUTHORS} more" if len(names) > _AUTHORS else ""
+    return (", ".join(names[:_AUTHORS]) + more) or "spillway"
 
 
 def words_of(actor: Actor) -> dict[str, list[str]]:

@@ -11,7 +11,8 @@ from datetime import datetime
 from django.db.models import Case, Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery, When
 
 from apps.accounts.actors import Actor
-from apps.compiler.diff import diff_bundles, diff_snapshots
+from apps.compiler.differences.files import diff_bundles
+from apps.compiler.differences.snapshots import diff_snapshots
 from apps.compiler.questions.withholding import KINDS, kind_of
 from apps.core.errors import NotFound
 from apps.core.requests import asked_once

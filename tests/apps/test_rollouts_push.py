@@ -105,6 +105,17 @@ def test_changes_that_were_made_meanwhile_go_out_together(env: Env) -> None:
     assert latest().revision.summary.endswith("(and 19 more)")
 
 
+def test_a_policy_that_changed_is_told_in_words_with_who_changed_it(env: Env) -> None:
+    for requests in (100, 50):
+        rules = {"client_limit": {"requests": requests}}
+        spec = {"rules": rules, "default_for": {"account": True}}
+        save_object(actor=env.operator, kind="Policy", name="slow", spec=spec)
+        env.reconcile()
+    revision = latest().revision
+    assert revision.summary.partition(": ")[2] == "client limit requests 100 → 50"
+    assert revision.actor == env.operator.name
+
+
 def test_a_listener_that_moves_to_another_port_goes_out(env: Env) -> None:
     before = env.memory[0].digest
     spec = {"fleets": ["here"], "listeners": [{"name": "http", "protocol": "http", "port": 8081}]}

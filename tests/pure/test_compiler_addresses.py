@@ -12,7 +12,7 @@ from apps.agent.check.allowlist import check_allowlist
 from apps.agent.errors import Refusal
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.diff import diff_snapshots
+from apps.compiler.differences.snapshots import diff_snapshots
 from apps.compiler.model.fleet import FleetAddress, FleetAddressKind, Region, RegionNode, Snapshot
 from apps.compiler.model.shared import Protocol
 from apps.compiler.plan import Reload, plan

@@ -12,7 +12,8 @@ import pytest
 
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes, snapshot_from_json, snapshot_to_json
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.diff import diff_bundles, diff_snapshots
+from apps.compiler.differences.files import diff_bundles
+from apps.compiler.differences.snapshots import diff_snapshots
 from apps.compiler.model.fleet import BypassToken, Pool, Snapshot
 from apps.compiler.model.haproxy_version import oldest_of, parse_version
 from apps.compiler.model.shared import (

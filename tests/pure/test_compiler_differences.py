@@ -12,16 +12,27 @@ from typing import Any
 
 import pytest
 
-from apps.compiler import diff
-from apps.compiler.diff import diff_snapshots
+from apps.compiler.differences import snapshots as diff
+from apps.compiler.differences import words
+from apps.compiler.differences.snapshots import diff_snapshots
 from apps.compiler.model import fleet as fleets
 from apps.compiler.model import shared as model
+from apps.compiler.model.access import Access, ConnectionAccess, NetworkList
+from apps.compiler.model.authentication import ApiKeys, BasicAuth
+from apps.compiler.model.policy import ClientLimit, HeaderChanges, Overflow, Rules, RuleSet, Timeouts
+from apps.compiler.model.servers import ServerTls
+from apps.compiler.policies import rule_set
 from tests.pure.compiler_fixtures import certificate_pem
 
 # What no text for people may have: a class, its text, or an identifier of ours as the name of a thing.
 NOT_FOR_PEOPLE = re.compile(
-    r"<\w+|=\w+\(|\w+=<|object at 0x|None\b|\b(?:pool|rgn|srv|lst|route|lb|crt|node|bkd|vip)-\d+\b"
+    r"<\w+|=\w+\(|\w+=<|object at 0x|None\b|\b(?:pool|rgn|srv|lst|route|lb|crt|node|bkd|vip|net|rules|keys)-\w+\b"
 )
+
+
+# What a route follows whose rules are others (see `other`).
+ELSE = RuleSet("else", Rules(timeouts=Timeouts(response_ms=500)))
+OFFICES = NetworkList("net-1", "acme/offices", ("192.0.2.0/24",))
 
 
 def case() -> fleets.Snapshot:
@@ -45,7 +56,9 @@ def case() -> fleets.Snapshot:
     moved = replace(routed, id="route-2", path="/old", pools=(), redirect=away)
     closed = replace(routed, id="route-3", path="/shut", pools=(), fixed_response=model.FixedResponse(503, body="shut"))
     secure = model.Listener("lst-1", "https", model.Protocol.HTTPS, 443, "192.0.2.9", ("crt-1",), "pool-1")
-    front = model.LoadBalancer("lb-1", "front", "acme", (secure,), (routed, moved, closed))
+    front = model.LoadBalancer(
+        "lb-1", "front", "acme", (secure,), (routed, moved, closed), network_lists=(OFFICES,), rule_sets=(ELSE,)
+    )
     certificates = tuple(
         model.Certificate(f"crt-{number}", f"tls-{name}", "acme", certificate_pem(f"{name}.example"), ("a.example",))
         for number, name in enumerate(("a", "b"), start=1)
@@ -79,7 +92,9 @@ def other(value: Any, hint: Any) -> Iterator[Any]:
 def other_plain(value: Any, hint: Any) -> Iterator[Any]:
     """Another number or answer, or anything where there was nothing."""
     kind = next((each for each in typing.get_args(hint) or (hint,) if each is not types.NoneType), hint)
-    if isinstance(value, bool):
+    if is_dataclass(kind):
+        yield whole_of(kind)
+    elif isinstance(value, bool):
         yield not value
     elif isinstance(value, float):
         yield 0.0
@@ -87,6 +102,36 @@ def other_plain(value: Any, hint: Any) -> Iterator[Any]:
         yield value + 1
     elif kind in (int, str):
         yield {int: 5, str: "else"}[kind]
+
+
+def whole_of(kind: Any) -> Any:
+    """Options of which every field says something."""
+    hints = typing.get_type_hints(kind)
+    named = NAMED.get(kind, {})
+    return kind(**{each.name: named.get(each.name) or sample(hints[each.name]) for each in fields(kind)})
+
+
+# Fields that have names of other objects.
+LISTS = {"allow": ("net-1",), "deny": ("net-1",)}
+NAMED: dict[type, dict[str, Any]] = {
+    Access: LISTS,
+    ConnectionAccess: LISTS,
+    Overflow: {"order": ("rgn-2",)},
+    ServerTls: {"client_certificate_id": "crt-1"},
+}
+PLAIN = {bool: True, int: 5, float: 0.5, str: "else"}
+
+
+def sample(hint: Any) -> Any:
+    """A value that such a field may have."""
+    kind = next((each for each in typing.get_args(hint) if each is not types.NoneType), hint)
+    kind = hint if typing.get_origin(hint) is tuple else kind
+    if typing.get_origin(kind) is tuple:
+        members = [each for each in typing.get_args(kind) if each is not Ellipsis]
+        return tuple(sample(each) for each in members)
+    if is_dataclass(kind):
+        return whole_of(kind)
+    return next(iter(kind)) if issubclass(kind, Enum) else PLAIN[kind]
 
 
 def other_members(value: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
@@ -107,7 +152,7 @@ def variations(thing: Any) -> Iterator[tuple[str, Any]]:
     """Every field of an object but its id, with values that differ."""
     hints = typing.get_type_hints(type(thing))
     for each in fields(thing):
-        if each.name != "id":
+        if each.name not in ("id", "rule_sets"):  # rules that are others have another id, which their routes name
             value = getattr(thing, each.name)
             yield from ((each.name, new) for new in other(value, hints[each.name]) if new != value)
 
@@ -137,16 +182,16 @@ def test_every_change_of_what_people_define_is_said_and_says_nothing_of_ours() -
     said = sentences()
     assert len(said) > 150
     assert [sentence for sentence in said if NOT_FOR_PEOPLE.search(sentence)] == []
-    assert [sentence for sentence in said if "something else" in sentence] == []
 
 
 def test_control_a_value_that_nobody_put_into_words_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diff, "_say", lambda value, *_: str(value))
+    monkeypatch.setattr(words, "say", lambda value, *_: str(value))
     assert any(NOT_FOR_PEOPLE.search(sentence) for sentence in sentences())
 
 
 def test_control_an_id_as_a_name_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diff, "_named", lambda key, _: key)
+    for module in (diff, words):
+        monkeypatch.setattr(module, "named", lambda key, _: key)
     assert any(NOT_FOR_PEOPLE.search(sentence) for sentence in sentences())
 
 
@@ -165,3 +210,73 @@ def test_a_server_is_named_with_its_pool() -> None:
     shop = before.pools[0]
     after = replace(before, pools=(replace(shop, servers=shop.servers[:1]), before.pools[1]))
     assert [change.sentence for change in diff_snapshots(before, after)] == ["server vm-b of acme/shop: removed"]
+
+
+def with_rules(rules: Rules) -> fleets.Snapshot:
+    """The case whose first route has these rules."""
+    whole = case()
+    front, made = whole.load_balancers[0], rule_set(rules)
+    routes = (replace(front.routes[0], rule_set=made.id), *front.routes[1:])
+    return replace(whole, load_balancers=(replace(front, routes=routes, rule_sets=(made,)),))
+
+
+def told(before: fleets.Snapshot, after: fleets.Snapshot) -> list[str]:
+    """The sentences."""
+    return [change.sentence for change in diff_snapshots(before, after)]
+
+
+def test_a_policy_is_told_of_each_route_block_by_block() -> None:
+    limited = with_rules(Rules(client_limit=ClientLimit(requests=100), timeouts=Timeouts(response_ms=500)))
+    assert told(case(), limited) == [
+        "route a.example /: client limit none → requests 100",
+        "route a.example /: timeouts none → response 500 ms",
+    ]
+    wider = with_rules(Rules(client_limit=ClientLimit(requests=50, ban_for_s=60)))
+    assert told(limited, wider) == [
+        "route a.example /: client limit requests 100 → 50",
+        "route a.example /: client limit ban for none → 60 s",
+        "route a.example /: timeouts response 500 ms → none",
+    ]
+
+
+def test_lists_and_regions_of_a_policy_have_their_names() -> None:
+    after = with_rules(Rules(access=Access(allow=("net-1",), status=403), overflow=Overflow(order=("rgn-2",))))
+    assert told(case(), after) == [
+        "route a.example /: access none → allow acme/offices, status 403",
+        "route a.example /: overflow none → order us",
+    ]
+
+
+def test_networks_that_may_connect_are_told_by_the_names_of_their_lists() -> None:
+    whole = case()
+    front = whole.load_balancers[0]
+    listeners = (replace(front.listeners[0], access=ConnectionAccess(allow=("net-1",))),)
+    after = replace(whole, load_balancers=(replace(front, listeners=listeners),))
+    assert told(whole, after) == ["listener https of front: access none → allow acme/offices"]
+    denied = replace(listeners[0], access=ConnectionAccess(allow=("net-1",), deny=("net-1",)))
+    later = replace(whole, load_balancers=(replace(front, listeners=(denied,)),))
+    assert told(after, later) == ["listener https of front: access deny none → acme/offices"]
+
+
+def test_no_secret_of_a_policy_is_told() -> None:
+    rules = Rules(basic_auth=BasicAuth(users=(("ann", "$6$hash"),)), api_keys=ApiKeys(keys=(("ci", "digest-1"),)))
+    again = replace(rules, basic_auth=BasicAuth(users=(("ann", "$6$other"),)))
+    said = [*told(case(), with_rules(rules)), *told(with_rules(rules), with_rules(again))]
+    assert said == [
+        "route a.example /: basic auth none → users ann",
+        "route a.example /: API keys none → keys ci",
+        "route a.example /: basic auth users replaced",
+    ]
+
+
+def test_of_many_members_the_first_are_told() -> None:
+    changes = HeaderChanges(remove=tuple(f"X-{number}" for number in range(9)))
+    assert told(case(), with_rules(Rules(request_headers=changes))) == [
+        "route a.example /: request headers none → remove X-0, X-1, X-2, X-3, X-4, X-5, 3 more"
+    ]
+
+
+def test_every_block_of_a_policy_is_told_in_words() -> None:
+    said = told(case(), with_rules(whole_of(Rules)))
+    assert len(said) == len(fields(Rules))
+    assert [sentence for sentence in said if NOT_FOR_PEOPLE.search(sentence) or "no more" in sentence] == []

@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.diff import diff_snapshots
+from apps.compiler.differences.snapshots import diff_snapshots
 from apps.compiler.model.fleet import BypassToken, Pool, Region, RegionNode, Snapshot
 from apps.compiler.model.operations import (
     AddServer,

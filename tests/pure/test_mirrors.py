@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from apps.compiler.codec import snapshot_from_json, snapshot_to_json
 from apps.compiler.compile import compile_snapshot, compile_stack
-from apps.compiler.diff import diff_snapshots
+from apps.compiler.differences.snapshots import diff_snapshots
 from apps.compiler.model.shared import FixedResponse, Protocol, Route, WeightedPool
 from apps.compiler.model.stack import StackSnapshot
 from apps.compiler.portability.incompatibilities import Target

@@ -18,6 +18,11 @@ from apps.definitions.freezing.listener_options import COLUMNS, OBJECTS, frozen_
 from apps.definitions.models import Backend, HealthCheck, Listener, LoadBalancer, Pool, Route, RoutePool, Server
 from apps.fleet.models import Fleet, Stack
 
+# Kinds of objects, as the audit log names them, of which what is frozen here is made.
+TRAFFIC_KINDS = (
+    *("Account", "Backend", "Certificate", "Grant", "Hostname", "KeySet", "LoadBalancer", "NetworkList", "Policy"),
+    *("Pool", "Region", "Route", "Server", "StaticIP"),
+)
 T = TypeVar("T")
 AddressOf = Callable[[Any], str | None]
 """What a listener binds, of a row with `static_ip_id` and the static IP's `kind`, `address` and `stack_id`."""

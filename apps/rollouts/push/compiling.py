@@ -9,17 +9,18 @@ from typing import Any
 
 from django.db import transaction
 
-from apps.audit.models import Entry
+from apps.audit.selectors import authors_since
 from apps.compiler.bundle import Bundle
 from apps.compiler.checks.builds import depends_on_builds
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
-from apps.compiler.diff import diff_snapshots
+from apps.compiler.differences.snapshots import diff_snapshots
 from apps.compiler.model.capabilities import NodeBuild
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.shared import Finding
 from apps.compiler.recompile import compile_change
 from apps.core.events import publish_after_commit
 from apps.core.secrets.sealing import Unsealable
+from apps.definitions.freezing.frozen_traffic import TRAFFIC_KINDS
 from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.freezing.snapshot import freeze
 from apps.fleet.models import Fleet, Node
@@ -175,7 +176,7 @@ def _revision(sync: FleetSync, before: Snapshot | None, after: Snapshot, compila
         snapshot=after,
         bundle=compilation.output,
         summary=summarise(before, after),
-        actor=_who(newest),
+        actor=authors_since(newest.created_at if newest else None, DEFINED, HOLDS),
         quarantined=compilation.left_out,
     )
 
@@ -194,19 +195,6 @@ def summarise(before: Snapshot | None, after: Snapshot) -> str:
     return changes[0].sentence[: 400 - len(more)] + more
 
 
-# Kinds of entries that a revision can come from, and what people do with a fleet without defining anything.
-DEFINED = (
-    *("Region", "Fleet", "Node", "StaticIP", "LoadBalancer", "Certificate", "Pool", "Backend", "Server", "Route"),
-    *("Hostname", "Grant", "Account"),
-)
+# Kinds of objects that a revision can come from, and what people do with a fleet without defining anything.
+DEFINED = (*TRAFFIC_KINDS, "Fleet", "Node")
 HOLDS = ("roll_back", "resume", "push_again", "quarantine")
-
-
-def _who(newest: Revision | None) -> str:
-    """Who changed definitions since the revision before: several changes may go out together."""
-    rows = Entry.objects.filter(object_kind__in=DEFINED).exclude(action__in=HOLDS).order_by("-id")
-    if newest is not None:
-        rows = rows.filter(at__gt=newest.created_at)
-    names = list(dict.fromkeys(rows.values_list("actor", flat=True)[:50]))
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return (", ".join(names[:3]) + more) or "spillway"

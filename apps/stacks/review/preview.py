@@ -14,7 +14,7 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.compiler.compile import Compilation, CompileError, compile_stack
-from apps.compiler.diff import diff_routes
+from apps.compiler.differences.snapshots import diff_routes
 from apps.compiler.model.shared import Finding
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.core.secrets.sealing import Unsealable

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from apps.audit.models import Entry
+from apps.audit.selectors import authors_since
 from apps.compiler.compile import Compilation, CompileError, compile_stack
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.compiler.targets.terraform.pem import secrets_of
@@ -18,19 +18,17 @@ from apps.core.clock import database_now
 from apps.core.concurrency.leases import Lease
 from apps.core.events import publish_after_commit
 from apps.core.secrets.sealing import Unsealable
+from apps.definitions.freezing.frozen_traffic import TRAFFIC_KINDS
 from apps.definitions.freezing.stack_snapshot import freeze_stack
 from apps.fleet.models import Stack
-from apps.stacks.models import StackRevision, StackRun, StackSync, StateVersion
+from apps.stacks.models import StackRun, StackSync, StateVersion
 from apps.stacks.run import lifecycle
 from apps.stacks.run.states import S
 from apps.stacks.state import revision_store
 
 PRUNE_EVERY = 20
 # Who defines what a stack is made of; the rest of the audit log says what people did with runs.
-DEFINED = (
-    *("Region", "Stack", "CloudAccount", "StaticIP", "LoadBalancer", "Certificate", "Pool", "Backend", "Server"),
-    *("Route", "Hostname", "Grant", "Account", "Zone", "Record", "BackendWeight"),
-)
+DEFINED = (*TRAFFIC_KINDS, "BackendWeight", "CloudAccount", "Record", "Stack", "Zone")
 DEEDS = ("plan", "destroy", "unlock", "check", "read_state")
 
 
@@ -115,7 +113,7 @@ def _want(sync: StackSync, found: Compiled) -> None:
         secrets=found.secrets,
         labels=found.labels,
         summary=summarise(earlier, document, found.labels),
-        actor=_who(before),
+        actor=authors_since(before.created_at if before else None, DEFINED, DEEDS),
     )
     sync.wanted = revision
     under_way = lifecycle.open_run(sync.stack_id)
@@ -138,13 +136,3 @@ def summarise(before: Mapping[str, Any], after: Mapping[str, Any], labels: Mappi
     if not names:
         return "Secrets or settings of the stack."
     return f"{names[0]} changed" + (f" (and {len(names) - 1} more)." if len(names) > 1 else ".")
-
-
-def _who(before: StackRevision | None) -> str:
-    """Who changed definitions since the revision before: several changes may go out together."""
-    rows = Entry.objects.filter(object_kind__in=DEFINED).exclude(action__in=DEEDS).order_by("-id")
-    if before is not None:
-        rows = rows.filter(at__gt=before.created_at)
-    names = list(dict.fromkeys(rows.values_list("actor", flat=True)[:50]))
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return (", ".join(names[:3]) + more) or "spillway"

@@ -99,8 +99,9 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return f"{len(value)} fields"
-    if isinstance(value, list):
-        return ", ".join(map(str, value))[:LONGEST] if all(isinstance(each, str | int) for each in value) else "a list"
-    text = str(value)
+        text = ", ".join(f"{key.replace('_', ' ')} {_value(each)}" for key, each in value.items())
+    elif isinstance(value, list):
+        text = ", ".join(map(_value, value))
+    else:
+        text = str(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

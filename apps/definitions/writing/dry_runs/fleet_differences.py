@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from apps.accounts.actors import Actor
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
-from apps.compiler.diff import diff_bundles, diff_snapshots
+from apps.compiler.differences.files import diff_bundles
+from apps.compiler.differences.snapshots import diff_snapshots
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.shared import Finding
 from apps.compiler.recompile import compile_change

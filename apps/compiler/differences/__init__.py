@@ -1,0 +1,1 @@
+"""What differs: between snapshots as sentences, between bundles as text, without secrets."""
