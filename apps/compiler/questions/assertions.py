@@ -94,15 +94,16 @@ def _wanted(assertion: Assertion) -> str:
 
 def happens(found: Trace, labels: Mapping[str, str]) -> str:
     """What happens to a request, as the end of a sentence that begins with "it"."""
+    since = f", since {found.refusal.sentence}" if found.refusal else ""
     if found.is_closed:
-        return "is disconnected, since the listener does not let the client's network in"
+        return f"is disconnected by the listener{since}"
     by = f" by route {found.winner.label}" if found.winner else ""
     if found.location is not None:
         return f"is redirected to {found.location}{by}"
     if found.status is not None:
         if found.winner is None:
             return f"matches no route and gets status {found.status}"
-        return f"gets status {found.status} from route {found.winner.label}"
+        return f"gets status {found.status} from route {found.winner.label}{since}"
     parts = [f"{labels.get(each.pool_id, each.pool_id)} ({each.part:.0%})" for each in found.pools]
     names = ", ".join(parts) if len(parts) > 1 else parts[0].rpartition(" ")[0]
     copy = found.mirror_pool_id

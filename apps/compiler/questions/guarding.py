@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 
 from apps.compiler.address_spelling import spelled
@@ -13,15 +14,35 @@ from apps.compiler.model.policy import Rules
 ASKING = ("basic_auth", "api_keys", "jwt")
 
 
-def refuses(access: ConnectionAccess | None, lists: Iterable[NetworkList], client: str) -> bool:
-    """Whether the block surely refuses a client at this address; nothing is sure of an unknown one."""
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a client is not let in: one of `lists` (labels) has it and `denies` it, or they alone are let in."""
+
+    lists: tuple[str, ...]
+    denies: bool
+
+    @property
+    def sentence(self) -> str:
+        """As the end of a sentence."""
+        names = ", ".join(self.lists)
+        if self.denies:
+            return f"the network list {names} denies the client"
+        return f"no network list that is allowed has the client: {names}"
+
+
+def refusal(access: ConnectionAccess | None, lists: Iterable[NetworkList], client: str) -> Refusal | None:
+    """Why the block surely refuses a client at this address; nothing is sure of an unknown one."""
     if access is None or not client:
-        return False
+        return None
     networks = _networks_around(client)
     known = {each.id: each for each in lists}
     holding = {each for each in access.lists if each in known and _holds(known[each], known.values(), networks)}
-    is_denied, is_allowed = (not holding.isdisjoint(each or ()) for each in (access.deny, access.allow))
-    return is_denied or (bool(access.allow) and not is_allowed)
+    denying = next((each for each in access.deny or () if each in holding), None)
+    if denying:
+        return Refusal((known[denying].label,), denies=True)
+    if access.allow and holding.isdisjoint(access.allow):
+        return Refusal(tuple(known[each].label for each in access.allow if each in known), denies=False)
+    return None
 
 
 def _networks_around(client: str) -> frozenset[str]:

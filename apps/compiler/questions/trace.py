@@ -16,7 +16,7 @@ from apps.compiler.model.fleet import Pool
 from apps.compiler.model.policy import Rewrite, Rules
 from apps.compiler.model.shared import Listener, LoadBalancer, PathKind, Protocol, Redirect, Route
 from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING, REFUSED_STATUS, allows, rules_of
-from apps.compiler.questions.guarding import guards_of, refuses
+from apps.compiler.questions.guarding import Refusal, guards_of, refusal
 from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, rank, refusal_of
 
 NO_ROUTE_STATUS = 404
@@ -93,8 +93,8 @@ class Trace:
     """What happens: `pools` get it with `path`, or `status` is answered (with `location` for a redirect).
 
     `mirror_pool_id` is the pool that gets a copy. `listener` is the one that takes it, None where the load balancer has
-    none of this scheme; `is_closed` where it lets nobody in from there. `guards` are blocks of rules that may refuse
-    it before.
+    none of this scheme; `is_closed` where it lets nobody in from there. `refusal` says why it, or a policy, lets nobody
+    in; `guards` are blocks of rules that may refuse it before.
     """
 
     winner: Route | None
@@ -106,6 +106,7 @@ class Trace:
     location: str | None = None
     mirror_pool_id: str | None = None
     is_closed: bool = False
+    refusal: Refusal | None = None
     guards: tuple[str, ...] = ()
 
 
@@ -113,11 +114,11 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
     """What the load balancer does with the request."""
     listener = _listener(load_balancer, question.scheme)
     lists = load_balancer.network_lists
-    if listener and refuses(listener.access, lists, question.client):
-        return Trace(None, (), listener, is_closed=True)
-    refusal = refusal_of(question.host, question.bare_path, question.method)
-    if refusal is not None:
-        return Trace(None, (), listener, status=refusal)
+    if listener and (closed := refusal(listener.access, lists, question.client)):
+        return Trace(None, (), listener, is_closed=True, refusal=closed)
+    refused = refusal_of(question.host, question.bare_path, question.method)
+    if refused is not None:
+        return Trace(None, (), listener, status=refused)
     sent = question.sent
     around = sorted((each for each in load_balancer.routes if covers_host(each, question.bare_host)), key=rank)
     misses = [(route, _miss(route, question, sent)) for route in around]
@@ -131,8 +132,8 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
     found = _outcome(winner, rules, passed, listener, question)
     if winner is None:
         return found
-    if rules.access and refuses(rules.access, lists, question.client):
-        return Trace(winner, passed, listener, status=rules.access.status or REFUSED_STATUS)
+    if rules.access and (kept_out := refusal(rules.access, lists, question.client)):
+        return Trace(winner, passed, listener, status=rules.access.status or REFUSED_STATUS, refusal=kept_out)
     return replace(found, guards=guards_of(rules, question.client))
 
 

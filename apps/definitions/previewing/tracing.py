@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Count, Q
 
@@ -135,7 +135,7 @@ def _is_own(actor: Actor, names: tuple[str, ...]) -> bool:
 
 def _told(actor: Actor, question: Question, row: LoadBalancer, routes: RoutesServed) -> Traced:
     front = with_access(frozen_front(row, routes), row) if question.client else frozen_front(row, routes)
-    found = trace(front, question)
+    found = _without_others(actor, trace(front, question))
     listener = found.listener.label if found.listener else None
     passed = tuple(
         (each.route.label, each.code, each.why) for each in found.passed_over if _is_seen(actor, each.route)
@@ -156,6 +156,13 @@ def _told(actor: Actor, question: Question, row: LoadBalancer, routes: RoutesSer
     outcome = (found.path, found.status, found.location)
     told = (*outcome, tuple(served), tuple(times), sentence, found.guards)
     return Traced(row.name, listener, route, passed, pools, mirror, *told)
+
+
+def _without_others(actor: Actor, found: Trace) -> Trace:
+    """The names of other accounts' lists are theirs."""
+    lists = found.refusal.lists if found.refusal else ()
+    own = actor.is_operator or all(each.startswith(f"{actor.account.name}/") for each in lists)
+    return found if own else replace(found, refusal=None)
 
 
 def _is_seen(actor: Actor, route: model.Route) -> bool:

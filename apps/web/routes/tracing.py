@@ -27,7 +27,7 @@ class TraceForm(forms.Form):
     client = forms.CharField(
         required=False,
         widget=forms.TextInput({"placeholder": "192.0.2.7", "class": "mono"}),
-        help_text="The client's address, for routes that match client networks.",
+        help_text="The client's address, for routes, policies and listeners that look at it.",
     )
 
     def question(self) -> dict[str, Any]:

@@ -36,16 +36,20 @@ def test_who_is_let_in_is_decided_for_a_client_and_named_without_one(acme: Actor
     follow(acme, allow=["offices"])
     asked = {"host": host, "path": "/", "scheme": "http"}
 
-    def told(**more: str) -> str:
-        return client_of(acme).get("/routes/trace", asked | more).content.decode()
+    def told(actor: Actor = acme, **more: str) -> str:
+        return client_of(actor).get("/routes/trace", asked | more).content.decode()
 
     assert "may reject it before: <code>access</code>" in told()
     assert "may reject it before" not in told(client="192.0.2.7")
-    assert "gets status 403 from route acme/shop" in told(client="198.51.100.7")
+    kept_out = (
+        "gets status 403 from route acme/shop, since no network list that is allowed has the client: acme/offices"
+    )
+    assert kept_out in told(client="198.51.100.7")
     keep(operator, "scanners", "192.0.2.7/32")
     let_in(operator, deny=["scanners"])
     assert "is disconnected" in told(client="192.0.2.7")
     assert "scanners" not in told(client="192.0.2.7")
+    assert "since the network list operator/scanners denies the client" in told(operator, client="192.0.2.7")
     assert "goes to pool acme/shop" in told(client="192.0.2.8")
 
 
