@@ -56,8 +56,9 @@ class Sample(models.Model):
 
     Counts are of the bucket (not cumulative) and were made in `seconds` (less than `resolution` where nobody looked for
     a while); `*_now` are the last value seen in it; `latency_buckets` counts requests per upper bound in ms ("-1" is
-    above all). `kind` is frontend, backend, server, route, node (the sum of a node's frontends) or flow; `object_id` is
-    a model id (`pool-17`, `srv-4`, `lst-2`, `route-9`, `node-3`), of a flow `pool-17/to/rgn-2/rate`.
+    above all). `kind` is frontend, rejected (connections that a listener closed at once), backend, server, route, node
+    (the sum of a node's frontends) or flow; `object_id` is a model id (`pool-17`, `srv-4`, `lst-2`, `route-9`,
+    `node-3`), of a flow `pool-17/to/rgn-2/rate`.
     """
 
     at = models.DateTimeField()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, QuerySet, Sum
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
@@ -18,6 +18,7 @@ from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
 from apps.fleet.selectors import node_regions
 from apps.observe.collect import consoles, lease
+from apps.observe.collect.buckets import SHORT
 from apps.observe.evaluate.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.live.store import LiveNode
 from apps.observe.live.windows import STALE, numbers_of, read_windows
@@ -28,8 +29,8 @@ from apps.observe.show.traffic import traffic_by_region
 
 __all__ = [
     "has_served", "listener_numbers", "live_numbers", "node_numbers", "node_troubles", "overall_series", "pool_numbers",
-    "problems", "reached", "route_numbers", "series", "series_of_all", "served_before", "server_rows",
-    "traffic_by_region",
+    "problems", "reached", "rejected_connections", "route_numbers", "series", "series_of_all", "served_before",
+    "server_rows", "traffic_by_region",
 ]  # fmt: skip
 
 PREFIXES: Mapping[str, tuple[str, type[Model]]] = {
@@ -239,6 +240,14 @@ def route_numbers(actor: Actor, route_ids: Iterable[int]) -> dict[int, Numbers]:
 def listener_numbers(actor: Actor, listener_ids: Iterable[int]) -> dict[int, Numbers]:
     """Numbers of listeners by primary key; foreign listeners are left out. Three queries."""
     return _numbers_of_kind(actor, "frontend", listener_ids)
+
+
+def rejected_connections(actor: Actor, listener_ids: Iterable[int], within: timedelta) -> dict[int, int]:
+    """How many connections listeners closed at once, by primary key; those without any are left out. Two queries."""
+    names = {f"lst-{pk}": pk for pk in _visible(actor, "frontend", listener_ids)}
+    rows = Sample.objects.filter(resolution=SHORT, kind="rejected", object_id__in=names, at__gt=now() - within)
+    counted = rows.order_by().values_list("object_id").annotate(count=Sum("connections"))
+    return {names[name]: count for name, count in counted if count}
 
 
 def _numbers_of_kind(actor: Actor, kind: str, ids: Iterable[int]) -> dict[int, Numbers]:

@@ -9,6 +9,7 @@ import pytest
 
 from apps.drivers.proxy.contract import CounterReading, CounterRow
 from apps.fleet.models import RegionLatency
+from apps.observe import selectors
 from apps.observe.collect import readings
 from apps.observe.collect.readings import Reading
 from apps.observe.collect.recorder import Recorder
@@ -54,6 +55,21 @@ def test_flows_are_stored_by_ten_seconds_and_by_minutes(env: Env) -> None:
     assert {(sample.object_id, sample.parent_id) for sample in short} == {(TO, "pool-1")}
     minutes = Sample.objects.filter(kind="flow", resolution=60).order_by("at")
     assert [(sample.requests, sample.seconds) for sample in minutes] == [(290, 58), (300, 60)]
+
+
+def test_rejected_connections_are_counted_for_operators_and_make_no_traffic(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder()
+    assert env.listener is not None
+    name = f"lst-{env.listener.pk}"
+    for second in range(0, 24, 2):
+        tick(recorder, env, second, row("frontend", name, 7), row("rejected", name, 0, connections=second))
+    monkeypatch.setattr(selectors, "now", lambda: START + timedelta(seconds=24))
+    listeners, half_an_hour = [env.listener.pk], timedelta(minutes=30)
+    counted = [selectors.rejected_connections(who, listeners, half_an_hour) for who in (env.operator, env.acme)]
+    assert counted == [{env.listener.pk: 18}, {}]
+    assert not Sample.objects.filter(kind="node", connections__gt=0).exists()
 
 
 def test_a_flow_that_began_in_the_middle_of_a_bucket_is_no_faster_for_that(env: Env) -> None:

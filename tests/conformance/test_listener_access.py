@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import cast
 
 import pytest
 
+from apps.agent.process import counters
+from apps.agent.process.proxy import Proxy
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model.access import ConnectionAccess, NetworkList
@@ -15,7 +18,7 @@ from apps.compiler.model.listener_options import ClientAddress, ConnectionLimit
 from apps.compiler.model.operations import SetMapEntry
 from apps.compiler.model.shared import Protocol
 from apps.compiler.plan import Runtime, plan
-from apps.compiler.questions.guarding import refuses
+from apps.compiler.questions.guarding import refusal
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, echo_servers, running
 from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 
@@ -53,6 +56,17 @@ def compiled(port: int, lists: tuple[NetworkList, ...]) -> Compilation[Bundle]:
     pools = (pool(1, servers=(web,)), pool(2, servers=(raw,), protocol=Protocol.TCP))
     served = replace(front(route(1), listeners=listeners), network_lists=lists)
     return compile_snapshot(snapshot(served, pools=pools, local_development=True))
+
+
+@dataclass(frozen=True)
+class Worker:
+    """The HAProxy as the agent asks it."""
+
+    proxy: RenderedProxy
+
+    def worker(self, command: str, timeout: float) -> str:  # noqa: ARG002 - as the real one
+        """What it prints."""
+        return self.proxy.command(command)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +107,8 @@ def test_connections_are_let_in_by_the_lists_of_the_listener(
 ) -> None:
     assert (is_let_in(proxy, number, HERE), is_let_in(proxy, number, THERE)) == (here, there)
     said = ACCESS.get(number, ConnectionAccess() if number == FREE else ACCESS[ALLOWED])
-    assert (refuses(said, LISTS, HERE), refuses(said, LISTS, THERE)) == (not here, not there)
+    told = [refusal(said, LISTS, client) is None for client in (HERE, THERE)]
+    assert told == [here, there]
 
 
 @pytest.mark.parametrize("number", [ALLOWED, CLOSED, TCP])
@@ -111,6 +126,18 @@ def test_behind_a_balancer_the_client_that_it_names_counts(proxy: RenderedProxy)
 def test_whoever_is_closed_out_does_not_count_as_a_connection(proxy: RenderedProxy) -> None:
     assert [is_let_in(proxy, LIMITED, THERE) for _ in range(3)] == [False] * 3
     assert [is_let_in(proxy, LIMITED, HERE) for _ in range(2)] == [True, False]
+
+
+def test_every_connection_that_is_closed_is_counted(proxy: RenderedProxy) -> None:
+    def rejected() -> int:
+        rows = counters.read(cast("Proxy", Worker(proxy)), lambda _pool, _server: "")["rows"]
+        found = {row["object_id"]: row["connections"] for row in rows if row["kind"] == "rejected"}
+        return int(found.get(f"lst-{CLOSED}", 0))
+
+    before = rejected()
+    for client in (HERE, THERE, NODE):
+        is_let_in(proxy, CLOSED, client)
+    assert rejected() - before == 2
 
 
 def test_a_change_of_a_list_is_a_map_entry() -> None:

@@ -9,9 +9,10 @@ from apps.agent.process.proxy import Proxy
 
 PRINTED = """Pid: 7
 Start_time_sec: 100
-# pxname,svname,req_tot,stot,hrsp_2xx,hrsp_4xx,scur,status
-lst-1,FRONTEND,50,50,45,5,2,OPEN
-pool-1,BACKEND,30,30,30,0,1,UP
+# pxname,svname,req_tot,stot,hrsp_2xx,hrsp_4xx,scur,status,dcon,dses
+lst-1,FRONTEND,50,50,45,5,2,OPEN,,
+lst-2,FRONTEND,0,0,0,0,0,OPEN,3,4
+pool-1,BACKEND,30,30,30,0,1,UP,,
 # table: st_latency, type: string, size:102400, used:1
 0x1: key=pool-1/100 use=0 exp=0 shard=0 gpc0=30
 # table: st_routes, type: string, size:204800, used:2
@@ -30,7 +31,13 @@ class Printed:
 
 def rows() -> dict[str, dict[str, Any]]:
     reading = counters.read(cast("Proxy", Printed()), lambda _pool, _server: "")
-    return {row["object_id"]: row for row in reading["rows"]}
+    return {row["object_id"]: row for row in reading["rows"] if row["kind"] != "rejected"}
+
+
+def test_connections_that_a_listener_closed_at_once_have_a_row_of_their_own() -> None:
+    reading = counters.read(cast("Proxy", Printed()), lambda _pool, _server: "")
+    found = {row["object_id"]: row["connections"] for row in reading["rows"] if row["kind"] == "rejected"}
+    assert found == {"lst-2": 7}
 
 
 def test_idle_time_and_connections_are_told_as_shares_and_left_out_where_haproxy_does_not_say() -> None:
@@ -46,7 +53,7 @@ def test_our_own_probes_are_no_traffic_of_a_listener() -> None:
 
 def test_probes_are_no_route_and_backends_keep_their_numbers() -> None:
     found = rows()
-    assert set(found) == {"lst-1", "pool-1", "route-3"}
+    assert set(found) == {"lst-1", "lst-2", "pool-1", "route-3"}
     assert found["lst-1"]["kind"] == "frontend"
     assert (found["route-3"]["requests"], found["route-3"]["errors"]) == (30, 1)
     assert found["pool-1"]["requests"] == 30

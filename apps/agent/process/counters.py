@@ -40,6 +40,7 @@ def read(proxy: Proxy, why_unresolved: Callable[[str, str], str]) -> dict[str, A
     rows = [_without_probes(row, probes) for row in map(_row, shown) if row]
     _explain(rows, why_unresolved)
     _add_queues(rows, shown)
+    rows += _rejected(shown)
     rows += [_route_row(line, found) for line, found in counted if found.group(1) not in probes]
     rows += [_flow_row(found) for line in tables.get("st_flow", []) if (found := TABLE_ROW.search(line))]
     return {
@@ -136,6 +137,13 @@ def _add_queues(rows: list[dict[str, Any]], shown: list[dict[str, str]]) -> None
         row = by_key.get((twin["kind"], twin["parent_id"], twin["object_id"])) if twin else None
         if twin and row:
             row.update({name: row[name] + twin[name] for name in SUMMED})
+
+
+def _rejected(shown: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """Connections that a listener closed at once: no request, no line in any log, and no connection that it counts."""
+    fronts = [each for each in shown if each["svname"] == "FRONTEND" and OURS.fullmatch(each["pxname"])]
+    counted = [(each["pxname"], _number(each, "dcon") + _number(each, "dses")) for each in fronts]
+    return [{**_nothing("rejected", name), "connections": count} for name, count in counted if count]
 
 
 def _flow_row(found: re.Match[str]) -> dict[str, Any]:

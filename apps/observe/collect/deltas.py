@@ -18,7 +18,7 @@ counted = attrgetter(*COUNTERS)
 _NOTHING = (0,) * len(COUNTERS)
 Key = tuple[str, str]  # kind, object id
 # Kinds that have a row only while something happens.
-RESTING = ("route", "flow")
+RESTING = ("route", "flow", "rejected")
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
         memory.rows[key] = row
         _note_waiting(memory, key, row)
         counts = _difference(old or memory.lost.pop(key, None), row, step.seconds) if known else _gauges(row)
-        # Routes and flows are many and most of them rest: their silence needs no row.
+        # They are many and most of them rest: their silence needs no row.
         if row.kind not in RESTING or not counts.idle:
             step.rows[key] = counts
     step.gone.update(there.keys() & set(reading.gone) if reading.base else there.keys() - told)

@@ -32,6 +32,7 @@ OBJECT_IDS = {
     "frontend": re.compile(r"lst-[0-9]{1,18}"),
     "backend": re.compile(r"pool-[0-9]{1,18}"),
     "server": re.compile(r"srv-[0-9]{1,18}"),
+    "rejected": re.compile(r"lst-[0-9]{1,18}"),
     "route": re.compile(r"route-[0-9]{1,18}"),
     "flow": re.compile(r"pool-[0-9]{1,18}/(?:to|queue|refuse|from|bounce)/rgn-[0-9]{1,18}/(?:[a-z]{1,12}|-)"),
 }

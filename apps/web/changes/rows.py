@@ -94,7 +94,7 @@ def _field(path: str) -> str:
 
 
 def _value(value: Any) -> str:
-    if value is None or value == "":
+    if value in (None, "", [], {}):
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count
@@ -14,7 +15,7 @@ from apps.core.clock import now
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.selectors import load_balancers, only, routes
 from apps.observe.evaluate.identity import ending_lists
-from apps.observe.selectors import listener_numbers, series
+from apps.observe.selectors import listener_numbers, rejected_connections, series
 from apps.rollouts.selectors import sync_statuses
 from apps.stacks.selectors import StackState, stack_states
 from apps.web.clouds.stacks import STACKS
@@ -25,6 +26,8 @@ from apps.web.load_balancers.curl_examples import Endpoint, endpoints_of
 from apps.web.load_balancers.listener_settings import settings_of
 from apps.web.routes.rows import SYNC_ORDER, sync_of
 from apps.web.timeline.panel import timeline_of
+
+SHOWN = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class ListenerRow:
     endpoints: tuple[Endpoint, ...]
     figures: Figures
     points: str = ""
+    rejected: str = ""
     settings: tuple[tuple[str, str], ...] = ()
 
 
@@ -87,7 +91,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if actor.is_operator and request.GET.get("partial", "") in ("", "timeline"):
         ids = [listener.pk for listener in balancer.listeners.all()]
         asked = request.GET.get("range", "")
-        context["timeline"] = timeline_of(actor, balancer, asked, kind="frontend", ids=ids, latency=True)
+        context["timeline"] = timeline_of(actor, balancer, asked, kind="frontend", ids=ids)
     return show(request, "pages/load_balancers/detail.html", context)
 
 
@@ -101,8 +105,10 @@ def _stacks(actor: Actor, balancer: LoadBalancer) -> list[tuple[StackState, tupl
 def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:
     own = list(balancer.listeners.all())
     endpoints = endpoints_of(actor, balancer)
-    numbers = listener_numbers(actor, [listener.pk for listener in own])
-    lines = series(actor, "frontend", [f"lst-{listener.pk}" for listener in own]) if actor.is_operator else {}
+    ids = [listener.pk for listener in own]
+    numbers = listener_numbers(actor, ids)
+    lines = series(actor, "frontend", [f"lst-{pk}" for pk in ids]) if actor.is_operator else {}
+    rejected = rejected_connections(actor, ids, SHOWN) if actor.is_operator else {}
     return [
         ListenerRow(
             listener=listener,
@@ -111,10 +117,15 @@ def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:
             endpoints=tuple(endpoint for endpoint in endpoints if endpoint.listener.pk == listener.pk),
             figures=figures_of(numbers.get(listener.pk)),
             points=spark(lines[f"lst-{listener.pk}"].requests) if f"lst-{listener.pk}" in lines else "",
+            rejected=_rejected(rejected.get(listener.pk, 0)),
             settings=settings_of(listener) if actor.is_operator else (),
         )
         for listener in own
     ]
+
+
+def _rejected(count: int) -> str:
+    return f"{count:,} connection{'' if count == 1 else 's'} rejected" if count else ""
 
 
 def _may_see(actor: Actor, row: Any) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from apps.accounts.actors import Actor
+from apps.core.clock import now
 from apps.definitions.models import LoadBalancer
 from apps.definitions.selectors import describe, load_balancers, only
 from apps.definitions.services import save_object
+from apps.fleet.models import Node
+from apps.observe.models import Sample
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
@@ -25,6 +28,15 @@ def test_operators_see_where_clients_reach_each_node(tutorial_env: Actor) -> Non
         assert url in shown
     assert "5 routes" in shown
     assert "/routes?load_balancer=front" in shown
+
+
+def test_connections_that_a_listener_rejected_are_counted_for_operators(tutorial_env: Actor, acme: Actor) -> None:
+    balancer = LoadBalancer.objects.get(name="front")
+    listener, node = balancer.listeners.get(), Node.objects.first()
+    told = {"at": now(), "resolution": 10, "node": node, "kind": "rejected", "object_id": f"lst-{listener.pk}"}
+    Sample.objects.create(**told, connections=1200)
+    assert "1,200 connections rejected" in page(tutorial_env, f"/load-balancers/{balancer.pk}")
+    assert "rejected" not in page(acme, f"/load-balancers/{balancer.pk}")
 
 
 def test_customers_count_their_own_routes_and_see_no_nodes(tutorial_env: Actor, acme: Actor) -> None:
