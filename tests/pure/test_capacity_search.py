@@ -118,6 +118,19 @@ def test_up_to_the_highest_allowed_rate_it_says_at_least() -> None:
     assert story.result.message.startswith("At least 300")
 
 
+def test_requests_that_are_still_open_are_told_apart_from_slow_answers() -> None:
+    second = Second(
+        at=0, target=31, offered=31, sent=31, answered=15, statuses={200: 15}, errors={}, in_flight=25, connections=25,
+        histogram="",
+    )  # fmt: skip
+    step = StepPlan(Purpose.DOUBLE, 3, 5, rate=31)
+    found = evaluate_step(step, [second], ObjectiveSpec(max_latency_ms=600), constant=True)
+    assert (found.status, found.message) == (
+        Status.BAD,
+        "0 of 15 requests in 1 s took longer than 600 ms, and 14 more in flight will: more than 5% of the whole step.",
+    )
+
+
 def test_a_target_that_is_down_is_hardly_touched() -> None:
     story, backend = run(search(FAST), servers=1, service_ms=5, down=True)
     assert story.result.capacity is None

@@ -209,9 +209,7 @@ def _curtailed(
         tried = step.purpose is Purpose.DOUBLE
         hopeless = tried and late > max(FEWEST_BAD, allowed_slow(objective) * sum(each.offered for each in evaluated))
     if hopeless or counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):
-        return Verdict(
-            Status.BAD, _slow_sentence(evaluated, counted.slow + waiting, counted.ended + waiting, objective)
-        )
+        return Verdict(Status.BAD, _slow_sentence(len(evaluated), counted, waiting, objective))
     if counted.failed > max(FEWEST_BAD, objective.max_error_rate * planned):
         share = counted.failed / max(1, counted.ended)
         return Verdict(
@@ -226,12 +224,10 @@ def _failed_sentence(counted: Tally, objective: ObjectiveSpec) -> str:
     return f"{share:.1%} of the requests failed; the objective allows less than {objective.max_error_rate:.1%}."
 
 
-def _slow_sentence(evaluated: Sequence[Second], slow: int, ended: int, objective: ObjectiveSpec) -> str:
-    allowed = allowed_slow(objective)
-    return (
-        f"{slow} of {ended} requests in {len(evaluated)} s took longer than {objective.max_latency_ms} ms: "
-        f"more than {allowed:.0%} of the whole step."
-    )
+def _slow_sentence(seconds: int, counted: Tally, waiting: int, objective: ObjectiveSpec) -> str:
+    more = f", and {waiting} more in flight will" if waiting else ""
+    found = f"{counted.slow} of {counted.ended} requests in {seconds} s took longer than {objective.max_latency_ms} ms"
+    return f"{found}{more}: more than {allowed_slow(objective):.0%} of the whole step."
 
 
 def _growing(evaluated: Sequence[Second], objective: ObjectiveSpec, *, constant: bool) -> Verdict | None:
@@ -277,7 +273,7 @@ def _good(
         return Verdict(Status.BAD, f"No request was answered in {len(evaluated)} s.")
     doubtful = counted.slow / counted.ended >= 2 * allowed_slow(objective)
     if step.purpose is Purpose.DOUBLE and counted.slow >= FEWEST_BAD and doubtful:
-        return Verdict(Status.BAD, _slow_sentence(evaluated, counted.slow, counted.ended, objective))
+        return Verdict(Status.BAD, _slow_sentence(len(evaluated), counted, 0, objective))
     if counted.failed >= FEWEST_BAD and counted.failed / counted.ended >= 2 * objective.max_error_rate:
         return Verdict(Status.BAD, _failed_sentence(counted, objective))
     return Verdict(Status.GOOD, _good_sentence(evaluated, counted, objective))
