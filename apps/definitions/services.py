@@ -1,6 +1,6 @@
 """Each is one transaction of change, audit entry and intent (a higher desired generation)."""
 
-from apps.definitions.writing.actions.bans import ban_network, lift_ban
+from apps.definitions.writing.actions.bans import as_network, ban_network, lift_ban
 from apps.definitions.writing.actions.key_sets import fetch_key_set_of_policy, fetch_key_set_of_route
 from apps.definitions.writing.actions.limits import set_limit
 from apps.definitions.writing.actions.moving import move_static_ip, release_static_ip
@@ -38,6 +38,7 @@ __all__ = [
     "ZoneDifference",
     "apply_document",
     "apply_plan",
+    "as_network",
     "ban_network",
     "confirming",
     "delete_object",

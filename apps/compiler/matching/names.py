@@ -35,7 +35,7 @@ def parameter_name(value: object) -> str:
 
 def network_block(value: object) -> str:
     """A network in CIDR, in its canonical form: no bits behind the length, no address without a length."""
-    if not isinstance(value, str) or len(value) > 43 or not value.isascii() or "/" not in value:
+    if not isinstance(value, str) or len(value) > 43 or not value.isascii():
         raise GrammarError("network", "Write a network as address/length, such as 192.0.2.0/24 or 2001:db8::/48.")
     try:
         found = ip_network(value, strict=False)

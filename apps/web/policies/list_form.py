@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Country, NetworkList
+from apps.definitions.services import as_network
 from apps.web.kit.shape_fields import NAME_HINT, account_field
 
 ENTRIES, COUNTRIES = "/spec/entries", "/spec/countries"
@@ -33,7 +34,7 @@ class NetworkListForm(forms.Form):
         self.fields[ENTRIES] = forms.CharField(
             label="Networks",
             required=False,
-            help_text="One per line: the network, then an optional expiry (UTC) and reason: "
+            help_text="One per line: the network or address, then an optional expiry (UTC) and reason: "
             "192.0.2.0/24 2027-01-31T00:00:00Z scans our login",
             widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "mono"}),
         )
@@ -58,7 +59,7 @@ def entry_of(line: str) -> dict[str, str]:
     until, _, reason = rest.strip().partition(" ")
     if not _INSTANT.fullmatch(until):
         until, reason = "", rest
-    fields = {"network": network, "expires_at": until, "reason": reason.strip()}
+    fields = {"network": as_network(network), "expires_at": until, "reason": reason.strip()}
     return {name: value for name, value in fields.items() if value}
 
 

@@ -49,6 +49,11 @@ def test_lines_become_a_list(tutorial_env: Actor, acme: Actor) -> None:
     ]
 
 
+@pytest.mark.parametrize(("address", "network"), [("192.0.2.1", "192.0.2.1/32"), ("2001:DB8::1", "2001:db8::1/128")])
+def test_an_address_is_the_network_of_it_alone(address: str, network: str) -> None:
+    assert entry_of(f"{address} scans us") == {"network": network, "reason": "scans us"}
+
+
 def test_a_wrong_line_is_said_beside_the_field(tutorial_env: Actor, acme: Actor) -> None:
     sent = {"/name": "bad", "/spec/entries": "192.0.2.1/24"}
     answer = client_of(acme).post(reverse("web:network-list-new"), sent)

@@ -63,7 +63,7 @@ def lift_ban(*, actor: Actor, list_id: int, network: object, reason: str = "") -
     return _changed(actor, list_id, change, "lift ban", reason)
 
 
-def as_network(text: object) -> object:
+def as_network(text: Any) -> Any:
     """An address stands for the network of it alone; what is none is left as it is."""
     if isinstance(text, str) and "/" not in text and len(text) < 46:
         try:
