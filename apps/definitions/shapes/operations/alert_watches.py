@@ -66,7 +66,7 @@ WATCHES: dict[str, Watch] = {
     "nobody_told": Watch("Nobody was told of a critical alert", "account", CRITICAL, 60),
     "node_down": Watch("Node is gone or does not serve", "node", CRITICAL, operators=True),
     "region_down": Watch("Region has no node left", "region", CRITICAL, operators=True),
-    "node_drift": Watch("Node runs something else than pushed", "node", WARNING, 30, operators=True),
+    "node_drift": Watch("Node runs something other than what was pushed", "node", WARNING, 30, operators=True),
     "node_unfit": Watch("Node has a wrong clock, version or peer", "node", WARNING, 60, operators=True),
     "rollout_stopped": Watch("Rollout failed or was rolled back", "fleet", WARNING, operators=True),
     "log_dropped": Watch("Node lost request lines", "node", WARNING, operators=True),
