@@ -43,9 +43,29 @@ def entries_of_change(actor: Actor, change: str, made_by: Entry | None = None) -
     name, token = (made_by.actor, made_by.token) if made_by else (actor.name[:150], actor.token)
     rows = Entry.objects.filter(request_id=change, actor=name, token=token)
     found = list(actor.visible(rows.select_related("account").order_by("pk")))
-    if not found or not change or (made_by and len(found) < rows.count()):
+    if not found or not change or (made_by and beyond_sight(actor, [made_by])):
         raise NotFound("There is no such change, or you may not see it.")
     return found
+
+
+def entries_beside(actor: Actor, entry: Entry) -> list[Entry]:
+    """What the request of this entry did, as far as the actor may see it, oldest first; the entry is among it."""
+    if not entry.request_id:
+        return [entry]
+    rows = Entry.objects.filter(request_id=entry.request_id, actor=entry.actor, token=entry.token)
+    return list(actor.visible(rows.select_related("account").order_by("pk")))
+
+
+def beyond_sight(actor: Actor, rows: Iterable[Entry]) -> set[tuple[str, str, str]]:
+    """The changes (request, actor, token) of these entries that also did what the actor may not see.
+
+    One query, and none for operators.
+    """
+    changes = {each.request_id for each in rows if each.request_id}
+    if actor.is_operator or not changes:
+        return set()
+    hidden = Entry.objects.filter(request_id__in=changes).exclude(account=actor.account)
+    return set(hidden.order_by().values_list("request_id", "actor", "token").distinct())
 
 
 def authors_since(at: datetime | None, kinds: Iterable[str], deeds: Iterable[str]) -> str:

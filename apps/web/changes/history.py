@@ -10,18 +10,18 @@ from apps.accounts.actors import Actor
 from apps.audit.selectors import entries
 from apps.definitions.models import Pool
 from apps.definitions.reading.describing import KIND_OF_MODEL
-from apps.web.changes.rows import ChangeRow, row_of
+from apps.web.changes.rows import ChangeRow, rows_of
 
 SHOWN = 8
 
 
 def history_of(actor: Actor, row: Any) -> tuple[list[ChangeRow], bool]:
-    """The newest changes of a row that the actor sees, and whether there are more. One query.
+    """The newest changes of a row that the actor sees, and whether there are more. Two queries, one for operators.
 
     Those of a pool are those of its limits and servers as well, which have no page of their own.
     """
     found = list(entries(actor).filter(of_object(row))[: SHOWN + 1])
-    return [row_of(actor, [entry]) for entry in found[:SHOWN]], len(found) > SHOWN
+    return rows_of(actor, [[entry] for entry in found[:SHOWN]]), len(found) > SHOWN
 
 
 def of_object(row: Any) -> Q:

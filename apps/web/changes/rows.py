@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
-from apps.audit.selectors import entries
+from apps.audit.selectors import beyond_sight, entries
 from apps.definitions.services import differences
 from apps.web.accounts.audit_words import kind_of, word_of
 from apps.web.kit.undoing import WHOLE, reverts
@@ -49,29 +49,43 @@ class ChangeRow:
 
 def latest_changes(actor: Actor, most: int, before: str = "") -> tuple[list[ChangeRow], int | None]:
     """The newest writes below the entry `before`, newest first; and the entry to go on below, None at the end."""
-    rows = entries(actor).filter(object_kind__in=WHOLE)
+    rows = entries(actor).filter(object_kind__in=WHOLE).exclude(action="impersonate")  # which changes nothing
     if before.isascii() and before.isdecimal() and len(before) < 19:
         rows = rows.filter(pk__lt=int(before))
     found = list(rows[: READ * most])
     groups = grouped(found)
     shown = groups[:most]
     more = len(groups) > most or len(found) == READ * most
-    return [row_of(actor, group) for group in shown], shown[-1][-1].pk if shown and more else None
+    return rows_of(actor, shown), shown[-1][-1].pk if shown and more else None
 
 
 def grouped(found: Iterable[Entry]) -> list[list[Entry]]:
     """Entries of one request by one maker, in the order in which the first of each came."""
     groups: dict[Any, list[Entry]] = {}
     for entry in found:
-        key = (entry.request_id, entry.actor, entry.token) if entry.request_id else entry.pk
+        key = of(entry) if entry.request_id else entry.pk
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 
 
-def row_of(actor: Actor, group: Sequence[Entry]) -> ChangeRow:
-    """A change in words; `group` are its entries."""
-    entry = group[0]
-    return ChangeRow(entry, title_of(entry), fields_of(entry), len(group) - 1, reverts(actor, group))
+def rows_of(actor: Actor, groups: Sequence[Sequence[Entry]]) -> list[ChangeRow]:
+    """Changes in words, each of its entries. One query, and none for operators.
+
+    What also changed objects of others can be reverted by who sees them all.
+    """
+    shared = beyond_sight(actor, [group[0] for group in groups])
+    return [
+        ChangeRow(
+            first, title_of(first), fields_of(first), len(group) - 1, reverts(actor, group) and of(first) not in shared
+        )
+        for group in groups
+        for first in group[:1]
+    ]
+
+
+def of(entry: Entry) -> tuple[str, str, str]:
+    """What the entries of one request by one maker have in common."""
+    return entry.request_id, entry.actor, entry.token
 
 
 def title_of(entry: Entry) -> str:

@@ -9,11 +9,11 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from apps.audit.models import Entry
-from apps.audit.selectors import entries, entries_of_change
+from apps.audit.selectors import entries, entries_beside
 from apps.core.errors import Conflict, NotFound
 from apps.definitions.services import revert_change
 from apps.web.accounts.audit import url_of_object
-from apps.web.changes.rows import latest_changes, row_of, title_of
+from apps.web.changes.rows import latest_changes, rows_of, title_of
 from apps.web.kit import differences
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import telling
@@ -35,7 +35,7 @@ def index(request: PageRequest) -> HttpResponse:
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One change: who made it, and what it did to each object."""
     found = _entries(request, pk)
-    row = row_of(request.actor, found)
+    row = rows_of(request.actor, [found])[0]
     shown = [
         {
             "entry": entry,
@@ -79,9 +79,7 @@ def _entry(request: PageRequest, pk: int) -> Entry:
 
 
 def _entries(request: PageRequest, pk: int) -> list[Entry]:
-    """All entries of the change that the entry is of, the asked one first."""
+    """All entries of the change that the entry is of, as far as they may be seen, the asked one first."""
     entry = _entry(request, pk)
-    if not entry.request_id:
-        return [entry]
-    every = entries_of_change(request.actor, entry.request_id, entry)
+    every = entries_beside(request.actor, entry)
     return [entry, *(each for each in every if each.object_kind in WHOLE and each.pk != pk)]

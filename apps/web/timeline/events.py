@@ -21,7 +21,7 @@ from apps.rollouts.push.states import RolloutState
 from apps.rollouts.selectors import rollouts
 from apps.web.capacity.words import mark_of
 from apps.web.changes.history import of_object
-from apps.web.changes.rows import row_of
+from apps.web.changes.rows import fields_of, title_of
 
 # Of each kind the newest: more marks than these are no marks.
 MOST = 20
@@ -62,9 +62,10 @@ def events_of(actor: Actor, row: Any, since: datetime) -> list[Event]:
 
 def _changes(actor: Actor, row: Any, since: datetime) -> Iterator[Event]:
     for entry in entries(actor).filter(of_object(row), at__gte=since)[:MOST]:
-        change = row_of(actor, [entry])
-        fields = f": {'; '.join(change.fields)}" if change.fields else ""
-        yield Event(entry.at, "change", f"{change.title} by {entry.actor}{fields}", change.url)
+        differing = fields_of(entry)
+        fields = f": {'; '.join(differing)}" if differing else ""
+        url = reverse("web:change", args=[entry.pk])
+        yield Event(entry.at, "change", f"{title_of(entry)} by {entry.actor}{fields}", url)
 
 
 def _alerts(actor: Actor, row: Any, since: datetime) -> Iterator[Event]:

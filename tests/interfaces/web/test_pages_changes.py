@@ -11,6 +11,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.audit.models import Entry
 from apps.audit.selectors import entries_of_change
+from apps.audit.services import record
 from apps.core.errors import NotFound
 from apps.definitions.models import Backend, CapacityTest, LoadBalancer, Pool, Schedule, Server
 from apps.fleet.models import Node, Region
@@ -84,15 +85,23 @@ def test_an_object_as_a_whole_is_reverted_by_somebody_else_than_who_changed_it(o
     assert Entry.objects.filter(object_kind="NetworkList").latest("id").action == "delete"
 
 
-def test_a_change_of_which_one_sees_only_a_part_is_no_change_of_ones_own(operator: Client, pool: Pool) -> None:
+def test_a_change_of_which_one_sees_only_a_part_is_shown_so_far_and_cannot_be_reverted(
+    operator: Client, pool: Pool
+) -> None:
     acme, house = actor_of("acme", Account.Kind.CUSTOMER), actor_of("operator", Account.Kind.OPERATOR)
     common = {"actor": "somebody", "request_id": "both-of-them", "action": "update", "object_kind": "Pool"}
     mine = Entry.objects.create(account=acme.account, object_id=pool.pk, object_label="acme/shop", **common)
     assert entries_of_change(acme, "both-of-them", mine) == [mine]  # control
+    revert = f'href="/changes/{mine.pk}#revert"'
+    assert revert in client_of(acme).get("/changes").content.decode()
     Entry.objects.create(account=house.account, object_id=99, object_label="operator/x", **common)
     with pytest.raises(NotFound):
         entries_of_change(acme, "both-of-them", mine)
-    assert client_of(acme).get(f"/changes/{mine.pk}").status_code == 404
+    assert revert not in client_of(acme).get("/changes").content.decode()
+    shown = client_of(acme).get(f"/changes/{mine.pk}").content.decode()
+    assert "acme/shop" in shown
+    assert "operator/x" not in shown
+    assert "Revert this change" not in shown
 
 
 def card(client: Client, path: str) -> str:
@@ -137,3 +146,12 @@ def test_changes_of_what_is_only_shared_are_its_owners_business(operator: Client
 def test_every_object_has_its_changes_on_its_page(operator: Client, model: type[Any]) -> None:
     row = model.objects.earliest("pk")
     assert "create" in card(operator, kind_of(row)[1].url(row))
+
+
+def test_who_looked_as_somebody_else_changed_nothing(operator: Client, acme: Actor, tutorial_env: Actor) -> None:
+    record(
+        actor=tutorial_env, action="impersonate", kind="Account", object_id=acme.account.pk, label="acme",
+        account=acme.account, before=None, after=None, version=None, reason="",
+    )  # fmt: skip
+    assert "impersonate" not in client_of(acme).get("/changes").content.decode()
+    assert "impersonate" in client_of(acme).get("/audit").content.decode()
