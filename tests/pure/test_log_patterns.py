@@ -62,7 +62,7 @@ def test_other_patterns_name_what_stands_out_and_nothing_else() -> None:
     slow = [group("shop", total_p95_ms=1500.0), group("api"), group("rare", lines=3, total_p95_ms=9000.0)]
     assert [each.split()[1] for each in sentences("slow-routes", *slow)] == ["shop"]
     clients = [group("192.0.2.1", lines=300), group("192.0.2.2", lines=700), *(group(f"c{n}") for n in range(3))]
-    assert sentences("top-clients", *clients)[0].startswith("Client c0 made 1,000 of 4,000 requests, 25%")
+    assert sentences("top-clients", *clients)[0].startswith("Client c0 made 1,000 of 4,000 requests, 25 %")
     assert sentences("top-clients", group("192.0.2.1", lines=10)) == ()
     looked = sentences("scanners", group("192.0.2.1", paths=400), group("192.0.2.2", paths=19))
     assert [each.split()[1] for each in looked] == ["192.0.2.1"]

@@ -50,13 +50,16 @@ def amount(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share (0–1) in per cent; empty for None."""
+    """A share (0–1) in per cent; empty for None. Only nothing is 0 %, and only all of it 100 %."""
     if value is None:
         return ""
-    percent = 100 * value
-    if percent == 0:
-        return "0 %"
-    return f"{percent:.2f} %" if percent < 0.95 else f"{percent:.1f} %" if percent < 9.95 else f"{percent:.0f} %"
+    percent = round(100 * value, 9)
+    if 0 < percent < 0.005:
+        return "<0.01 %"
+    if 99.5 <= percent < 100:
+        return f"{min(percent, 99.99):.2f} %"
+    digits = 0 if percent in (0, 100) or percent >= 9.95 else 1 if percent >= 0.95 else 2
+    return f"{percent:.{digits}f} %"
 
 
 def spark(values: Sequence[float | None]) -> str:

@@ -145,7 +145,7 @@ def test_health_and_numbers_of_the_cloud_stand_on_the_page(
     cloud[1].counted = [Numbers("g", f"bkd-{backend.pk}", end, requests=1200, status_5xx=12, p95_ms=87.0)]
     reading.read_stack(stack_id=stack.pk)
     text = text_of(client_of(operator), f"/stacks/{stack.pk}?partial=health")
-    for word in ("It answers 500.", "20.0", "87 ms", "Down"):
+    for word in ("It answers 500.", ">20<", "1.0 %", "87 ms", "Down"):
         assert word in text, word
     text = text_of(client_of(operator), f"/pools/{backend.pool_id}?partial=clouds")
     assert "It answers 500." in text
