@@ -11,6 +11,7 @@ from typing import Any
 UNSAID = re.compile(
     r"<[A-Z]\w+|=[A-Z]\w+\(|object at 0x|\b[A-Z]\w+(?:Error|Exception)\(|\b[0-9a-f]{64}\b"
     r"|(?<![./\w-])(?:(?:certs|maps)/|pool-\d+/)?(?:pool|rgn|srv|lst|crt|bkd|vip|route|lb)-\d+\b(?!\.[a-z]+\.)"
+    r"|\brules-[0-9a-f]{12}\b"
 )
 # What is shown as it stands in a file, in a request or on a disk may have our ids: it is code. So are digests in fields
 # that are called so.

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
-from django.urls import reverse
 
-from apps.accounts.actors import Actor
 from apps.audit.exporting import csv_lines, json_lines
 from apps.audit.filters import filter_entries
 from apps.audit.models import Entry
 from apps.audit.selectors import entries, in_batches, words_of
 from apps.core.errors import FieldError, Invalid, NotFound
+from apps.web.accounts.audit_objects import pages_of_objects
 from apps.web.accounts.audit_words import action_of, kind_of, word_of
 from apps.web.finding.sorting import chips
 from apps.web.kit import differences
@@ -35,29 +34,6 @@ LABELS = {
     "object": "Object",
     "object_id": "Object ID",
 }
-PAGES = {
-    "Route": "web:route",
-    "NetworkList": "web:network-list",
-    "Pool": "web:pool",
-    "LoadBalancer": "web:load-balancer",
-    "Node": "web:node",
-    "Rollout": "web:rollout",
-    "Webhook": "web:webhook",
-    "AlertChannel": "web:alert-channel",
-    "Alert": "web:alert",
-    "StatusPage": "web:status-page",
-    "Incident": "web:incident",
-}
-LISTS = {
-    "Fleet": "web:fleets",
-    "Region": "web:regions",
-    "StaticIP": "web:static-ips",
-    "Certificate": "web:certificates",
-    "AlertRule": "web:alert-rules",
-    "Silence": "web:alerts",
-    "SavedSearch": "web:saved-search",
-}
-OPERATORS_ONLY = frozenset({"Node", "Rollout", "Fleet", "Region", "StaticIP"})
 FILES: dict[str, tuple[str, Callable[[Iterable[Entry]], Iterator[str]]]] = {
     "csv": ("text/csv; charset=utf-8", csv_lines),
     "jsonl": ("application/jsonl; charset=utf-8", json_lines),
@@ -94,18 +70,9 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "action": action_of(row.action),
         "title": f"{kind_of(row.object_kind)} {word_of(row.action)}",
         "lines": differences.of_json(row.before, row.after),
-        "object_url": url_of_object(request.actor, row),
+        "object_url": pages_of_objects(request.actor, [row]).get(row.pk, ""),
     }
     return show(request, "pages/audit/detail.html", context)
-
-
-def url_of_object(actor: Actor, row: Entry) -> str:
-    """The page of what was changed, empty where there is none for this actor, or not any more."""
-    if row.action == "delete" or (row.object_kind in OPERATORS_ONLY and not actor.is_operator):
-        return ""
-    if row.object_kind in PAGES and row.object_id:
-        return reverse(PAGES[row.object_kind], args=[row.object_id])
-    return reverse(LISTS[row.object_kind]) if row.object_kind in LISTS else ""
 
 
 @page

@@ -12,7 +12,7 @@ from apps.audit.models import Entry
 from apps.audit.selectors import entries, entries_beside
 from apps.core.errors import Conflict, NotFound
 from apps.definitions.services import revert_change
-from apps.web.accounts.audit import url_of_object
+from apps.web.accounts.audit_objects import pages_of_objects
 from apps.web.changes.rows import latest_changes, rows_of, title_of
 from apps.web.kit import differences
 from apps.web.kit.pages import PageRequest, page, post_page, show
@@ -36,12 +36,13 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One change: who made it, and what it did to each object."""
     found = _entries(request, pk)
     row = rows_of(request.actor, [found])[0]
+    pages = pages_of_objects(request.actor, found[:OBJECTS_SHOWN])
     shown = [
         {
             "entry": entry,
             "title": title_of(entry),
             "lines": differences.of_json(entry.before, entry.after),
-            "url": url_of_object(request.actor, entry),
+            "url": pages.get(entry.pk, ""),
         }
         for entry in found[:OBJECTS_SHOWN]
     ]

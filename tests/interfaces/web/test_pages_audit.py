@@ -15,7 +15,8 @@ from apps.audit import chain, selectors
 from apps.audit.exporting import cell
 from apps.audit.models import Entry
 from apps.audit.services import record
-from apps.definitions.services import save_object
+from apps.definitions.models import Pool
+from apps.definitions.services import delete_object, save_object
 from apps.web.kit.differences import of_json as difference
 from tests.interfaces.people import client_of
 
@@ -35,6 +36,20 @@ def add(actor: Actor, **more: Any) -> Entry:
 def content(answer: Any) -> str:
     """The text of a streamed answer."""
     return b"".join(answer.streaming_content).decode()
+
+
+def test_an_entry_leads_to_its_object_while_that_is_there(client: Client, acme: Actor) -> None:
+    kept, gone = (save_object(actor=acme, kind="Pool", name=name, spec={}) for name in ("kept", "gone"))
+    pages = {row.pk: client.get(f"/audit/{told(row).pk}").content.decode() for row in (kept, gone)}
+    assert all(f'href="/pools/{pk}"' in page for pk, page in pages.items())
+    entry = told(gone)
+    delete_object(actor=acme, kind="Pool", name="gone")
+    assert f'href="/pools/{entry.object_id}"' not in client.get(f"/audit/{entry.pk}").content.decode()
+
+
+def told(row: Pool) -> Entry:
+    """The entry of the pool that was just made."""
+    return Entry.objects.filter(object_kind="Pool", object_id=row.pk).latest("id")
 
 
 def test_a_change_shows_up_with_who_why_and_what(client: Client, acme: Actor, tutorial_env: Actor) -> None:
