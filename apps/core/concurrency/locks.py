@@ -1,9 +1,12 @@
-"""Locks by word that last until the end of the transaction, for rules that no unique constraint can hold."""
+"""Locks that last until the end of the transaction, for rules that no constraint can hold: by word, and against
+the deletion of rows.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.db import connection
 
@@ -35,3 +38,25 @@ def try_word(word: str) -> bool:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [TRIED_SPACE, zlib.crc32(word.encode()) % 2**31])
         row = cursor.fetchone()
     return bool(row and row[0])
+
+
+def keep_rows(wanted: Mapping[type[Any], Iterable[int]]) -> set[tuple[type[Any], int]]:
+    """Let nobody delete these rows (ids of each model) until commit, and answer which of them are gone.
+
+    One query for all, in the order of the models and of their ids. It waits for those that hold a row to delete it
+    (FOR UPDATE), and for nobody that changes it. SQLite has one writer at a time and needs nothing.
+    """
+    ids = {model: set(pks) for model, pks in wanted.items()}
+    if connection.vendor != "postgresql" or not any(ids.values()):
+        return set()
+    models = [model for model, pks in ids.items() if pks]
+    tables = [connection.ops.quote_name(model._meta.db_table) for model in models]
+    kept = [
+        f"kept{number} AS (SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE)"  # noqa: S608 - ours
+        for number, table in enumerate(tables)
+    ]
+    found = [f"SELECT {number}, id FROM kept{number}" for number in range(len(models))]  # noqa: S608 - numbers
+    with connection.cursor() as cursor:
+        cursor.execute(f"WITH {', '.join(kept)} {' UNION ALL '.join(found)}", [sorted(ids[model]) for model in models])
+        there = {(models[number], pk) for number, pk in cursor.fetchall()}
+    return {(model, pk) for model in models for pk in ids[model]} - there

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from django.db.models import Model
@@ -62,12 +62,14 @@ class Lookups:
     """What was looked up, once each; `versions` are those in which rows were met first.
 
     `new_hostnames` are those of a document's new routes, `unclaimed` which of them nobody had claimed; None until the
-    first of them is claimed.
+    first of them is claimed. `named` are rows that objects name, each with the error for who named it first, should it
+    be gone in the end (rules/naming.py).
     """
 
     versions: dict[tuple[str, int, str], int] = field(default_factory=dict)
     new_hostnames: list[str] = field(default_factory=list)
     unclaimed: set[str] | None = None
+    named: defaultdict[type[Model], dict[int, FieldError]] = field(default_factory=lambda: defaultdict(dict))
     _found: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     def lookup(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> Any:
@@ -265,9 +267,7 @@ class ChangeSet:
         kind = model.__name__
         rows = model._default_manager.filter(name=name).order_by("pk")
         row: T | None = self.lookup((kind, name), rows.first)
-        if row is None and (kind, name) not in self.field_errors.rejected:
-            self.add_error(pointer, "unknown", f"There is no {model._meta.verbose_name} {name}.")
-        return row
+        return self._note(model, row, name, pointer, name)
 
     def owned(self, model: type[T], owner: Account, reference: str | None, pointer: str) -> T | None:
         """A pool, zone, certificate or policy by reference, as `owner` sees it; None and an error when there is none.
@@ -288,10 +288,17 @@ class ChangeSet:
         elif account == owner.name or self.actor.is_operator:
             rows = model._default_manager.select_related("account").filter(account__name=account, name=name)
             row = self.lookup((model.__name__, account, name), rows.first)
-        if row is None and (model.__name__, f"{account}/{name}") not in self.field_errors.rejected:
-            self.add_error(pointer, "unknown", f"There is no {model._meta.verbose_name} {reference}.")
-        found: T | None = row
-        return found
+        return self._note(model, row, reference, pointer, f"{account}/{name}")
+
+    def _note(self, model: type[T], row: T | None, name: str, pointer: str, identity: str) -> T | None:
+        """An error where there is no such row; else remember that it must be there in the end as well."""
+        error = FieldError(pointer, "unknown", f"There is no {model._meta.verbose_name} {name}.")
+        if row is not None:
+            error = replace(error, pointer=self.field_errors.pointer + pointer)
+            self.lookups.named[model].setdefault(row.pk, error)
+        elif (model.__name__, identity) not in self.field_errors.rejected:
+            self.add_error(error.pointer, error.code, error.detail)
+        return row
 
 
 # What an operator may share with other accounts.

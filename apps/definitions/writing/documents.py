@@ -219,7 +219,7 @@ def _prune(changes: ChangeSet, kinds: list[str], keep: set[tuple[str, str, str]]
         entry = KINDS[kind]
         if (entry.platform or entry.for_operators) and not changes.actor.is_operator:
             continue
-        for row in entry.rows(changes.actor).filter(manager=changes.manager):
+        for row in entry.rows(changes.actor).filter(manager=changes.manager).order_by("pk"):  # as they are kept
             owner = "" if entry.platform else row.account.name
             if (kind, owner, row.name) not in keep:
                 done.append(delete(changes, kind, row))

@@ -18,6 +18,8 @@ from apps.definitions.writing.rules.managed import check_manager, reason_of
 from apps.definitions.writing.rules.quotas import expect_growth
 from apps.definitions.writing.rules.usage import users_of
 
+SAME_TIME = "Someone changed this object at the same time; read it again before you change it."
+
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
@@ -105,26 +107,38 @@ def _take_version(row: Any) -> None:
     """Raise the version in the database if it is still the one that was read: of two writers one gets it."""
     taken = type(row)._default_manager.filter(pk=row.pk, version=row.version).update(version=row.version + 1)
     if not taken:
-        raise Stale("Someone changed this object at the same time; read it again before you change it.")
+        raise Stale(SAME_TIME)
+    row.version += 1
+
+
+def _take_to_delete(row: Any) -> None:
+    """The same for a row that goes: nobody names or changes it from now on."""
+    rows = type(row)._default_manager.select_for_update().filter(pk=row.pk, version=row.version)
+    if not rows.order_by().values_list("pk"):
+        raise Stale(SAME_TIME)
     row.version += 1
 
 
 def delete(changes: ChangeSet, kind: str, row: Any, *, expected_version: int | None = None) -> Change:
-    """Take one row away, if nobody uses it, and record it."""
+    """Take one row away, if nobody uses it, and record it.
+
+    The row is held first: whoever names it meanwhile waits, and finds it gone, or is among those that use it.
+    """
     entry = KINDS[kind]
     entry.may_change(changes.actor)
     _expect_version(kind, row.name, row, expected_version)
     check_manager(changes, row)
     changes.lookups.track_version(row)
+    _take_to_delete(row)
     users = users_of(changes.actor, row)
     if users:
         raise Conflict(f"{kind} {row.name} is in use by {', '.join(users)}.")
     entry.before_delete(changes, row)
     before = describe(row)
     owner = changes.actor.account if entry.platform else row.account
-    _take_version(row)
     changes.mark_affected(row)
     _record(changes, "delete", row, before=before)
+    changes.lookups.named[entry.model].pop(row.pk, None)
     row.delete()
     for key in (entry.key(owner, row.name), (kind, row.name), (kind, owner.name, row.name)):
         changes.lookups.forget(*key)

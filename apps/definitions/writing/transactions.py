@@ -22,6 +22,7 @@ from apps.definitions.writing.rules.builds import reject_unable
 from apps.definitions.writing.rules.emptying import reject_emptying
 from apps.definitions.writing.rules.loops import reject_loops
 from apps.definitions.writing.rules.managed import managing, said
+from apps.definitions.writing.rules.naming import reject_gone
 from apps.definitions.writing.rules.quotas import reject_over_quota
 from apps.definitions.writing.rules.unsupported import reject_unsupported
 from apps.definitions.writing.rules.unsupported_policies import reject_unsupported_policies
@@ -64,6 +65,7 @@ def _finish(changes: ChangeSet) -> None:
     reject_unable(changes)
     if changes.affected.released_hostnames:
         drop_unused_claims(ids=changes.affected.released_hostnames)
+    reject_gone(changes)
     reject_over_quota(changes)
 
 

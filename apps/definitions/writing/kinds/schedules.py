@@ -58,9 +58,7 @@ def _check_target(changes: ChangeSet, owner: Account, row: Schedule, kind: str, 
     pointer = f"/spec/target/{kind}"
     if kind == Schedule.TargetKind.CAPACITY_TEST:
         changes.actor.may_write("capacity-tests")
-        there = CapacityTest.objects.filter(account=owner, name=document["name"]).exists()
-        if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in changes.field_errors.rejected:
-            changes.add_error(f"{pointer}/name", "unknown", f"There is no capacity test {document['name']}.")
+        changes.owned(CapacityTest, owner, document["name"], f"{pointer}/name")
     elif kind == Schedule.TargetKind.ROLLOUT:
         changes.actor.may_write("fleets")
         changes.actor.must_operate("what fleets run")
