@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
@@ -92,6 +92,10 @@ class Actor:
         self.may_write()
         if not self.is_operator:
             raise Forbidden(f"Only operators can change {what}.")
+
+    def owns(self, row: Any) -> bool:
+        """Whether a row that carries `account` is the actor's business, and not only shared; an operator's all are."""
+        return self.is_operator or row.account_id == self.account.pk
 
     def visible(self, rows: QuerySet[M]) -> QuerySet[M]:
         """Narrow rows that carry `account` to those that the actor may see."""

@@ -110,5 +110,5 @@ def with_tags(rows: QuerySet[Shared]) -> QuerySet[Shared]:
 
 def must_own(actor: Actor, pool: Pool) -> None:
     """Raise Forbidden for a pool that the actor only sees because it is shared."""
-    if not actor.is_operator and pool.account_id != actor.account.pk:
+    if not actor.owns(pool):
         raise Forbidden(f"Pool {pool.account.name}/{pool.name} is shared with you: route to it; its owner changes it.")

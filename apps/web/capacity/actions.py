@@ -86,7 +86,7 @@ def limit_context(request: PageRequest, run: Run) -> dict[str, Any]:
         field_error = error.field_errors[0].detail
     margin = typed or (f"{100 * found.margin:g}" if found else "10")
     writes = request.actor.role != "viewer" and run.pool is not None
-    own = request.actor.is_operator or run.account_id == request.actor.account.pk
+    own = request.actor.owns(run)
     return {"run": run, "proposal": found, "limit_error": field_error, "margin": margin, "may_set": writes and own}
 
 

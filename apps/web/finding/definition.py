@@ -45,7 +45,7 @@ class Card:
 
 def card_of(actor: Actor, row: Any, tab: str = YAML, fleet: str = "") -> Card | None:
     """The card of a row that a selector has read; None where it is somebody else's, or no object of the API."""
-    if not is_described(row) or not (actor.is_operator or row.account_id == actor.account.pk):
+    if not is_described(row) or not actor.owns(row):
         return None
     name, kind = kind_of(row)
     offered = tuple(each for each in TABS.items() if each[0] != GENERATED or isinstance(row, (*ON_TARGETS, StaticIP)))

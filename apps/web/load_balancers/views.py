@@ -130,4 +130,4 @@ def _rejected(count: int) -> str:
 
 def _may_see(actor: Actor, row: Any) -> bool:
     """Certificates and pools of other accounts in a listener are nobody else's business."""
-    return row is not None and (actor.is_operator or row.account_id == actor.account.pk)
+    return row is not None and actor.owns(row)

@@ -163,7 +163,7 @@ def _history(
     """One chart of all pools, or of one pool a chart for each region beside its limit."""
     if pool and flow:
         marks = [event.mark() for event in events_of(request.actor, pool, datetime.fromtimestamp(window.first, UTC))]
-        is_own = request.actor.is_operator or pool.account_id == request.actor.account.pk
+        is_own = request.actor.owns(pool)
         links = _limit_links(pool, flow, question.limits if question and is_own else {})
         drawn = limit_charts(replay(request.actor, pool, question, window.minutes), flow, question, marks, links)
         return {"charts": drawn[:REGIONS_SHOWN], "charts_left": len(drawn[REGIONS_SHOWN:]), "simulated": bool(question)}

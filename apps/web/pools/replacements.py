@@ -100,7 +100,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     row = selectors.replacement(request.actor, pk)
     servers = list(row.servers.all())
     over = [each for each in servers if each.state not in (ReplacedServer.State.WAITING, ReplacedServer.State.OUT)]
-    own = request.actor.is_operator or row.account_id == request.actor.account.pk
+    own = request.actor.owns(row)
     context = {
         "replacement": row,
         "mark": MARKS[row.state],

@@ -99,7 +99,7 @@ def _order(said: Overflow) -> str:
 def _limit(backend: Backend, actor: Actor) -> dict[str, Any]:
     """A limit with what its measurement is worth; the run is named to those who may see it."""
     measured, run = staleness.of_limit(backend), staleness.run_behind(backend)
-    seen = run is not None and (actor.is_operator or run.account_id == actor.account.pk)
+    seen = run is not None and actor.owns(run)
     return {
         "backend": backend,
         "words": limit_words(backend),

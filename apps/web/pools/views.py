@@ -84,7 +84,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context = {
         "pool": pool,
         "may_write": _may_write(request, pool),
-        "conditions": conditions_of("Pool", [pk])[pk] if _is_own(request, pool) else [],
+        "conditions": conditions_of("Pool", [pk])[pk] if request.actor.owns(pool) else [],
         "check": getattr(pool, "health_check", None),
         "servers_say": said_of_servers(pool),
         "replacement": open_in(request.actor, pk),
@@ -102,7 +102,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         flow = overflow.flow_of(request.actor, pool)
         context |= {"shown": shown(flow, "pool-flow"), "policy": policy_of(pool, request.actor)}
     if partial in (None, "", "objective"):
-        context["objective"] = objective_of(pool) if _is_own(request, pool) else None
+        context["objective"] = objective_of(pool) if request.actor.owns(pool) else None
     if partial in (None, "", "balance"):
         context |= who_works(_servers_of(pool))
     if partial in (None, "", "timeline"):
@@ -121,12 +121,7 @@ def _servers_of(pool: Pool) -> list[Server]:
 
 def _may_write(request: PageRequest, pool: Pool) -> bool:
     """Whether to offer what changes a pool: not for viewers, and not for one that is only shared."""
-    return _is_own(request, pool) and request.actor.role != "viewer"
-
-
-def _is_own(request: PageRequest, pool: Pool) -> bool:
-    """Whether the pool is the actor's business, and not only shared."""
-    return request.actor.is_operator or pool.account_id == request.actor.account.pk
+    return request.actor.owns(pool) and request.actor.role != "viewer"
 
 
 def _own(request: PageRequest, pk: int) -> Pool:
@@ -155,7 +150,7 @@ def new(request: PageRequest) -> HttpResponse:
 def _begin(request: PageRequest, regions: list[Region]) -> dict[str, str]:
     """What a copy begins with: all but the name, for the owner of the other."""
     source = copied(request, selectors.pools(request.actor))
-    if source is None or not _is_own(request, source):
+    if source is None or not request.actor.owns(source):
         return {}
     texts = texts_of_pool(source, regions)
     return {name: text for name, text in texts.items() if name not in ("version", "began")} | {

@@ -129,7 +129,7 @@ def _smallest_first(route: Route) -> list[str]:
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One canary: how far it is, how both sides do, and what can be decided."""
     row = selectors.canary(request.actor, pk)
-    own = request.actor.is_operator or row.account_id == request.actor.account.pk
+    own = request.actor.owns(row)
     context = {
         "canary": row,
         "mark": MARKS[row.state],

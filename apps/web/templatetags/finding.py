@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.template import Context
 
+from apps.accounts.actors import Actor
 from apps.web.changes.history import history_of
 from apps.web.finding.definition import YAML, card_of
 from apps.web.finding.kinds import kind_of
@@ -39,11 +40,17 @@ def definition(context: Context, row: Any) -> dict[str, Any]:
     return {"card": card, "here": True}
 
 
+@register.filter
+def owns(actor: Actor, row: Any) -> bool:
+    """Whether the row is the actor's business, and not only shared."""
+    return actor.owns(row)
+
+
 @register.inclusion_tag("components/history.html", takes_context=True)
 def history(context: Context, row: Any) -> dict[str, Any]:
     """A card with the newest changes of an object; nothing for whom it is only shared with."""
     actor = context["actor"]
-    if not actor.is_operator and row.account_id != actor.account.pk:
+    if not actor.owns(row):
         return {"owned": False}
     rows, more = history_of(actor, row)
     return {"owned": True, "rows": rows, "more": more}

@@ -105,7 +105,7 @@ def _difference(actor: Actor, domain: str, before: ZoneSide | None, after: ZoneS
 def _seen(actor: Actor, side: ZoneSide | None) -> dict[Key, RecordSide]:
     """The records that the actor may see: in a shared zone every account sees its own."""
     found = side.records if side else {}
-    return {key: each for key, each in found.items() if actor.is_operator or each.account_id == actor.account.pk}
+    return {key: each for key, each in found.items() if actor.owns(each)}
 
 
 def _changes(old: dict[Key, RecordSide], new: dict[Key, RecordSide]) -> Iterator[RecordDifference]:

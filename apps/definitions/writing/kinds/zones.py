@@ -147,7 +147,7 @@ def _reject_unsupported(changes: ChangeSet, row: Record, zone: Zone, spec: Recor
         )
     same = Record.objects.filter(zone=zone, label=spec.label).exclude(pk=row.pk).select_related("account")
     for other in same:
-        whose = f"Record {other.name}" if _may_name(changes, other) else "Another record"
+        whose = f"Record {other.name}" if changes.actor.owns(other) else "Another record"
         if other.type == spec.type:
             changes.add_error("/spec/label", "taken", f"{whose} is {name} {spec.type} already; add your values to it.")
         elif RecordType.CNAME in (other.type, spec.type):
@@ -156,10 +156,6 @@ def _reject_unsupported(changes: ChangeSet, row: Record, zone: Zone, spec: Recor
                 "cname",
                 f"{whose} of {name} is of type {other.type}; a CNAME must be the only record of its name.",
             )
-
-
-def _may_name(changes: ChangeSet, other: Record) -> bool:
-    return changes.actor.is_operator or other.account_id == changes.actor.account.pk
 
 
 def _reject_foreign(changes: ChangeSet, owner: Account, row: Record, zone: Zone, spec: RecordSpec) -> None:
