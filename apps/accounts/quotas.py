@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from apps.accounts.models import Account
 from apps.accounts.quota_bounds import DEFAULTS
@@ -32,22 +32,27 @@ def lock_quotas(*accounts: Account) -> None:
     list(rows.values_list("pk"))
 
 
-def error_over(account: Account, name: str, count: int) -> FieldError | None:
-    """What is wrong with an account that has `count` of `name`, None within the quota."""
+def error_over(account: Account, name: str, count: int, pointers: Sequence[str] = ()) -> FieldError | None:
+    """What is wrong with an account that has `count` of `name`, None within the quota.
+
+    `pointers` are where what is added stands in what was sent, in its order: the first one too many is named.
+    """
     most = quota(account, name)
     if most is None or count <= most:
         return None
+    noun = name.replace("_", " ").replace("ips", "IPs")
     detail = (
-        f"The quota of {account.title} is {most:,} {name}; this would make {count:,}. "
+        f"The quota of {account.title} is {most:,} {noun}; this would make {count:,}. "
         f"Delete some, or ask an operator to raise the quota."
     )
-    return FieldError("", "quota", detail)
+    pointer = pointers[max(0, len(pointers) - (count - most))] if pointers else ""
+    return FieldError(pointer, "quota", detail)
 
 
-def refuse_over_quota(account: Account, name: str, count: int) -> None:
-    """Raise Invalid (pointer "", code quota) when the account would have more of `name` than it may.
+def refuse_over_quota(account: Account, name: str, count: int, pointer: str) -> None:
+    """Raise Invalid (code quota) when the account would have more of `name` than it may.
 
     Call it inside the transaction that adds, after `lock_quotas`, with the number that there would be.
     """
-    if field_error := error_over(account, name, count):
+    if field_error := error_over(account, name, count, [pointer]):
         raise Invalid([field_error])

@@ -55,7 +55,7 @@ def invite(
     lock_quotas(target)
     if invitations.open_ones().filter(account=target, email__iexact=address).exists():
         raise Conflict(f"{address} is already invited. If the link is lost, revoke that invitation first.")
-    refuse_over_quota(target, "people", selectors.people_expected(target) + 1)
+    refuse_over_quota(target, "people", selectors.people_expected(target) + 1, "/email")
     secret, digest = invitations.new_secret()
     row = Invitation.objects.create(
         account=target,

@@ -70,7 +70,7 @@ def make_token(
         field_errors += _name_taken(target, wanted.name)
     if field_errors:
         raise Invalid(field_errors)
-    refuse_over_quota(target, "tokens", selectors.live_tokens(target).count() + 1)
+    refuse_over_quota(target, "tokens", selectors.live_tokens(target).count() + 1, "/name")
     row, text = new_token(
         account=target,
         name=wanted.name,

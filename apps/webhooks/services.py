@@ -53,7 +53,7 @@ def make_webhook(
     lock_quotas(owner)
     if Webhook.objects.filter(account=owner, name=plain).exists():
         raise Conflict(f"A webhook named {plain} already exists.")
-    refuse_over_quota(owner, NOUN, Webhook.objects.filter(account=owner).count() + 1)
+    refuse_over_quota(owner, NOUN, Webhook.objects.filter(account=owner).count() + 1, "/name")
     secret = new_secret()
     row = Webhook.objects.create(
         account=owner, name=plain, secret=seal(secret.encode()), created_by=actor.name[:150], **wanted

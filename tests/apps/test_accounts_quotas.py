@@ -14,7 +14,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.core.errors import Invalid
 from apps.definitions.models import Pool, Route, Server
-from apps.definitions.services import apply_document, delete_object, save_object
+from apps.definitions.services import apply_document, delete_object, save_object, write_batch
 from apps.definitions.writing.kinds.hostnames import claim
 from apps.definitions.writing.rules import quotas
 from apps.fleet.models import Region
@@ -52,7 +52,7 @@ def test_one_more_than_the_quota_is_refused_in_words_and_the_rest_can_be_edited(
     with pytest.raises(Invalid) as refused:
         pool(acme, "c")
     field_error = refused.value.field_errors[0]
-    assert (field_error.pointer, field_error.code) == ("", "quota")
+    assert (field_error.pointer, field_error.code) == ("/name", "quota")
     assert field_error.detail.startswith("The quota of Acme is 2 pools; this would make 3.")
     assert Pool.objects.count() == 2
     limited(acme, pools=1)
@@ -60,6 +60,34 @@ def test_one_more_than_the_quota_is_refused_in_words_and_the_rest_can_be_edited(
     delete_object(actor=acme, kind="Pool", name="b")
     with pytest.raises(Invalid):
         pool(acme, "b")
+
+
+def where(raised: pytest.ExceptionInfo[Invalid]) -> list[str]:
+    """The pointers of what was refused for a quota, and of nothing else."""
+    assert {each.code for each in raised.value.field_errors} == {"quota"}
+    return [each.pointer for each in raised.value.field_errors]
+
+
+def test_the_first_that_is_too_many_is_named_wherever_it_stands(acme: Actor) -> None:
+    limited(acme, pools=3, network_lists=0)
+    pool(acme, "a")
+    with pytest.raises(Invalid) as refused:
+        apply_document(actor=acme, objects=pools("b", "a", "c", "d", "e"))
+    assert where(refused) == ["/objects/3/name"]
+    items = [{"action": "create", "name": name, "spec": POOL} for name in "bcde"]
+    with pytest.raises(Invalid) as refused:
+        write_batch(actor=acme, kind="Pool", items=items, atomic=True)
+    assert where(refused) == ["/items/2/name"]
+    with pytest.raises(Invalid, match="is 0 network lists; this would make 1") as refused:
+        save_object(actor=acme, kind="NetworkList", name="offices", spec={"entries": []})
+    assert where(refused) == ["/name"]
+
+
+def test_an_objective_too_many_is_named_where_it_is_set(acme: Actor) -> None:
+    limited(acme, objectives=0)
+    with pytest.raises(Invalid) as refused:
+        save_object(actor=acme, kind="Pool", name="a", spec=POOL | {"objective": {"availability": 99.0}})
+    assert where(refused) == ["/spec/objective"]
 
 
 def test_a_document_is_counted_as_a_whole_after_what_it_deletes(acme: Actor) -> None:
@@ -107,8 +135,9 @@ def test_hostnames_count_when_a_route_brings_a_new_one(tutorial_env: Actor, acme
     have = Hostname.objects.filter(account=acme.account).count()
     limited(acme, hostnames=have + 1)
     save_object(actor=acme, kind="Route", name="one", spec=route("one.acme.example"))
-    with pytest.raises(Invalid, match="hostnames"):
+    with pytest.raises(Invalid, match="hostnames") as refused:
         save_object(actor=acme, kind="Route", name="two", spec=route("two.acme.example"))
+    assert where(refused) == ["/spec/hostname"]
     save_object(actor=acme, kind="Route", name="two", spec=route("one.acme.example") | {"path": "/two"})
     with pytest.raises(Invalid, match="hostnames"):
         save_object(actor=acme, kind="Route", name="two", spec=route("two.acme.example"))
@@ -182,8 +211,9 @@ def save_pool(actor: Actor, document: dict[str, Any]) -> None:
 def test_servers_of_all_pools_are_counted_and_a_pool_over_the_quota_can_shrink(acme: Actor, us: Region) -> None:
     limited(acme, servers=3)
     save_pool(acme, with_servers("a", count=2))
-    with pytest.raises(Invalid, match="is 3 servers; this would make 4"):
+    with pytest.raises(Invalid, match="is 3 servers; this would make 4") as refused:
         save_pool(acme, with_servers("b", count=2))
+    assert where(refused) == ["/spec/backends/0/servers/1"]
     save_pool(acme, with_servers("b", count=1))
     limited(acme, servers=1)
     save_pool(acme, with_servers("a", count=1))
@@ -196,8 +226,9 @@ def test_servers_of_all_pools_are_counted_and_a_pool_over_the_quota_can_shrink(a
 def test_a_document_of_too_many_servers_is_refused_before_one_is_written(acme: Actor, us: Region) -> None:
     limited(acme, servers=3)
     save_pool(acme, with_servers("a", count=3))
-    with CaptureQueriesContext(connection) as asked, pytest.raises(Invalid, match="this would make 5"):
+    with CaptureQueriesContext(connection) as asked, pytest.raises(Invalid, match="this would make 5") as refused:
         apply_document(actor=acme, objects=[with_servers("b", count=2)])
+    assert where(refused) == ["/objects/0/spec/backends/0/servers/0"]
     assert not [each for each in asked if each["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
     apply_document(actor=acme, objects=[with_servers("a", count=1), with_servers("b", count=2)])
     assert Server.objects.count() == 3
@@ -211,8 +242,9 @@ def test_hostnames_of_new_routes_are_counted_before_the_first_is_written(
     save_object(actor=operator, kind="LoadBalancer", name="front", spec=front)
     limited(acme, hostnames=2)
     routes = [{"kind": "Route", "name": f"r{at}", "spec": route(f"h{at}.acme.test")} for at in range(3)]
-    with CaptureQueriesContext(connection) as asked, pytest.raises(Invalid, match="2 hostnames; this would make 3"):
+    with CaptureQueriesContext(connection) as asked, pytest.raises(Invalid, match="this would make 3") as refused:
         apply_document(actor=acme, objects=routes)
+    assert where(refused) == ["/objects/2/spec/hostname"]
     assert not [each for each in asked if each["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
     apply_document(actor=acme, objects=routes[:2])
     same = [{"kind": "Route", "name": "again", "spec": route("h0.acme.test") | {"path": "/again"}}]

@@ -88,7 +88,7 @@ def test_no_customer_has_more_tests_than_its_quota(tutorial_env: Actor, acme: Ac
     acme.account.quotas = {"capacity_tests": 2}  # one is the tutorial's
     acme.account.save()
     saved(acme)
-    assert field_errors(acme, name="second") == {"": "quota"}
+    assert field_errors(acme, name="second") == {"/name": "quota"}
 
 
 def test_a_pool_with_a_test_is_not_deleted(tutorial_env: Actor, acme: Actor) -> None:

@@ -255,7 +255,7 @@ def test_a_quota_counts_records(shared: Actor, acme: Actor) -> None:
     save_object(actor=shared, kind="Account", name="acme", spec=account)
     acme.account.refresh_from_db()
     record(acme, "one", label="one")
-    assert refused(acme, label="two") == {"": "quota"}
+    assert refused(acme, label="two") == {"/name": "quota"}
 
 
 POWERDNS = {"driver": "powerdns", "credentials": "env:PDNS"}

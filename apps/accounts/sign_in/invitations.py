@@ -64,7 +64,7 @@ def accept_invitation(*, secret: str, user: User) -> Membership:
     # The condition is part of the update: whoever comes second changes no row.
     if not open_ones().filter(pk=found.pk).update(accepted_at=now(), accepted_by=user):
         raise NotFound(GONE)
-    refuse_over_quota(account, "people", account.memberships.count() + 1)
+    refuse_over_quota(account, "people", account.memberships.count() + 1, "")
     membership = Membership.objects.create(account=account, user=user, role=found.role)
     accepted.send(Membership, membership=membership, invitation=found)
     return membership

@@ -185,7 +185,8 @@ class Deferred:
     `expected` are the objects that the document names; `saved` says where each saved object stood in what was sent, by
     kind, and `before` what its document was, None for a new one; `scheduled_changes` are tried in the end; `emptied`
     (pointer, row, what it had), `pruned_routes` (by load balancer) and `stopped` (pointer, what confirms it, sentence)
-    are for rules/emptying.py, `quota_before` is what accounts had before, for rules/quotas.py.
+    are for rules/emptying.py; `quota_before` is what accounts had before, and `growing` what they get (pointers), for
+    rules/quotas.py.
     """
 
     expected: set[tuple[str, str]] = field(default_factory=set)
@@ -196,6 +197,7 @@ class Deferred:
     pruned_routes: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     stopped: list[tuple[str, str, str]] = field(default_factory=list)
     quota_before: dict[tuple[str, int], tuple[Account, int]] = field(default_factory=dict)
+    growing: defaultdict[tuple[str, int], list[str]] = field(default_factory=lambda: defaultdict(list))
     _actions: list[Callable[[], None]] = field(default_factory=list)
 
     def add(self, action: Callable[[], None]) -> None:

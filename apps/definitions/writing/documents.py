@@ -188,14 +188,14 @@ def _look_up(changes: ChangeSet, wanted: Iterable[Object], *, prune: bool) -> No
         for entry in listed:
             changes.lookups.track_version(found.get(entry.name))
             changes.lookups.remember(found.get(entry.name), *KINDS[kind].key(account, entry.name))
-        new = [entry.spec for entry in listed if entry.name not in found]
-        hostnames = [spec.hostname for spec in new if isinstance(spec, RouteSpec)]
-        changes.lookups.new_hostnames += hostnames
+        new = [entry for entry in listed if entry.name not in found]
+        routes = {entry.pointer: entry.spec for entry in new if isinstance(entry.spec, RouteSpec)}
+        changes.lookups.new_hostnames += [spec.hostname for spec in routes.values()]
         if account:
-            pools = [entry.spec for entry in listed if isinstance(entry.spec, PoolSpec)]
+            pools = {entry.pointer: entry.spec for entry in listed if isinstance(entry.spec, PoolSpec)}
             errors = (
-                error_at_once(kind, account, len(new), len(found), prune=prune),
-                error_of_hostnames(account, hostnames, prune=prune),
+                error_at_once(kind, account, [entry.pointer for entry in new], len(found), prune=prune),
+                error_of_hostnames(account, routes, prune=prune),
                 error_of_servers(account, pools, [row.pk for row in found.values()], prune=prune),
             )
             field_errors += [error for error in errors if error]

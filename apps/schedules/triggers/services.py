@@ -78,7 +78,7 @@ def make_trigger(
     lock_quotas(schedule.account)
     if Trigger.objects.filter(schedule=schedule, name=plain).exists():
         raise Conflict(f"Schedule {schedule.name} already has a trigger named {plain}.")
-    refuse_over_quota(schedule.account, NOUN, Trigger.objects.filter(account=schedule.account).count() + 1)
+    refuse_over_quota(schedule.account, NOUN, Trigger.objects.filter(account=schedule.account).count() + 1, "/name")
     secret = make_secret(kind)
     row = Trigger.objects.create(
         schedule=schedule,

@@ -186,7 +186,7 @@ def test_the_quota_of_tokens_counts_what_is_live(acme: Actor) -> None:
     first = api("POST", "tokens", NEW)
     assert first.status_code == 201
     body = assert_problem(api("POST", "tokens", {"name": "more", "role": "viewer"}), 422)
-    assert body["errors"][0]["code"] == "quota"
+    assert (body["errors"][0]["pointer"], body["errors"][0]["code"]) == ("/name", "quota")
     assert "quota of Acme is 2 tokens" in body["detail"]
     ApiToken.objects.filter(name="ci").update(expires_at=now())
     assert api("POST", "tokens", {"name": "more", "role": "viewer"}).status_code == 201

@@ -130,7 +130,7 @@ def test_a_name_is_taken_once_and_a_quota_holds(api: Api, acme: Actor) -> None:
     Account.objects.filter(pk=acme.account.pk).update(quotas={"webhooks": 2})
     make(api, name="second")
     body = assert_problem(api("POST", "webhooks", taken | {"name": "third"}), 422)
-    assert body["errors"][0]["code"] == "quota"
+    assert (body["errors"][0]["pointer"], body["errors"][0]["code"]) == ("/name", "quota")
 
 
 def test_a_foreign_endpoint_and_its_deliveries_answer_as_missing_ones(

@@ -8,6 +8,7 @@ import pytest
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Account
 from apps.definitions.countries.following import read_if_newer
 from apps.definitions.models import NetworkList
 from apps.definitions.services import save_object
@@ -59,6 +60,14 @@ def test_a_wrong_line_is_said_beside_the_field(tutorial_env: Actor, acme: Actor)
     answer = client_of(acme).post(reverse("web:network-list-new"), sent)
     assert answer.status_code == 422
     assert "canonical form: 192.0.2.0/24" in " ".join(answer.context["form"].errors["/spec/entries"])
+
+
+def test_one_list_too_many_is_said_beside_its_name(stored: NetworkList, acme: Actor) -> None:
+    Account.objects.filter(pk=acme.account.pk).update(quotas={"network_lists": 1})
+    sent = {"/name": "more", "/spec/entries": "192.0.2.0/24"}
+    answer = client_of(acme).post(reverse("web:network-list-new"), sent)
+    assert answer.status_code == 422
+    assert "1 network lists; this would make 2. Delete some" in " ".join(answer.context["form"].errors["/name"])
 
 
 def test_the_form_saves_what_it_shows_unchanged(stored: NetworkList, acme: Actor) -> None:

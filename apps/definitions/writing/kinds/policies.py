@@ -78,7 +78,7 @@ def follow_key_set(changes: ChangeSet, owner: Account, rules: Rules | None) -> N
     except Refused as refusal:
         changes.add_error("/spec/rules/jwt/jwks_url", "url", str(refusal))
         return
-    expect_growth(changes, "KeySet", owner)
+    expect_growth(changes, "KeySet", owner, "/spec/rules/jwt/jwks_url")
     moment = now()
     row, made = KeySet.objects.get_or_create(account=owner, url=url, defaults={"next_at": moment})
     if not made:

@@ -124,7 +124,7 @@ def _claim(changes: ChangeSet, owner: Account, name: str) -> tuple[Hostname | No
 
     def claim() -> Hostname:
         nonlocal made
-        expect_growth(changes, "Hostname", owner)
+        expect_growth(changes, "Hostname", owner, "/spec/hostname")
         claimed = claim_unclaimed if _is_unclaimed(changes, name) else claim_or_find
         found = claimed(account=owner, name=name, verification=verification)
         if verification and found.waited:

@@ -139,7 +139,7 @@ def _given_to(changes: ChangeSet, spec: StaticIPSpec) -> Account | None:
     if found is None and ("Account", name) not in changes.field_errors.rejected:
         changes.add_error("/spec/owner", "unknown", f"There is no account {name}.")
     if found is not None:
-        expect_growth(changes, "StaticIP", found)
+        expect_growth(changes, "StaticIP", found, "/spec/owner")
     return found
 
 

@@ -21,7 +21,7 @@ from apps.definitions.shapes.servers.source import read_source
 from apps.definitions.shapes.traffic.pool import BackendSpec, PoolSpec, ServerSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
-from apps.definitions.writing.rules.quotas import expect_objective, expect_servers
+from apps.definitions.writing.rules.quotas import expect_objective, expect_servers, pointers_of_servers
 from apps.definitions.writing.rules.usage import users_of
 from apps.fleet.models import Fleet, Region
 from apps.fleet.selectors import addresses_of_installation
@@ -52,7 +52,7 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
     row.overflow_order = list(spec.overflow.order)
     if spec.objective and not row.objective:
         expect_objective(changes, owner)
-    expect_servers(changes, owner)
+    expect_servers(changes, owner, pointers_of_servers(spec))
     copy_plain(spec, row)
     copy_objects(spec, row, *OBJECTS)
     row.save()

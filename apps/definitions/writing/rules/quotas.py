@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Count, Model, QuerySet
@@ -28,6 +28,7 @@ from apps.definitions.models import (
     StatusPage,
 )
 from apps.definitions.shapes.traffic.pool import PoolSpec
+from apps.definitions.shapes.traffic.route import RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import StaticIP
 
@@ -65,28 +66,41 @@ def counts_of_all(account_ids: Collection[int]) -> Mapping[str, Mapping[int, int
     return {name: _counted(name, account_ids) for name in _ALL}
 
 
-def expect_growth(changes: ChangeSet, kind: str, owner: Account) -> None:
-    """Before an object is made or a hostname claimed: remember what its account has, so that only growth is refused."""
-    _expect(changes, NAMES.get(kind), owner)
+def expect_growth(changes: ChangeSet, kind: str, owner: Account, pointer: str = "/name") -> None:
+    """Before an object is made or a hostname claimed: remember what its account has, so that only growth is refused.
+
+    `pointer` is where it is named, within the object at hand.
+    """
+    _expect(changes, NAMES.get(kind), owner, [pointer])
 
 
 def expect_objective(changes: ChangeSet, owner: Account) -> None:
     """The same before a pool or a route gets an objective."""
-    _expect(changes, OBJECTIVES, owner)
+    _expect(changes, OBJECTIVES, owner, ["/spec/objective"])
 
 
-def expect_servers(changes: ChangeSet, owner: Account) -> None:
+def expect_servers(changes: ChangeSet, owner: Account, pointers: Sequence[str] = ()) -> None:
     """The same before servers of a pool are stored."""
-    _expect(changes, SERVERS, owner)
+    _expect(changes, SERVERS, owner, pointers)
 
 
-def _expect(changes: ChangeSet, name: str | None, owner: Account) -> None:
-    if name and not owner.is_operator and (name, owner.pk) not in changes.deferred.quota_before:
-        changes.deferred.quota_before[name, owner.pk] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
+def pointers_of_servers(spec: PoolSpec) -> list[str]:
+    """Where each server stands in its pool."""
+    backends = enumerate(spec.backends)
+    return [f"/spec/backends/{place}/servers/{n}" for place, each in backends for n in range(len(each.servers))]
 
 
-def error_at_once(kind: str, owner: Account, new: int, kept: int, *, prune: bool) -> FieldError | None:
-    """What is certain before a document of so many new and `kept` objects is worked on: it would end over the quota.
+def _expect(changes: ChangeSet, name: str | None, owner: Account, pointers: Sequence[str]) -> None:
+    if not name or owner.is_operator:
+        return
+    deferred, key = changes.deferred, (name, owner.pk)
+    if key not in deferred.quota_before:
+        deferred.quota_before[key] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
+    deferred.growing[key] += [changes.field_errors.pointer + pointer for pointer in pointers]
+
+
+def error_at_once(kind: str, owner: Account, new: Sequence[str], kept: int, *, prune: bool) -> FieldError | None:
+    """What is certain before a document of new (pointers) and `kept` objects is worked on: it would end over the quota.
 
     Each object costs milliseconds, so that a document of thousands would keep its thread for a minute to be refused.
     """
@@ -94,30 +108,37 @@ def error_at_once(kind: str, owner: Account, new: int, kept: int, *, prune: bool
     if name is None or owner.is_operator or not new:
         return None
     before = _counted(name, [owner.pk]).get(owner.pk, 0)
-    at_least = new + (kept if prune else before)
-    return error_over(owner, name, at_least) if at_least > before else None
+    at_least = len(new) + (kept if prune else before)
+    names = [f"{pointer}/name" for pointer in new]
+    return error_over(owner, name, at_least, names) if at_least > before else None
 
 
 def error_of_servers(
-    owner: Account, pools: Collection[PoolSpec], kept: Collection[int], *, prune: bool
+    owner: Account, pools: Mapping[str, PoolSpec], kept: Collection[int], *, prune: bool
 ) -> FieldError | None:
-    """The same of servers: those of the document's pools, and of pools that it does not name (`kept` are its rows)."""
+    """The same of servers: those of the document's pools, by their pointers, and of pools that it does not name (`kept`
+    are its rows)."""
     if owner.is_operator or not pools:
         return None
     rows = Server.objects.filter(account=owner)
     others = 0 if prune else rows.exclude(backend__pool__in=kept).count()
     before = rows.count()
-    after = others + sum(len(backend.servers) for pool in pools for backend in pool.backends)
-    return error_over(owner, SERVERS, after) if after > before else None
+    sent = [pointer + server for pointer, pool in pools.items() for server in pointers_of_servers(pool)]
+    after = others + len(sent)
+    return error_over(owner, SERVERS, after, sent) if after > before else None
 
 
-def error_of_hostnames(owner: Account, names: Collection[str], *, prune: bool) -> FieldError | None:
-    """The same of hostnames that new routes would claim."""
-    if owner.is_operator or not names:
+def error_of_hostnames(owner: Account, routes: Mapping[str, RouteSpec], *, prune: bool) -> FieldError | None:
+    """The same of hostnames that new routes, by their pointers, would claim."""
+    if owner.is_operator or not routes:
         return None
     before = _counted("hostnames", [owner.pk]).get(owner.pk, 0)
-    new = len(free_now(names))
-    return error_over(owner, "hostnames", new + (0 if prune else before)) if new else None
+    first: dict[str, str] = {}
+    for pointer, route in routes.items():
+        first.setdefault(route.hostname, f"{pointer}/spec/hostname")
+    free = free_now(first)
+    new = [pointer for name, pointer in first.items() if name in free]
+    return error_over(owner, "hostnames", len(new) + (0 if prune else before), new) if new else None
 
 
 def reject_over_quota(changes: ChangeSet) -> None:
@@ -134,7 +155,8 @@ def reject_over_quota(changes: ChangeSet) -> None:
         after = _counted(name, [pk for each, pk in changes.deferred.quota_before if each == name])
         for pk, count in after.items():
             owner, before = changes.deferred.quota_before[name, pk]
-            if count > before and (field_error := error_over(owner, name, count)):
+            growing = changes.deferred.growing[name, pk]
+            if count > before and (field_error := error_over(owner, name, count, growing)):
                 field_errors.append(field_error)
     if field_errors:
         raise Invalid(field_errors)
