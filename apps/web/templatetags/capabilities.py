@@ -13,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from apps.web.capabilities.notes import Note
+from apps.web.templatetags.marked import marked
 
 register = template.Library()
 NOTE = '<div class="capability" id="{}" data-told="{}" data-refused-values="{}"{}>{}</div>'
@@ -58,5 +59,5 @@ def _first_in(note: Note, fields: Iterable[Any]) -> bool:
 
 
 def _note(note: Note, attribute: SafeString = NOTHING) -> SafeString:
-    lines = format_html_join("", '<p class="hint {}">{}</p>', note.lines)
+    lines = format_html_join("", '<p class="hint {}">{}</p>', ((kind, marked(line)) for kind, line in note.lines))
     return format_html(NOTE, note.id, note.state, " ".join(note.values), attribute, lines)
