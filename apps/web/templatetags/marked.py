@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from django import template
 from django.utils.html import conditional_escape
@@ -13,6 +14,6 @@ _CODE = re.compile(r"`([^`\n]+)`")
 
 
 @register.filter
-def marked(text: object) -> SafeString:
+def marked(text: Any) -> SafeString:
     """The sentence with what stands between backticks as code; all of it is escaped first."""
     return SafeString(_CODE.sub(r"<code>\1</code>", conditional_escape(text)))
