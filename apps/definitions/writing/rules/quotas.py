@@ -87,7 +87,7 @@ def expect_servers(changes: ChangeSet, owner: Account, pointers: Sequence[str] =
 def pointers_of_servers(spec: PoolSpec) -> list[str]:
     """Where each server stands in its pool."""
     backends = enumerate(spec.backends)
-    return [f"/spec/backends/{place}/servers/{n}" for place, each in backends for n in range(len(each.servers))]
+    return [f"/spec/backends/{at}/servers/{n}" for at, each in backends for n in range(len(each.servers))]
 
 
 def _expect(changes: ChangeSet, name: str | None, owner: Account, pointers: Sequence[str]) -> None:
