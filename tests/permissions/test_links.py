@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import pytest
 from django.test import Client
@@ -25,26 +26,36 @@ APART = ("/static/", "/docs/", "/sign-out")
 VIEWERS = (Caller("own", "viewer"), Caller("operators", "viewer"))
 
 
-def links_of(client: Client, path: str) -> set[str]:
-    """Where a page leads, without its query of sorting and the like."""
-    with undone():
-        answer = heard(client.get(path))
-    if answer.code != 200:
-        return set()
-    found = map(html.unescape, LINK.findall(answer.body.decode("utf-8", "replace")))
-    return {each for each in found if not each.startswith(APART)}
+@dataclass
+class Reader:
+    """Somebody who follows links; what an address answered is remembered."""
+
+    client: Client
+    codes: dict[str, int] = field(default_factory=dict)
+
+    def read(self, path: str) -> str:
+        """The page, empty for one that they do not get."""
+        with undone():
+            answer = heard(self.client.get(path))
+        self.codes[path] = answer.code
+        return answer.body.decode("utf-8", "replace") if answer.code == 200 else ""
+
+    def dead(self, pages: list[str]) -> Iterator[tuple[str, str, int]]:
+        """Pages with links that are not answered well."""
+        for page in pages:
+            for link in sorted({html.unescape(each) for each in LINK.findall(self.read(page))}):
+                if link.startswith(APART):
+                    continue
+                if link not in self.codes:
+                    self.read(link)
+                if self.codes[link] >= 400:
+                    yield page, link, self.codes[link]
 
 
-def dead(client: Client, pages: list[str]) -> Iterator[tuple[str, str, int]]:
-    """Pages with links that are not answered well."""
-    known: dict[str, int] = {}
-    for page in pages:
-        for link in sorted(links_of(client, page)):
-            if link not in known:
-                with undone():
-                    known[link] = heard(client.get(link)).code
-            if known[link] >= 400:
-                yield page, link, known[link]
+@pytest.fixture(scope="module")
+def readers(env: Env) -> dict[Caller, Reader]:
+    """Everybody with a session."""
+    return {Caller(*who): Reader(client) for who, client in env.clients.items()}
 
 
 def pages_of(env: Env) -> list[str]:
@@ -57,16 +68,16 @@ def pages_of(env: Env) -> list[str]:
     "caller", [OWNER, *(pytest.param(each, marks=pytest.mark.exhaustive) for each in (ADMIN, *VIEWERS))], ids=str
 )
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_link_leads_somewhere(env: Env, part: int, caller: Caller) -> None:
+def test_every_link_leads_somewhere(env: Env, readers: dict[Caller, Reader], part: int, caller: Caller) -> None:
     pages = pages_of(env)[part::PARTS]
     assert len(pages) > 20
-    assert list(dead(env.clients[caller.account, caller.role], pages)) == []
+    assert list(readers[caller].dead(pages)) == []
 
 
 def test_control_a_link_to_what_is_not_there_is_found(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Entry.objects.filter(account=env.accounts["own"], object_kind="Route").latest("id")
-    page, client = reverse("web:audit-entry", args=[told.pk]), env.clients["own", "admin"]
-    assert list(dead(client, [page])) == []
+    page, reader = reverse("web:audit-entry", args=[told.pk]), Reader(env.clients["own", "admin"])
+    assert list(reader.dead([page])) == []
     gone = reverse("web:route", args=[999_999])
     monkeypatch.setattr(audit, "pages_of_objects", lambda _actor, rows: {row.pk: gone for row in rows})
-    assert list(dead(client, [page])) == [(page, gone, 404)]
+    assert list(reader.dead([page])) == [(page, gone, 404)]
