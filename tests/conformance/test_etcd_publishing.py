@@ -16,10 +16,11 @@ from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden
-from apps.definitions.models import NetworkList
-from apps.definitions.services import delete_object, save_object
+from apps.definitions.models import NetworkList, Server
+from apps.definitions.services import delete_object, save_object, set_server
 from apps.exporting.models import Publication
 from apps.exporting.publishing import objects, services
+from apps.members.tokens import make_token
 from tests.conformance.publishing_env import (
     AT,
     LIST,
@@ -79,12 +80,25 @@ def test_a_change_makes_a_sink_due_and_those_of_others_do_not(sink: RealEtcd, ac
     save_list(globex, "203.0.113.0/24")
     link()
     assert not services.due_sinks()
+    make_token(actor=acme, name="ci", role="editor")
+    link()
+    assert not services.due_sinks(), "nothing of a token is published"
     save_list(acme, "192.0.2.0/24")
     link()
     assert services.due_sinks()
     services.publish_in_turns()
     assert networks(sink) == ["192.0.2.0/24"]
     assert not services.due_sinks()
+
+
+def test_a_changed_part_makes_a_sink_due(sink: RealEtcd, acme: Actor) -> None:
+    server = Server.objects.filter(account=acme.account).earliest("pk")
+    link()
+    services.publish_in_turns()
+    assert not services.due_sinks()
+    set_server(actor=acme, server_id=server.pk, weight=7)
+    link()
+    assert services.due_sinks()
 
 
 def test_what_somebody_else_changed_stays_until_an_operator_says_so(

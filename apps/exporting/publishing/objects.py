@@ -20,6 +20,11 @@ ROWS = (
     *(selectors.network_lists, selectors.certificates, selectors.pools, selectors.load_balancers),
     *(selectors.policies, selectors.routes, selectors.zones, selectors.records),
 )
+# Kinds of entries in the audit log that change a published document: parts as well, no people, tokens or runs.
+CHANGED_BY = (
+    *("NetworkList", "Certificate", "Pool", "Backend", "Server"),
+    *("LoadBalancer", "Policy", "Route", "Zone", "Record"),
+)
 
 
 class NotPublishable(Exception):

@@ -37,7 +37,7 @@ from apps.definitions.server_sources.registries import Unreadable
 from apps.definitions.server_sources.watched import Failed
 from apps.definitions.writing.kinds.hostnames import SEATS
 from apps.exporting.models import Publication
-from apps.exporting.publishing.objects import MOST_OBJECTS, NotPublishable, objects_of
+from apps.exporting.publishing.objects import CHANGED_BY, MOST_OBJECTS, NotPublishable, objects_of
 from apps.exporting.publishing.planning import FENCE, GONE, REVISION, Comparison, compare, digest, transactions
 from apps.exporting.publishing.showing import conflict_of
 from apps.exporting.publishing.sinks import Sink, sinks
@@ -105,8 +105,8 @@ def _due(sink: Sink, row: Publication, instant: datetime) -> bool:
     if row.next_at is None or row.next_at <= instant or row.account != sink.account:
         return True
     # While etcd is away or somebody is in the way, a change waits for the next try.
-    changed = Entry.objects.filter(account__name=sink.account, position__gt=row.position)
-    return not row.error and not row.conflicts and changed.exists()
+    entries = Entry.objects.filter(account__name=sink.account, position__gt=row.position)
+    return not row.error and not row.conflicts and entries.filter(object_kind__in=CHANGED_BY).exists()
 
 
 def publish(publication_id: int) -> bool:
