@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from apps.definitions.reading.documents import read_object
 from apps.importing.contract import Import
 from apps.importing.verdicts import Verdict
 from tests.pure.test_importing import BACKENDS, DEFAULTS, frontend, read, routes, rules_of, spec_of, verdict_of
@@ -350,15 +349,6 @@ def test_a_backend_without_mode_is_one_of_http_where_requests_go_to_it() -> None
     assert verdict_of(found, "backend a")[0] is Verdict.DIFFERENT
 
 
-def test_two_sections_at_one_port_ask_for_a_static_ip() -> None:
-    text = f"{DEFAULTS}frontend fe\n bind 192.0.2.1:80\n default_backend a\nfrontend other\n bind 192.0.2.2:80\n"
-    found = read(f"{text} default_backend b\n{BACKENDS}")
-    assert "at port 80 as well" in verdict_of(found, "bind 192.0.2.2:80")[1]
-    assert any("port 80" in need for need in found.needs)
-    given = read(f"{text} default_backend b\n{BACKENDS}", addresses={"192.0.2.2": "front-2"})
-    assert not given.needs
-
-
 def test_a_cache_of_a_backend_is_said_and_vary_is_what_nodes_do() -> None:
     use, store = "http-request cache-use c", "http-response cache-store c"
     text = f"cache c\n process-vary on\n max-secondary-entries 9\n{DEFAULTS}frontend fe\n bind :80\n"
@@ -416,19 +406,6 @@ def test_headers_that_nodes_do_not_set_are_said(name: str) -> None:
         verdict, why = verdict_of(frontend(line, "default_backend a"), line)
         assert verdict is Verdict.DIFFERENT
         assert f"Nodes set no {name}" in why
-
-
-def test_a_site_to_which_everybody_is_sent_is_not_sent_to_itself() -> None:
-    bind = "bind :80\n bind :443 ssl crt /a.pem"
-    found = frontend("redirect location https://other.example/x", bind=bind)
-    (answer,) = [each["spec"]["action"] for each in found.documents
-                 if each["kind"] == "Route" and each["spec"]["hostname"] == "other.example"]  # fmt: skip
-    assert answer["fixed_response"]["status"] == 404
-    assert "other.example itself gets 404" in verdict_of(found, "frontend fe")[1]
-    for each in found.documents:
-        read_object(each)
-    plain = frontend("redirect location https://other.example/x")
-    assert {each["spec"]["hostname"] for each in plain.documents if each["kind"] == "Route"} == {"*"}
 
 
 def test_a_slash_is_put_behind_a_whole_path() -> None:

@@ -45,12 +45,16 @@ def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) ->
         elif _is_stats(section):
             ledger.note(section.header, Verdict.NODE_SETTING, "Statistics are pages and metrics of Spillway.")
             _mark_stats(context, section)
+        elif _has_name_of_another(configuration, section):
+            continue
         elif protocol_of(section) == "http":
             Frontends(context, certificates, made).read(section)
         elif becomes_http(configuration, section):
             Frontends(context, certificates, made).read(without_requests(section))
         else:
             Connections(context, certificates, made).read(section)
+    for section in configuration.of_kind("backend"):
+        _has_name_of_another(configuration, section)
     pools = _pools(context, made)
     mark_what_nodes_do(context)
     mark_scripts(context)
@@ -61,6 +65,16 @@ def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) ->
     for name in ledger.variables_asked_for():
         context.need(f"The variable {name} (--env {name}=…).")
     return Import(tuple(_documents(context, made, certificates, pools)), ledger.report(), tuple(context.needs))
+
+
+def _has_name_of_another(configuration: Configuration, section: Section) -> bool:
+    """Whether nobody can say whose servers are meant; frontends have names that nothing asks for."""
+    first = configuration.proxy(section.name)
+    if section.kind == "frontend" or first is None or first is section:
+        return False
+    why = f"Line {first.header.number} has this name already, so HAProxy does not start; rename one of them."
+    configuration.ledger.impossible(section.header, why)
+    return True
 
 
 def _is_disabled(section: Section) -> bool:

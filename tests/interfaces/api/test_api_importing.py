@@ -117,6 +117,27 @@ def test_there_is_no_plan_before_all_questions_are_answered(house: Api) -> None:
     assert answered["plan"]["counts"]["create"] > 0
 
 
+def test_parts_that_cannot_be_brought_keep_no_other_part_from_a_plan(house: Api) -> None:
+    parts = """
+frontend again
+ bind *:8181
+ default_backend moved-api
+frontend circle
+ bind :8184
+ redirect scheme http code 301
+frontend gone
+ mode tcp
+ bind :8185
+ default_backend nowhere
+"""
+    found = imported(house, FILE + parts)
+    lost = {each["text"] for each in found["lines"] if each["verdict"] == "not_possible"}
+    assert {"bind *:8181", "default_backend nowhere"} <= lost
+    names = [each["name"] for each in found["objects"] if each["kind"] == "LoadBalancer"]
+    assert (names, found["needs"], found["refusals"]) == (["moved-in", "circle"], [], [])
+    assert house("POST", f"plans/{found['plan']['plan_id']}/apply").status_code == 200
+
+
 def test_objects_that_are_refused_are_named_with_their_field(house: Api) -> None:
     text = FILE.replace("{ path_beg /api }", "{ hdr(host) shop.acme.example }")
     found = imported(house, text, account="globex")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.importing.context import PRIVATE
 from apps.importing.haproxy.listeners.certificates import Certificates, client_certificates
+from apps.importing.haproxy.listeners.ports import ANYWHERE, Bind, listeners_among, say_address
 from apps.importing.haproxy.pools.addresses import divided, say_unset
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
@@ -26,29 +26,11 @@ FLAGS = frozenset(
         *("no-strict-sni", "ktls", "ocsp-update-auto"),
     }
 )
-ANYWHERE = frozenset({"", "*", "0.0.0.0", "::", "::0"})  # noqa: S104 - what a line of the old file says
 _LOOPBACK = re.compile(r"127\.|::1\Z|localhost\Z")
 MOST_PORTS = 16
 OLD_TLS = frozenset({"SSLv3", "TLSv1.0", "TLSv1.1"})
 
-
-@dataclass(frozen=True, slots=True)
-class Bind:
-    """One port: where clients connect, and the options of the line."""
-
-    line: Line
-    address: str
-    port: int
-    options: tuple[tuple[str, str], ...]
-    quic: bool = False
-
-    def has(self, option: str) -> bool:
-        """Whether the line has the option."""
-        return any(name == option for name, _ in self.options)
-
-    def all(self, option: str) -> list[str]:
-        """Every value of the option."""
-        return [value for name, value in self.options if name == option]
+NO_CERTIFICATE = "No crt says which certificate clients are shown, so this port has no listener."
 
 
 def binds_of(context: Context, section: Section) -> list[Bind]:
@@ -60,37 +42,7 @@ def binds_of(context: Context, section: Section) -> list[Bind]:
     for line in section.each("bind"):
         if len(line.words) > 1:
             found += _endpoints(context, line, line.words[1], tuple(_options(context, line)))
-    once = _once(context, found)
-    for bind in once:
-        _say_taken(context, section, bind)
-    return once
-
-
-def _say_taken(context: Context, section: Section, bind: Bind) -> None:
-    """A port that another section has already."""
-    key = (context.options.addresses.get(bind.address, ""), bind.port)
-    first = context.ports.setdefault(key, section.header)
-    if first is not section.header:
-        why = f"The section of line {first.number} listens at port {bind.port} as well."
-        context.ledger.differs(bind.line, why)
-        context.need(f"A static IP for one of the addresses that share port {bind.port} (--address ADDRESS=NAME).")
-
-
-def _once(context: Context, binds: list[Bind]) -> list[Bind]:
-    """One of several that are one listener of ours: of a port, and of the static IP that stands for the address."""
-    found: dict[tuple[str, int], Bind] = {}
-    for bind in binds:
-        key = (context.options.addresses.get(bind.address, ""), bind.port)
-        first = found.setdefault(key, bind)
-        if first is not bind and bind.quic != first.quic:
-            found[key] = replace(bind if first.quic else first, quic=True)
-        elif first is not bind and bind.has("ssl") != first.has("ssl"):
-            why = f"Line {first.line.number} is the listener of port {bind.port}; name a static IP for one of the two."
-            context.ledger.differs(bind.line, why)
-    for bind in found.values():
-        if bind.quic and bind.line.words[1].lower().startswith("quic"):
-            context.ledger.differs(bind.line, "The port takes connections of TCP as well.")
-    return list(found.values())
+    return listeners_among(context, section, found)
 
 
 def _options(context: Context, line: Line) -> Iterator[tuple[str, str]]:
@@ -161,6 +113,8 @@ def listener_of(context: Context, bind: Bind, protocol: str, certificates: Certi
     if encrypted:
         names = certificates.of_bind(bind.line, bind.all("crt") + bind.all("default-crt"), bind.all("crt-list"))
         spec["certificates"] = names
+        if not names and not bind.all("crt-list"):
+            context.ledger.impossible(bind.line, NO_CERTIFICATE)
         if names and not bind.has("strict-sni"):
             spec["default_certificate"] = names[0]
         spec |= _tls(bind, speaks)
@@ -183,9 +137,7 @@ def _add_address(context: Context, bind: Bind, spec: dict[str, Any]) -> None:
     name = context.options.addresses.get(bind.address)
     if name:
         spec["static_ip"] = name
-        return
-    why = f"The listener is on each node's own address; for {bind.address} say --address {bind.address}=STATIC_IP."
-    context.ledger.differs(bind.line, why)
+    say_address(context, bind)
 
 
 def _say_versions(context: Context, bind: Bind) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from apps.importing.haproxy.criteria.criteria import number_holds
-from apps.importing.haproxy.listeners.binds import Bind
+from apps.importing.haproxy.listeners.ports import Bind
 from apps.importing.logic.certainty import surely
 from apps.importing.logic.decisions import Rule
 from apps.importing.logic.formulas import Atom, Formula, Or, simplified
@@ -56,7 +56,7 @@ def _of_beginning(rules: list[Rule], bind: Bind, beginning: str, say: Ledger) ->
     """The choice for connections that begin like this."""
     found = Choice()
     for rule in rules:
-        backend = str(rule.effect.data[0])
+        backend = str(rule.effect.data[0]) if rule.effect.kind == "backend" else ""
         condition = simplified(rule.condition, lambda atom: _answer(atom, bind, BEGINNINGS[beginning]))
         if condition is True:
             found.default, found.line = backend, rule.line
@@ -64,7 +64,9 @@ def _of_beginning(rules: list[Rule], bind: Bind, beginning: str, say: Ledger) ->
         if condition is False:
             continue
         for name in names_of(rule.line, condition, say):
-            if name.startswith("*.") or f"*.{name.partition('.')[2]}" not in found.names:
+            if not backend:
+                say.impossible(rule.line, f"Connections for {name} are not closed here; they get what others get.")
+            elif name.startswith("*.") or f"*.{name.partition('.')[2]}" not in found.names:
                 found.names.setdefault(name, backend)
             else:
                 say.differs(rule.line, f"{name} is taken by a line above.")

@@ -10,11 +10,12 @@ from apps.importing.haproxy.listeners.binds import binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.choices import ASKED, Choice, chosen, names_of
 from apps.importing.haproxy.listeners.listening import add_options
+from apps.importing.haproxy.listeners.ports import leave, say_unreachable
 from apps.importing.haproxy.pools.backends import protocol_of
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
-from apps.importing.haproxy.traffic.frontends import NO_PORT, Made
+from apps.importing.haproxy.traffic.frontends import Made
 from apps.importing.logic.decisions import Rule
 from apps.importing.verdicts import Ledger, Verdict
 
@@ -37,9 +38,9 @@ class Connections:
         self.context.questions.reads_requests = False
         binds = binds_of(self.context, section)
         if not binds:
-            ledger.differs(section.header, NO_PORT)
+            say_unreachable(self.context, section)
             return
-        name = self.context.name("LoadBalancer", section.name)
+        name = self.made.load_balancer(self.context, section.name)
         ledger.mapped(section.header, f"LoadBalancer {name}")
         conditions = Conditions(section, self.context.questions, ledger)
         admission = Admission(self.context, section, conditions)
@@ -54,7 +55,8 @@ class Connections:
         said = self._of_backends(section, self._chosen, own) | own
         listeners = []
         for bind, choice in zip(binds, choices, strict=True):
-            ledger.belongs(bind.line, f"LoadBalancer {name}")
+            for line in (bind.line, *bind.beside):
+                ledger.belongs(line, f"LoadBalancer {name}")
             listener = listener_of(self.context, bind, "tcp", self.certificates) | said
             add_options(self.context, section, listener)
             if choice.names:
@@ -63,7 +65,7 @@ class Connections:
                 ]
             if choice.default:
                 listener["default_pool"] = self._pool(choice.default, bind.port)
-            if choice.names or choice.default:
+            if (choice.names or choice.default) and listener.get("certificates") != []:
                 listeners.append(listener)
         conditions.close(f"LoadBalancer {name}")
         self._headers(section)
@@ -71,6 +73,7 @@ class Connections:
             self.made.load_balancers[name] = {"fleets": list(self.context.options.fleets), "listeners": listeners}
         else:
             ledger.differs(section.header, "No backend is named here, so connections would be closed.")
+            leave(self.context, section)
 
     def _of_backends(self, section: Section, names: list[str], own: dict[str, Any]) -> dict[str, Any]:
         """What rules of the backends say, where all connections go to one of them; `own` is what the section says."""

@@ -16,10 +16,11 @@ from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, simplif
 from apps.importing.verdicts import Line
 
 _DYNAMIC = re.compile(r"(.*?)%(?:\{[^}]*\})?\[(.*)\](.*)", re.DOTALL)
+NOT_CHOSEN = "Connections that it is for get the default backend, or are closed; HAProxy does not start without it."
 
 
 class Choices:
-    """The last rules of a frontend."""
+    """The last rules of a frontend; `but` are questions that only those of a tcp section can ask."""
 
     def __init__(
         self, context: Context, conditions: Conditions, section: Section, *, but: frozenset[str] = frozenset()
@@ -111,7 +112,11 @@ class Choices:
         return True
 
     def _fixed(self, line: Line, name: str, condition: Formula) -> Iterator[Rule]:
-        if self.context.configuration.proxy(name) is None:
+        is_missing = self.context.configuration.proxy(name) is None
+        if is_missing and self.but:
+            self.context.ledger.impossible(line, f"There is no backend {name}. {NOT_CHOSEN}")
+            return
+        if is_missing:
             self.context.ledger.differs(line, f"There is no backend {name}; requests get 503.")
         self.context.ledger.mapped(line)
         yield Rule(line, condition, Effect("backend", (name,)), 1)
@@ -164,4 +169,8 @@ class Choices:
             yield self._entry(line, around, args[1], condition)
 
     def _entry(self, line: Line, around: tuple[str, str], value: str, condition: Formula) -> Rule:
-        return Rule(line, condition, Effect("backend", (around[0] + value + around[1],)), 1)
+        """A backend that a map names and nobody has is the default one, as in HAProxy."""
+        name = around[0] + value + around[1]
+        if self.context.configuration.proxy(name) is None:
+            return self._otherwise(line, condition)
+        return Rule(line, condition, Effect("backend", (name,)), 1)

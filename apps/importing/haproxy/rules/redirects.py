@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from apps.importing.logic.decisions import Effect
 from apps.importing.logic.targets import HOST, Target
 
 WITH_QUERY = "%[path]?%[query]"
+# `https://other.example/%[path]`: the path has a slash of its own.
+_TWO_SLASHES = re.compile(r"[^/]/%(?:\{[^}]*\})?(?:\[(?:path|pathq|url|capture\.req\.uri)[,\]]|HU|HP)")
 CODES = (301, 302, 303, 307, 308)
 
 
@@ -25,6 +28,8 @@ def redirect_effect(words: tuple[str, ...]) -> tuple[Effect | None, str]:
         return None, "Redirects name scheme, host, port, path and query; this target is made of other parts."
     target = replace(target, slash="append-slash" in options)
     said = [f"{each} is left out" for each in ("set-cookie", "clear-cookie") if each in options]
+    if _TWO_SLASHES.search(options.get("location", "")):
+        said.append("The location has one slash before the path where HAProxy sent two.")
     said += ["Where no query is asked for, the location has no question mark."] if asks_query(options) else []
     return Effect("redirect", (code, target)), "; ".join(said)
 

@@ -11,6 +11,7 @@ from apps.importing.logic.decisions import Effect
 from apps.importing.logic.regexes import as_pattern
 
 NOT_SAID = "Paths are rewritten by prefix, as a whole, or by a pattern with groups; this is another way."
+EMPTIED = "HAProxy sends servers an empty path for {} itself, which they refuse; here they get /."
 _BEHIND = re.compile(r"%\[(?:pathq?|url|capture\.req\.uri)(?:,regsub\(\^?(/[A-Za-z0-9._/-]+),(/?)(?:,[a-z]*)?\))?\]")
 
 
@@ -18,7 +19,7 @@ _BEHIND = re.compile(r"%\[(?:pathq?|url|capture\.req\.uri)(?:,regsub\(\^?(/[A-Za
 _RESTS = {
     "/(.*)": "1", "(/.*)": "/1", "(/)?(.*)": "2", "(/?(.*))": "2", "/?(.*)": "1",
     "(/|$)(.*)": "2", "(/(.*))?": "2", "(/.*)?": "/1",
-    "/(.+)": "1", "(/.+)": "/1", "(?:/)?(.*)": "1", "(/?)(.*)": "2", "(?:/|$)(.*)": "1", "(/.*|$)": "/1",
+    "(.*)": "/1", "/(.+)": "1", "(/.+)": "/1", "(?:/)?(.*)": "1", "(/?)(.*)": "2", "(?:/|$)(.*)": "1", "(/.*|$)": "/1",
 }  # fmt: skip
 _LITERAL = re.compile(r"\^?((?:/[A-Za-z0-9._-]+)+)")
 
@@ -32,7 +33,7 @@ def _stripped(expression: str, text: str) -> Effect | None:
         return None
     if rest.startswith("/") == ending[1].endswith("/"):
         return None
-    below = "" if "?" in expression or "|" in expression else "/"
+    below = "" if "?" in expression or "|" in expression or expression[found.end() :].startswith("(.*)") else "/"
     return strip(found[1].replace("\\", "") + below, ending[1])
 
 
@@ -57,6 +58,7 @@ def read_set_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
         said = "different:Servers get one slash where HAProxy sent two." if doubled else ""
         if not found[1].endswith("/"):
             said = said or f"different:Only whole segments are replaced ({found[1]}), and paths keep their first slash."
+            said += "" if before + found[2] else f" {EMPTIED.format(found[1])}"
         return [strip(found[1], before + found[2])], said
     try:
         return [_change("rewrite", "path", grammar.path(text))], ""
@@ -71,8 +73,11 @@ def read_replace_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
     expression, text = words[0].replace("\\/", "/"), words[1].replace("\\/", "/")
     stripped = _stripped(expression, text)
     if stripped is not None:
-        optional = not str(stripped.data[1]).endswith("/")
-        return [stripped], f"different:Only whole segments are replaced ({stripped.data[1]})." if optional else ""
+        old = str(stripped.data[1])
+        if old.endswith("/"):
+            return [stripped], ""
+        emptied = f" {EMPTIED.format(old)}" if re.fullmatch(r"\\[1-9]", text) else ""
+        return [stripped], f"different:Only whole segments are replaced ({old}).{emptied}"
     pattern = as_pattern(expression, counts_groups=True)
     if pattern is None:
         return [], NOT_SAID

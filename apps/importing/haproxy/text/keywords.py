@@ -86,7 +86,7 @@ def _close_header(ledger: Ledger, section: Section) -> None:
     elif section.kind == "defaults":
         ledger.mapped(section.header)
     else:
-        ledger.note(section.header, Verdict.DEAD, f"Nothing uses this {section.kind}.")
+        ledger.note(section.header, Verdict.DEAD, f"Nothing that is imported uses this {section.kind}.")
 
 
 _VERDICTS = {
@@ -104,7 +104,7 @@ def _close_line(ledger: Ledger, section: Section, line: Line) -> None:
     elif line.keyword in ("no", "default") and fact.kind is Kind.TRAFFIC:
         ledger.mapped(line)
     elif fact.kind is Kind.TRAFFIC and _is_unused(ledger, section):
-        ledger.note(line, Verdict.DEAD, "Nothing uses this section.")
+        ledger.note(line, Verdict.DEAD, "Nothing of this section is imported.")
     else:
         calls = any(word.startswith("lua.") for word in line.words)
         known = fact.why or proxies.WHY_NOT.get("lua" if calls else fact.keyword)

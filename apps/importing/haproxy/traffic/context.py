@@ -13,6 +13,16 @@ from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Line
 
 
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who has a port: the header of its section, and the address and interfaces of its line; `quic`: over UDP alone."""
+
+    section: Line
+    address: str
+    interfaces: tuple[str, ...] = ()
+    quic: bool = False
+
+
 @dataclass(slots=True, kw_only=True)
 class Context(context.Context):
     """One import of a haproxy.cfg while it goes on; `ports` are those that sections listen at, by their static IP.
@@ -22,7 +32,7 @@ class Context(context.Context):
 
     configuration: Configuration
     questions: Criteria
-    ports: dict[tuple[str, int], Line] = field(default_factory=dict)
+    ports: dict[tuple[str, int], Holder] = field(default_factory=dict)
     chosen: dict[Line, tuple[set[str], str | None]] = field(default_factory=dict)
 
 

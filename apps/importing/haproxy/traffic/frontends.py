@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.compiler.matching import hosts
 from apps.importing.context import believe
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.criteria import number_holds
-from apps.importing.haproxy.listeners.binds import Bind, binds_of, listener_of
+from apps.importing.haproxy.listeners.binds import binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.listening import add_options
+from apps.importing.haproxy.listeners.ports import Bind, say_unreachable
 from apps.importing.haproxy.pools.backends import protocol_of
 from apps.importing.haproxy.rules.programs import Reader
 from apps.importing.haproxy.rules.soft import Soft
@@ -28,11 +28,11 @@ from apps.importing.logic.hostnames import example_of
 from apps.importing.logic.outcomes import Outcome, Unsayable, outcome_of
 from apps.importing.logic.solved import Frontend
 from apps.importing.logic.solving import Draft
+from apps.importing.results.circles import end_circles, hosts_to_end
 from apps.importing.verdicts import Line
 
 TELLING = re.compile(r"\bhdr(?:_\w+)?\(x-forwarded-proto[,)]", re.IGNORECASE)
 OF_TCP = "HAProxy does not start where a section of http uses one of tcp; this one is read as one of http."
-NO_PORT = "No bind line of this section has a port that clients can connect to."
 
 
 @dataclass(slots=True)
@@ -48,6 +48,14 @@ class Made:
     pools: dict[str, int] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
     passed: dict[str, int] = field(default_factory=dict)
+
+    def load_balancer(self, context: Context, text: str) -> str:
+        """A name that no other load balancer has: old files have several sections of one name."""
+        name = context.name("LoadBalancer", text)
+        while name in self.load_balancers:
+            text += "-more"
+            name = context.name("LoadBalancer", text)
+        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +86,16 @@ class Frontends:
         self.certificates = certificates
         self.made = made
         self._programs: dict[str, Program] = {}
+        self._lines: dict[str, tuple[Line, ...]] = {}
 
     def read(self, section: Section) -> None:
         """One frontend or listen section of mode http."""
         self.context.questions.reads_requests = True
         binds = binds_of(self.context, section)
         if not binds:
-            self.context.ledger.differs(section.header, NO_PORT)
+            say_unreachable(self.context, section)
             return
-        owner = f"LoadBalancer {self.context.name('LoadBalancer', section.name)}"
+        owner = f"LoadBalancer {self.made.load_balancer(self.context, section.name)}"
         self.context.ledger.mapped(section.header, owner)
         program = self._program(section, owner)
         backends = self._backends(program, section)
@@ -101,7 +110,7 @@ class Frontends:
     ) -> Frontend:
         """One for ports that the rules do not tell apart; the first has the name of the section."""
         text = f"{section.name}-{binds[0].port}" if at else section.name
-        name = self.context.name("LoadBalancer", text)
+        name = self.made.load_balancer(self.context, text)
         owner = f"LoadBalancer {name}"
         listeners = []
         for bind in binds:
@@ -109,8 +118,9 @@ class Frontends:
             add_options(self.context, section, listener)
             if program.access:
                 listener["access"] = dict(program.access)
-            self.context.ledger.belongs(bind.line, owner)
-            if listener["protocol"] != "https" or listener["certificates"]:
+            for line in (bind.line, *bind.beside):
+                self.context.ledger.belongs(line, owner)
+            if listener.get("certificates") != []:
                 listeners.append(listener)
         self.made.load_balancers[name] = {"fleets": list(self.context.options.fleets), "listeners": listeners}
         return self._routes(section, name, program, backends, binds)
@@ -156,29 +166,26 @@ class Frontends:
         for found in frontend.routes():
             for draft in found.drafts:
                 self._route(name, found.hostname, draft, pages, ports)
-        self._end_circles(section, {each: self.made.routes[each] for each in self.made.routes.keys() - before}, ports)
+        front = self.made.load_balancers[name]
+        made = self._made_since(before)
+        named = {spec["hostname"] for spec in made.values()}
+        for host in sorted(hosts_to_end(front, made) - named):
+            for draft in frontend.drafts_of(host):
+                self._route(name, host, draft, pages, ports)
+        self._end_circles(front, self._made_since(before))
         return frontend
 
-    def _end_circles(self, section: Section, routes: dict[str, dict[str, Any]], ports: Ports) -> None:
-        """A host to which all others are sent gets an answer of its own, as it must not be sent to itself."""
-        served = {spec["hostname"] for spec in routes.values()}
-        for _, spec in sorted(routes.items()):
-            redirect = spec["action"].get("redirect", {})
-            host, scheme = redirect.get("host", ""), redirect.get("scheme")
-            comes_back = scheme is None or any(encrypted == (scheme == "https") for _, encrypted in ports.ports)
-            told = spec.get("scheme") in (None, scheme) or scheme is None
-            wide = host and spec["hostname"].startswith("*") and hosts.covers(spec["hostname"], host)
-            if not (wide and comes_back and told) or host in served:
-                continue
-            served.add(host)
-            name = self.context.name("Route", f"{spec['load_balancer']}-{host}")
-            self.made.routes[name] = {
-                "load_balancer": spec["load_balancer"], "hostname": host,
-                "action": {"fixed_response": {"status": 404, "body": "This is another site.\n"}},
-            }  # fmt: skip
-            self.context.ledger.differs(
-                section.header, f"Who asks here for {host} itself gets 404, and is not sent there again."
-            )
+    def _made_since(self, before: set[str]) -> dict[str, dict[str, Any]]:
+        return {each: spec for each, spec in self.made.routes.items() if each not in before}
+
+    def _end_circles(self, load_balancer: dict[str, Any], routes: dict[str, dict[str, Any]]) -> None:
+        """Redirects that lead to themselves become answers."""
+        for name, (added, said) in end_circles(load_balancer, routes).items():
+            where = f"{routes[name]['hostname']}{routes[name].get('path', '/')}"
+            for line in self._lines[name]:
+                self.context.ledger.differs(line, f"{where}: {said}")
+                self.context.ledger.belongs(line, f"Route {added}")
+        self.made.routes |= routes
 
     def _answers(
         self, program: Program, backends: Mapping[str, Program], binds: list[Bind], *, is_told: bool
@@ -229,6 +236,7 @@ class Frontends:
             text += "-more"
             name = self.context.name("Route", text)
         self.made.routes[name] = spec
+        self._lines[name] = draft.decision.lines[-1:]
         for line in draft.decision.lines:
             ledger.belongs(line, f"Route {name}")
 

@@ -129,7 +129,7 @@ def mark_ignored(context: Context, http: frozenset[int], reached: Container[str]
     wanted: set[Line] = set()
     ignored: dict[Line, str] = {}
     for section in context.configuration.of_kind(*PROXIES):
-        if context.ledger.verdict_of(section.header) in (None, Verdict.NODE_SETTING, Verdict.DEAD):
+        if not context.ledger.is_part(section.header):
             continue
         for line in section.all_lines():
             if context.ledger.verdict_of(line) is None:

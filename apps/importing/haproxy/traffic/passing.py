@@ -52,9 +52,7 @@ IN_BACKENDS = frozenset(
 def mark_what_nodes_do(context: Context) -> None:
     """Lines of used proxies and of their defaults that need no object."""
     for section in context.configuration.of_kind("frontend", "backend", "listen"):
-        if context.ledger.verdict_of(section.header) in (None, Verdict.NODE_SETTING):
-            continue
-        for line in section.all_lines():
+        for line in section.all_lines() if context.ledger.is_part(section.header) else ():
             _mark(context, section, line)
 
 

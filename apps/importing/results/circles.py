@@ -1,0 +1,89 @@
+"""Redirects that lead to themselves: no route may be one, so who would go in a circle gets an answer instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from apps.compiler.model.shared import (
+    Listener,
+    LoadBalancer,
+    PathKind,
+    Protocol,
+    Redirect,
+    Route,
+    ValueCondition,
+    ValueMatch,
+)
+from apps.compiler.questions.loops import loop_of
+
+Specs = dict[str, dict[str, Any]]
+ANSWER = {"fixed_response": {"status": 404, "body": "This address leads to itself.\n"}}
+
+
+def hosts_to_end(load_balancer: Mapping[str, Any], routes: Specs) -> set[str]:
+    """Hosts to which a route of many hosts sends all of them, also those that ask for the host itself."""
+    found = (routes[name] for name, _ in _circles(load_balancer, routes))
+    wide = (each for each in found if each["hostname"].startswith("*"))
+    named = (str(each["action"]["redirect"].get("host", "")) for each in wide)
+    return set(filter(None, named))
+
+
+def end_circles(load_balancer: Mapping[str, Any], routes: Specs) -> dict[str, tuple[str, str]]:
+    """Answer where a route leads to itself, on one scheme alone where only that one does.
+
+    By name of the redirect: the route that answers, and what changed for clients.
+
+    An answer takes the place of the redirect and of nothing else: whoever was kept from the servers still is.
+    """
+    said: dict[str, tuple[str, str]] = {}
+    for name, protocol in list(_circles(load_balancer, routes)):
+        spec = routes[name]
+        others = {each["protocol"] for each in load_balancer["listeners"]} & {"http", "https"} - {protocol.value}
+        answered = {field: value for field, value in spec.items() if field != "prefix_rewrite"} | {"action": ANSWER}
+        if others and "scheme" not in spec and spec["action"]["redirect"].get("scheme") == protocol.value:
+            spec["scheme"] = next(iter(others))
+            added = _free(routes, f"{name}-{protocol.value}")
+            routes[added] = answered | {"scheme": protocol.value}
+            said[name] = added, f"On {protocol.value} the redirect leads to itself; clients get 404 there."
+        else:
+            routes[name] = answered
+            said[name] = name, "The redirect leads to itself; clients get 404 instead."
+    return said
+
+
+def _free(routes: Specs, name: str) -> str:
+    while name in routes:
+        name += "-more"
+    return name
+
+
+def _circles(load_balancer: Mapping[str, Any], routes: Specs) -> Iterator[tuple[str, Protocol]]:
+    """Routes that lead to themselves, with the protocol on which they do."""
+    if not any("redirect" in spec["action"] for spec in routes.values()):
+        return
+    made = {name: _route(name, number, spec) for number, (name, spec) in enumerate(routes.items(), 1)}
+    listeners = tuple(
+        Listener(f"listener-{number}", each["name"], Protocol(each["protocol"]), each["port"])
+        for number, each in enumerate(load_balancer["listeners"], 1)
+    )
+    front = LoadBalancer("lb-1", "", "", listeners, tuple(made.values()))
+    for name, route in made.items():
+        if (protocol := loop_of(route, front)) is not None:
+            yield name, protocol
+
+
+def _route(name: str, number: int, spec: Mapping[str, Any]) -> Route:
+    """The route as far as it decides what a request gets."""
+    redirect = spec["action"].get("redirect")
+
+    def asked(field: str) -> tuple[ValueCondition, ...]:
+        said = spec.get(field, ())
+        return tuple(ValueCondition(each["name"], ValueMatch(each["match"]), each.get("value", "")) for each in said)
+
+    return Route(
+        f"route-{number}", name, "", spec["hostname"],
+        spec.get("path", "/"), PathKind(spec.get("path_kind", "prefix")), tuple(spec.get("methods", ())),
+        asked("headers"), redirect=Redirect(**redirect) if redirect else None, scheme=spec.get("scheme"),
+        query=asked("query"), cookies=asked("cookies"), client_networks=tuple(spec.get("client_networks", ())),
+    )  # fmt: skip
