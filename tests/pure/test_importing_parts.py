@@ -221,3 +221,37 @@ def test_a_location_with_two_slashes_is_said() -> None:
         assert "one slash" in verdict_of(frontend(line), line)[1]
         plain = f"http-request redirect location https://other.example{path}"
         assert verdict_of(frontend(plain), plain)[0] is Verdict.MAPPED
+
+
+def test_lines_that_routes_cannot_order_are_those_that_say_so() -> None:
+    header = "http-request set-header X-A 1 if { path_dir img }"
+    found = frontend(
+        "http-request deny if { path_beg /a /b } !{ src 10.0.0.0/8 }",
+        header,
+        "http-request redirect location /new if { path_end .php }",
+        "http-after-response set-header X-Last 1",
+        "default_backend a",
+    )
+    assert "such as /a/img/zz are decided by another line" in verdict_of(found, header)[1]
+    assert verdict_of(found, "http-after-response set-header X-Last 1")[0] is Verdict.MAPPED
+
+
+def test_a_backend_whose_rules_answer_every_request_is_used() -> None:
+    found = read(
+        f"{DEFAULTS}frontend fe\n bind :80\n use_backend no if {{ path /no }}\n default_backend a\n"
+        f"backend no\n http-request deny deny_status 404\n{TWO}"
+    )
+    assert verdict_of(found, "backend no")[0] is Verdict.MAPPED
+    assert verdict_of(found, "backend b")[0] is Verdict.DEAD
+
+
+def test_a_pattern_that_haproxy_finds_anywhere_in_a_path_is_said() -> None:
+    line = r"http-request replace-path /api/(.*) /\1"
+    assert "in the middle of a path" in verdict_of(frontend(line, "default_backend a"), line)[1]
+    anchored = line.replace("/api", "^/api")
+    assert verdict_of(frontend(anchored, "default_backend a"), anchored)[0] is Verdict.MAPPED
+
+
+def test_authorities_that_only_verify_are_said() -> None:
+    line = "bind :443 ssl crt /a.pem verify required ca-file /ca.pem ca-verify-file /root.pem"
+    assert "with those of ca-file alone" in verdict_of(frontend("default_backend a", bind=line), line)[1]

@@ -151,3 +151,27 @@ def test_an_address_without_servers_is_the_server() -> None:
     both = pool("dispatch 10.0.0.3:80", "server s 10.0.0.1:80", "use-server s if { path /s }")
     assert verdict_of(both, "dispatch 10.0.0.3:80")[0] is Verdict.NOT_POSSIBLE
     assert "pool of this server alone" in verdict_of(both, "use-server s if { path /s }")[1]
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("fall 1800", "100 checks are the most for fall"),
+        ("rise 101", "100 checks are the most for rise"),
+        ("inter 2h", "An hour is the longest inter"),
+        ("slowstart 2h", "An hour is the longest slowstart"),
+    ],
+)
+def test_a_number_that_is_made_smaller_is_said(option: str, why: str) -> None:
+    line = f"server s 10.0.0.1:80 check {option}"
+    assert why in verdict_of(pool(line), line)[1]
+    word = option.split(maxsplit=1)[0]
+    fits = f"server s 10.0.0.1:80 check {word} {'100' if word in ('fall', 'rise') else '1h'}"
+    assert verdict_of(pool(fits), fits)[0] is Verdict.MAPPED
+
+
+def test_servers_without_tls_agree_on_no_protocol() -> None:
+    plain = pool("server s 10.0.0.1:80 alpn h2 check")
+    assert "http_version" not in spec_of(plain, "Pool", "web")
+    for options in ("ssl verify none alpn h2,http/1.1", "proto h2"):
+        assert spec_of(pool(f"server s 10.0.0.1:80 {options}"), "Pool", "web")["http_version"] == "2"

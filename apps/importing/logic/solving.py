@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from apps.importing.logic.answers import about_path
@@ -45,7 +45,9 @@ class Draft:
 
 @dataclass(slots=True)
 class Solution:
-    """Routes in the order in which they are created; `differing` are examples that they do not decide as before."""
+    """Routes in the order in which they are created; `differing` are examples that they do not decide as before, each
+    with the lines that are lost there.
+    """
 
     drafts: list[Draft] = field(default_factory=list)
     differing: list[tuple[str, Decision]] = field(default_factory=list)
@@ -167,7 +169,13 @@ class Cases:
 
     def differing(self) -> list[tuple[str, Decision]]:
         """Examples that the routes do not decide as the rules do."""
-        return [(path, right) for _, path, holding, right in self._cases if self._winner(path, holding) != right]
+        found = []
+        for _, path, holding, right in self._cases:
+            winner = self._winner(path, holding)
+            if winner != right:
+                lost = [line for line in right.lines if winner is None or line not in winner.lines]
+                found.append((path, replace(right, lines=tuple(lost) or right.lines[-1:])))
+        return found
 
 
 def _beside(key: Key, path: str) -> int:

@@ -63,6 +63,7 @@ def _options(context: Context, line: Line) -> Iterator[tuple[str, str]]:
 
 WHY = {
     "accept-netscaler-cip": "Only the PROXY protocol is understood.",
+    "ca-verify-file": "Certificates of clients are verified with those of ca-file alone; put all authorities into it.",
     "generate-certificates": "Certificates are objects of their own; none is made while clients connect.",
     "interface": "Listeners are bound to addresses, not to interfaces.",
     "transparent": "Listeners are bound to addresses of the node.",

@@ -19,7 +19,7 @@ from apps.importing.haproxy.pools.servers import (
     number_of,
     read_servers,
 )
-from apps.importing.haproxy.text.durations import milliseconds, time_limit
+from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds, time_limit
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 
@@ -196,16 +196,24 @@ def _ways(context: Context, servers: list[ServerLine], protocol: str) -> dict[st
         found["proxy_protocol"] = "v2"
     elif common(servers, "send-proxy") is not None:
         found["proxy_protocol"] = "v1"
-    speaks = f"{common(servers, 'proto') or ''},{common(servers, 'alpn') or ''}"
-    if protocol == "http" and "h2" in speaks.split(","):
+    agreed = (common(servers, "alpn") or "") if common(servers, "ssl") is not None else ""  # it is part of TLS
+    if protocol == "http" and "h2" in (common(servers, "proto"), *agreed.split(",")):
         found["http_version"] = "2"
     if slow := number_of(servers, "slowstart"):
         found["slow_start_ms"] = slow
+    _say_longest(context, servers)
     found |= _watched(servers, protocol)
     for option in OF_ALL:
         for line in differing_lines(servers, option):
             context.ledger.differs(line, f"All servers of a pool have the same {option}.")
     return found
+
+
+def _say_longest(context: Context, servers: list[ServerLine]) -> None:
+    for option in ("slowstart", "inter", "agent-inter"):
+        for each in servers:
+            if (milliseconds(each.options.get(option, "")) or 0) > LONGEST_MS:
+                context.ledger.differs(each.line, f"An hour is the longest {option}.")
 
 
 def _watched(servers: list[ServerLine], protocol: str) -> dict[str, Any]:

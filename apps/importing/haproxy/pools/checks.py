@@ -61,6 +61,9 @@ def _say_tls(context: Context, servers: list[ServerLine]) -> None:
             context.ledger.differs(each.line, f"Checks {does} here.")
 
 
+MOST_CHECKS = 100
+
+
 def _option(section: Section) -> Line | None:
     found = None
     for line in section.all_lines():
@@ -86,7 +89,10 @@ def _times(context: Context, section: Section, servers: list[ServerLine]) -> dic
     for name in ("rise", "fall"):
         text = common(servers, name)
         if text and text.isdecimal():
-            found[name] = min(100, max(1, int(text)))
+            found[name] = min(MOST_CHECKS, max(1, int(text)))
+        for each in servers:
+            if each.options.get(name, "").isdecimal() and int(each.options[name]) > MOST_CHECKS:
+                context.ledger.differs(each.line, f"{MOST_CHECKS} checks are the most for {name}.")
     return found
 
 

@@ -37,6 +37,17 @@ def _stripped(expression: str, text: str) -> Effect | None:
     return strip(found[1].replace("\\", "") + below, ending[1])
 
 
+def _of_stripped(old: str, expression: str, text: str) -> str:
+    """What differs where the prefix `old` is changed, and not what the expression finds."""
+    said = []
+    if not old.endswith("/"):
+        said.append(f"Only whole segments are replaced ({old}).")
+        said += [EMPTIED.format(old)] if re.fullmatch(r"\\[1-9]", text) else []
+    if not expression.startswith("^"):
+        said.append(f"HAProxy also finds {old} in the middle of a path, where it stays here; begin the pattern with ^.")
+    return f"different:{' '.join(said)}" if said else ""
+
+
 def _change(block: str, name: str, value: object) -> Effect:
     return Effect("change", (block, name, value))
 
@@ -73,11 +84,7 @@ def read_replace_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
     expression, text = words[0].replace("\\/", "/"), words[1].replace("\\/", "/")
     stripped = _stripped(expression, text)
     if stripped is not None:
-        old = str(stripped.data[1])
-        if old.endswith("/"):
-            return [stripped], ""
-        emptied = f" {EMPTIED.format(old)}" if re.fullmatch(r"\\[1-9]", text) else ""
-        return [stripped], f"different:Only whole segments are replaced ({old}).{emptied}"
+        return [stripped], _of_stripped(str(stripped.data[1]), expression, text)
     pattern = as_pattern(expression, counts_groups=True)
     if pattern is None:
         return [], NOT_SAID

@@ -87,6 +87,7 @@ class Frontends:
         self.made = made
         self._programs: dict[str, Program] = {}
         self._lines: dict[str, tuple[Line, ...]] = {}
+        self._deciding: dict[Line, Section] = {}
 
     def read(self, section: Section) -> None:
         """One frontend or listen section of mode http."""
@@ -141,6 +142,7 @@ class Frontends:
                 continue
             if name not in self._programs:
                 is_backend = each.kind == "backend"
+                self._deciding |= {line: each for line in each.lines if is_backend}
                 self._programs[name] = self._program(each, f"Pool {name}") if is_backend else Program()
             found[name] = self._programs[name]
         return found
@@ -238,7 +240,13 @@ class Frontends:
         self.made.routes[name] = spec
         self._lines[name] = draft.decision.lines[-1:]
         for line in draft.decision.lines:
-            ledger.belongs(line, f"Route {name}")
+            self._belongs(line, f"Route {name}")
+
+    def _belongs(self, line: Line, route: str) -> None:
+        """The line is part of the route, and so is the backend that it stands in, whether or not it has a pool."""
+        self.context.ledger.belongs(line, route)
+        if line in self._deciding:
+            self.context.ledger.mapped(self._deciding[line].header)
 
     def _say_told(self, draft: Draft, said: dict[str, str], scheme: object, ports: Ports) -> None:
         """What servers were told of scheme and port, where it is not that of the connection."""
@@ -269,7 +277,7 @@ class Frontends:
         for frontend in solved:
             self._say_hosts(frontend, program)
             for hostname, path, decision in frontend.differing:
-                for line in decision.lines[-1:] or (section.header,):
+                for line in decision.lines or (section.header,):
                     ledger.differs(line, f"Some requests of {hostname} such as {path} are decided by another line.")
             if frontend.too_many:
                 ledger.differs(section.header, "More than two of its many conditions at once are not told apart.")
@@ -282,9 +290,10 @@ class Frontends:
     def _say_hosts(self, frontend: Frontend, program: Program) -> None:
         """Hosts that can be no hostnames, and questions about parts of hosts."""
         for rule in (*program.rules, *program.answers):
-            for atom in {each for each in atoms_of(rule.condition) if each.subject == "host"}:
+            atoms = {each for each in atoms_of(rule.condition) if each.subject == "host"}
+            for atom in sorted(atoms, key=repr):
                 self._say_host(rule.line, atom, frontend)
-                for value in frontend.hosts.odd.keys() & {value.partition(":")[0] for value in atom.values}:
+                for value in sorted(frontend.hosts.odd.keys() & {value.partition(":")[0] for value in atom.values}):
                     why = f"{value} is no hostname here: {frontend.hosts.odd[value]}"
                     self.context.ledger.differs(rule.line, why)
 
