@@ -60,15 +60,15 @@ def say_unknown(context: Context, line: Line, why: str, *, gone: bool) -> None:
         context.ledger.differs(line, f"This cannot be asked: {why}.")
 
 
-def believe(context: Context, listeners: Iterable[dict[str, Any]], asking: Iterable[Line]) -> bool:
-    """Have the listeners trust what proxies say of the scheme, where lines ask for it; whether any does."""
+def believe(context: Context, listeners: Iterable[dict[str, Any]], asking: Iterable[Line], said: str = TOLD) -> bool:
+    """Have the listeners trust what proxies say of scheme and client, where lines ask for it; whether any does."""
     lines = list(asking)
     for line in lines:
-        context.ledger.differs(line, TOLD)
+        context.ledger.differs(line, said)
     for listener in listeners if lines else ():
-        said = listener.setdefault("client_address", {})
-        if not said.get("forwarded_from"):
-            said["forwarded_from"] = list(PRIVATE)
+        trusted = listener.setdefault("client_address", {})
+        if not trusted.get("forwarded_from"):
+            trusted["forwarded_from"] = list(PRIVATE)
     return bool(lines)
 
 

@@ -255,3 +255,36 @@ def test_a_pattern_that_haproxy_finds_anywhere_in_a_path_is_said() -> None:
 def test_authorities_that_only_verify_are_said() -> None:
     line = "bind :443 ssl crt /a.pem verify required ca-file /ca.pem ca-verify-file /root.pem"
     assert "with those of ca-file alone" in verdict_of(frontend("default_backend a", bind=line), line)[1]
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("path,url_dec -m beg /admin", "what is encoded is not found"),
+        ("req.cook(a),url_dec x", "what is encoded is not found"),
+        ("ssl_fc_sni c.example", "not the name of its TLS connection"),
+        ("hdr_ip(x-forwarded-for,-1) 192.0.2.0/24", "as its listener knows it"),
+    ],
+)
+def test_a_question_that_is_asked_of_something_else_is_said(condition: str, why: str) -> None:
+    line = f"http-request deny if {{ {condition} }}"
+    verdict, said = verdict_of(frontend(line, "default_backend a"), line)
+    assert verdict is Verdict.DIFFERENT
+    assert why in said
+
+
+def test_clients_that_a_header_names_are_asked_of_proxies_that_are_believed() -> None:
+    rule = "http-request deny unless office"
+    found = frontend("acl office hdr_ip(X-Forwarded-For) 10.0.0.0/8", rule, "default_backend a")
+    (listener,) = listeners_of(found)
+    assert "10.0.0.0/8" in listener["client_address"]["forwarded_from"]
+    plain = frontend("acl office src 10.0.0.0/8", rule, "default_backend a")
+    assert "client_address" not in listeners_of(plain)[0]
+    other = "http-request deny if { hdr_ip(x-gateway) 10.0.0.0/8 }"
+    assert verdict_of(frontend(other, "default_backend a"), other)[0] is Verdict.NOT_POSSIBLE
+
+
+def test_ciphers_of_a_port_are_those_of_the_fleet() -> None:
+    line = "bind :443 ssl crt /a.pem ciphers ECDHE"
+    found = read(f"{DEFAULTS}frontend fe\n {line}\n default_backend a\n{TWO}", certificates={"/a.pem": "a"})
+    assert verdict_of(found, line) == (Verdict.DIFFERENT, "Ciphers and curves are those of the fleet (tls_preset).")

@@ -35,6 +35,11 @@ _WAITS = {"req.len", "req_len", "wait_end"}
 _TLS = {"req.ssl_hello_type", "req_ssl_hello_type", "req.ssl_ver", "req_ssl_ver", "req.ssl_hello"}
 _WITH_QUERY = {"url", "uri", "pathq", "capture.req.uri"}
 _HTTP = {"req.proto_http", "req_proto_http"}
+# Headers by which a proxy in front names the client; of others nobody knows whose address they hold.
+_NAME_CLIENTS = {"x-forwarded-for", "x-real-ip", "cf-connecting-ip", "true-client-ip"}
+OF_CLIENT = "The address of the client is asked, as its listener knows it (client_address), and not each of the header."
+OF_HOST = "The host of the request is asked, and not the name of its TLS connection."
+NOT_DECODED = "It is compared as clients write it, so what is encoded is not found; let the servers ask it as well."
 _STATE = {
     *("nbsrv", "srv_is_up", "srv_conn", "be_conn", "fe_conn", "connslots", "avg_queue", "queue", "be_sess_rate"),
     *(
@@ -204,7 +209,7 @@ class Criteria(Questions):
         if fetch in _HOST_FETCHES and first == "host":
             return self._of_host(asked)
         if fetch in _SNI:
-            return self._values(asked, "host" if self.reads_requests else "sni")
+            return self._values(asked, "host", why=OF_HOST) if self.reads_requests else self._values(asked, "sni")
         if _COUNTS.fullmatch(fetch):
             return True
         if found := _RATE.fullmatch(fetch):
@@ -244,6 +249,8 @@ class Criteria(Questions):
         match = asked.match or "str"
         if match == "found":
             return self.atoms.get(subject, "found", name=name)
+        if "url_dec" in asked.sample.converter_names:
+            why = f"{why} {NOT_DECODED}".strip()
         if match in ("len", "int", "bool", "bin", "ip"):
             return self.unknown(f"{_said(asked)} is nothing that a route can ask")
         ignore_case = asked.ignore_case or "lower" in asked.sample.converter_names
@@ -292,6 +299,9 @@ class Criteria(Questions):
         return any_of(parts)
 
     def _of_source(self, asked: _Asked) -> Formula:
+        by_header = asked.sample.fetch != "src"
+        if by_header and _argument(asked).lower() not in _NAME_CLIENTS:
+            return self.unknown(f"{_said(asked)} is nothing that a route can ask")
         networks, odd = [], []
         for value in asked.values:
             try:
@@ -300,7 +310,7 @@ class Criteria(Questions):
                 odd.append(value)
         if odd or asked.sample.converters:
             return self.unknown(f"{_said(asked)} is no list of networks")
-        return self.atoms.get("source", "in", tuple(sorted(networks)))
+        return self.atoms.get("source", "in", tuple(sorted(networks)), why=OF_CLIENT if by_header else "")
 
     def _of_count(self, asked: _Asked) -> Formula:
         """`hdr_cnt(X) gt 0` is whether it is there."""
@@ -400,6 +410,7 @@ _READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
     "capture.req.method": lambda self, asked: self.atoms.get("method", "str", tuple(asked.values)),
     "src": Criteria._of_source,
     "hdr_ip": Criteria._of_source,
+    "req.hdr_ip": Criteria._of_source,
     "ssl_fc": Criteria._of_scheme,
     "ssl_fc_used": Criteria._of_scheme,
     "dst_port": Criteria._of_port,

@@ -11,7 +11,6 @@ from apps.importing.haproxy.listeners.certificates import Certificates, client_c
 from apps.importing.haproxy.listeners.ports import ANYWHERE, Bind, listeners_among, say_address
 from apps.importing.haproxy.pools.addresses import divided, say_unset
 from apps.importing.haproxy.text.sections import Section
-from apps.importing.haproxy.text.tables.classes import Kind
 from apps.importing.haproxy.text.tables.proxies import BIND_OPTIONS
 from apps.importing.haproxy.text.words import expanded
 from apps.importing.haproxy.traffic.context import Context
@@ -56,12 +55,16 @@ def _options(context: Context, line: Line) -> Iterator[tuple[str, str]]:
         fact = BIND_OPTIONS.get(word)
         if fact is None:
             context.ledger.impossible(line, f"No version of HAProxy has the option {word} of a bind line.")
-        elif fact.kind is Kind.TRAFFIC and word in WHY:
+        elif word in WHY:
             context.ledger.differs(line, WHY[word])
         yield word, value
 
 
 WHY = {
+    **dict.fromkeys(
+        ("ciphers", "ciphersuites", "curves", "ecdhe", "sigalgs", "client-sigalgs"),
+        "Ciphers and curves are those of the fleet (tls_preset).",
+    ),
     "accept-netscaler-cip": "Only the PROXY protocol is understood.",
     "ca-verify-file": "Certificates of clients are verified with those of ca-file alone; put all authorities into it.",
     "generate-certificates": "Certificates are objects of their own; none is made while clients connect.",

@@ -12,7 +12,7 @@ from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.criteria import number_holds
 from apps.importing.haproxy.listeners.binds import binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
-from apps.importing.haproxy.listeners.listening import add_options
+from apps.importing.haproxy.listeners.listening import BELIEVED, add_options
 from apps.importing.haproxy.listeners.ports import Bind, say_unreachable
 from apps.importing.haproxy.pools.backends import protocol_of
 from apps.importing.haproxy.rules.programs import Reader
@@ -32,6 +32,7 @@ from apps.importing.results.circles import end_circles, hosts_to_end
 from apps.importing.verdicts import Line
 
 TELLING = re.compile(r"\bhdr(?:_\w+)?\(x-forwarded-proto[,)]", re.IGNORECASE)
+NAMING = re.compile(r"\bhdr_ip\(", re.IGNORECASE)
 OF_TCP = "HAProxy does not start where a section of http uses one of tcp; this one is read as one of http."
 
 
@@ -151,8 +152,10 @@ class Frontends:
         self, section: Section, name: str, program: Program, backends: dict[str, Program], binds: list[Bind]
     ) -> Frontend:
         sections = [section, *filter(None, map(self.context.configuration.proxy, backends))]
-        lines = (line for each in sections for line in each.lines if TELLING.search(line.text))
-        is_told = believe(self.context, self.made.load_balancers[name]["listeners"], lines)
+        listeners = self.made.load_balancers[name]["listeners"]
+        lines = [line for each in sections for line in each.lines]
+        is_told = believe(self.context, listeners, (line for line in lines if TELLING.search(line.text)))
+        believe(self.context, listeners, (line for line in lines if NAMING.search(line.text)), BELIEVED)
         answers = self._answers(program, backends, binds, is_told=is_told)
         known = [host for each in program.rules for host in _hosts_of(each.effect.data)]
         frontend = Frontend(program, backends, answers, tuple(known))
