@@ -231,3 +231,17 @@ def test_who_asks_for_a_name_speaks_tls() -> None:
     found = read(f"{TCP}frontend f\n bind :443\n {line}\n {TWO}")
     assert listener(found)["sni_routes"] == [{"hostname": "a.example", "pool": "ssh"}]
     assert verdict_of(found, line)[0] is Verdict.MAPPED
+
+
+def test_a_tcp_section_asks_for_a_list_of_networks_that_is_missing() -> None:
+    bad = "tcp-request connection reject if { src -f /bad.lst }"
+    text = f"{TCP}frontend fe\n bind :22\n {bad}\n default_backend b\nbackend b\n server s 10.0.0.1:22\n"
+    found = read(text)
+    assert "The file /bad.lst was not given" in verdict_of(found, bad)[1]
+    assert found.needs == ("The file /bad.lst was not given (--files).",)
+    given = read(text, {"/bad.lst": "192.0.2.0/24\n"})
+    assert (verdict_of(given, bad)[0], given.needs) == (Verdict.MAPPED, ())
+    other = bad.replace("src -f /bad.lst", "src_port lt 1024")
+    assert verdict_of(read(text.replace(bad, other)), other)[0] is Verdict.NOT_POSSIBLE
+    first = bad.replace("connection", "content").replace("src -f /bad.lst", "req.proto_http")
+    assert verdict_of(read(text.replace(bad, first)), first)[0] is Verdict.DIFFERENT

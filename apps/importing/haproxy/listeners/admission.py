@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from apps.definitions.shapes.traffic.client_limit import MOST_EXEMPT
+from apps.importing.context import say_unknown
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone
 from apps.importing.haproxy.rules.limits import limit_of, table_of
@@ -20,6 +21,8 @@ from apps.importing.verdicts import Line
 GOES_ON = ("inspect-delay", "set-var", "capture", "expect-proxy")
 ALONE = "A listener refuses by networks, TLS names and rates alone."
 NOT_LOOKED_INTO = "Connections are not looked into; the servers refuse what they do not speak."
+# Questions about the beginning of a connection.
+FIRST = ("tls", "http")
 MIXED = "A listener lets in by networks alone, and this asks for more."
 
 
@@ -73,12 +76,22 @@ class Admission:
         elif asks(formula, "source") or self._networks.accepted(phase):
             ledger.impossible(line, MIXED)
         elif asks(formula, "unknown"):
-            ledger.differs(line, NOT_LOOKED_INTO)
+            self._unknown(line, formula)
         elif answered(formula, "sni", answer=False) is True:
             self.named = line, negated(formula)
             ledger.mapped(line)
         else:
             ledger.impossible(line, ALONE)
+
+    def _unknown(self, line: Line, formula: Formula) -> None:
+        """A refusal by what is not known: what connections begin with is the servers' to refuse, all else is lost."""
+        unknown = sorted(
+            {atom.why for atom in atoms_of(formula) if atom.subject == "unknown" and atom.match not in FIRST}
+        )
+        for why in unknown:
+            say_unknown(self.context, line, why, gone=True)
+        if not unknown:
+            self.context.ledger.differs(line, NOT_LOOKED_INTO)
 
     def _limit(self, line: Line, phase: str, formula: Formula, atom: Atom) -> Formula:
         """Keep the limit; what is refused whatever the counter says."""
