@@ -245,3 +245,13 @@ def test_a_tcp_section_asks_for_a_list_of_networks_that_is_missing() -> None:
     assert verdict_of(read(text.replace(bad, other)), other)[0] is Verdict.NOT_POSSIBLE
     first = bad.replace("connection", "content").replace("src -f /bad.lst", "req.proto_http")
     assert verdict_of(read(text.replace(bad, first)), first)[0] is Verdict.DIFFERENT
+
+
+def test_an_http_section_asks_for_a_list_of_those_that_may_connect() -> None:
+    accept = "tcp-request connection accept if { src -f /good.lst }"
+    rest = "default_backend b\nbackend b\n server s 10.0.0.1:80\n"
+    found = read(f"{DEFAULTS}frontend fe\n bind :80\n {accept}\n tcp-request connection reject\n {rest}")
+    assert found.needs == ("The file /good.lst was not given (--files).",)
+    assert verdict_of(found, accept)[0] is Verdict.DIFFERENT
+    harmless = read(f"{DEFAULTS}frontend fe\n bind :80\n {accept}\n {rest}")
+    assert (verdict_of(harmless, accept)[0], harmless.needs) == (Verdict.MAPPED, ())

@@ -288,3 +288,14 @@ def test_ciphers_of_a_port_are_those_of_the_fleet() -> None:
     line = "bind :443 ssl crt /a.pem ciphers ECDHE"
     found = read(f"{DEFAULTS}frontend fe\n {line}\n default_backend a\n{TWO}", certificates={"/a.pem": "a"})
     assert verdict_of(found, line) == (Verdict.DIFFERENT, "Ciphers and curves are those of the fleet (tls_preset).")
+
+
+@pytest.mark.parametrize("rule", ["auth realm x unless admins", "deny unless admins"])
+def test_a_rule_that_asks_for_a_group_says_that_its_other_users_are_let_in(rule: str) -> None:
+    users = "".join(f" user {name} insecure-password longpassword\n" for name in ("alice", "bob"))
+    people = f"userlist u\n group a users alice\n{users}"
+    text = f"{people}{DEFAULTS}frontend fe\n bind :80\n acl admins http_auth_group(u) a\n http-request {rule}\n"
+    said = verdict_of(read(f"{text} default_backend a\n{TWO}"), f"http-request {rule}")[1]
+    assert "groups are not told apart" in said
+    plain = text.replace("http_auth_group(u) a", "http_auth(u)")
+    assert verdict_of(read(f"{plain} default_backend a\n{TWO}"), f"http-request {rule}")[1] != said

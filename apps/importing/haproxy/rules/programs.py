@@ -90,8 +90,7 @@ class Reader:
                 if asks_networks_alone(formula):
                     networks.accept(line.words[1], formula)
                 if formula is not True:
-                    sure, _ = surely(formula)
-                    passed.append(negated(sure))
+                    passed.append(negated(self._passing(line, formula)))
             elif action in ("reject", "silent-drop") and self._is_of_networks(formula, passed):
                 networks.refuse(line, line.words[1], formula)
             elif action in ("reject", "silent-drop"):
@@ -101,6 +100,14 @@ class Reader:
             elif action.startswith("set-var"):
                 self.context.ledger.mapped(line)
         return networks.access()
+
+    def _passing(self, line: Line, formula: Formula) -> Formula:
+        """Who surely passes; what cannot be asked is said where others are refused."""
+        sure, unknown = surely(formula)
+        if any(action_of(each)[0] in ("reject", "silent-drop") for each in self.section.each("tcp-request")):
+            for why in unknown:
+                say_unknown(self.context, line, why, gone=False)
+        return sure
 
     def _is_of_networks(self, formula: Formula, passed: list[Formula]) -> bool:
         """Whether a listener can keep out whom the rule keeps out: a backend has none of its own."""

@@ -9,7 +9,7 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
 from apps.importing.haproxy.rules.limits import Limit, Tracker, limit_of, table_of
 from apps.importing.haproxy.rules.requests import has_own_text
-from apps.importing.haproxy.rules.users import users_of
+from apps.importing.haproxy.rules.users import NO_GROUPS, users_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import answered, asks
@@ -38,11 +38,18 @@ class Soft:
     def authentication(self, line: Line, words: tuple[str, ...], formula: Formula) -> Rule | None:
         """`http-request auth realm X if !{ http_auth(users) }`."""
         realm = words[words.index("realm") + 1] if "realm" in words[:-1] else ""
-        lists = [atom.name for atom in atoms_of(formula) if atom.subject == "auth"]
+        lists = self._userlists(line, formula)
         if not lists:
             self.context.ledger.impossible(line, "Name the userlist in the condition: unless { http_auth(users) }.")
             return None
         return self._asks_password(line, lists[0], realm, answered(formula, "auth", answer=False))
+
+    def _userlists(self, line: Line, formula: Formula) -> list[str]:
+        """Names of the lists of users that it asks for."""
+        asked = [atom for atom in atoms_of(formula) if atom.subject == "auth"]
+        if any(atom.values for atom in asked):
+            self.context.ledger.differs(line, NO_GROUPS)
+        return [atom.name for atom in asked]
 
     def _asks_password(self, line: Line, userlist: str, realm: str, condition: Formula) -> Rule | None:
         pairs = users_of(self.context, userlist)
@@ -61,7 +68,7 @@ class Soft:
             self._say_status(line, effects, 413)
             yield from self._sizes(line, formula)
         elif refuses and asks(formula, "auth") and answered(formula, "auth", answer=True) is False:
-            lists = [atom.name for atom in atoms_of(formula) if atom.subject == "auth"]
+            lists = self._userlists(line, formula)
             rule = self._asks_password(line, lists[0], "", answered(formula, "auth", answer=False))
             if rule is not None:
                 yield rule

@@ -8,6 +8,7 @@ from apps.importing.haproxy.traffic.context import Context
 from apps.importing.verdicts import Line
 
 SHORTEST = 8
+NO_GROUPS = "Every user of the list is let in; groups are not told apart."
 
 
 def users_of(context: Context, name: str) -> list[tuple[str, str]] | None:
@@ -22,7 +23,7 @@ def users_of(context: Context, name: str) -> list[tuple[str, str]] | None:
             user = _user(context, line)
             found += [user] if user else []
         elif line.keyword == "group":
-            context.ledger.differs(line, "Every user of the list is let in; groups are not told apart.")
+            context.ledger.differs(line, NO_GROUPS)
     return found or None
 
 
