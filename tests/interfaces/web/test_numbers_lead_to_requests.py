@@ -37,6 +37,7 @@ WITHOUT_LINES = {
     "pages/capacity_runs/result.html": {"row.answered", "row.errors"},
     "pages/capacity_runs/steps.html": {"row.offered"},
     "pages/overflow/overflow.html": {"row.served.0", "row.out.0", "row.refused.0"},
+    "pages/load_balancers/detail.html": {"row.rejected"},  # connections that leave no line
     "pages/reports/month.html": {"row.served", "row.rejected"},  # of a month, which outlives its lines
     "pages/requests/forwards.html": {"row.refused"},
     "pages/requests/list.html": {"drawing.total", "drawing.failed", "bar.total", "bar.failed"},
