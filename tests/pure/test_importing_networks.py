@@ -19,6 +19,7 @@ from tests.pure.test_importing_nginx import read as read_nginx
 from tests.pure.test_importing_sections import TCP
 
 ATOMS = Atoms()
+OFFICES = ["10.0.0.0/8", "192.0.2.0/24"]
 BLOCKS = ("10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "192.0.2.0/24", "2001:db8::/32", "2001:db8:1::/48")
 CLIENTS = ("10.0.0.1", "10.1.0.1", "10.1.2.3", "192.0.2.9", "198.51.100.1", "2001:db8::1", "2001:db8:1::1", "::1")
 
@@ -135,6 +136,24 @@ def test_what_asks_for_more_than_networks_is_not_possible(line: str) -> None:
     found = tcp(line)
     assert access(found) is None
     assert verdict_of(found, line)[0] is Verdict.NOT_POSSIBLE
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["tcp-request content accept if { req.payload(0,3) abc }", "tcp-request content reject"], ("allow", [])),
+        (["tcp-request connection reject if !{ src_port lt 1024 } !office"], ("allow", OFFICES)),
+        (["tcp-request connection accept if office", "tcp-request connection accept if { src_port lt 1024 }",
+          "tcp-request connection reject"], ("allow", OFFICES)),
+        (["tcp-request content accept if { req.proto_http }", "tcp-request content reject"], None),
+    ],
+)  # fmt: skip
+def test_who_must_show_what_listeners_do_not_look_at_is_kept_out(
+    lines: list[str], expected: tuple[str, list[str]] | None
+) -> None:
+    found = tcp(OFFICE, *lines)
+    assert access(found) == expected
+    assert (verdict_of(found, lines[-1])[0] is Verdict.NOT_POSSIBLE) == (expected is not None)
 
 
 def test_whom_a_limit_spares_stays_spared() -> None:

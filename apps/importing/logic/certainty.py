@@ -37,14 +37,16 @@ def surely(formula: Formula, *, but: frozenset[str] = frozenset()) -> tuple[Form
     return _least(formula, unknown, wanted=True), sorted({why_not(atom) for atom in unknown})
 
 
-def refusing(formula: Formula) -> Formula:
+def refusing(formula: Formula, *, but: frozenset[str] = frozenset()) -> Formula:
     """When a refusal holds where no unknown question is answered with yes: who must show something is kept out.
 
-    A file that can still be given is asked for, and left to `surely`.
+    A file that can still be given is asked for, and left to `surely`. `but` are kinds of comparison to keep.
     """
 
     def known(atom: Atom) -> bool | None:
-        asked = atom.subject in ("state", "rate", "auth", "size") or atom.why.endswith("was not given")
+        asked = (
+            atom.match in but or atom.subject in ("state", "rate", "auth", "size") or atom.why.endswith("was not given")
+        )
         return False if why_not(atom) and not asked else None
 
     return simplified(formula, known)

@@ -13,7 +13,7 @@ from apps.importing.haproxy.rules.limits import limit_of, table_of
 from apps.importing.haproxy.rules.programs import action_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
-from apps.importing.logic.certainty import answered, asks
+from apps.importing.logic.certainty import answered, asks, refusing
 from apps.importing.logic.formulas import Atom, Formula, all_of, atoms_of, negated
 from apps.importing.values.networks import NOBODY, union, where, written
 from apps.importing.verdicts import Line
@@ -22,8 +22,11 @@ GOES_ON = ("inspect-delay", "set-var", "capture", "expect-proxy")
 ALONE = "A listener refuses by networks, TLS names and rates alone."
 NOT_LOOKED_INTO = "Connections are not looked into; the servers refuse what they do not speak."
 # Questions about the beginning of a connection.
-FIRST = ("tls", "http")
+FIRST = frozenset({"tls", "http"})
 MIXED = "A listener lets in by networks alone, and this asks for more."
+CLOSED = (
+    "Listeners do not look at this, so who had to show it is kept out; add the networks that may connect to access."
+)
 
 
 class Admission:
@@ -75,22 +78,33 @@ class Admission:
             self._networks.refuse(line, phase, formula)
         elif asks(formula, "source") or self._networks.accepted(phase):
             ledger.impossible(line, MIXED)
+            self._close(line, phase, formula)
         elif asks(formula, "unknown"):
-            self._unknown(line, formula)
+            self._unknown(line, phase, formula)
         elif answered(formula, "sni", answer=False) is True:
             self.named = line, negated(formula)
             ledger.mapped(line)
         else:
             ledger.impossible(line, ALONE)
+            self._close(line, phase, formula)
 
-    def _unknown(self, line: Line, formula: Formula) -> None:
+    def _close(self, line: Line, phase: str, formula: Formula) -> None:
+        """Of a refusal that cannot be said, keep out who had to show something: what was closed never opens."""
+        closed = refusing(formula, but=FIRST)
+        if closed is not False and asks_networks_alone(closed):
+            self.context.ledger.impossible(line, CLOSED)
+            self._networks.refuse(line, phase, closed)
+
+    def _unknown(self, line: Line, phase: str, formula: Formula) -> None:
         """A refusal by what is not known: what connections begin with is the servers' to refuse, all else is lost."""
         unknown = sorted(
             {atom.why for atom in atoms_of(formula) if atom.subject == "unknown" and atom.match not in FIRST}
         )
         for why in unknown:
             say_unknown(self.context, line, why, gone=True)
-        if not unknown:
+        if unknown:
+            self._close(line, phase, formula)
+        else:
             self.context.ledger.differs(line, NOT_LOOKED_INTO)
 
     def _limit(self, line: Line, phase: str, formula: Formula, atom: Atom) -> Formula:
