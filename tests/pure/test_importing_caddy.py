@@ -256,3 +256,15 @@ def test_a_status_of_any_length_is_refused_at_its_line(status: str) -> None:
     found = read(text.replace(": 200", f": {status}"))
     lines = [each for each in found.report if "status_code" in each.text]
     assert [each.verdict for each in lines] == [Verdict.NOT_POSSIBLE]
+
+
+def test_a_redirect_that_leads_to_itself_is_answered_and_said() -> None:
+    there = {"Location": ["https://a.example:8080{http.request.uri}"]}
+    found = routes(handle(answer(301, headers=there), host=["a.example"]))
+    [own] = [
+        each
+        for each in specs(found, "Route").values()
+        if "fixed_response" in each["action"] and each["hostname"] != "*"
+    ]
+    assert (own["hostname"], own["action"]["fixed_response"]["status"]) == ("a.example", 404)
+    assert any("The redirect leads to itself" in " ".join(line.reasons) for line in found.report)

@@ -328,7 +328,8 @@ def test_conditions_become_conditions_of_routes() -> None:
         "if ($request_method = POST) { return 405; }", "if ($http_x_beta) { return 302 /beta; }",
         "location / { proxy_pass http://a; }",
     )  # fmt: skip
-    said = {tuple(sorted(each.keys() & {"methods", "headers"})): each["action"] for each in routes(found)}
+    everywhere = [each for each in routes(found) if "path" not in each]
+    said = {tuple(sorted(each.keys() & {"methods", "headers"})): each["action"] for each in everywhere}
     assert said["methods",]["fixed_response"]["status"] == 405
     assert said["headers",]["redirect"]["path"] == "/beta"
     assert said[()]["pools"][0]["pool"] == "a"
@@ -433,3 +434,11 @@ def test_formats_are_recognised_by_what_they_say_and_then_by_name() -> None:
     assert recognised("nginx.conf", "# nothing") is FORMATS["nginx"]
     assert recognised("story.txt", "once upon a time") is None
     assert main_files({"conf.d/a.conf": "server { }", "nginx.conf": "http { }", "mime.types": ""}) == ["nginx.conf"]
+
+
+def test_where_a_redirect_leads_to_itself_is_answered_and_said() -> None:
+    line = "return 301 http://a.example$request_uri;"
+    found = read(f"http {{ server {{ listen 80; server_name a.example; {line} }} }}")
+    assert taken(found, "/x", "a.example")["action"]["fixed_response"]["status"] == 404
+    assert taken(found, "/x")["action"]["redirect"]["host"] == "a.example"
+    assert "a.example/ leads to itself; clients get 404 there" in verdict_of(found, line.removesuffix(";"))[1]

@@ -136,6 +136,7 @@ def _write(caddy: Caddy, name: str, listeners: list[dict[str, Any]], rules: list
     routes = Routes(caddy.context, caddy.made, name, both=len(schemes) == 2)
     for found in frontend.routes():
         routes.add(found.hostname, tuple(said.of_draft(found.hostname, draft) for draft in found.drafts))
+    routes.end_circles()
     for hostname, path, decision in frontend.differing:
         for line in said.lines(hostname, path, decision, frozenset())[-1:]:
             caddy.ledger.differs(line, f"Some requests of {hostname} such as {path} are decided by another line.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.compiler import grammar
@@ -17,7 +17,9 @@ from apps.importing.logic.outcomes import Outcome, Unsayable, outcome_of
 from apps.importing.logic.paths import EXACT, PREFIX, REGEX, Key
 from apps.importing.logic.regexes import checked, literal
 from apps.importing.logic.solving import Draft
+from apps.importing.results.circles import end_circles
 from apps.importing.results.made import Made
+from apps.importing.verdicts import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,18 @@ class Routes:
     made: Made
     load_balancer: str
     both: bool = False
+    lines: dict[str, tuple[Line, ...]] = field(default_factory=dict)
 
     def add(self, hostname: str, drafts: tuple[Draft, ...]) -> None:
         """The routes of one hostname; a draft that no route can be is said at its line."""
         for draft, outcome in self._sayable(hostname, drafts):
             self._add(hostname, draft, outcome)
+
+    def end_circles(self) -> None:
+        """Once all are there: redirects that lead to themselves become answers."""
+        own = {name: self.made.routes[name] for name in self.lines}
+        end_circles(self.context.ledger, self.made.load_balancers[self.load_balancer], own, self.lines)
+        self.made.routes |= own
 
     def _add(self, hostname: str, draft: Draft, outcome: Outcome) -> None:
         spec: dict[str, Any] = {"load_balancer": self.load_balancer, "hostname": hostname}
@@ -53,6 +62,7 @@ class Routes:
             text += "-more"
             name = self.context.name("Route", text)
         self.made.routes[name] = json.loads(json.dumps(spec))
+        self.lines[name] = draft.decision.lines[-1:]
         for line in draft.decision.lines:
             self.context.ledger.belongs(line, f"Route {name}")
 

@@ -177,20 +177,13 @@ class Frontends:
         for host in sorted(hosts_to_end(front, made) - named):
             for draft in frontend.drafts_of(host):
                 self._route(name, host, draft, pages, ports)
-        self._end_circles(front, self._made_since(before))
+        made = self._made_since(before)
+        end_circles(self.context.ledger, front, made, self._lines)
+        self.made.routes |= made
         return frontend
 
     def _made_since(self, before: set[str]) -> dict[str, dict[str, Any]]:
         return {each: spec for each, spec in self.made.routes.items() if each not in before}
-
-    def _end_circles(self, load_balancer: dict[str, Any], routes: dict[str, dict[str, Any]]) -> None:
-        """Redirects that lead to themselves become answers."""
-        for name, (added, said) in end_circles(load_balancer, routes).items():
-            where = f"{routes[name]['hostname']}{routes[name].get('path', '/')}"
-            for line in self._lines[name]:
-                self.context.ledger.differs(line, f"{where}: {said}")
-                self.context.ledger.belongs(line, f"Route {added}")
-        self.made.routes |= routes
 
     def _answers(
         self, program: Program, backends: Mapping[str, Program], binds: list[Bind], *, is_told: bool

@@ -76,6 +76,7 @@ def _routes(nginx: Nginx, group: Group, name: str) -> None:
     for found in frontend.routes():
         drafts = tuple(said.of_draft(found.hostname, draft) for draft in found.drafts)
         routes.add(found.hostname, drafts)
+    routes.end_circles()
     _say(nginx, group, frontend, said)
 
 
