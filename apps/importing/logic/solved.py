@@ -75,10 +75,6 @@ class Frontend:
             if drafts != above:
                 yield HostRoutes(hostname, drafts)
 
-    def drafts_of(self, hostname: str) -> tuple[Draft, ...]:
-        """The drafts of one more hostname."""
-        return self._of_host(hostname, indexed(self.program.rules), indexed(self.program.answers))
-
     def _all_rules(self) -> Iterator[Rule]:
         for program in (self.program, *self.backends.values()):
             yield from program.rules

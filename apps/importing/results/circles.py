@@ -22,14 +22,6 @@ Specs = dict[str, dict[str, Any]]
 ANSWER = {"fixed_response": {"status": 404, "body": "This address leads to itself.\n"}}
 
 
-def hosts_to_end(load_balancer: Mapping[str, Any], routes: Specs) -> set[str]:
-    """Hosts to which a route of many hosts sends all of them, also those that ask for the host itself."""
-    found = (routes[name] for name, _ in _circles(load_balancer, routes))
-    wide = (each for each in found if each["hostname"].startswith("*"))
-    named = (str(each["action"]["redirect"].get("host", "")) for each in wide)
-    return set(filter(None, named))
-
-
 def end_circles(
     ledger: Ledger, load_balancer: Mapping[str, Any], routes: Specs, lines: Mapping[str, Iterable[Line]]
 ) -> None:

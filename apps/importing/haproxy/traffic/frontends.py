@@ -28,7 +28,7 @@ from apps.importing.logic.hostnames import example_of
 from apps.importing.logic.outcomes import Outcome, Unsayable, outcome_of
 from apps.importing.logic.solved import Frontend
 from apps.importing.logic.solving import Draft
-from apps.importing.results.circles import end_circles, hosts_to_end
+from apps.importing.results.circles import end_circles
 from apps.importing.verdicts import Line
 
 TELLING = re.compile(r"\bhdr(?:_\w+)?\(x-forwarded-proto[,)]", re.IGNORECASE)
@@ -171,19 +171,10 @@ class Frontends:
         for found in frontend.routes():
             for draft in found.drafts:
                 self._route(name, found.hostname, draft, pages, ports)
-        front = self.made.load_balancers[name]
-        made = self._made_since(before)
-        named = {spec["hostname"] for spec in made.values()}
-        for host in sorted(hosts_to_end(front, made) - named):
-            for draft in frontend.drafts_of(host):
-                self._route(name, host, draft, pages, ports)
-        made = self._made_since(before)
-        end_circles(self.context.ledger, front, made, self._lines)
+        made = {each: spec for each, spec in self.made.routes.items() if each not in before}
+        end_circles(self.context.ledger, self.made.load_balancers[name], made, self._lines)
         self.made.routes |= made
         return frontend
-
-    def _made_since(self, before: set[str]) -> dict[str, dict[str, Any]]:
-        return {each: spec for each, spec in self.made.routes.items() if each not in before}
 
     def _answers(
         self, program: Program, backends: Mapping[str, Program], binds: list[Bind], *, is_told: bool
