@@ -65,7 +65,8 @@ def test_a_server_that_a_later_policy_refuses_is_left_out_and_named(tutorial_env
     ("networks", "code"),
     [
         (["203.0.113.0/24"], "not_private"), (["0.0.0.0/0"], "not_private"), (["10.0.0.0/7"], "not_private"),
-        (["10.0.0.1/8"], "network_spelling"), (["10.0.0.0"], "network"), (["10.0.0.0/8", "10.0.0.0/8"], "twice"),
+        (["10.0.0.1/8"], "network_spelling"), (["10.0.0.0"], "network_spelling"), (["10.0.0"], "network"),
+        (["10.0.0.0/8", "10.0.0.0/8"], "twice"),
         ("10.0.0.0/8", "not_list"), ([f"10.{number}.0.0/16" for number in range(65)], "too_many"),
     ],
 )  # fmt: skip
