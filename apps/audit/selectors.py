@@ -11,6 +11,8 @@ from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.core.errors import NotFound
 
+# Id of the request, actor, token.
+Change = tuple[str, str, str]
 _BATCH = 500
 _NEWEST = 2000
 _AUTHORS, _AUTHORS_READ = 3, 50
@@ -41,23 +43,30 @@ def entries_of_change(actor: Actor, change: str, made_by: Entry | None = None) -
     Raises NotFound where that is nothing, or where the actor may see only a part of it.
     """
     name, token = (made_by.actor, made_by.token) if made_by else (actor.name[:150], actor.token)
-    rows = Entry.objects.filter(request_id=change, actor=name, token=token)
-    found = list(actor.visible(rows.select_related("account").order_by("pk")))
-    if not found or not change or (made_by and beyond_sight(actor, [made_by])):
+    found = _of_change(actor, (change, name, token))
+    if not found or not change or (made_by and change_of(made_by) in beyond_sight(actor, [made_by])):
         raise NotFound("There is no such change, or you may not see it.")
     return found
 
 
 def entries_beside(actor: Actor, entry: Entry) -> list[Entry]:
     """What the request of this entry did, as far as the actor may see it, oldest first; the entry is among it."""
-    if not entry.request_id:
-        return [entry]
-    rows = Entry.objects.filter(request_id=entry.request_id, actor=entry.actor, token=entry.token)
+    return _of_change(actor, change_of(entry)) if entry.request_id else [entry]
+
+
+def _of_change(actor: Actor, change: Change) -> list[Entry]:
+    request, name, token = change
+    rows = Entry.objects.filter(request_id=request, actor=name, token=token)
     return list(actor.visible(rows.select_related("account").order_by("pk")))
 
 
-def beyond_sight(actor: Actor, rows: Iterable[Entry]) -> set[tuple[str, str, str]]:
-    """The changes (request, actor, token) of these entries that also did what the actor may not see.
+def change_of(entry: Entry) -> Change:
+    """What the entries of one request by one maker have in common: callers choose the ids of their requests."""
+    return entry.request_id, entry.actor, entry.token
+
+
+def beyond_sight(actor: Actor, rows: Iterable[Entry]) -> set[Change]:
+    """The changes of these entries, and others of their requests, that also did what the actor may not see.
 
     One query, and none for operators.
     """

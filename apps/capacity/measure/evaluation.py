@@ -211,11 +211,7 @@ def _curtailed(
     if hopeless or counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):
         return Verdict(Status.BAD, _slow_sentence(len(evaluated), counted, waiting, objective))
     if counted.failed > max(FEWEST_BAD, objective.max_error_rate * planned):
-        share = counted.failed / max(1, counted.ended)
-        return Verdict(
-            Status.BAD,
-            f"{share:.1%} of the requests failed; the objective allows less than {objective.max_error_rate:.1%}.",
-        )
+        return Verdict(Status.BAD, _failed_sentence(counted, objective))
     return None
 
 

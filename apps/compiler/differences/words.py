@@ -181,7 +181,7 @@ def _say_redirect(redirect: Redirect) -> str:
 
 
 def _say_response(answer: FixedResponse) -> str:
-    body = f" “{answer.body[:40]}{'…' if len(answer.body) > 40 else ''}”" if answer.body else ""
+    body = f" “{_shortened(answer.body)}”" if answer.body else ""
     return f"{answer.status} {answer.content_type}{body}"
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
-from apps.audit.selectors import beyond_sight, entries
+from apps.audit.selectors import beyond_sight, change_of, entries
 from apps.definitions.services import differences
 from apps.web.accounts.audit_words import kind_of, word_of
 from apps.web.kit.undoing import WHOLE, reverts
@@ -63,7 +63,7 @@ def grouped(found: Iterable[Entry]) -> list[list[Entry]]:
     """Entries of one request by one maker, in the order in which the first of each came."""
     groups: dict[Any, list[Entry]] = {}
     for entry in found:
-        key = of(entry) if entry.request_id else entry.pk
+        key = change_of(entry) if entry.request_id else entry.pk
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 
@@ -76,16 +76,15 @@ def rows_of(actor: Actor, groups: Sequence[Sequence[Entry]]) -> list[ChangeRow]:
     shared = beyond_sight(actor, [group[0] for group in groups])
     return [
         ChangeRow(
-            first, title_of(first), fields_of(first), len(group) - 1, reverts(actor, group) and of(first) not in shared
+            first,
+            title_of(first),
+            fields_of(first),
+            len(group) - 1,
+            reverts(actor, group) and change_of(first) not in shared,
         )
         for group in groups
         for first in group[:1]
     ]
-
-
-def of(entry: Entry) -> tuple[str, str, str]:
-    """What the entries of one request by one maker have in common."""
-    return entry.request_id, entry.actor, entry.token
 
 
 def title_of(entry: Entry) -> str:

@@ -91,7 +91,8 @@ def test_a_change_of_which_one_sees_only_a_part_is_shown_so_far_and_cannot_be_re
     acme, house = actor_of("acme", Account.Kind.CUSTOMER), actor_of("operator", Account.Kind.OPERATOR)
     common = {"actor": "somebody", "request_id": "both-of-them", "action": "update", "object_kind": "Pool"}
     mine = Entry.objects.create(account=acme.account, object_id=pool.pk, object_label="acme/shop", **common)
-    assert entries_of_change(acme, "both-of-them", mine) == [mine]  # control
+    Entry.objects.create(account=house.account, object_label="operator/y", **common | {"actor": "somebody else"})
+    assert entries_of_change(acme, "both-of-them", mine) == [mine]  # whoever chose the same id of a request
     revert = f'href="/changes/{mine.pk}#revert"'
     assert revert in client_of(acme).get("/changes").content.decode()
     Entry.objects.create(account=house.account, object_id=99, object_label="operator/x", **common)
