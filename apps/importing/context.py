@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,12 @@ class Context:
     def name(self, kind: str, text: str) -> str:
         """A name of ours for one of the old file; equal ones get equal names, different ones different names."""
         return self.names.name(kind, text)
+
+    def free_name(self, kind: str, text: str, taken: Container[str]) -> str:
+        """The same for one whose name is not to be among these."""
+        while (name := self.name(kind, text)) in taken:
+            text += "-more"
+        return name
 
     def network_list(self, networks: tuple[str, ...], called: str) -> str:
         """The name of a list of these networks."""

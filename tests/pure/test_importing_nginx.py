@@ -442,3 +442,13 @@ def test_where_a_redirect_leads_to_itself_is_answered_and_said() -> None:
     assert taken(found, "/x", "a.example")["action"]["fixed_response"]["status"] == 404
     assert taken(found, "/x")["action"]["redirect"]["host"] == "a.example"
     assert "a.example/ leads to itself; clients get 404 there" in verdict_of(found, line.removesuffix(";"))[1]
+
+
+def test_the_name_of_such_an_answer_is_one_however_long_that_of_the_redirect_is() -> None:
+    host = "a-very-long-name-of-a-host-that-has-many-letters.and-another-label-of-it.example"
+    sites = "".join(f"location {path} {{ return 301 {path}; }}" for path in ("/some", "/other", "/more"))
+    found = read(f"http {{ server {{ listen 80; server_name {host}; {sites} }} }}", prefix="old-")
+    names = [each["name"] for each in found.documents if each["kind"] == "Route"]
+    assert len(names) == len(set(names))
+    assert sum("fixed_response" in each["action"] for each in routes(found)) >= 3
+    assert all(name.startswith("old-") and len(name) <= 63 for name in names)

@@ -16,59 +16,61 @@ from apps.compiler.model.shared import (
     ValueMatch,
 )
 from apps.compiler.questions.loops import loop_of
-from apps.importing.verdicts import Ledger, Line
+from apps.importing.context import Context
+from apps.importing.verdicts import Line
 
 Specs = dict[str, dict[str, Any]]
 ANSWER = {"fixed_response": {"status": 404, "body": "This address leads to itself.\n"}}
 
 
 def end_circles(
-    ledger: Ledger, load_balancer: Mapping[str, Any], routes: Specs, lines: Mapping[str, Iterable[Line]]
+    context: Context, load_balancer: Mapping[str, Any], routes: Specs, lines: Mapping[str, Iterable[Line]]
 ) -> None:
     """Answer where a route leads to itself, and say so at its lines; `lines` has those of each route.
 
-    An answer takes the place of the redirect and of nothing else: whoever was kept from the servers still is.
-    """
-    for name, (added, said) in _ended(load_balancer, routes).items():
-        spec = routes[name]
-        for line in lines[name]:
-            ledger.differs(line, f"{spec['hostname']}{spec.get('path', '/')}: {said}")
-            ledger.belongs(line, f"Route {added}")
-
-
-def _ended(load_balancer: Mapping[str, Any], routes: Specs) -> dict[str, tuple[str, str]]:
-    """By name of the redirect: the route that answers, and what changed for clients.
-
     Where many are sent to one host or path, that alone leads to itself; else all of the route does, on one scheme or
-    both.
+    both. An answer takes the place of the redirect and of nothing else: whoever was kept from the servers still is.
     """
     said: dict[str, tuple[str, str]] = {}
     while circles := list(_circles(load_balancer, routes)):
         for name, protocol in circles:
-            spec = routes[name]
-            others = {each["protocol"] for each in load_balancer["listeners"]} & {"http", "https"} - {protocol.value}
-            to_one = (
-                bool(others) and "scheme" not in spec and spec["action"]["redirect"].get("scheme") == protocol.value
-            )
-            answered = {field: value for field, value in spec.items() if field != "prefix_rewrite"} | {"action": ANSWER}
-            answered |= {"scheme": protocol.value} if to_one else {}
-            on, end = f" on {protocol.value}" if to_one else "", answered | _end_of(spec)
-            if name not in said and end != answered:
-                added = _free(routes, f"{name}-itself")
-                routes[added] = end
-                said[name] = (
-                    added,
-                    f"{end['hostname']}{end.get('path', '/')} leads to itself{on}; clients get 404 there.",
-                )
-            elif to_one:
-                spec["scheme"] = next(iter(others))
-                added = _free(routes, f"{name}-{protocol.value}")
-                routes[added] = answered
-                said[name] = added, f"The redirect leads to itself{on}; clients get 404 there."
-            else:
-                routes[name] = answered
-                said[name] = name, "The redirect leads to itself; clients get 404 instead."
-    return said
+            said[name] = _end(context, load_balancer, routes, name, protocol, narrowly=name not in said)
+    for name, (added, what) in said.items():
+        spec = routes[name]
+        for line in lines[name]:
+            context.ledger.differs(line, f"{spec['hostname']}{spec.get('path', '/')}: {what}; clients get 404 there.")
+            context.ledger.belongs(line, f"Route {added}")
+
+
+def _end(
+    context: Context, load_balancer: Mapping[str, Any], routes: Specs, name: str, protocol: Protocol, *, narrowly: bool
+) -> tuple[str, str]:
+    """The route that answers, and what leads to itself."""
+    spec = routes[name]
+    answered = {field: value for field, value in spec.items() if field != "prefix_rewrite"} | {"action": ANSWER}
+    other = _other_scheme(load_balancer, spec, protocol)
+    answered |= {"scheme": protocol.value} if other else {}
+    end, on = answered | _end_of(spec), f" on {protocol.value}" if other else ""
+    if narrowly and end != answered:
+        what, suffix = f"{end['hostname']}{end.get('path', '/')} leads to itself{on}", "itself"
+    elif other:
+        spec["scheme"], end = other, answered
+        what, suffix = f"The redirect leads to itself{on}", protocol.value
+    else:
+        routes[name] = answered
+        return name, "The redirect leads to itself"
+    text = f"{name.removeprefix(context.names.prefix)}-{suffix}"
+    added = context.free_name("Route", text, routes)
+    routes[added] = end
+    return added, what
+
+
+def _other_scheme(load_balancer: Mapping[str, Any], spec: Mapping[str, Any], protocol: Protocol) -> str:
+    """The scheme on which a redirect does not lead to itself; empty where it does on all that the route has."""
+    if "scheme" in spec or spec["action"]["redirect"].get("scheme") != protocol.value:
+        return ""
+    spoken = {each["protocol"] for each in load_balancer["listeners"]} & {"http", "https"}
+    return next(iter(spoken - {protocol.value}), "")
 
 
 def _end_of(spec: Mapping[str, Any]) -> dict[str, str]:
@@ -76,12 +78,6 @@ def _end_of(spec: Mapping[str, Any]) -> dict[str, str]:
     redirect = spec["action"]["redirect"]
     found = {"hostname": redirect["host"]} if redirect.get("host") else {}
     return found | ({"path": redirect["path"], "path_kind": "exact"} if redirect.get("path") else {})
-
-
-def _free(routes: Specs, name: str) -> str:
-    while name in routes:
-        name += "-more"
-    return name
 
 
 def _circles(load_balancer: Mapping[str, Any], routes: Specs) -> Iterator[tuple[str, Protocol]]:

@@ -40,7 +40,7 @@ class Routes:
     def end_circles(self) -> None:
         """Once all are there: redirects that lead to themselves become answers."""
         own = {name: self.made.routes[name] for name in self.lines}
-        end_circles(self.context.ledger, self.made.load_balancers[self.load_balancer], own, self.lines)
+        end_circles(self.context, self.made.load_balancers[self.load_balancer], own, self.lines)
         self.made.routes |= own
 
     def _add(self, hostname: str, draft: Draft, outcome: Outcome) -> None:
@@ -58,9 +58,8 @@ class Routes:
         text = f"{self.load_balancer}-{'any' if hostname == '*' else hostname.replace('*', 'any')}"
         text += f"-{draft.key.text}" if draft.key.text != "/" else ""
         name = self.context.name("Route", text + "-".join(["", *sorted(map(repr, draft.conditions))]))
-        while name in self.made.routes:
-            text += "-more"
-            name = self.context.name("Route", text)
+        if name in self.made.routes:
+            name = self.context.free_name("Route", f"{text}-more", self.made.routes)
         self.made.routes[name] = json.loads(json.dumps(spec))
         self.lines[name] = draft.decision.lines[-1:]
         for line in draft.decision.lines:

@@ -52,11 +52,7 @@ class Made:
 
     def load_balancer(self, context: Context, text: str) -> str:
         """A name that no other load balancer has: old files have several sections of one name."""
-        name = context.name("LoadBalancer", text)
-        while name in self.load_balancers:
-            text += "-more"
-            name = context.name("LoadBalancer", text)
-        return name
+        return context.free_name("LoadBalancer", text, self.load_balancers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +168,7 @@ class Frontends:
             for draft in found.drafts:
                 self._route(name, found.hostname, draft, pages, ports)
         made = {each: spec for each, spec in self.made.routes.items() if each not in before}
-        end_circles(self.context.ledger, self.made.load_balancers[name], made, self._lines)
+        end_circles(self.context, self.made.load_balancers[name], made, self._lines)
         self.made.routes |= made
         return frontend
 
@@ -221,9 +217,8 @@ class Frontends:
             spec["rules"] = rules
         text = f"{load_balancer}-{'any' if hostname == '*' else hostname.replace('*', 'any')}{_slug(draft)}"
         name = self.context.name("Route", text + "-" + "-".join(sorted(map(_word, draft.conditions))))
-        while name in self.made.routes:
-            text += "-more"
-            name = self.context.name("Route", text)
+        if name in self.made.routes:
+            name = self.context.free_name("Route", f"{text}-more", self.made.routes)
         self.made.routes[name] = spec
         self._lines[name] = draft.decision.lines[-1:]
         for line in draft.decision.lines:
