@@ -71,7 +71,7 @@ class Fleet(Named):
     `local_development` allows loopback server addresses; of private networks servers may only be in
     `private_networks` (CIDR). The three ports are those of the nodes among themselves, to
     which each node adds its offset: for counting together, for overflow of requests and for that of TCP connections.
-    `node_settings` is a document of its shape; null is as it always was.
+    `node_settings` and `rollout_settings` are documents of their shapes; null is as it always was.
     """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="fleets")
@@ -82,6 +82,7 @@ class Fleet(Named):
     overflow_port = models.PositiveIntegerField(default=9800)
     overflow_tcp_port = models.PositiveIntegerField(default=9900)
     node_settings = models.JSONField(null=True)
+    rollout_settings = models.JSONField(null=True)
     desired_generation = models.PositiveBigIntegerField(default=0)
 
 

@@ -116,7 +116,12 @@ class Quarantine(models.Model):
 
 
 class Rollout(models.Model):
-    """One rollout of a revision to the nodes of its fleet, under one generation."""
+    """One rollout of a revision to the nodes of its fleet, under one generation.
+
+    Of its `waves`, those up to `wave` may have the revision; the rest run on with `previous`. `soaking_since` is set
+    while the nodes of `wave` are watched. `gates` are the verdicts on the waves that are over, in order:
+    `{"wave": 1, "passed": true, "message": "…", "at": "2026-11-29T12:00:00Z"}`.
+    """
 
     class Kind(models.TextChoices):
         CHANGE = "change"
@@ -134,6 +139,10 @@ class Rollout(models.Model):
     message = models.CharField(max_length=2000, blank=True)
     object_label = models.CharField(max_length=400, blank=True)
     line = models.PositiveIntegerField(null=True)
+    wave = models.PositiveSmallIntegerField(default=1, db_default=1)
+    waves = models.PositiveSmallIntegerField(default=1, db_default=1)
+    soaking_since = models.DateTimeField(null=True)
+    gates = models.JSONField(default=list, db_default=[])
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -165,3 +174,9 @@ class Step(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rollout} on {self.node}: {self.state}"
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the node could not be reached, or could not take the push, when it was last asked."""
+        report = getattr(self.node, "report", None)
+        return self.state == StepState.UNREACHABLE or bool(report and report.last_contact_error)

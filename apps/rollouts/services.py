@@ -8,14 +8,17 @@ what happened:
 2. Something was desired that was not compiled, and nobody holds the fleet: compile it (push/compiling.py). Equal
    digest: unchanged. Else a new revision is wanted, and a rollout to every node replaces what was under way.
 3. Every node that does not run the wanted revision is brought to it (push/pushing.py): by runtime operations where
-   they lead there, else by the whole bundle; all nodes at once, every call fenced by a generation.
+   they lead there, else by the whole bundle; all nodes at once, or wave by wave where the fleet's settings say so
+   (waves/), every call fenced by a generation. Later changes wait until the last wave.
 4. What came of each node is written down as it comes (push/lifecycle.py), and open pages are told.
 5. Refused: whom it is about is found (culprits/search.py) and quarantined, and step 2 goes on without them. The wanted
    revision is the last good one again, in one commit with the reason; from there step 3 brings the nodes back that had
    taken the refused one, unless the next revision takes them along. Unreachable, or no time, memory or disk: the others
    go on, later sweeps try again with growing pauses. Late: it goes on by itself while the others take what is new.
    Superseded: take a number above the node's and look again.
-6. Every write asks first whether the claim is still ours. A worker that dies is missed when its lease ends; the next
+6. Between two waves the nodes are watched (waves/soaking.py). What does worse goes back, and what changed of the pools
+   that suffer is quarantined.
+7. Every write asks first whether the claim is still ours. A worker that dies is missed when its lease ends; the next
    sweep starts at 1 and finds the same differences.
 
 A call that finds nothing to compile looks at the nodes themselves: that is how drift, nodes that came back and lost
@@ -40,6 +43,7 @@ from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 from apps.rollouts.push import claims, compiling, lifecycle, reconciling
 from apps.rollouts.push.claims import ClaimLost
 from apps.rollouts.push.due import due_fleets
+from apps.rollouts.push.states import RolloutState
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +107,7 @@ def roll_back(*, actor: Actor, revision_id: int, reason: str) -> Rollout:
             kind=Rollout.Kind.ROLLBACK,
             generation=generation,
             actor=actor.name,
-            node_ids=revision.fleet.nodes.values_list("pk", flat=True),
+            waves=dict.fromkeys(revision.fleet.nodes.values_list("pk", flat=True), 1),
             reason=reason,
         )
         _record(actor, "roll_back", revision.fleet, before, _describe(sync), reason)
@@ -124,6 +128,28 @@ def resume(*, actor: Actor, fleet_id: int, reason: str) -> None:
         sync.save(update_fields=("held_at", "held_by"))
         _record(actor, "resume", fleet, before, _describe(sync), reason)
         request_push([fleet])
+
+
+def push_to_all(*, actor: Actor, rollout_id: int, reason: str) -> Rollout:
+    """Give the rest of the nodes what those of the first waves have, without watching any longer.
+
+    Raises Forbidden, NotFound, Invalid without a reason, Conflict where no node waits for its wave.
+    """
+    actor.must_operate("what fleets run")
+    _must_say_why(reason)
+    rollout = Rollout.objects.filter(pk=rollout_id).select_related("fleet").first()
+    if rollout is None:
+        raise NotFound("There is no such rollout, or you may not see it.")
+    with transaction.atomic():
+        sync = _lock_sync(rollout.fleet_id)
+        rollout.refresh_from_db(fields=("state", "wave", "message"))
+        if rollout.state not in (RolloutState.PUSHING, RolloutState.SOAKING) or rollout.wave >= rollout.waves:
+            raise Conflict(f"No node waits for a later wave of rollout {rollout.pk}.")
+        before: dict[str, object] = {"rollout": rollout.pk, "wave": rollout.wave}
+        lifecycle.open_last_wave(rollout)
+        _record(actor, "push_to_all", rollout.fleet, before, before | {"wave": rollout.wave}, reason)
+        enqueue_on_commit(RECONCILE_TASK, sync.fleet_id)
+    return rollout
 
 
 def push_again(*, actor: Actor, fleet_id: int, reason: str = "") -> None:

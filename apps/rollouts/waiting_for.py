@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from apps.accounts.actors import Actor
 from apps.compiler.questions.withholding import KINDS, kind_of
 from apps.fleet.models import Fleet
-from apps.rollouts.models import FleetSync, Quarantine
+from apps.rollouts.models import FleetSync, Quarantine, Rollout
+from apps.rollouts.push.states import RolloutState
 from apps.rollouts.selectors import NodeSync, is_live, node_sync, sync_statuses
+from apps.rollouts.waves.holding import rollouts_in_waves
 
 NODES_NAMED = 5
 Named = tuple[str, str]  # the kind, and `account/name`
@@ -43,12 +45,25 @@ def _of_fleet(actor: Actor, fleet: Fleet) -> Missing:
         return Missing(
             fleet.name, "held", f"Fleet {fleet.name} is held{at}; stored changes go live when the fleet is resumed."
         )
+    in_waves = rollouts_in_waves().filter(fleet=fleet).first()
+    if in_waves is not None and sync is not None:
+        follows = sync.compiled_generation < fleet.desired_generation
+        return Missing(fleet.name, "pending", _of_waves(fleet, in_waves, follows=follows))
     if sync is None or sync.compiled_generation < fleet.desired_generation:
         return Missing(fleet.name, "not_compiled", f"No worker has compiled the change for fleet {fleet.name} yet.")
     if sync_statuses(actor).get(fleet.pk) == "refused":
         why = f": {sync.compile_error}" if actor.is_operator and sync.compile_error else "."
         return Missing(fleet.name, "refused", f"Fleet {fleet.name} rejected the stored changes{why}")
     return _of_nodes(actor, fleet)
+
+
+def _of_waves(fleet: Fleet, rollout: Rollout, *, follows: bool) -> str:
+    if rollout.state == RolloutState.ROLLING_BACK:
+        return f"Fleet {fleet.name} rolls back another change first."
+    wave = f"wave {rollout.wave} of {rollout.waves}"
+    if follows:
+        return f"The change waits until an earlier one runs on all nodes of fleet {fleet.name} ({wave})."
+    return f"The change reaches the nodes of fleet {fleet.name} in waves ({wave})."
 
 
 def _of_nodes(actor: Actor, fleet: Fleet) -> Missing:

@@ -167,6 +167,7 @@ urlpatterns = [
     path("quarantine/<int:pk>/try-again", quarantine.try_again, name="quarantine-try-again"),
     path("rollouts", rollouts.index, name="rollouts"),
     path("rollouts/<int:pk>", rollouts.detail, name="rollout"),
+    path("rollouts/<int:pk>/push-to-all", rollouts.push_to_all, name="push-to-all"),
     path("revisions/<int:pk>/roll-back", rollouts.roll_back, name="roll-back"),
     path("schedules", schedules.index, name="schedules"),
     path("schedules/calendar", calendar_page.index, name="schedules-calendar"),

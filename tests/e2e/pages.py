@@ -174,7 +174,7 @@ PARTS = {
     *("person-role", "person-remove", "invitation-take-back"),
     *("policy-delete", "network-list-delete", "network-list-ban", "network-list-lift", "route-weights", "route-sides"),
     "client-ban-lift",
-    *("fleet-push", "fleet-resume", "fleet-delete", "node-delete", "roll-back", "publication-overwrite"),
+    *("fleet-push", "fleet-resume", "fleet-delete", "node-delete", "roll-back", "push-to-all", "publication-overwrite"),
     *("load-balancer-delete", "listener-delete"),
     # The forms of those that are new under another heading, and what is done from pages.
     *("listener-edit", "node-edit"),

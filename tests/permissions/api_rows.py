@@ -202,6 +202,7 @@ API: tuple[Row, ...] = (
         "quarantine",
     ),
     Row("api:revisions-roll-back", "POST", PUSH, {"pk": "$revision"}, "revision", headers=WHY),
+    Row("api:rollouts-push-to-all", "POST", codes(404, 404, "403 409 409"), {"pk": "$rollout"}, "rollout", headers=WHY),
     Row("api:fleets-push", "POST", PUSH, {"name": "us-central1"}, "fleet", headers=WHY),
     Row("api:fleets-resume", "POST", codes(404, 404, "403 409 409"), {"name": "us-central1"}, "fleet", headers=WHY),
     Row("api:plans-list", "GET", LIST, holds="all"),

@@ -188,6 +188,7 @@ PAGES: tuple[Row, ...] = (
     sent("quarantine-try-again", PUSHED, "", {"pk": "$quarantine"}),
     *shown("rollouts", OF_OPERATORS, "rollout"),
     *shown("rollout", OF_OPERATORS, "rollout", {"pk": "$rollout"}),
+    sent("push-to-all", PUSHED, "", {"pk": "$rollout"}, reason="x"),
     sent("roll-back", PUSHED, "", {"pk": "$revision"}, reason="x"),
     *shown("static-ips", OF_OPERATORS, "staticip"),
     *shown("requests", LIST, "all"),

@@ -14,6 +14,7 @@ from apps.observe.collect import lease
 from apps.observe.models import CollectorLease
 from apps.rollouts.models import Rollout
 from apps.rollouts.push.states import RolloutState
+from apps.rollouts.waves.holding import is_in_waves
 
 # Lines are lost in bursts: one that has just ended is told as well.
 LOST_LATELY = timedelta(minutes=5)
@@ -80,7 +81,8 @@ def look_at_workers(instant: datetime) -> Look:
     free = Q(sync__claimed_until=None) | Q(sync__claimed_until__lt=database_now())
     behind = Q(desired_generation__gt=F("sync__compiled_generation"), sync__held_at=None, sync__compile_error="")
     never = Q(sync=None, desired_generation__gt=0)
-    waiting = list(Fleet.objects.filter((behind & free) | never).order_by("name").values_list("name", flat=True))
+    rows = Fleet.objects.filter((behind & free & ~is_in_waves("pk")) | never)
+    waiting = list(rows.order_by("name").values_list("name", flat=True))
     if not waiting:
         return Look()
     named = ", ".join(waiting[:5]) + (f" and {len(waiting) - 5} more" if len(waiting) > 5 else "")

@@ -117,6 +117,7 @@ urlpatterns = [
     path("routes:batch", batch.Items.as_view(kind="Route"), name="routes-batch"),
     path("pools:batch", batch.Items.as_view(kind="Pool"), name="pools-batch"),
     re_path(rf"^revisions/{PK}/roll-back$", pushing.RollBack.as_view(), name="revisions-roll-back"),
+    re_path(rf"^rollouts/{PK}/push-to-all$", pushing.PushToAll.as_view(), name="rollouts-push-to-all"),
     re_path(rf"{FLEET}/push$", pushing.PushAgain.as_view(), name="fleets-push"),
     re_path(rf"{FLEET}/resume$", pushing.Resume.as_view(), name="fleets-resume"),
     path("quarantine", pushing.QuarantineList.as_view(), name="quarantine-list"),

@@ -22,6 +22,7 @@ from apps.rollouts.push import revision_store
 REASON = "refused_by_node"
 # Who has so many in one fleet is not asked about one by one any more: the others would wait for each.
 MOST_OF_ACCOUNT = 3
+WITH_THE_REST = "Nodes reject several objects of this account; its other recent changes wait with them."
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ from apps.rollouts.push.pushing import Job
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 24
-WITH_THE_REST = "Nodes reject several objects of this account; its other recent changes wait with them."
 NOT_NAMED = (
     "A node rejects every configuration with this object and accepts it without the object; HAProxy gives no reason."
 )
@@ -64,7 +63,7 @@ class _Search:
     def culprits(self, found: Mapping[str, str]) -> Culprits:
         """With what else changed of an account that does this again and again."""
         parts = quarantine.with_the_rest_of(self._claim.fleet_id, found, self._suspects)
-        return Culprits(tuple(parts.values()), {key: found.get(key, WITH_THE_REST) for key in parts})
+        return Culprits(tuple(parts.values()), {key: found.get(key, quarantine.WITH_THE_REST) for key in parts})
 
     def named(self, refusal: Refused) -> dict[str, str]:
         """Those that HAProxy names, one after the other, until the node takes the rest; empty when it never does."""

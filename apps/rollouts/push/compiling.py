@@ -17,19 +17,22 @@ from apps.compiler.differences.snapshots import diff_snapshots
 from apps.compiler.model.capabilities import NodeBuild
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.shared import Finding
+from apps.compiler.plan import Runtime, plan
 from apps.compiler.recompile import compile_change
 from apps.core.events import publish_after_commit
 from apps.core.secrets.sealing import Unsealable
 from apps.definitions.freezing.frozen_traffic import TRAFFIC_KINDS
 from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.freezing.snapshot import freeze
-from apps.fleet.models import Fleet, Node
+from apps.fleet.models import Fleet
 from apps.fleet.services import request_push
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from apps.rollouts.push import guards, lifecycle, revision_store
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.states import RolloutState
+from apps.rollouts.waves.holding import is_in_waves
+from apps.rollouts.waves.planning import settings_of, waves_of
 
 FLEETS_REMEMBERED = 16
 MANY_CHANGES = 20_000
@@ -40,12 +43,11 @@ _lock = threading.Lock()
 
 
 def must_compile(fleet_id: int) -> bool:
-    """Whether something was desired that was not compiled yet, and nobody holds the fleet."""
-    row = Fleet.objects.filter(pk=fleet_id).values_list(
-        "desired_generation", "sync__compiled_generation", "sync__held_at"
-    )
-    desired, compiled, held = row.first() or (0, 0, None)
-    return bool(desired > (compiled or 0) and held is None)
+    """Whether something was desired that was not compiled yet, and neither a person nor a wave holds the fleet."""
+    rows = Fleet.objects.filter(pk=fleet_id).annotate(in_waves=is_in_waves("pk"))
+    row = rows.values_list("desired_generation", "sync__compiled_generation", "sync__held_at", "in_waves")
+    desired, compiled, held, in_waves = row.first() or (0, 0, None, False)
+    return bool(desired > (compiled or 0) and held is None and not in_waves)
 
 
 def try_other_builds() -> None:
@@ -146,7 +148,6 @@ def _send_out(
         *guards.violations(before, snapshot, compilation.output),
         *guards.failed_assertions(snapshot, compilation.left_out, withheld),
     ]
-    nodes = [] if refusals else Node.objects.filter(fleet_id=sync.fleet_id).values_list("pk", flat=True)
     if not refusals:
         lifecycle.close_open(sync.fleet_id, f"Revision {revision.number} replaced it.")
     rollout = lifecycle.begin(
@@ -155,12 +156,22 @@ def _send_out(
         kind=Rollout.Kind.CHANGE,
         generation=generation,
         actor=revision.actor,
-        node_ids=nodes,
+        waves={} if refusals else _waves(sync, compilation.output),
     )
     if refusals:
         lifecycle.move(rollout, RolloutState.FAILED, "Rejected before any node: " + " ".join(refusals))
     else:
         sync.wanted = revision
+
+
+def _waves(sync: FleetSync, bundle: Bundle) -> dict[int, int]:
+    """With which wave the turn of each node comes; the first revision of a fleet has nothing to do worse than."""
+    fleet = Fleet.objects.get(pk=sync.fleet_id)
+    settings, wanted = settings_of(fleet), sync.wanted
+    at_once = not settings.waves or wanted is None
+    if wanted is not None and settings.waves and not settings.runtime_changes:
+        at_once = isinstance(plan(revision_store.bundle_of(wanted.pk, wanted.digest), bundle), Runtime)
+    return waves_of(fleet, () if at_once else settings.waves)
 
 
 def _revision(sync: FleetSync, before: Snapshot | None, after: Snapshot, compilation: Compilation[Bundle]) -> Revision:
@@ -197,4 +208,4 @@ def summarise(before: Snapshot | None, after: Snapshot) -> str:
 
 # Kinds of objects that a revision can come from, and what people do with a fleet without defining anything.
 DEFINED = (*TRAFFIC_KINDS, "Fleet", "Node")
-HOLDS = ("roll_back", "resume", "push_again", "quarantine")
+HOLDS = ("roll_back", "resume", "push_again", "push_to_all", "quarantine")

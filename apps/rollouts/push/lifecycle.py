@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import F, Max, Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
@@ -37,10 +37,13 @@ def begin(
     kind: str,
     generation: int,
     actor: str,
-    node_ids: Iterable[int],
+    waves: Mapping[int, int],
     reason: str = "",
 ) -> Rollout:
-    """A rollout that is being pushed, with a waiting step per node; inside the caller's transaction."""
+    """A rollout that is being pushed, with a waiting step per node; inside the caller's transaction.
+
+    `waves` says of each node (primary key) with which wave its turn comes.
+    """
     rollout = Rollout.objects.create(
         fleet_id=revision.fleet_id,
         revision=revision,
@@ -50,8 +53,9 @@ def begin(
         state=RolloutState.PUSHING,
         actor=actor[:150],
         reason=reason[:400],
+        waves=max(waves.values(), default=1),
     )
-    Step.objects.bulk_create(Step(rollout=rollout, node_id=node_id) for node_id in node_ids)
+    Step.objects.bulk_create(Step(rollout=rollout, node_id=pk, wave=wave) for pk, wave in waves.items())
     publish_after_commit("rollouts", id=rollout.pk)
     return rollout
 
@@ -66,6 +70,22 @@ def move(rollout: Rollout, state: RolloutState, message: str = "") -> None:
         _record_end(rollout)
     rollout.save(update_fields=("state", "message", "finished_at", "generation", "object_label", "line"))
     publish_after_commit("rollouts", id=rollout.pk)
+
+
+def open_last_wave(rollout: Rollout) -> None:
+    """The turn of all nodes has come; inside the caller's transaction."""
+    rollout.wave, rollout.soaking_since = rollout.waves, None
+    rollout.save(update_fields=("wave", "soaking_since"))
+    if rollout.state == RolloutState.SOAKING:
+        move(rollout, RolloutState.PUSHING)
+
+
+def say(rollout: Rollout, message: str) -> None:
+    """What the rollout waits for; inside the caller's transaction."""
+    if rollout.message != message:
+        rollout.message = message
+        rollout.save(update_fields=("message",))
+        publish_after_commit("rollouts", id=rollout.pk)
 
 
 def _record_end(rollout: Rollout) -> None:
@@ -203,18 +223,31 @@ def start_rollback(claim: Claim, rollout: Rollout, node: str, refusal: Refused, 
             # The revision is good and the node is not: repairs.py keeps this from being tried in a loop.
             move(rollout, RolloutState.FAILED, message)
             return
-        back_to = sync.last_good if sync.last_good_id != rollout.revision_id else None
-        if culprits is not None:
-            message = f"{message} Quarantined so that other changes can go live: {rollout.object_label}."
-            quarantine.put(fleet=rollout.fleet, culprits=culprits)
-            request_push([rollout.fleet])
-        _want_last_good(sync, rollout.revision.digest, back_to)
-        if back_to is None:
-            there_is_none = "" if culprits else " There is no earlier revision to roll back to."
-            move(rollout, RolloutState.FAILED, message + there_is_none)
-            return
-        rollout.generation = raise_in_transaction(sync, _highest_pushed(rollout))
-        move(rollout, RolloutState.ROLLING_BACK, message)
+        _turn_back(sync, rollout, message, culprits)
+
+
+def take_back(claim: Claim, rollout: Rollout, message: str, culprits: Culprits | None) -> None:
+    """The fleet should run the last good revision again because this one does worse; as `start_rollback`."""
+    sync = lock(claim)
+    rollout.object_label = named(culprits)[:WORDS_OF_A_LABEL] if culprits else ""
+    _turn_back(sync, rollout, message, culprits)
+
+
+def _turn_back(sync: FleetSync, rollout: Rollout, message: str, culprits: Culprits | None) -> None:
+    back_to = sync.last_good if sync.last_good_id != rollout.revision_id else None
+    if back_to is None and rollout.waves > 1:
+        back_to = rollout.previous  # it runs on the nodes of later waves
+    if culprits is not None:
+        message = f"{message} Quarantined so that other changes can go live: {rollout.object_label}."
+        quarantine.put(fleet=rollout.fleet, culprits=culprits)
+        request_push([rollout.fleet])
+    _want_last_good(sync, rollout.revision.digest, back_to)
+    if back_to is None:
+        there_is_none = "" if culprits else " There is no earlier revision to roll back to."
+        move(rollout, RolloutState.FAILED, message + there_is_none)
+        return
+    rollout.generation = raise_in_transaction(sync, _highest_pushed(rollout))
+    move(rollout, RolloutState.ROLLING_BACK, message)
 
 
 def _want_last_good(sync: FleetSync, refused_digest: str, back_to: Revision | None) -> None:
@@ -233,24 +266,35 @@ def _highest_pushed(rollout: Rollout) -> int:
 def _about(revision: Revision, refusal: Refused, culprits: Culprits | None) -> str:
     """What people call whom the refusal is about: `route acme/shop`."""
     if culprits is not None:
-        return ", ".join(f"{part.kind.lower()} {part.label}" for part in culprits.parts)
+        return named(culprits)
     bundle = revision_store.bundle_of(revision.pk, revision.digest)
     owner = next(iter(owners_named(refusal, bundle)), bundle.line_owners.get(refusal.line or 0, ""))
     snapshot = revision_store.snapshot_of(revision.pk, revision.digest)
     if part := parts_of(snapshot).get(owner):
         return f"{part.kind.lower()} {part.label}"
-    named: dict[str, str] = {}
+    fronts: dict[str, str] = {}
     for front in snapshot.load_balancers:
-        named[front.id] = f"load balancer {front.label}"
-        named |= {each.id: f"listener {each.label} of {front.label}" for each in front.listeners}
-    return named.get(owner, in_words(owner))
+        fronts[front.id] = f"load balancer {front.label}"
+        fronts |= {each.id: f"listener {each.label} of {front.label}" for each in front.listeners}
+    return fronts.get(owner, in_words(owner))
+
+
+def named(culprits: Culprits) -> str:
+    """What people call them: `route acme/shop, pool acme/web`."""
+    return ", ".join(f"{part.kind.lower()} {part.label}" for part in culprits.parts)
+
+
+def concerned(rollout: Rollout) -> QuerySet[Step]:
+    """The steps whose turn has come; on the way back those of nodes that may have taken the revision."""
+    steps, come = Step.objects.filter(rollout=rollout), Q(wave__lte=rollout.wave)
+    return steps.filter(come | ~Q(state=StepState.WAITING) if rollout.state == RolloutState.ROLLING_BACK else come)
 
 
 def finalize(claim: Claim, rollout: Rollout) -> None:
     """End the rollout when every node that it concerns is where it should be; else it stays under way."""
     with transaction.atomic():
         sync = lock(claim)
-        rollout.refresh_from_db(fields=("state", "message"))
+        rollout.refresh_from_db(fields=("state", "message", "wave"))
         if rollout.state == RolloutState.PUSHING:
             if Step.objects.filter(rollout=rollout).exclude(state=StepState.DONE).exists():
                 return
@@ -261,7 +305,7 @@ def finalize(claim: Claim, rollout: Rollout) -> None:
                 sync.save(update_fields=("last_good", "refused_digest"))
         elif rollout.state == RolloutState.ROLLING_BACK:
             back = (StepState.ROLLED_BACK, StepState.REFUSED)
-            if not Step.objects.filter(rollout=rollout).exclude(state__in=back).exists():
+            if not concerned(rollout).exclude(state__in=back).exists():
                 move(rollout, RolloutState.ROLLED_BACK)
 
 

@@ -24,6 +24,7 @@ from apps.rollouts.push.claims import Claim
 from apps.rollouts.push.pushing import Job, Outcome, Pace, Plans, is_as_wanted, look_at, occupied, push_all
 from apps.rollouts.push.repairs import may_repair, may_try_again
 from apps.rollouts.push.states import RolloutState, StepState
+from apps.rollouts.waves import soaking
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ def work(claim: Claim, seen: Seen | None) -> None:
 
 
 def _push(claim: Claim, seen: Seen | None) -> bool:
-    """Steps 3 to 5 once; False when no node was worked on."""
+    """Steps 3 to 6 once; False when no node was worked on and no wave begun."""
     wanted = Revision.objects.filter(pk__in=FleetSync.objects.filter(fleet_id=claim.fleet_id).values("wanted")).first()
     if wanted is None:
         return False
@@ -75,13 +76,16 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
     if rollout is None:
         return False
     with log_context.about(rollout=rollout.pk, fleet=rollout.fleet_id):
+        if rollout.state == RolloutState.SOAKING:
+            return soaking.decide(claim, rollout)
         jobs, plans = jobs_of(rollout, wanted, seen)
         if jobs:
             lifecycle.note_start(rollout, [job.node_id for job in jobs])
             refused = run(claim, rollout, jobs, plans)
             _answer_refusals(claim, rollout, refused, {job.node_id: job for job in jobs})
+        moved = soaking.end_wave(claim, rollout)
         lifecycle.finalize(claim, rollout)
-    return bool(jobs)
+    return bool(jobs) or moved
 
 
 def jobs_of(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list[Job], Plans]:
@@ -93,7 +97,7 @@ def jobs_of(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list
     turning = rollout.state == RolloutState.ROLLING_BACK
     # A refused step of a rollout that did not turn back is one whose worker died in between: it is asked again.
     done = {StepState.ROLLED_BACK, StepState.REFUSED} if turning else {StepState.DONE}
-    steps = Step.objects.filter(rollout=rollout).exclude(state__in=done).select_related("node__report")
+    steps = lifecycle.concerned(rollout).exclude(state__in=done).select_related("node__report")
     answering = {pk for pk, state in (seen or {}).items() if isinstance(state, NodeState)}
     away = occupied(step.node_id for step in steps)
     steps_now = [step for step in steps if step.node_id in answering or not _is_away(step, seen)]
@@ -118,8 +122,7 @@ def _is_away(step: Step, seen: Seen | None) -> bool:
     """Whether the node did not answer just now, or last time when nobody looked since."""
     if seen is not None and step.node_id in seen:
         return isinstance(seen[step.node_id], str)
-    report = getattr(step.node, "report", None)
-    return step.state == StepState.UNREACHABLE or bool(report and report.last_contact_error)
+    return step.is_away
 
 
 def _believed(step: Step, *, turning: bool) -> str:
@@ -219,7 +222,7 @@ def _begin_repair(claim: Claim, wanted: Revision, seen: Seen) -> Rollout | None:
             kind=Rollout.Kind.REPAIR,
             generation=lifecycle.raise_in_transaction(locked, max(each.generation for each in states.values())),
             actor="spillway",
-            node_ids=nodes,
+            waves=dict.fromkeys(nodes, 1),
             reason=_why({pk: states[pk] for pk in nodes}),
         )
 

@@ -39,7 +39,7 @@ MOVES: dict[RolloutState, frozenset[RolloutState]] = {
     S.VALIDATED: frozenset({S.AWAITING_APPROVAL, S.PUSHING, S.FAILED, S.SUPERSEDED}),
     S.AWAITING_APPROVAL: frozenset({S.PUSHING, S.FAILED, S.SUPERSEDED}),
     S.PUSHING: frozenset({S.SOAKING, S.DONE, S.ROLLING_BACK, S.FAILED, S.SUPERSEDED}),
-    S.SOAKING: frozenset({S.PUSHING, S.DONE, S.ROLLING_BACK, S.FAILED}),
+    S.SOAKING: frozenset({S.PUSHING, S.DONE, S.ROLLING_BACK, S.FAILED, S.SUPERSEDED}),
     S.ROLLING_BACK: frozenset({S.ROLLED_BACK, S.FAILED}),
     S.DONE: frozenset(),
     S.ROLLED_BACK: frozenset(),

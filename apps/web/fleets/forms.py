@@ -11,9 +11,11 @@ from apps.fleet import selectors as topology
 from apps.web.kit.object_forms import ObjectForm, OperatorPages
 from apps.web.kit.shape_forms import Group
 
+SETTINGS = ("node_settings", "rollout_settings")
+
 
 class FleetForm(ObjectForm):
-    """A group of nodes in one region, and how large each node's HAProxy is."""
+    """A group of nodes in one region, how large each node's HAProxy is, and how changes reach them."""
 
     kind, noun = "Fleet", "fleet"
     lead = "A fleet is a group of HAProxy nodes in one region that run the same configuration."
@@ -22,13 +24,14 @@ class FleetForm(ObjectForm):
         super().__init__(data, stored=stored, names={"region": topology.regions(actor)})
 
     def spec(self) -> dict[str, Any]:
-        """The document of what was typed; node settings that are all as by default are left out."""
+        """The document of what was typed; settings that are all as by default are left out."""
         return self.without_defaults(self.document())
 
     @property
     def groups(self) -> list[Group]:
-        """The fleet's own fields, then the node settings."""
-        return [Group("Fleet", self.fields_without("node_settings")), self.folded("node_settings")]
+        """The fleet's own fields, then the settings of its nodes and of its rollouts."""
+        own = [self[name] for name in self.fields if not any(f"/{block}/" in name for block in SETTINGS)]
+        return [Group("Fleet", own), *(self.folded(block) for block in SETTINGS)]
 
 
 class RegionForm(ObjectForm):

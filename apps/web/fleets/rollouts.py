@@ -1,7 +1,9 @@
-"""Rollouts, live, with what changed and the way back."""
+"""Rollouts, live, with what changed, how each wave does, and the way back."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +16,10 @@ from apps.core.errors import Conflict, Invalid
 from apps.rollouts import selectors, services
 from apps.rollouts.models import Rollout, Step
 from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
+from apps.rollouts.waves.planning import soaks_until
 from apps.web.kit.differences import files_of
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
+from apps.web.kit.saving import telling
 from apps.web.kit.worst_first import newest_page
 
 PER_PAGE = 50
@@ -23,6 +27,7 @@ REVISIONS_SHOWN = 20
 STAGES = (RolloutState.COMPILED, RolloutState.VALIDATED, RolloutState.PUSHING, RolloutState.DONE)
 WORDS = {"compiled": "Compiled", "validated": "Checked", "pushing": "Pushed to nodes", "done": "Live"}
 FINISHED_STEPS = {StepState.DONE, StepState.REFUSED, StepState.ROLLED_BACK}
+UNDER_WAY = (RolloutState.PUSHING, RolloutState.SOAKING)
 TURNED = {RolloutState.ROLLING_BACK, RolloutState.ROLLED_BACK, RolloutState.FAILED}
 
 
@@ -83,6 +88,9 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
             else {"step": step, "took": ""}
             for step in steps
         ],
+        "headline": headline_of(rollout, steps),
+        "waves": waves_of(rollout, steps) if rollout.waves > 1 else [],
+        "waits": rollout.state in UNDER_WAY and rollout.wave < rollout.waves,
         "sync": selectors.fleet_syncs(request.actor).filter(fleet=rollout.fleet_id).first(),
         "errors": [],
     }
@@ -107,6 +115,42 @@ def stages_of(rollout: Rollout) -> list[tuple[str, str]]:
     return [(mark, WORDS[stage]) for mark, stage in zip(marks, STAGES, strict=True)]
 
 
+def headline_of(rollout: Rollout, steps: list[Step]) -> str:
+    """What the message of a rollout is about."""
+    if rollout.state == RolloutState.SUPERSEDED:
+        return "Superseded by a newer rollout."
+    if rollout.state in UNDER_WAY:
+        return "The next wave waits."
+    if not steps:
+        return "The revision was not pushed."
+    if any(not gate["passed"] for gate in rollout.gates):
+        return f"The revision failed its check after wave {rollout.gates[-1]['wave']}."
+    return "A node rejected the revision."
+
+
+def waves_of(rollout: Rollout, steps: Iterable[Step]) -> list[dict[str, Any]]:
+    """Each wave with its number of nodes, its state as `components/status.html` knows it, and the verdict on it."""
+    nodes, gates = Counter(step.wave for step in steps), {gate["wave"]: gate for gate in rollout.gates}
+    return [
+        {"number": number, "nodes": nodes[number], "verdict": gates.get(number, {}).get("message", "")}
+        | _state_of_wave(rollout, number, gates.get(number))
+        for number in range(1, rollout.waves + 1)
+        if nodes[number]
+    ]
+
+
+def _state_of_wave(rollout: Rollout, number: int, gate: dict[str, Any] | None) -> dict[str, Any]:
+    if gate is not None:
+        return {"state": "done", "word": "Passed"} if gate["passed"] else {"state": "failed", "word": "Failed"}
+    if rollout.state == RolloutState.DONE:
+        return {"state": "done", "word": "Done"}
+    if rollout.state in TERMINAL or number > rollout.wave:
+        return {"state": "waiting", "word": "Not reached" if rollout.state in TERMINAL else "Waiting"}
+    if number < rollout.wave:
+        return {"state": "done", "word": "Not watched"}
+    return {"state": rollout.state, "word": "", "until": soaks_until(rollout)}
+
+
 def _difference(request: PageRequest, rollout: Rollout) -> dict[str, Any]:
     if rollout.previous_id is None or rollout.previous_id == rollout.revision_id:
         return {"sentences": (), "files": []}
@@ -124,6 +168,14 @@ def _earlier(request: PageRequest, rollout: Rollout) -> dict[str, Any]:
     more = len(found) > REVISIONS_SHOWN
     shown = found[:REVISIONS_SHOWN]
     return {"earlier": shown, "older": older, "next_older": shown[-1].number if more else None}
+
+
+@post_page
+def push_to_all(request: PageRequest, pk: int) -> HttpResponse:
+    """Give the rest of the nodes what those of the first waves have."""
+    with telling(request, "The remaining nodes get the revision now."):
+        services.push_to_all(actor=request.actor, rollout_id=pk, reason=request.POST.get("reason", ""))
+    return redirect("web:rollout", pk=pk)
 
 
 @post_page

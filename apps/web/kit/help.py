@@ -52,6 +52,7 @@ PAGES = {
     "authority": "operate/nodes#rotate-the-authority",
     "enrolment": "operate/nodes",
     "publication": "use/export#published-in-etcd",
+    "push-to-all": "use/rollouts#waves",
     "quarantine": "use/rollouts#quarantine",
     "report": "use/reports",
     "record": "use/dns",

@@ -33,7 +33,7 @@ def test_a_refusal_names_the_node_the_object_and_the_line(env: Env) -> None:
     assert f"Object: pool operator/blue, line {line} of haproxy.cfg." in page
     assert "Rolled back" in page
     fleets = client_of(env.operator).get(reverse("web:fleets")).content.decode()
-    assert "A node rejected the newest revision." in fleets
+    assert "The newest revision was rejected." in fleets
 
 
 def test_the_live_part_of_a_rollout_answers_alone_with_its_title_while_it_runs(env: Env) -> None:

@@ -15,13 +15,14 @@ from apps.api.v1.views import listed, one
 from apps.rollouts import selectors
 from apps.rollouts.models import Rollout
 from apps.rollouts.push.states import TERMINAL
+from apps.rollouts.waves.planning import soaks_until
 
 POLL_S = 0.2
 
 
 def rollout(row: Rollout) -> dict[str, Any]:
     """One rollout of a revision to the nodes of its fleet; `terminal` says whether it is over."""
-    return shown.Rollout.of(row, terminal=row.state in TERMINAL)
+    return shown.Rollout.of(row, terminal=row.state in TERMINAL, soaks_until=soaks_until(row))
 
 
 class RevisionList(APIView):

@@ -1,4 +1,4 @@
-"""What operators do with what fleets run: back to a revision, on again, push again."""
+"""What operators do with what fleets run: back to a revision, on to all nodes, on again, push again."""
 
 from __future__ import annotations
 
@@ -31,6 +31,19 @@ class RollBack(APIView):
             begun = services.roll_back(actor=actor, revision_id=row.pk, reason=reason)
         headers = {"Location": f"/api/v1/rollouts/{begun.pk}"}
         return Response(progress.rollout(selectors.rollout(actor, begun.pk)), status=202, headers=headers)
+
+
+class PushToAll(APIView):
+    """POST: give the rest of the nodes what those of the first waves have."""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body; say why in `X-Change-Reason`. 202 with the rollout; 409 where no node waits for a later wave."""
+        no_dry_run(request)
+        actor = requests.actor_of(request)
+        row = one(selectors.rollouts(actor), pk)
+        with requests.required_reason(request) as reason:
+            services.push_to_all(actor=actor, rollout_id=row.pk, reason=reason)
+        return Response(progress.rollout(selectors.rollout(actor, row.pk)), status=202)
 
 
 def _fleet(request: Request, name: str) -> Fleet:

@@ -31,6 +31,7 @@ from apps.definitions.shapes.base.words import (
     whole,
 )
 from apps.definitions.shapes.platform.node_settings import NodeSettingsSpec
+from apps.definitions.shapes.platform.rollout_settings import RolloutSettingsSpec
 
 MAX_PRIVATE_NETWORKS = 64
 LATENCY_MS = real(0, 60_000)
@@ -110,6 +111,10 @@ class FleetSpec(Shape):
     node_settings: Annotated[
         NodeSettingsSpec | None,
         About("The size of each node and its defaults.", "Node settings", absent_when_empty=True),
+    ] = None
+    rollout_settings: Annotated[
+        RolloutSettingsSpec | None,
+        About("How a change reaches the nodes.", "Rollout settings", absent_when_empty=True),
     ] = None
 
 

@@ -98,7 +98,7 @@ def store_fleet(changes: ChangeSet, owner: Account, row: Fleet, spec: FleetSpec)
         raise Invalid(changes.field_errors.drain())
     moved = row.pk is not None and any(getattr(row, name) != port for name, port in ports.items())
     copy_plain(spec, row)
-    copy_objects(spec, row, "node_settings")
+    copy_objects(spec, row, "node_settings", "rollout_settings")
     row.account, row.region = owner, region
     row.save()
     changes.lookups.remember(row, "Fleet", row.name)

@@ -40,6 +40,15 @@ class Step(words.Shown):
     finished_at = words.instant(allow_null=True)
 
 
+class Gate(words.Shown):
+    """The verdict on the nodes of a wave after they were watched."""
+
+    wave = words.whole(1, 100)
+    passed = serializers.BooleanField()
+    message = words.text(100_000)
+    at = words.instant()
+
+
 class Rollout(words.Shown):
     """One rollout of a revision to the nodes of its fleet; `terminal` says whether it is over."""
 
@@ -57,6 +66,10 @@ class Rollout(words.Shown):
     message = words.text(100_000)
     object = words.text(400, source="object_label", help_text="The rejected object.")
     line = words.text(100_000, help_text="The rejected line.")
+    wave = words.whole(1, 100, help_text="Nodes of this wave and of earlier ones may have the revision.")
+    waves = words.whole(1, 100)
+    soaks_until = words.instant(allow_null=True, help_text="The nodes of the wave are watched at least until then.")
+    gates = Gate(many=True)
     created_at = words.instant()
     finished_at = words.instant(allow_null=True)
     steps = Step(many=True)

@@ -339,6 +339,9 @@ OPERATIONS: Table = {
         of_one("Roll back to an earlier revision and hold the fleet there", {202: progress.Rollout}),
         tells=("Location", *REPLAYED),
     ),
+    ("rollouts-push-to-all", "POST"): of_one(
+        "Push a rollout to all nodes without further waves", {202: progress.Rollout}
+    ),
     ("fleets-push", "POST"): of_one("Redeploy a fleet", {202: None}),
     ("fleets-resume", "POST"): of_one("Resume a held fleet", {202: None}),
     ("quarantine-list", "GET"): listing(progress.Quarantined, "the objects in quarantine"),

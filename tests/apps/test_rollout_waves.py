@@ -1,0 +1,336 @@
+"""A change in waves: a few nodes first, more while those do as well, and back with all of them when they do worse."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import Account
+from apps.audit.models import Entry
+from apps.core.clock import now
+from apps.core.errors import Conflict, Forbidden, Invalid
+from apps.definitions.models import Pool
+from apps.definitions.services import save_object
+from apps.drivers.proxy.contract import Refused
+from apps.fleet.models import Node
+from apps.observe.collect.buckets import SHORT, start_of
+from apps.observe.models import Sample
+from apps.rollouts import services
+from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
+from apps.rollouts.push import compiling
+from apps.rollouts.waiting_for import missing
+from apps.rollouts.waves import counting
+from tests.apps.pushed import Env, add_route, put_env, remembered
+from tests.conftest import actor_of
+
+SETTINGS = {"waves": [1, 50], "soak_seconds": 60}
+NAMES = ("n1", "n2", "n3", "n4")
+
+
+def with_waves(env: Env) -> None:
+    """Four nodes, all of which run the first revision, in waves of one, one and two."""
+    env.add_node("n3")
+    env.add_node("n4")
+    env.reconcile()
+    save_object(actor=env.operator, kind="Fleet", name="here", spec={"region": "here", "rollout_settings": SETTINGS})
+    env.reconcile()
+
+
+WAVES = remembered(with_waves)
+
+
+@pytest.fixture
+def env(db: None) -> Env:
+    """The fleet before a change."""
+    return put_env(WAVES)
+
+
+def latest() -> Rollout:
+    return Rollout.objects.latest("id")
+
+
+def updated(env: Env) -> list[str]:
+    """Names of the nodes that run the wanted revision."""
+    wanted = FleetSync.objects.get(fleet=env.fleet).wanted
+    assert wanted is not None
+    return [name for name in NAMES if env.node(name).digest == wanted.digest]
+
+
+def states() -> dict[str, str]:
+    return {step.node.name: step.state for step in latest().steps.select_related("node")}
+
+
+def soaked(*, seconds: int = 61) -> datetime:
+    """Have the wave watched for so long already; since when."""
+    since = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - seconds // SHORT * SHORT, UTC)
+    rows = Rollout.objects.filter(pk=latest().pk)
+    rows.update(soaking_since=since, created_at=since - timedelta(seconds=1))
+    Rollout.objects.exclude(pk=latest().pk).update(finished_at=since - timedelta(hours=1))
+    return since
+
+
+def counts(name: str, at: datetime, kind: str = "backend", thing: str = "", **numbers: Any) -> None:
+    """What HAProxy counted on a node in the ten seconds from an instant."""
+    node = Node.objects.get(name=name)
+    Sample.objects.update_or_create(
+        at=at, resolution=SHORT, node=node, kind=kind, object_id=thing or f"node-{node.pk}", defaults=numbers
+    )
+
+
+def serve(since: datetime, *names: str, failed: int = 0, of: int = 100, pool: str = "blue", **more: Any) -> None:
+    """These nodes served so many requests of the pool in the first ten seconds that they are watched."""
+    for name in names:
+        numbers: dict[str, Any] = {"requests": of, "status_5xx": failed}
+        counts(name, since, kind="node", **numbers)
+        counts(name, since, thing=f"pool-{Pool.objects.get(name=pool).pk}", **numbers, **more)
+
+
+def change(env: Env, balance: str = "roundrobin", pool: str = "blue") -> None:
+    """A change that needs a reload is on its way."""
+    env.change_pool(pool, balance)
+    env.reconcile()
+
+
+def pass_wave(env: Env) -> None:
+    """The nodes of the wave do well until it has soaked."""
+    current = latest().steps.filter(wave=latest().wave)
+    serve(soaked(), *current.values_list("node__name", flat=True))
+    env.reconcile()
+
+
+def test_a_change_reaches_one_node_then_more_then_all(env: Env) -> None:
+    change(env)
+    assert (updated(env), latest().state, latest().wave, latest().waves) == (["n1"], "soaking", 1, 3)
+    pass_wave(env)
+    assert (updated(env), latest().state, latest().wave) == (["n1", "n2"], "soaking", 2)
+    pass_wave(env)
+    assert (updated(env), latest().state) == (list(NAMES), "done")
+    assert FleetSync.objects.get(fleet=env.fleet).last_good_id == latest().revision_id
+    assert [(gate["wave"], gate["passed"]) for gate in latest().gates] == [(1, True), (2, True)]
+    assert latest().gates[0]["message"] == "1 node served 100 requests; 0.0 % of the responses were 5xx."
+
+
+def test_the_next_wave_waits_until_the_first_has_soaked(env: Env) -> None:
+    change(env)
+    serve(soaked(seconds=40), "n1")
+    env.reconcile()
+    assert (updated(env), latest().state, latest().wave) == (["n1"], "soaking", 1)
+
+
+def test_runtime_changes_reach_all_nodes_at_once_unless_the_fleet_says_otherwise(env: Env) -> None:
+    add_route(env.operator, "news", "/news")
+    env.reconcile()
+    assert (latest().state, latest().waves) == ("done", 1)
+    settings = SETTINGS | {"runtime_changes": True}
+    save_object(actor=env.operator, kind="Fleet", name="here", spec={"region": "here", "rollout_settings": settings})
+    add_route(env.operator, "more", "/more")
+    env.reconcile()
+    assert (latest().state, latest().waves, updated(env)) == ("soaking", 3, ["n1"])
+
+
+def test_later_changes_wait_until_the_last_wave_and_go_out_together(env: Env) -> None:
+    change(env)
+    first = latest()
+    env.change_pool("green", "roundrobin")
+    add_route(env.operator, "news", "/news")
+    env.reconcile()
+    assert (latest().pk, updated(env)) == (first.pk, ["n1"])
+    assert not compiling.must_compile(env.fleet.pk)
+    (why,) = missing(env.operator, [env.fleet.pk])
+    told = "The change waits until an earlier one runs on all nodes of fleet here (wave 1 of 3)."
+    assert (why.reason, why.message) == ("pending", told)
+    pass_wave(env)
+    pass_wave(env)
+    first.refresh_from_db()
+    assert (first.state, latest().waves, updated(env)) == ("done", 3, ["n1"])
+    assert latest().revision.number == first.revision.number + 1
+
+
+def test_worse_responses_take_the_change_back_from_the_nodes_that_had_it(env: Env) -> None:
+    old = FleetSync.objects.get(fleet=env.fleet).wanted
+    change(env)
+    since = soaked(seconds=20)
+    serve(since, "n1", failed=40)
+    serve(since, "n3", "n4", failed=1)
+    env.reconcile()
+    failed = Rollout.objects.get(gates__0__passed=False)
+    assert (failed.state, {node.digest for node in map(env.node, NAMES)}) == (
+        "rolled_back",
+        {old.digest if old else ""},
+    )
+    told = "Pool operator/blue: 40.0 % of its 100 responses are 5xx (1.0 % on the other nodes)."
+    assert failed.message.startswith(told)
+    assert {step.node.name: step.state for step in failed.steps.select_related("node")} == {
+        "n1": "rolled_back", "n2": "waiting", "n3": "waiting", "n4": "waiting",
+    }  # fmt: skip
+
+
+def test_only_what_changed_of_the_pool_that_suffers_is_quarantined(env: Env) -> None:
+    env.change_pool("green", "roundrobin")
+    change(env)
+    since = soaked(seconds=20)
+    serve(since, "n1", failed=40)
+    serve(since, "n1", pool="green")
+    serve(since, "n3")
+    env.reconcile()
+    assert [row.label for row in Quarantine.objects.all()] == ["operator/blue"]
+    assert "After this change: 40.0 % of its 100 responses are 5xx" in Quarantine.objects.get().message
+    assert (latest().state, latest().wave) == ("soaking", 1)
+    Sample.objects.all().delete()
+    pass_wave(env)
+    pass_wave(env)
+    text = env.node("n4").files["haproxy.cfg"].decode()
+    assert text.count("balance roundrobin") == 1
+
+
+def test_what_is_as_bad_without_the_change_is_not_held_against_it(env: Env) -> None:
+    change(env)
+    since = soaked()
+    serve(since, "n1", failed=40)
+    serve(since, "n3", "n4", failed=42)
+    env.reconcile()
+    assert (latest().state, latest().wave) == ("soaking", 2)
+
+
+def test_what_was_as_bad_before_is_not_held_against_it(env: Env) -> None:
+    change(env)
+    since = soaked()
+    serve(since - timedelta(seconds=30), "n1", failed=41)
+    serve(since, "n1", failed=40)
+    env.reconcile()
+    assert (latest().state, latest().wave) == ("soaking", 2)
+
+
+def test_servers_that_respond_much_slower_take_the_change_back(env: Env) -> None:
+    change(env)
+    since = soaked(seconds=20)
+    serve(since - timedelta(seconds=30), "n1", latency_ms=40)
+    serve(since, "n1", latency_ms=400)
+    env.reconcile()
+    failed = Rollout.objects.get(gates__0__passed=False)
+    assert "Its servers take 400 ms to respond, 40 ms without the change." in failed.message
+
+
+def test_a_pool_that_loses_all_its_servers_takes_the_change_back(env: Env) -> None:
+    change(env)
+    since = soaked(seconds=20)
+    serve(since - timedelta(seconds=30), "n1", status="UP")
+    serve(since, "n1", of=0, status="DOWN")
+    serve(since, "n3", status="UP")
+    env.reconcile()
+    failed = Rollout.objects.get(gates__0__passed=False)
+    assert "Pool operator/blue: None of its servers is up any more." in failed.message
+
+
+def test_servers_that_are_down_everywhere_do_not(env: Env) -> None:
+    change(env)
+    since = soaked()
+    serve(since - timedelta(seconds=30), "n1", status="UP")
+    serve(since, "n1", "n3", of=0, status="DOWN")
+    env.reconcile()
+    assert (latest().state, latest().wave) == ("soaking", 2)
+
+
+def test_without_numbers_the_wave_waits_and_says_so_and_goes_back_in_the_end(env: Env) -> None:
+    change(env)
+    soaked()
+    env.reconcile()
+    assert (latest().state, latest().wave, updated(env)) == ("soaking", 1, ["n1"])
+    assert latest().message == "Nobody knows how n1 does with the change."
+    soaked(seconds=60 + 600 + 10)
+    env.reconcile()
+    assert (latest().state, states()["n1"]) == ("rolled_back", "rolled_back")
+    assert "The change is taken back because nobody knows how it does." in latest().message
+
+
+def test_a_pool_that_nobody_asked_before_is_compared_with_nothing(env: Env) -> None:
+    change(env)
+    serve(soaked(), "n1", failed=100)
+    env.reconcile()
+    assert (latest().state, latest().wave) == ("soaking", 2)
+
+
+def test_what_an_earlier_rollout_did_is_not_taken_for_how_it_was(env: Env) -> None:
+    change(env)
+    since = soaked(seconds=20)
+    Rollout.objects.exclude(pk=latest().pk).update(finished_at=since - timedelta(seconds=20))
+    serve(since - timedelta(seconds=30), "n1", failed=60)
+    serve(since, "n1", failed=40)
+    serve(since, "n3")
+    env.reconcile()
+    assert Rollout.objects.filter(gates__0__passed=False).exists()
+
+
+def test_control_without_the_gate_a_bad_change_reaches_every_node(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.rollouts.waves.soaking.regressions", lambda *_: {})
+    change(env)
+    for names in (["n1"], ["n2"]):
+        serve(soaked(), *names, failed=100)
+        env.reconcile()
+    assert (updated(env), latest().state) == (list(NAMES), "done")
+
+
+def test_a_node_that_refuses_turns_back_those_that_took_the_change(env: Env) -> None:
+    change(env)
+    env.node("n2").refusal = Refused("no", stage="validate", output="")
+    pass_wave(env)
+    turned = Rollout.objects.get(message__contains="no")
+    assert {step.node.name: step.state for step in turned.steps.select_related("node")}["n4"] == "waiting"
+    assert env.node("n1").digest == env.node("n4").digest
+
+
+def test_a_node_that_is_away_gives_its_turn_to_another_and_gets_the_change_last(env: Env) -> None:
+    env.node("n1").unreachable = True
+    change(env)
+    assert (updated(env), latest().state, latest().wave) == (["n2"], "soaking", 1)
+    waves = {step.node.name: step.wave for step in Step.objects.filter(rollout=latest()).select_related("node")}
+    assert waves["n1"] == 3
+    env.node("n1").unreachable = False
+    pass_wave(env)
+    pass_wave(env)
+    env.reconcile()
+    assert (updated(env), latest().state) == (list(NAMES), "done")
+
+
+def test_nodes_without_traffic_come_last(env: Env) -> None:
+    serve(datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - SHORT, UTC), "n3")
+    change(env)
+    assert updated(env) == ["n3"]
+
+
+def test_an_operator_pushes_to_all_nodes_without_waiting(env: Env) -> None:
+    change(env)
+    with pytest.raises(Invalid):
+        services.push_to_all(actor=env.operator, rollout_id=latest().pk, reason="")
+    services.push_to_all(actor=env.operator, rollout_id=latest().pk, reason="An outage")
+    env.reconcile()
+    assert (updated(env), latest().state) == (list(NAMES), "done")
+    entry = Entry.objects.filter(action="push_to_all").latest("id")
+    assert (entry.reason, (entry.after or {})["wave"]) == ("An outage", 3)
+    with pytest.raises(Conflict):
+        services.push_to_all(actor=env.operator, rollout_id=latest().pk, reason="Again")
+
+
+def test_customers_do_not(env: Env) -> None:
+    change(env)
+    with pytest.raises(Forbidden):
+        services.push_to_all(actor=actor_of("acme", Account.Kind.CUSTOMER), rollout_id=latest().pk, reason="An outage")
+
+
+def test_going_back_to_a_revision_does_not_wait_for_waves(env: Env) -> None:
+    before = FleetSync.objects.get(fleet=env.fleet).wanted
+    assert before is not None
+    change(env)
+    services.roll_back(actor=env.operator, revision_id=before.pk, reason="It looks bad")
+    env.reconcile()
+    assert (latest().kind, latest().state, latest().waves) == ("rollback", "done", 1)
+    assert {env.node(name).digest for name in NAMES} == {before.digest}
+    assert Rollout.objects.order_by("-id")[1].state == "superseded"
+
+
+def test_whole_buckets_only_are_counted() -> None:
+    begin = datetime(2026, 11, 29, 12, 0, 3, tzinfo=UTC)
+    times = counting.buckets_within(begin, begin + timedelta(seconds=30))
+    assert [at.second for at in times] == [10, 20]
