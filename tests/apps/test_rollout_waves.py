@@ -203,6 +203,18 @@ def test_what_was_as_bad_before_is_not_held_against_it(env: Env) -> None:
     assert (latest().state, latest().wave) == ("soaking", 2)
 
 
+def test_requests_that_a_node_rejects_before_any_server_count_as_failed(env: Env) -> None:
+    change(env)
+    since = soaked(seconds=20)
+    serve(since, "n1")
+    serve(since, "n3")
+    pool = f"pool-{Pool.objects.get(name='blue').pk}"
+    counts("n1", since, kind="flow", thing=f"{pool}/refuse/rgn-1/full", parent_id=pool, requests=50)
+    env.reconcile()
+    failed = Rollout.objects.get(gates__0__passed=False)
+    assert "33.3 % of its 150 responses are 5xx" in failed.message
+
+
 def test_servers_that_respond_much_slower_take_the_change_back(env: Env) -> None:
     change(env)
     since = soaked(seconds=20)

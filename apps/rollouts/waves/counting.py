@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from django.db.models import F, QuerySet, Sum
@@ -35,13 +36,22 @@ def requests_of(node_ids: Collection[int], times: Collection[datetime]) -> tuple
 
 
 def count_pools(node_ids: Collection[int], times: Collection[datetime]) -> dict[str, Counted]:
-    """By model id of the pool; those that had no request on the nodes are missing."""
+    """By model id of the pool; those that had no request on the nodes are missing.
+
+    What a node rejected because no region had room or servers came to none of the pool's servers, and counts as failed.
+    """
     took = Sum(F("latency_ms") * F("requests"))
-    rows = _rows(node_ids, times).values_list("object_id")
-    sums = rows.annotate(served=Sum("requests"), failed=Sum("status_5xx"), took=took)
-    return {
+    sums = _rows(node_ids, times).values_list("object_id").annotate(
+        served=Sum("requests"), failed=Sum("status_5xx"), took=took
+    )  # fmt: skip
+    found = {
         pool: Counted(served, failed, took / served if took else None) for pool, served, failed, took in sums if served
     }
+    flows = _rows(node_ids, times, kind="flow").filter(object_id__contains="/refuse/")
+    for pool, count in flows.values_list("parent_id").annotate(count=Sum("requests")):
+        known = found.get(pool, Counted())
+        found[pool] = replace(known, requests=known.requests + count, failed=known.failed + count)
+    return found
 
 
 def pools_down(node_ids: Collection[int], times: Collection[datetime], among: Collection[str]) -> dict[str, bool]:
@@ -62,9 +72,9 @@ def pools_that_went_down(node_ids: Collection[int], times: Collection[datetime])
     return list(rows.values_list("object_id", flat=True).distinct())
 
 
-def _rows(node_ids: Collection[int], times: Iterable[datetime]) -> QuerySet[Sample]:
+def _rows(node_ids: Collection[int], times: Iterable[datetime], kind: str = "backend") -> QuerySet[Sample]:
     """Asked for by each of their times: of a stretch of time, all nodes' rows would be looked through."""
-    return Sample.objects.filter(resolution=SHORT, at__in=list(times), node__in=node_ids, kind="backend").order_by()
+    return Sample.objects.filter(resolution=SHORT, at__in=list(times), node__in=node_ids, kind=kind).order_by()
 
 
 # A pool that rests is told of once in a minute.

@@ -59,7 +59,8 @@ def _regressions(pool: Comparison, bounds: Bounds) -> Iterator[str]:
         yield more
     if slower := _slower(pool, bounds):
         yield slower
-    if pool.updated.down and pool.before.down is False and not pool.others.down:
+    without = (pool.before.down, pool.others.down)
+    if pool.updated.down and False in without and not pool.others.down:
         yield "None of its servers is up any more."
 
 

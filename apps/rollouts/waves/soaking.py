@@ -12,6 +12,7 @@ from django.db.models import Max
 from apps.compiler.questions.withholding import Part, suspects
 from apps.core.clock import now
 from apps.definitions.shapes.base.words import instant_text
+from apps.observe.collect.buckets import SHORT
 from apps.observe.models import NodeReport
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.culprits.quarantine import Culprits
@@ -160,13 +161,18 @@ class _Watched:
         return counting.buckets_within(max(began - BEFORE, ended or began - BEFORE), began)
 
     def _down(self) -> tuple[dict[str, bool], dict[str, bool], dict[str, bool]]:
-        """Of pools that lost their servers: on these nodes, there before, and on the others."""
-        suspects = counting.pools_that_went_down(self.nodes, self.times)
+        """Of pools that lost their servers: on these nodes, there before, and on the others.
+
+        What was told in the ten seconds in which the nodes got the change is of their end. A pool that rests is told of
+        no more often than once in a minute.
+        """
+        times = counting.buckets_within(self.since - timedelta(seconds=SHORT), now())
+        suspects = counting.pools_that_went_down(self.nodes, times)
         if not suspects:
             return {}, {}, {}
         lately = counting.buckets_within(self.since - counting.TOLD_EVERY, now())
         return (
-            counting.pools_down(self.nodes, self.times, suspects),
+            counting.pools_down(self.nodes, times, suspects),
             counting.pools_down(self.nodes, self._before(), suspects),
             counting.pools_down(self.others, lately, suspects),
         )
