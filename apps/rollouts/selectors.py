@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Case, Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery, When
@@ -21,6 +21,7 @@ from apps.observe.models import NodeReport
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout, Step
 from apps.rollouts.push import revision_store
 from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
+from apps.rollouts.waves.holding import rollouts_in_waves
 
 POLL_SECONDS = 0.02
 ROLLOUTS_READ = 2000
@@ -181,14 +182,31 @@ def progress(fleet_ids: Collection[int]) -> dict[int, Progress]:
 
 
 def node_sync(actor: Actor) -> list[NodeSync]:
-    """Every node, ordered by name; four queries whatever their number. Customers have none."""
+    """Every node, ordered by name; at most five queries whatever their number. Customers have none."""
     nodes = list(actor.visible(Node.objects.select_related("fleet")).order_by("name")) if actor.is_operator else []
     syncs = {sync.fleet_id: sync for sync in fleet_syncs(actor)}
     reports = {report.node_id: report for report in NodeReport.objects.all()} if nodes else {}
     digests = {report.digest for report in reports.values() if report.digest}
     known = Revision.objects.filter(digest__in=digests).defer("bundle", "snapshot").order_by("number")
     revisions_there = {(revision.fleet_id, revision.digest): revision for revision in known}
-    return [_node_sync(node, syncs.get(node.fleet_id), reports.get(node.pk), revisions_there) for node in nodes]
+    found = [_node_sync(node, syncs.get(node.fleet_id), reports.get(node.pk), revisions_there) for node in nodes]
+    return _with_waves(found) if any(node.status == "behind" for node in found) else found
+
+
+def _with_waves(nodes: list[NodeSync]) -> list[NodeSync]:
+    """With the wave that a node waits for instead of what it should run."""
+    rows = Step.objects.filter(rollout__in=rollouts_in_waves(), state=StepState.WAITING)
+    waves = dict(rows.values_list("node", "wave"))
+    return [
+        replace(
+            node,
+            message=f"Runs revision {node.running_revision or 'unknown'}. "
+            f"Revision {node.wanted_revision} comes with wave {waves[node.node_id]}.",
+        )
+        if node.status == "behind" and node.node_id in waves
+        else node
+        for node in nodes
+    ]
 
 
 def _node_sync(

@@ -17,7 +17,7 @@ from apps.drivers.proxy.contract import Refused
 from apps.fleet.models import Node
 from apps.observe.collect.buckets import SHORT, start_of
 from apps.observe.models import Sample
-from apps.rollouts import services
+from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
 from apps.rollouts.push import compiling
 from apps.rollouts.waiting_for import missing
@@ -346,3 +346,10 @@ def test_whole_buckets_only_are_counted() -> None:
     begin = datetime(2026, 11, 29, 12, 0, 3, tzinfo=UTC)
     times = counting.buckets_within(begin, begin + timedelta(seconds=30))
     assert [at.second for at in times] == [10, 20]
+
+
+def test_a_node_says_with_which_wave_its_turn_comes(env: Env) -> None:
+    change(env)
+    said = {node.node: (node.status, node.message) for node in selectors.node_sync(env.operator)}
+    assert said["n1"] == ("in_sync", "Runs revision 2.")
+    assert said["n4"] == ("behind", "Runs revision 1. Revision 2 comes with wave 3.")

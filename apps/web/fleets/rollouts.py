@@ -16,7 +16,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.rollouts import selectors, services
 from apps.rollouts.models import Rollout, Step
 from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
-from apps.rollouts.waves.planning import soaks_until
+from apps.rollouts.waves.planning import settings_of, soaks_until
 from apps.web.kit.differences import files_of
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import telling
@@ -55,7 +55,7 @@ def _row(rollout: Rollout) -> dict[str, Any]:
         "rollout": rollout,
         "took": _seconds((rollout.finished_at or now()) - rollout.created_at),
         "running": rollout.state not in TERMINAL,
-        "percent": percent_done(steps),
+        "percent": 100 if rollout.state in TERMINAL else percent_done(steps),
         "ways": ", ".join(sorted(ways)) or "nothing to do",
         "nodes": len(steps),
     }
@@ -73,6 +73,13 @@ def _seconds(span: timedelta) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
+def _step(rollout: Rollout, step: Step) -> dict[str, Any]:
+    """One node: its step, how long it took, and the word for a node that was not reached any more."""
+    took = _seconds(step.finished_at - step.started_at) if step.started_at and step.finished_at else ""
+    spared = rollout.state in TERMINAL and step.state == StepState.WAITING
+    return {"step": step, "took": took, "word": "Not reached" if spared else ""}
+
+
 @page
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One rollout: stages, nodes, what it changed, and the way back."""
@@ -82,14 +89,11 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context = {
         **_row(rollout),
         "stages": stages_of(rollout),
-        "steps": [
-            {"step": step, "took": _seconds(step.finished_at - step.started_at)}
-            if step.started_at and step.finished_at
-            else {"step": step, "took": ""}
-            for step in steps
-        ],
+        "steps": [_step(rollout, step) for step in steps],
+        "what": rollout.object_label if rollout.line or rollout.object_label not in rollout.message else "",
         "headline": headline_of(rollout, steps),
         "waves": waves_of(rollout, steps) if rollout.waves > 1 else [],
+        "soak_s": settings_of(rollout.fleet).soak_seconds,
         "waits": rollout.state in UNDER_WAY and rollout.wave < rollout.waves,
         "sync": selectors.fleet_syncs(request.actor).filter(fleet=rollout.fleet_id).first(),
         "errors": [],
@@ -112,7 +116,8 @@ def stages_of(rollout: Rollout) -> list[tuple[str, str]]:
     marks = ["done" if at < index or state == RolloutState.DONE else "" for at in range(len(STAGES))]
     if state != RolloutState.DONE:
         marks[index] = "now"
-    return [(mark, WORDS[stage]) for mark, stage in zip(marks, STAGES, strict=True)]
+    words = WORDS | ({"pushing": f"Wave {rollout.wave} of {rollout.waves}"} if rollout.waves > 1 else {})
+    return [(mark, words[stage]) for mark, stage in zip(marks, STAGES, strict=True)]
 
 
 def headline_of(rollout: Rollout, steps: list[Step]) -> str:
@@ -148,7 +153,8 @@ def _state_of_wave(rollout: Rollout, number: int, gate: dict[str, Any] | None) -
         return {"state": "waiting", "word": "Not reached" if rollout.state in TERMINAL else "Waiting"}
     if number < rollout.wave:
         return {"state": "done", "word": "Not watched"}
-    return {"state": rollout.state, "word": "", "until": soaks_until(rollout)}
+    until = soaks_until(rollout)
+    return {"state": rollout.state, "word": "", "until": until if until and until > now() else None}
 
 
 def _difference(request: PageRequest, rollout: Rollout) -> dict[str, Any]:
