@@ -51,7 +51,8 @@ class FleetSync(models.Model):
     `compiled_generation` is the last desired generation that was compiled, and `compiled_digest` what came of it: it is
     live when the nodes run `wanted` and `wanted` has that digest; `left_out` is whom it lacks, and why.
     `wanted` is the revision that the nodes should run,
-    `last_good` the last one that all of them took. `held_at` is set while a person keeps the fleet at an old revision.
+    `last_good` the last one that all of them took, `fallback` the last one that all of them took that answered: a node
+    that is away for days must not take the others back by days. `held_at` is set while a person keeps the fleet at an old revision.
     `refused_digest` is what a node said no to; it is not tried again before something changes or a person says so.
     `builds` are those of the nodes' HAProxy (`NodeBuild`) for which it was compiled last; None where any would do.
     `claimed_until` is a lease by database time, `attempt` its fence.
@@ -64,6 +65,7 @@ class FleetSync(models.Model):
     builds = models.JSONField(null=True)
     wanted = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     last_good = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
+    fallback = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     held_at = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     held_by = models.CharField(max_length=150, blank=True)
     refused_digest = models.CharField(max_length=64, blank=True)

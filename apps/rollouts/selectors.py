@@ -165,7 +165,9 @@ def _fleet_status(fleet: Fleet) -> str:
     latest_state, latest_revision = getattr(fleet, "latest_state", ""), getattr(fleet, "latest_revision", None)
     done = sync.wanted is None or (latest_state == RolloutState.DONE and latest_revision == sync.wanted_id)
     # Back at the last good revision, which is all that is wanted without what is quarantined.
-    done = done or (latest_state == RolloutState.ROLLED_BACK and sync.wanted_id == sync.last_good_id)
+    done = done or (
+        latest_state == RolloutState.ROLLED_BACK and sync.wanted_id in (sync.last_good_id, sync.fallback_id)
+    )
     return "in_sync" if done else "behind"
 
 
@@ -315,5 +317,6 @@ def is_live(fleet_id: int, generation: int) -> bool:
     if rows.filter(wanted=None, compiled_digest="").exists():
         return True  # there is nothing to run, and nothing runs
     there = Q(latest_state=RolloutState.DONE, latest_revision=F("wanted_id"))
-    back = Q(latest_state=RolloutState.ROLLED_BACK, wanted=F("last_good"))
+    good = Q(wanted=F("last_good")) | Q(wanted=F("fallback"))
+    back = Q(latest_state=RolloutState.ROLLED_BACK) & good
     return rows.filter(there | back, wanted__digest=F("compiled_digest")).exists()

@@ -328,3 +328,36 @@ def test_what_a_node_says_of_no_version_is_no_build(env: Env) -> None:
     first, second = env.fleet.nodes.order_by("name")
     NodeReport.objects.filter(node=first).update(haproxy_version="")
     assert [each.node for each in snapshot_of(env.fleet).builds] == [second.name]
+
+
+def test_a_node_that_is_away_for_long_does_not_take_the_others_far_back(env: Env) -> None:
+    env.node("n2").unreachable = True
+    for pool in ("blue", "green"):
+        env.change_pool(pool, "roundrobin")
+        env.reconcile()
+        env.reconcile()
+    env.node("n1").refusal = Refused("no", stage="validate", output="")
+    env.change_pool("green", "source")
+    env.reconcile()
+    sync = FleetSync.objects.get(fleet=env.fleet)
+    assert (sync.wanted and sync.wanted.number, sync.last_good and sync.last_good.number) == (3, 1)
+    assert env.node("n1").digest == (sync.wanted and sync.wanted.digest)
+
+
+def test_what_the_others_run_well_stays_when_a_late_node_refuses_it(env: Env) -> None:
+    env.node("n2").unreachable = True
+    env.change_pool("blue", "roundrobin")
+    env.reconcile()
+    env.reconcile()
+    env.node("n2").unreachable = False
+    env.node("n2").refusal = Refused("no", stage="validate", output="")
+    env.reconcile()
+    env.reconcile()
+    sync = FleetSync.objects.get(fleet=env.fleet)
+    assert (sync.wanted and sync.wanted.number, latest().state) == (2, "failed")
+    assert env.node("n1").digest == (sync.wanted and sync.wanted.digest)
+    env.node("n2").refusal = None
+    NodeReport.objects.filter(node__name="n2").update(last_contact_error="")
+    services.push_again(actor=env.operator, fleet_id=env.fleet.pk)
+    env.reconcile()
+    assert {node.digest for node in env.memory} == {sync.wanted and sync.wanted.digest}

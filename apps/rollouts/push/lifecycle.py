@@ -234,13 +234,17 @@ def take_back(claim: Claim, rollout: Rollout, message: str, culprits: Culprits |
 
 
 def _turn_back(sync: FleetSync, rollout: Rollout, message: str, culprits: Culprits | None) -> None:
-    back_to = sync.last_good if sync.last_good_id != rollout.revision_id else None
+    back_to = next((each for each in (sync.fallback, sync.last_good) if each and each.pk != rollout.revision_id), None)
     if back_to is None and rollout.waves > 1:
         back_to = rollout.previous  # it runs on the nodes of later waves
     if culprits is not None:
         message = f"{message} Quarantined so that other changes can go live: {rollout.object_label}."
         quarantine.put(fleet=rollout.fleet, culprits=culprits)
         request_push([rollout.fleet])
+    if sync.fallback_id == rollout.revision_id:
+        # The other nodes run it, and go on; this one is tried again as after any repair that was refused.
+        move(rollout, RolloutState.FAILED, message)
+        return
     _want_last_good(sync, rollout.revision.digest, back_to)
     if back_to is None:
         there_is_none = "" if culprits else " There is no earlier revision to roll back to."
@@ -296,17 +300,26 @@ def finalize(claim: Claim, rollout: Rollout) -> None:
         sync = lock(claim)
         rollout.refresh_from_db(fields=("state", "message", "wave"))
         if rollout.state == RolloutState.PUSHING:
-            if Step.objects.filter(rollout=rollout).exclude(state=StepState.DONE).exists():
+            steps = list(Step.objects.filter(rollout=rollout).select_related("node__report"))
+            left = [step for step in steps if step.state != StepState.DONE]
+            if len(left) == len(steps) > 0 or not all(step.is_away for step in left):
                 return
-            move(rollout, RolloutState.DONE)
             if sync.wanted_id == rollout.revision_id:
-                sync.last_good_id = rollout.revision_id
-                sync.refused_digest = ""
-                sync.save(update_fields=("last_good", "refused_digest"))
+                _note_good(sync, on_all=not left)
+            if not left:
+                move(rollout, RolloutState.DONE)
         elif rollout.state == RolloutState.ROLLING_BACK:
             back = (StepState.ROLLED_BACK, StepState.REFUSED)
             if not concerned(rollout).exclude(state__in=back).exists():
                 move(rollout, RolloutState.ROLLED_BACK)
+
+
+def _note_good(sync: FleetSync, *, on_all: bool) -> None:
+    """Every node that answers took what is wanted, or every one there is."""
+    sync.fallback_id = sync.wanted_id
+    if on_all:
+        sync.last_good_id, sync.refused_digest = sync.wanted_id, ""
+    sync.save(update_fields=("fallback", "last_good", "refused_digest"))
 
 
 def abort(claim: Claim, rollout: Rollout, message: str) -> None:

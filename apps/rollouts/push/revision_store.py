@@ -82,7 +82,7 @@ def prune_revisions(*, fleet_id: int, keep: int = KEPT_STORED) -> int:
     """
     last = Revision.objects.filter(fleet_id=fleet_id).aggregate(last=Max("number"))["last"] or 0
     syncs = FleetSync.objects.filter(fleet_id=fleet_id)
-    used = {pk for row in syncs.values_list("wanted", "last_good", "held_at") for pk in row if pk}
+    used = {pk for row in syncs.values_list("wanted", "last_good", "fallback", "held_at") for pk in row if pk}
     busy = Rollout.objects.filter(fleet_id=fleet_id, finished_at=None).values("revision_id")
     old = Revision.objects.filter(fleet_id=fleet_id, number__lte=last - keep)
     _, deleted = old.exclude(Q(pk__in=used) | Q(pk__in=busy)).delete()
