@@ -50,9 +50,10 @@ class FleetSync(models.Model):
 
     `compiled_generation` is the last desired generation that was compiled, and `compiled_digest` what came of it: it is
     live when the nodes run `wanted` and `wanted` has that digest; `left_out` is whom it lacks, and why.
-    `wanted` is the revision that the nodes should run,
-    `last_good` the last one that all of them took, `fallback` the last one that all of them took that answered: a node
-    that is away for days must not take the others back by days. `held_at` is set while a person keeps the fleet at an old revision.
+    `wanted` is the revision that the nodes should run, `last_good` the last one that all of them took, `fallback` the
+    last one that all of them took that answered: a node that is away for days must not take the others back by days.
+    `held_at` is set while a person keeps the fleet at an old revision.
+    `refreshed_generation` is the last one whose servers all nodes have while a change is in waves.
     `refused_digest` is what a node said no to; it is not tried again before something changes or a person says so.
     `builds` are those of the nodes' HAProxy (`NodeBuild`) for which it was compiled last; None where any would do.
     `claimed_until` is a lease by database time, `attempt` its fence.
@@ -60,6 +61,7 @@ class FleetSync(models.Model):
 
     fleet = models.OneToOneField(Fleet, on_delete=models.CASCADE, related_name="sync")
     compiled_generation = models.PositiveBigIntegerField(default=0)
+    refreshed_generation = models.PositiveBigIntegerField(default=0, db_default=0)
     compiled_digest = models.CharField(max_length=64, blank=True)
     left_out = models.JSONField(default=list)
     builds = models.JSONField(null=True)

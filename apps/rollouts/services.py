@@ -9,7 +9,8 @@ what happened:
    digest: unchanged. Else a new revision is wanted, and a rollout to every node replaces what was under way.
 3. Every node that does not run the wanted revision is brought to it (push/pushing.py): by runtime operations where
    they lead there, else by the whole bundle; all nodes at once, or wave by wave where the fleet's settings say so
-   (waves/), every call fenced by a generation. Later changes wait until the last wave.
+   (waves/), every call fenced by a generation. Later changes wait until the last wave, but for servers and network
+   lists (waves/refreshing.py).
 4. What came of each node is written down as it comes (push/lifecycle.py), and open pages are told.
 5. Refused: whom it is about is found (culprits/search.py) and quarantined, and step 2 goes on without them. The wanted
    revision is the last good one again, in one commit with the reason; from there step 3 brings the nodes back that had
@@ -44,6 +45,7 @@ from apps.rollouts.push import claims, compiling, lifecycle, reconciling
 from apps.rollouts.push.claims import ClaimLost
 from apps.rollouts.push.due import due_fleets
 from apps.rollouts.push.states import RolloutState
+from apps.rollouts.waves import refreshing
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ def reconcile_fleet(*, fleet_id: int) -> bool:
     """Work on the fleet until nothing differs that can be changed now; False when somebody else works on it."""
     if not Fleet.objects.filter(pk=fleet_id).exists():
         return True  # deleted since somebody thought of it
-    seen = None if compiling.must_compile(fleet_id) else reconciling.look_at_nodes(fleet_id)
+    seen = None if _has_news(fleet_id) else reconciling.look_at_nodes(fleet_id)
     while claim := claims.take(fleet_id):
         try:
             reconciling.work(claim, seen)
@@ -61,7 +63,7 @@ def reconcile_fleet(*, fleet_id: int) -> bool:
             return False
         finally:
             claims.release(claim)
-        if not compiling.must_compile(fleet_id):
+        if not _has_news(fleet_id):
             return True
         seen = None  # a change came between the last look and the release
     return False
@@ -72,7 +74,11 @@ def reconcile_changed(*, fleet_id: int) -> bool:
 
     A change that went out with an earlier one asks no node; what else there is to do, sweeps find.
     """
-    return reconcile_fleet(fleet_id=fleet_id) if compiling.must_compile(fleet_id) else True
+    return reconcile_fleet(fleet_id=fleet_id) if _has_news(fleet_id) else True
+
+
+def _has_news(fleet_id: int) -> bool:
+    return compiling.must_compile(fleet_id) or refreshing.must_refresh(fleet_id)
 
 
 def fleets_to_sweep() -> list[int]:

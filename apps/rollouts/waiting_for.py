@@ -14,6 +14,7 @@ from apps.rollouts.selectors import NodeSync, is_live, node_sync, sync_statuses
 from apps.rollouts.waves.holding import rollouts_in_waves
 
 NODES_NAMED = 5
+AT_ONCE = "Servers and network lists do not wait."
 Named = tuple[str, str]  # the kind, and `account/name`
 
 
@@ -62,7 +63,7 @@ def _of_waves(fleet: Fleet, rollout: Rollout, *, follows: bool) -> str:
         return f"Fleet {fleet.name} rolls back another change first."
     wave = f"wave {rollout.wave} of {rollout.waves}"
     if follows:
-        return f"The change waits until an earlier one runs on all nodes of fleet {fleet.name} ({wave})."
+        return f"The change waits until an earlier one runs on all nodes of fleet {fleet.name} ({wave}). {AT_ONCE}"
     return f"The change reaches the nodes of fleet {fleet.name} in waves ({wave})."
 
 

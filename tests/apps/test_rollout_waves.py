@@ -22,7 +22,7 @@ from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
 from apps.rollouts.push import compiling
 from apps.rollouts.waiting_for import missing
 from apps.rollouts.waves import counting
-from tests.apps.pushed import Env, add_route, put_env, remembered
+from tests.apps.pushed import Env, add_route, pool_spec, put_env, remembered
 from tests.conftest import actor_of
 
 SETTINGS = {"waves": [1, 50], "soak_seconds": 60}
@@ -139,13 +139,67 @@ def test_later_changes_wait_until_the_last_wave_and_go_out_together(env: Env) ->
     assert (latest().pk, updated(env)) == (first.pk, ["n1"])
     assert not compiling.must_compile(env.fleet.pk)
     (why,) = missing(env.operator, [env.fleet.pk])
-    told = "The change waits until an earlier one runs on all nodes of fleet here (wave 1 of 3)."
+    told = "The change waits until an earlier one runs on all nodes of fleet here (wave 1 of 3). "
+    told += "Servers and network lists do not wait."
     assert (why.reason, why.message) == ("pending", told)
     pass_wave(env)
     pass_wave(env)
     first.refresh_from_db()
     assert (first.state, latest().waves, updated(env)) == ("done", 3, ["n1"])
     assert latest().revision.number == first.revision.number + 1
+
+
+def drain_server(env: Env, **more: Any) -> None:
+    """One server of the other pool goes into maintenance, which needs no reload."""
+    spec = pool_spec() | more
+    spec["backends"][0]["servers"][0]["state"] = "maintenance"
+    save_object(actor=env.operator, kind="Pool", name="green", spec=spec)
+
+
+def without_server(env: Env) -> list[str]:
+    """Names of the nodes on which the server is in maintenance."""
+    return [name for name in NAMES if b" disabled" in env.node(name).files["haproxy.cfg"]]
+
+
+def test_servers_do_not_wait_for_waves(env: Env) -> None:
+    change(env)
+    since = soaked(seconds=20)
+    reloads = {name: env.node(name).reloads for name in NAMES}
+    drain_server(env)
+    env.reconcile()
+    assert (without_server(env), updated(env)) == (list(NAMES), ["n1"])
+    assert {name: env.node(name).reloads for name in NAMES} == reloads
+    assert (latest().state, latest().wave, latest().soaking_since) == ("soaking", 1, since)
+    env.reconcile()
+    assert latest().revision.number == 4  # the other nodes run revision 3
+    pass_wave(env)
+    pass_wave(env)
+    assert (without_server(env), updated(env), latest().state) == (list(NAMES), list(NAMES), "done")
+    assert FleetSync.objects.get(fleet=env.fleet).compiled_generation == env.desired()
+
+
+def test_what_came_meanwhile_stays_when_the_change_is_taken_back(env: Env) -> None:
+    change(env)
+    drain_server(env)
+    env.reconcile()
+    since = soaked(seconds=20)
+    serve(since, "n1", failed=40)
+    serve(since, "n3")
+    env.reconcile()
+    assert Rollout.objects.get(gates__0__passed=False).state == "rolled_back"
+    assert without_server(env) == list(NAMES)
+    assert not any(b"balance roundrobin" in env.node(name).files["haproxy.cfg"] for name in NAMES)
+
+
+def test_what_needs_a_reload_waits_although_servers_do_not(env: Env) -> None:
+    change(env)
+    env.change_pool("green", "roundrobin")
+    env.reconcile()
+    assert latest().revision.number == 2
+    drain_server(env, balance="roundrobin")
+    env.reconcile()
+    assert without_server(env) == list(NAMES)
+    assert sum(b"balance roundrobin" in env.node(name).files["haproxy.cfg"] for name in NAMES) == 1
 
 
 def test_worse_responses_take_the_change_back_from_the_nodes_that_had_it(env: Env) -> None:

@@ -168,6 +168,18 @@ def note_outcomes(claim: Claim, rollout: Rollout, outcomes: list[Outcome]) -> No
         publish_after_commit("rollouts", id=rollout.pk)
 
 
+def note_rest(claim: Claim, rollout: Rollout, outcomes: list[Outcome]) -> None:
+    """The same of nodes whose wave has not come: their steps go on waiting, and say what failed."""
+    with transaction.atomic():
+        lock(claim)
+        for outcome in outcomes:
+            if outcome.state is not None:
+                observe.note_report(node_id=outcome.node_id, state=outcome.state)
+            elif outcome.error is not None:
+                said = {"message": in_words(outcome.error.message)[:2000], "finished_at": now()}
+                Step.objects.filter(rollout=rollout, node=outcome.node_id).update(**said, tries=F("tries") + 1)
+
+
 def _note_outcome(rollout: Rollout, outcome: Outcome, *, turning: bool) -> None:
     steps = Step.objects.filter(rollout=rollout, node_id=outcome.node_id)
     if outcome.state is not None:

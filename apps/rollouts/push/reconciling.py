@@ -22,9 +22,9 @@ from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.push import claims, compiling, lifecycle, revision_store
 from apps.rollouts.push.claims import Claim
 from apps.rollouts.push.pushing import Job, Outcome, Pace, Plans, is_as_wanted, look_at, occupied, push_all
-from apps.rollouts.push.repairs import may_repair, may_try_again
+from apps.rollouts.push.repairs import has_rested, may_repair, may_try_again
 from apps.rollouts.push.states import RolloutState, StepState
-from apps.rollouts.waves import soaking
+from apps.rollouts.waves import refreshing, soaking
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +59,9 @@ def work(claim: Claim, seen: Seen | None) -> None:
         compiled = compiling.must_compile(claim.fleet_id)
         if compiled:
             compiling.compile_fleet(claim)
+        refreshed = refreshing.must_refresh(claim.fleet_id) and refreshing.refresh(claim)
         pushed = _push(claim, seen)
-        if not (compiled or pushed):
+        if not (compiled or refreshed or pushed):
             return
         # A change that changed no file may have brought a node, or a person asked for a look.
         seen = None if pushed else look_at_nodes(claim.fleet_id)
@@ -76,6 +77,8 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
     if rollout is None:
         return False
     with log_context.about(rollout=rollout.pk, fleet=rollout.fleet_id):
+        if rollout.waves > 1 and rollout.state != RolloutState.ROLLING_BACK:
+            _bring_the_rest(claim, rollout)
         if rollout.state == RolloutState.SOAKING:
             return soaking.decide(claim, rollout)
         jobs, plans = jobs_of(rollout, wanted, seen)
@@ -116,6 +119,26 @@ def jobs_of(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list
         for step, address in zip(steps_now, addresses_of(step.node for step in steps_now), strict=True)
     ]
     return jobs, Plans(known, bundle)
+
+
+def _bring_the_rest(claim: Claim, rollout: Rollout) -> None:
+    """Nodes of later waves run on with what was before, as far as that has changed in servers and lists."""
+    previous = rollout.previous
+    if previous is None or previous.created_at < rollout.created_at:
+        return
+    steps = Step.objects.filter(rollout=rollout, wave__gt=rollout.wave, state=StepState.WAITING)
+    behind = steps.exclude(node__report__digest=previous.digest).select_related("node__report")
+    busy = occupied(step.node_id for step in behind)
+    now_due = [step for step in behind if not step.is_away and step.node_id not in busy and has_rested(step)]
+    wanted = revision_store.bundle_of(previous.pk, previous.digest)
+    believed = {step.node_id: _believed(step, turning=False) for step in now_due}
+    known = revision_store.bundles_by_digest(rollout.fleet_id, {digest for digest in believed.values() if digest})
+    jobs = [
+        Job(step.node_id, target_of(address), wanted, rollout.generation, believed[step.node_id])
+        for step, address in zip(now_due, addresses_of(step.node for step in now_due), strict=True)
+    ]
+    for outcomes in push_all(jobs, Plans(known, wanted), _pace(claim, jobs, lambda waited: waited >= ACT_SECONDS)):
+        lifecycle.note_rest(claim, rollout, outcomes)
 
 
 def _is_away(step: Step, seen: Seen | None) -> bool:

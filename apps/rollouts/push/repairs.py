@@ -40,9 +40,12 @@ def may_try_again(step: Step) -> bool:
 
     At once after the first failure, which is how a node that was away comes back.
     """
-    if step.state != StepState.UNREACHABLE or step.tries < 2 or step.finished_at is None:
-        return True
-    return now() > step.finished_at + pause_of(step.tries - 1)
+    return step.state != StepState.UNREACHABLE or has_rested(step)
+
+
+def has_rested(step: Step) -> bool:
+    """Whether the pause is over that follows the second failure and later ones."""
+    return step.tries < 2 or step.finished_at is None or now() > step.finished_at + pause_of(step.tries - 1)
 
 
 def _rested(refusals: list[datetime]) -> bool:

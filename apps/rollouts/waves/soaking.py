@@ -38,7 +38,7 @@ def end_wave(claim: Claim, rollout: Rollout) -> bool:
     """
     with transaction.atomic():
         lock(claim)
-        rollout.refresh_from_db(fields=("state", "message", "wave"))
+        rollout.refresh_from_db(fields=("state", "message", "wave", "soaking_since"))
         if rollout.state != RolloutState.PUSHING or rollout.wave >= rollout.waves:
             return False
         ours = Step.objects.filter(rollout=rollout, wave__lte=rollout.wave)
@@ -49,7 +49,7 @@ def end_wave(claim: Claim, rollout: Rollout) -> bool:
         if not ours.filter(wave=rollout.wave).exists():
             _call_another(rollout)
             return True
-        rollout.soaking_since = now()
+        rollout.soaking_since = rollout.soaking_since or now()
         rollout.save(update_fields=("soaking_since",))
         lifecycle.move(rollout, RolloutState.SOAKING)
     return True
