@@ -110,6 +110,37 @@ def test_a_list_is_read_to_its_end(server: Server, capsys: pytest.CaptureFixture
     assert queries == [{"limit": "500", "account": "acme"}, {"limit": "500", "account": "acme", "cursor": "more"}]
 
 
+STEP = {"node": "us-1", "wave": 1, "state": "done", "how": "reload", "message": ""}
+IN_WAVES: dict[str, Any] = {
+    "id": 14, "fleet": "us", "revision": 8, "state": "soaking", "terminal": False, "message": "", "steps": [STEP],
+    "wave": 2, "waves": 3, "soaks_until": "2027-01-31T03:30:00Z",
+    "gates": [{"wave": 1, "passed": True, "message": "1 node served 43 requests.", "at": "2027-01-31T03:29:00Z"}],
+}  # fmt: skip
+
+
+def test_a_rollout_in_waves_says_where_it_is_and_how_each_wave_did(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.put("GET rollouts/14", IN_WAVES)
+    assert main(["rollout", "14"]) == 0
+    head, gate, columns, step = capsys.readouterr().out.splitlines()
+    assert head == "Rollout 14 of us, revision 8: soaking, wave 2 of 3 until 2027-01-31T03:30:00Z"
+    assert gate == "Wave 1: 1 node served 43 requests."
+    assert (columns.split()[:2], step.split()) == (["NODE", "WAVE"], ["us-1", "1", "done", "reload"])
+
+
+def test_a_console_before_waves_is_understood(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    server.put("GET rollouts/14", {name: IN_WAVES[name] for name in list(IN_WAVES)[:7]} | {"state": "pushing"})
+    assert main(["rollout", "14"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "Rollout 14 of us, revision 8: pushing"
+
+
+def test_waves_are_ended_with_a_reason(server: Server) -> None:
+    server.put("POST rollouts/14/push-to-all", (202, IN_WAVES))
+    assert main(["push-to-all", "14", "--reason", "An outage"]) == 0
+    assert server.calls == ["POST rollouts/14/push-to-all"]
+
+
 CHANGE: dict[str, Any] = {"change": "0123456789abcdef", "objects": [], "live": False, "waits_for": [], "rollouts": []}
 QUARANTINED = {"fleet": "us", "reason": "quarantined", "message": "Pool acme/shop is left out.", "nodes": []}
 

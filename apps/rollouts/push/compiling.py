@@ -36,7 +36,6 @@ from apps.rollouts.waves.planning import settings_of, waves_of
 
 FLEETS_REMEMBERED = 16
 MANY_CHANGES = 20_000
-PRUNE_EVERY = 20
 
 _last: OrderedDict[int, tuple[Snapshot, Compilation[Bundle]]] = OrderedDict()
 _lock = threading.Lock()
@@ -180,8 +179,6 @@ def _revision(sync: FleetSync, before: Snapshot | None, after: Snapshot, compila
     newest = rows.first()
     if newest is not None and newest.digest == compilation.output.digest:
         return newest
-    if newest is not None and newest.number % PRUNE_EVERY == 0:
-        revision_store.prune_revisions(fleet_id=sync.fleet_id)
     return revision_store.store_revision(
         fleet_id=sync.fleet_id,
         snapshot=after,

@@ -74,8 +74,8 @@ def move(rollout: Rollout, state: RolloutState, message: str = "") -> None:
 
 def open_last_wave(rollout: Rollout) -> None:
     """The turn of all nodes has come; inside the caller's transaction."""
-    rollout.wave, rollout.soaking_since = rollout.waves, None
-    rollout.save(update_fields=("wave", "soaking_since"))
+    rollout.wave, rollout.soaking_since, rollout.message = rollout.waves, None, ""
+    rollout.save(update_fields=("wave", "soaking_since", "message"))
     if rollout.state == RolloutState.SOAKING:
         move(rollout, RolloutState.PUSHING)
 

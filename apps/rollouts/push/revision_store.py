@@ -8,7 +8,7 @@ import zlib
 from collections import OrderedDict
 from typing import TypeVar
 
-from django.db.models import Max, Q
+from django.db.models import Max
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes, snapshot_from_json, snapshot_to_bytes
@@ -19,6 +19,7 @@ from apps.rollouts.models import FleetSync, Revision, Rollout
 
 KEPT_OPEN = 24
 KEPT_STORED = 100
+PRUNE_EVERY = 20
 
 T = TypeVar("T", Bundle, Snapshot)
 Key = tuple[int, str]
@@ -30,8 +31,10 @@ _lock = threading.Lock()
 def store_revision(
     *, fleet_id: int, snapshot: Snapshot, bundle: Bundle, summary: str, actor: str, quarantined: tuple[Finding, ...]
 ) -> Revision:
-    """The next number of the fleet; call it while the fleet is claimed and its row locked."""
+    """The next number of the fleet; call it while the fleet is claimed and its row locked. Old ones are forgotten."""
     last = Revision.objects.filter(fleet_id=fleet_id).aggregate(last=Max("number"))["last"] or 0
+    if last and last % PRUNE_EVERY == 0:
+        prune_revisions(fleet_id=fleet_id)
     revision = Revision.objects.create(
         fleet_id=fleet_id,
         number=last + 1,
@@ -82,10 +85,11 @@ def prune_revisions(*, fleet_id: int, keep: int = KEPT_STORED) -> int:
     """
     last = Revision.objects.filter(fleet_id=fleet_id).aggregate(last=Max("number"))["last"] or 0
     syncs = FleetSync.objects.filter(fleet_id=fleet_id)
-    used = {pk for row in syncs.values_list("wanted", "last_good", "fallback", "held_at") for pk in row if pk}
-    busy = Rollout.objects.filter(fleet_id=fleet_id, finished_at=None).values("revision_id")
+    busy = Rollout.objects.filter(fleet_id=fleet_id, finished_at=None)
+    kept = [*syncs.values_list("wanted", "last_good", "fallback", "held_at"), *busy.values_list("revision", "previous")]
+    used = {pk for row in kept for pk in row if pk}
     old = Revision.objects.filter(fleet_id=fleet_id, number__lte=last - keep)
-    _, deleted = old.exclude(Q(pk__in=used) | Q(pk__in=busy)).delete()
+    _, deleted = old.exclude(pk__in=used).delete()
     return deleted.get(Revision._meta.label, 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
 
 from django.db.models import Sum
@@ -20,8 +21,10 @@ LATELY = timedelta(minutes=1)
 
 
 def settings_of(fleet: Fleet) -> RolloutSettingsSpec:
-    """How changes reach the nodes of a fleet; by default all at once."""
-    return read_or_raise(RolloutSettingsSpec, fleet.rollout_settings or {})
+    """How changes reach the nodes of a fleet; by default all at once. What a later version stored besides is left."""
+    stored = fleet.rollout_settings or {}
+    known = {field.name for field in fields(RolloutSettingsSpec)}
+    return read_or_raise(RolloutSettingsSpec, {name: value for name, value in stored.items() if name in known})
 
 
 def soaks_until(rollout: Rollout) -> datetime | None:

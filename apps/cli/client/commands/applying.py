@@ -1,4 +1,4 @@
-"""Commands that bring the console to what a file says: plan, apply, and back again with rollback."""
+"""Commands that bring the console to what a file says: plan, apply, on to all nodes, and back again with rollback."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Done = tuple[Any, str, int]
 
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
-    """The words of plan, apply and rollback."""
+    """The words of plan, apply, rollback and push-to-all."""
     plan = commands.add_parser("plan", parents=[every], help="show what apply would change; exit code 2 for changes")
     _file(plan, required=True)
     add_glass(plan)
@@ -51,6 +51,11 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     back.add_argument("revision", metavar="REVISION", type=number, help="id of the revision")
     _origin(back)
     back.set_defaults(run=roll_back)
+
+    rest = commands.add_parser("push-to-all", parents=[every], help="push a rollout to all nodes without further waves")
+    rest.add_argument("rollout", metavar="ROLLOUT", type=number, help="id of the rollout")
+    _origin(rest)
+    rest.set_defaults(run=push_to_all)
 
 
 def _file(words: argparse.ArgumentParser, *, required: bool) -> None:
@@ -123,4 +128,10 @@ def _read(asked: argparse.Namespace) -> bytes:
 def roll_back(api: Api, asked: argparse.Namespace) -> Done:
     """Begin the way back to a revision."""
     body = api("POST", f"revisions/{asked.revision}/roll-back")
+    return body, texts.outline(body), 0
+
+
+def push_to_all(api: Api, asked: argparse.Namespace) -> Done:
+    """End the waves of a rollout."""
+    body = api("POST", f"rollouts/{asked.rollout}/push-to-all")
     return body, texts.outline(body), 0

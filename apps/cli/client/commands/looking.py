@@ -83,12 +83,19 @@ def show_rollout(api: Api, asked: argparse.Namespace) -> Done:
         body = api("GET", f"rollouts/{asked.id}", query={"wait": str(POLL_S)})
         if not body["terminal"] and time.monotonic() - began < 1:
             time.sleep(1)  # too many wait at the server: it answers at once
-    head = f"Rollout {body['id']} of {body['fleet']}, revision {body['revision']}: {body['state']}"
-    rows = [(step["node"], step["state"], step["how"], step["message"]) for step in body["steps"]]
-    parts = [texts.plain(head), *([texts.plain(body["message"])] if body["message"] else [])]
-    parts.append(texts.table(rows, ("NODE", "STATE", "HOW", "SAYS")))
+    rows = [(step["node"], str(step["wave"]), step["state"], step["how"], step["message"]) for step in body["steps"]]
+    parts = [texts.plain(_head(body)), *([texts.plain(body["message"])] if body["message"] else [])]
+    parts += [texts.plain(f"Wave {gate['wave']}: {gate['message']}") for gate in body.get("gates", [])]
+    parts.append(texts.table(rows, ("NODE", "WAVE", "STATE", "HOW", "SAYS")))
     failed = body["terminal"] and body["state"] not in GOOD_ENDS
     return body, "\n".join(parts), 1 if failed else 0
+
+
+def _head(body: dict[str, Any]) -> str:
+    """Which rollout it is and where it stands; consoles before waves do not tell of any."""
+    wave = f", wave {body['wave']} of {body['waves']}" if body.get("waves", 1) > 1 else ""
+    until = f" until {body['soaks_until']}" if body.get("soaks_until") else ""
+    return f"Rollout {body['id']} of {body['fleet']}, revision {body['revision']}: {body['state']}{wave}{until}"
 
 
 def trace_request(api: Api, asked: argparse.Namespace) -> Done:
