@@ -14,7 +14,7 @@ from apps.compiler.grammar import GrammarError
 
 @dataclass(slots=True)
 class Names:
-    """Equal texts get equal names, different ones different names."""
+    """Equal texts get equal names, different ones different names; each has the prefix, and has it once."""
 
     prefix: str = ""
     given: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Names:
         key = (kind, text)
         if key not in self.given:
             taken = self._taken.setdefault(kind, set())
-            self.given[key] = _free(_plain(self.prefix + text, kind), taken)
+            self.given[key] = _free(_plain(self.prefix + text.removeprefix(self.prefix), kind), taken)
             taken.add(self.given[key])
         return self.given[key]
 

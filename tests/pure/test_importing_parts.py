@@ -299,3 +299,10 @@ def test_a_rule_that_asks_for_a_group_says_that_its_other_users_are_let_in(rule:
     assert "groups are not told apart" in said
     plain = text.replace("http_auth_group(u) a", "http_auth(u)")
     assert verdict_of(read(f"{plain} default_backend a\n{TWO}"), f"http-request {rule}")[1] != said
+
+
+def test_every_name_has_the_prefix_once() -> None:
+    found = two(":80", ":90", prefix="old-")
+    names = [str(each["name"]) for each in found.documents if "name" in each]
+    assert names
+    assert {name.count("old-") for name in names} == {1}
