@@ -25,7 +25,7 @@ from apps.rollouts.waves import counting
 from tests.apps.pushed import Env, add_route, pool_spec, put_env, remembered
 from tests.conftest import actor_of
 
-SETTINGS = {"waves": [1, 50], "soak_seconds": 60}
+SETTINGS: dict[str, Any] = {"waves": [1, 50], "soak_seconds": 60}
 NAMES = ("n1", "n2", "n3", "n4")
 
 
@@ -62,7 +62,7 @@ def states() -> dict[str, str]:
     return {step.node.name: step.state for step in latest().steps.select_related("node")}
 
 
-def soaked(*, seconds: int = 61) -> datetime:
+def soaked(*, seconds: int = 80) -> datetime:
     """Have the wave watched for so long already; since when."""
     since = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - seconds // SHORT * SHORT, UTC)
     rows = Rollout.objects.filter(pk=latest().pk)
@@ -84,6 +84,7 @@ def serve(since: datetime, *names: str, failed: int = 0, of: int = 100, pool: st
     for name in names:
         numbers: dict[str, Any] = {"requests": of, "status_5xx": failed}
         counts(name, since, kind="node", **numbers)
+        counts(name, since + timedelta(seconds=SETTINGS["soak_seconds"]), kind="node")
         counts(name, since, thing=f"pool-{Pool.objects.get(name=pool).pk}", **numbers, **more)
 
 
@@ -117,6 +118,13 @@ def test_the_next_wave_waits_until_the_first_has_soaked(env: Env) -> None:
     serve(soaked(seconds=40), "n1")
     env.reconcile()
     assert (updated(env), latest().state, latest().wave) == (["n1"], "soaking", 1)
+
+
+def test_nothing_is_decided_before_the_end_of_the_soak_time_is_counted(env: Env) -> None:
+    change(env)
+    serve(soaked(seconds=60), "n1")
+    env.reconcile()
+    assert (latest().state, latest().wave, latest().message) == ("soaking", 1, "")
 
 
 def test_runtime_changes_reach_all_nodes_at_once_unless_the_fleet_says_otherwise(env: Env) -> None:
@@ -288,6 +296,16 @@ def test_a_pool_that_loses_all_its_servers_takes_the_change_back(env: Env) -> No
     env.reconcile()
     failed = Rollout.objects.get(gates__0__passed=False)
     assert "Pool operator/blue: None of its servers is up any more." in failed.message
+
+
+def test_servers_that_go_down_as_soon_as_a_node_has_the_change_are_seen(env: Env) -> None:
+    change(env)
+    since = soaked()
+    pool = f"pool-{Pool.objects.get(name='blue').pk}"
+    counts("n1", since - timedelta(seconds=SHORT), thing=pool, status="DOWN")  # and it rests from then on
+    serve(since, "n3", status="UP")
+    env.reconcile()
+    assert "None of its servers is up any more." in Rollout.objects.get(gates__0__passed=False).message
 
 
 def test_servers_that_are_down_everywhere_do_not(env: Env) -> None:

@@ -22,6 +22,11 @@ def buckets_within(begin: datetime, end: datetime) -> list[datetime]:
     return [datetime.fromtimestamp(at, UTC) for at in range(first, start_of(end.timestamp(), SHORT), SHORT)]
 
 
+def bucket_before(instant: datetime) -> datetime:
+    """The start of the ten seconds that hold the instant."""
+    return datetime.fromtimestamp(start_of(instant.timestamp(), SHORT), UTC)
+
+
 def unmeasured(node_ids: Collection[int], times: Collection[datetime]) -> set[int]:
     """Those of the nodes of which nothing is known in that time."""
     rows = Sample.objects.filter(resolution=SHORT, at__in=times, node__in=node_ids, kind="node")

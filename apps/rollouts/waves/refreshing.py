@@ -41,12 +41,12 @@ def refresh(claim: Claim) -> bool:
     What the nodes would need a reload for waits until the last wave, as the rest of the definitions does.
     """
     rollout = lifecycle.open_rollout(claim.fleet_id)
-    if rollout is None or rollout.previous is None:
+    if rollout is None:
         return False
     try:
         frozen, generation = freeze(claim.fleet_id)
         now, _ = quarantine.applied(claim.fleet_id, frozen)
-        sides = [_Side.of(revision, now) for revision in (rollout.previous, rollout.revision)]
+        sides = [_Side.of(each, now) for each in (rollout.previous, rollout.revision) if each is not None]
     except (CompileError, Unsealable):
         sides, generation = [], Fleet.objects.values_list("desired_generation", flat=True).get(pk=claim.fleet_id)
     with transaction.atomic():
@@ -54,11 +54,11 @@ def refresh(claim: Claim) -> bool:
         rollout.refresh_from_db(fields=("state", "wave", "message", "soaking_since"))
         if rollout.state not in UNDER_WAY or sync.wanted_id != rollout.revision_id:
             return False
-        moved = [side for side in sides if side.differs]
+        moved = len(sides) == 2 and any(side.differs for side in sides)
         if moved:
             _go_on(sync, rollout, sides)
         FleetSync.objects.filter(pk=sync.pk).update(refreshed_generation=generation)
-    return bool(moved)
+    return moved
 
 
 @dataclass(frozen=True, slots=True)

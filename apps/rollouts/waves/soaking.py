@@ -11,7 +11,7 @@ from django.db.models import Max
 
 from apps.compiler.questions.withholding import Part, suspects
 from apps.core.clock import now
-from apps.definitions.shapes.base.words import instant_text
+from apps.definitions.shapes.base.words import instant_text, read_instant
 from apps.observe.collect.buckets import SHORT
 from apps.observe.models import NodeReport
 from apps.rollouts.culprits import quarantine
@@ -29,6 +29,8 @@ BEFORE = timedelta(minutes=2)
 MOST_OTHERS = 10
 # Who does not know how nodes are for so long takes the change back.
 PATIENCE = timedelta(minutes=10)
+# What was counted in ten seconds is stored a little after they are over.
+LATE = timedelta(seconds=2 * SHORT)
 
 
 def end_wave(claim: Claim, rollout: Rollout) -> bool:
@@ -79,14 +81,15 @@ def decide(claim: Claim, rollout: Rollout) -> bool:
             return False  # a person was quicker
         if worse:
             _fail(claim, rollout, watched.told(worse), _culprits(rollout, worse))
-        elif over < watched.soak:
+        elif not watched.ended:
             return False
         elif not unknown:
             _pass(rollout, watched.summary())
         elif over > watched.soak + PATIENCE:
             _fail(claim, rollout, f"{unknown} The change is taken back because nobody knows how it does.", None)
         else:
-            lifecycle.say(rollout, unknown)
+            if over > watched.soak + LATE:
+                lifecycle.say(rollout, unknown)
             return False
     return True
 
@@ -112,29 +115,38 @@ def _note(rollout: Rollout, said: str, *, passed: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """The nodes of a wave since they have the change, and others that do not have it."""
+    """The nodes of a wave since they have the change, and others that do not have it.
+
+    The wave began at `began`; all of its nodes have the change `since`. `times` are the whole ten seconds of
+    which there may be numbers, `ended` those of them from the end of the soak time on: nothing is decided before.
+    """
 
     rollout: Rollout
     nodes: Mapping[int, str]
     others: Collection[int]
+    began: datetime
     since: datetime
     times: Collection[datetime]
+    ended: Collection[datetime]
     soak: timedelta
     bounds: Bounds
 
     @classmethod
     def of(cls, rollout: Rollout) -> _Watched:
         steps = Step.objects.filter(rollout=rollout).select_related("node")
-        settings = settings_of(rollout.fleet)
-        since = rollout.soaking_since or now()
+        own = [step for step in steps if step.wave == rollout.wave]
+        settings, since = settings_of(rollout.fleet), rollout.soaking_since or now()
+        soak = timedelta(seconds=settings.soak_seconds)
         return cls(
-            rollout,
-            {step.node_id: step.node.name for step in steps if step.wave == rollout.wave},
-            [step.node_id for step in steps if step.wave > rollout.wave][:MOST_OTHERS],
-            since,
-            counting.buckets_within(since, now()),
-            timedelta(seconds=settings.soak_seconds),
-            Bounds(settings.max_error_increase, settings.max_slowdown),
+            rollout=rollout,
+            nodes={step.node_id: step.node.name for step in own},
+            others=[step.node_id for step in steps if step.wave > rollout.wave][:MOST_OTHERS],
+            began=read_instant(rollout.gates[-1]["at"]) if rollout.gates else rollout.created_at,
+            since=since,
+            times=counting.buckets_within(since, now()),
+            ended=counting.buckets_within(counting.bucket_before(since + soak), now()),
+            soak=soak,
+            bounds=Bounds(settings.max_error_increase, settings.max_slowdown),
         )
 
     def regressions(self) -> dict[str, str]:
@@ -163,10 +175,10 @@ class _Watched:
     def _down(self) -> tuple[dict[str, bool], dict[str, bool], dict[str, bool]]:
         """Of pools that lost their servers: on these nodes, there before, and on the others.
 
-        What was told in the ten seconds in which the nodes got the change is of their end. A pool that rests is told of
-        no more often than once in a minute.
+        That a server is down is told when it happens, which may be as soon as a node has the change, and the last word
+        of ten seconds is kept. A pool that rests is told of no more often than once in a minute.
         """
-        times = counting.buckets_within(self.since - timedelta(seconds=SHORT), now())
+        times = counting.buckets_within(counting.bucket_before(self.began), now())
         suspects = counting.pools_that_went_down(self.nodes, times)
         if not suspects:
             return {}, {}, {}
@@ -179,7 +191,7 @@ class _Watched:
 
     def unknown(self) -> str:
         """Why nobody knows how the nodes are; empty where it is known."""
-        silent = counting.unmeasured(self.nodes, self.times)
+        silent = counting.unmeasured(self.nodes, self.ended)
         rows = NodeReport.objects.filter(node__in=self.nodes).exclude(last_contact_error="")
         silent |= set(rows.values_list("node", flat=True))
         if not silent:
