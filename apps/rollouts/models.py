@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from apps.fleet.models import Fleet, Node
-from apps.rollouts.push.states import RolloutState, StepState
+from apps.rollouts.push.states import UNDER_WAY, RolloutState, StepState
 
 
 class WithoutContents(models.Manager["Revision"]):
@@ -156,6 +156,11 @@ class Rollout(models.Model):
 
     def __str__(self) -> str:
         return f"rollout {self.pk} of {self.revision}"
+
+    @property
+    def waits_for_wave(self) -> bool:
+        """Whether nodes wait for a later wave that may come."""
+        return self.state in UNDER_WAY and self.wave < self.waves
 
 
 class Step(models.Model):

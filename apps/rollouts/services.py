@@ -44,8 +44,8 @@ from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 from apps.rollouts.push import claims, compiling, lifecycle, reconciling
 from apps.rollouts.push.claims import ClaimLost
 from apps.rollouts.push.due import due_fleets
-from apps.rollouts.push.states import RolloutState
 from apps.rollouts.waves import refreshing
+from apps.rollouts.waves.planning import at_once
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ def roll_back(*, actor: Actor, revision_id: int, reason: str) -> Rollout:
             kind=Rollout.Kind.ROLLBACK,
             generation=generation,
             actor=actor.name,
-            waves=dict.fromkeys(revision.fleet.nodes.values_list("pk", flat=True), 1),
+            waves=at_once(revision.fleet),
             reason=reason,
         )
         _record(actor, "roll_back", revision.fleet, before, _describe(sync), reason)
@@ -149,7 +149,7 @@ def push_to_all(*, actor: Actor, rollout_id: int, reason: str) -> Rollout:
     with transaction.atomic():
         sync = _lock_sync(rollout.fleet_id)
         rollout.refresh_from_db(fields=("state", "wave", "message"))
-        if rollout.state not in (RolloutState.PUSHING, RolloutState.SOAKING) or rollout.wave >= rollout.waves:
+        if not rollout.waits_for_wave:
             raise Conflict(f"No node waits for a later wave of rollout {rollout.pk}.")
         before: dict[str, object] = {"rollout": rollout.pk, "wave": rollout.wave}
         lifecycle.open_last_wave(rollout)

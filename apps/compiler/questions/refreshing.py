@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.compiler.model.fleet import Pool, Snapshot
-
-OF_REGIONS = ("limit", "capacity_scaler", "elsewhere", "when_full")
+from apps.compiler.questions.withholding import OF_REGIONS
 
 
 def refreshed(old: Snapshot, new: Snapshot, *, regions: bool = True) -> Snapshot:

@@ -16,6 +16,8 @@ from apps.compiler.model.policy import RuleSet
 from apps.compiler.model.shared import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.routing import number_of
 
+# What a pool says of regions, such as that one is drained.
+OF_REGIONS = ("limit", "capacity_scaler", "elsewhere", "when_full")
 Thing = Certificate | Pool | Route | Server
 KINDS = {"crt": "Certificate", "pool": "Pool", "route": "Route", "srv": "Server"}
 
@@ -129,7 +131,7 @@ def _pool(new: Pool, out: Collection[str], old: Mapping[str, Thing]) -> Pool | N
     was = old.get(new.id)
     if not isinstance(was, Pool) or was.account != new.account or was.protocol is not new.protocol:
         return None
-    now = {name: getattr(new, name) for name in ("limit", "capacity_scaler", "elsewhere", "when_full")}
+    now = {name: getattr(new, name) for name in OF_REGIONS}
     return replace(was, **now)
 
 

@@ -11,7 +11,7 @@ from apps.accounts.models import Account, Membership
 from apps.audit import services as audit
 from apps.compiler.model.fleet import Snapshot
 from apps.compiler.model.shared import Finding
-from apps.compiler.questions.withholding import Part, parts_of, withhold
+from apps.compiler.questions.withholding import Part, parts_of, suspects, withhold
 from apps.core.events import publish_after_commit
 from apps.fleet.models import Fleet
 from apps.fleet.services import request_push
@@ -72,12 +72,19 @@ def put(*, fleet: Fleet, culprits: Culprits) -> None:
     publish_after_commit("definitions")
 
 
-def with_the_rest_of(fleet_id: int, ids: Collection[str], suspects: Mapping[str, Part]) -> dict[str, Part]:
-    """These objects, and all that else changed of an account that has several in quarantine already."""
+def new_suspects(fleet_id: int, snapshot: Snapshot, good: Snapshot | None) -> dict[str, Part]:
+    """What differs from a good snapshot, can be withheld, and is not quarantined already."""
+    known = set(Quarantine.objects.filter(fleet=fleet_id).values_list("object_id", flat=True))
+    return {key: part for key, part in suspects(snapshot, good).items() if key not in known}
+
+
+def with_the_rest(fleet_id: int, found: Mapping[str, str], changed: Mapping[str, Part]) -> Culprits:
+    """These objects (what is said of each, by id), and all that else changed of an account that has several already."""
     labels = Quarantine.objects.filter(fleet=fleet_id).values_list("label", flat=True)
     owners = [label.partition("/")[0] for label in labels]
-    known = {suspects[key].account for key in ids if owners.count(suspects[key].account) >= MOST_OF_ACCOUNT}
-    return {key: part for key, part in suspects.items() if key in ids or part.account in known}
+    known = {changed[key].account for key in found if owners.count(changed[key].account) >= MOST_OF_ACCOUNT}
+    parts = {key: part for key, part in changed.items() if key in found or part.account in known}
+    return Culprits(tuple(parts.values()), {key: found.get(key, WITH_THE_REST) for key in parts})
 
 
 def release(fleet_id: int) -> list[str]:

@@ -14,14 +14,14 @@ from functools import partial
 
 from apps.compiler.compile import CompileError, compile_snapshot
 from apps.compiler.model.fleet import Snapshot
-from apps.compiler.questions.withholding import suspects, withhold
+from apps.compiler.questions.withholding import withhold
 from apps.definitions.previewing.node_words import in_words
 from apps.drivers.proxy.contract import CHECKED, NodeState, Refused
 from apps.drivers.proxy.registry import open_driver
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.culprits.blaming import owners_named
 from apps.rollouts.culprits.quarantine import Culprits
-from apps.rollouts.models import Quarantine, Revision, Rollout
+from apps.rollouts.models import Revision, Rollout
 from apps.rollouts.push import claims, lifecycle, revision_store
 from apps.rollouts.push.claims import Claim
 from apps.rollouts.push.pushing import Job
@@ -56,14 +56,11 @@ class _Search:
         self._snapshot = revision_store.snapshot_of(rollout.revision_id, rollout.revision.digest)
         self._bundle = revision_store.bundle_of(rollout.revision_id, rollout.revision.digest)
         self._good: Snapshot | None = revision_store.snapshot_of(good.pk, good.digest) if good else None
-        known = set(Quarantine.objects.filter(fleet=claim.fleet_id).values_list("object_id", flat=True))
-        found = suspects(self._snapshot, self._good)
-        self._suspects = {key: part for key, part in found.items() if key not in known}
+        self._suspects = quarantine.new_suspects(claim.fleet_id, self._snapshot, self._good)
 
     def culprits(self, found: Mapping[str, str]) -> Culprits:
         """With what else changed of an account that does this again and again."""
-        parts = quarantine.with_the_rest_of(self._claim.fleet_id, found, self._suspects)
-        return Culprits(tuple(parts.values()), {key: found.get(key, quarantine.WITH_THE_REST) for key in parts})
+        return quarantine.with_the_rest(self._claim.fleet_id, found, self._suspects)
 
     def named(self, refusal: Refused) -> dict[str, str]:
         """Those that HAProxy names, one after the other, until the node takes the rest; empty when it never does."""

@@ -32,7 +32,7 @@ from apps.rollouts.push import guards, lifecycle, revision_store
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.states import RolloutState
 from apps.rollouts.waves.holding import is_in_waves
-from apps.rollouts.waves.planning import settings_of, waves_of
+from apps.rollouts.waves.planning import at_once, settings_of, waves_of
 
 FLEETS_REMEMBERED = 16
 MANY_CHANGES = 20_000
@@ -167,10 +167,12 @@ def _waves(sync: FleetSync, bundle: Bundle) -> dict[int, int]:
     """With which wave the turn of each node comes; the first revision of a fleet has nothing to do worse than."""
     fleet = Fleet.objects.get(pk=sync.fleet_id)
     settings, wanted = settings_of(fleet), sync.wanted
-    at_once = not settings.waves or wanted is None
-    if wanted is not None and settings.waves and not settings.runtime_changes:
-        at_once = isinstance(plan(revision_store.bundle_of(wanted.pk, wanted.digest), bundle), Runtime)
-    return waves_of(fleet, () if at_once else settings.waves)
+    if wanted is None or not settings.waves:
+        return at_once(fleet)
+    running = revision_store.bundle_of(wanted.pk, wanted.digest)
+    if not settings.runtime_changes and isinstance(plan(running, bundle), Runtime):
+        return at_once(fleet)
+    return waves_of(fleet, settings.waves)
 
 
 def _revision(sync: FleetSync, before: Snapshot | None, after: Snapshot, compilation: Compilation[Bundle]) -> Revision:

@@ -105,7 +105,12 @@ def jobs_of(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list
     away = occupied(step.node_id for step in steps)
     steps_now = [step for step in steps if step.node_id in answering or not _is_away(step, seen)]
     steps_now = [step for step in steps_now if step.node_id not in away and may_try_again(step)]
-    believed = {step.node_id: _believed(step, turning=turning) for step in steps_now}
+    return _jobs(rollout, steps_now, wanted, turning=turning)
+
+
+def _jobs(rollout: Rollout, steps: list[Step], wanted: Revision, *, turning: bool) -> tuple[list[Job], Plans]:
+    """What brings the nodes of these steps to a revision."""
+    believed = {step.node_id: _believed(step, turning=turning) for step in steps}
     known = revision_store.bundles_by_digest(rollout.fleet_id, {digest for digest in believed.values() if digest})
     bundle = revision_store.bundle_of(wanted.pk, wanted.digest)
     jobs = [
@@ -116,7 +121,7 @@ def jobs_of(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list
             generation=rollout.generation,
             believed=believed[step.node_id],
         )
-        for step, address in zip(steps_now, addresses_of(step.node for step in steps_now), strict=True)
+        for step, address in zip(steps, addresses_of(step.node for step in steps), strict=True)
     ]
     return jobs, Plans(known, bundle)
 
@@ -130,14 +135,8 @@ def _bring_the_rest(claim: Claim, rollout: Rollout) -> None:
     behind = steps.exclude(node__report__digest=previous.digest).select_related("node__report")
     busy = occupied(step.node_id for step in behind)
     now_due = [step for step in behind if not step.is_away and step.node_id not in busy and has_rested(step)]
-    wanted = revision_store.bundle_of(previous.pk, previous.digest)
-    believed = {step.node_id: _believed(step, turning=False) for step in now_due}
-    known = revision_store.bundles_by_digest(rollout.fleet_id, {digest for digest in believed.values() if digest})
-    jobs = [
-        Job(step.node_id, target_of(address), wanted, rollout.generation, believed[step.node_id])
-        for step, address in zip(now_due, addresses_of(step.node for step in now_due), strict=True)
-    ]
-    for outcomes in push_all(jobs, Plans(known, wanted), _pace(claim, jobs, lambda waited: waited >= ACT_SECONDS)):
+    jobs, plans = _jobs(rollout, now_due, previous, turning=False)
+    for outcomes in push_all(jobs, plans, _pace(claim, jobs, lambda waited: waited >= ACT_SECONDS)):
         lifecycle.note_rest(claim, rollout, outcomes)
 
 

@@ -46,6 +46,7 @@ MOVES: dict[RolloutState, frozenset[RolloutState]] = {
     S.FAILED: frozenset(),
     S.SUPERSEDED: frozenset(),
 }
+UNDER_WAY = (S.PUSHING, S.SOAKING)
 TERMINAL = frozenset(state for state, moves in MOVES.items() if not moves)
 
 

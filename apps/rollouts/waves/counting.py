@@ -14,6 +14,8 @@ from apps.observe.models import Sample
 from apps.rollouts.waves.gate import Counted
 
 DOWN = "DOWN"
+# A pool that rests is told of once in a minute.
+TOLD_EVERY = timedelta(seconds=LONG)
 
 
 def buckets_within(begin: datetime, end: datetime) -> list[datetime]:
@@ -29,13 +31,13 @@ def bucket_before(instant: datetime) -> datetime:
 
 def unmeasured(node_ids: Collection[int], times: Collection[datetime]) -> set[int]:
     """Those of the nodes of which nothing is known in that time."""
-    rows = Sample.objects.filter(resolution=SHORT, at__in=times, node__in=node_ids, kind="node")
-    return set(node_ids) - set(rows.order_by().values_list("node", flat=True).distinct())
+    rows = _rows(node_ids, times, kind="node")
+    return set(node_ids) - set(rows.values_list("node", flat=True).distinct())
 
 
 def requests_of(node_ids: Collection[int], times: Collection[datetime]) -> tuple[int, int]:
     """Requests, and responses of 5xx among them, on all ports of the nodes together."""
-    rows = Sample.objects.filter(resolution=SHORT, at__in=times, node__in=node_ids, kind="node")
+    rows = _rows(node_ids, times, kind="node")
     found = rows.aggregate(served=Sum("requests"), failed=Sum("status_5xx"))
     return found["served"] or 0, found["failed"] or 0
 
@@ -80,7 +82,3 @@ def pools_that_went_down(node_ids: Collection[int], times: Collection[datetime])
 def _rows(node_ids: Collection[int], times: Iterable[datetime], kind: str = "backend") -> QuerySet[Sample]:
     """Asked for by each of their times: of a stretch of time, all nodes' rows would be looked through."""
     return Sample.objects.filter(resolution=SHORT, at__in=list(times), node__in=node_ids, kind=kind).order_by()
-
-
-# A pool that rests is told of once in a minute.
-TOLD_EVERY = timedelta(seconds=LONG)

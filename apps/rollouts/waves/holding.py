@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from apps.rollouts.models import Rollout, Step
-from apps.rollouts.push.states import RolloutState, StepState
+from apps.rollouts.push.states import UNDER_WAY, RolloutState, StepState
 
 
 def rollouts_in_waves() -> QuerySet[Rollout]:
@@ -18,8 +18,7 @@ def rollouts_in_waves() -> QuerySet[Rollout]:
     steps = Step.objects.filter(reached, rollout=OuterRef("pk"))
     still_to_come = Exists(steps.filter(state__in=(StepState.WAITING, StepState.PUSHING)))
     still_there = Exists(steps.filter(state__in=(StepState.DONE, StepState.PUSHING)))
-    under_way = Q(state__in=(RolloutState.PUSHING, RolloutState.SOAKING))
-    on_the_way = under_way & (Q(wave__lt=F("waves")) | Q(still_to_come))
+    on_the_way = Q(state__in=UNDER_WAY) & (Q(wave__lt=F("waves")) | Q(still_to_come))
     going_back = Q(still_there, state=RolloutState.ROLLING_BACK)
     return Rollout.objects.filter(on_the_way | going_back, finished_at=None, waves__gt=1)
 

@@ -34,8 +34,13 @@ def soaks_until(rollout: Rollout) -> datetime | None:
     return rollout.soaking_since + timedelta(seconds=settings_of(rollout.fleet).soak_seconds)
 
 
+def at_once(fleet: Fleet) -> dict[int, int]:
+    """All nodes of the fleet, by primary key, in one wave."""
+    return dict.fromkeys(Node.objects.filter(fleet=fleet).values_list("pk", flat=True), 1)
+
+
 def waves_of(fleet: Fleet, percents: Sequence[int]) -> dict[int, int]:
-    """The wave (from 1) of each node of the fleet, by primary key; all are in the first without percents."""
+    """The wave (from 1) of each node of the fleet, by primary key."""
     order = _in_order(fleet)
     ends = sorted({max(1, math.ceil(len(order) * percent / 100)) for percent in percents})
     return {node_id: 1 + sum(end <= index for end in ends) for index, node_id in enumerate(order)}

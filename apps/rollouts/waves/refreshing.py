@@ -19,10 +19,9 @@ from apps.rollouts.culprits import quarantine
 from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.push import lifecycle, revision_store
 from apps.rollouts.push.claims import Claim, lock
-from apps.rollouts.push.states import RolloutState, StepState
+from apps.rollouts.push.states import UNDER_WAY, RolloutState, StepState
 from apps.rollouts.waves.holding import rollouts_in_waves
 
-UNDER_WAY = (RolloutState.PUSHING, RolloutState.SOAKING)
 SUMMARY = "Servers and network lists as they are now, while a change is in waves."
 
 

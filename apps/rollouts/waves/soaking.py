@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Max
 
-from apps.compiler.questions.withholding import Part, suspects
+from apps.compiler.questions.withholding import Part
 from apps.core.clock import now
 from apps.definitions.shapes.base.words import instant_text, read_instant
 from apps.observe.collect.buckets import SHORT
 from apps.observe.models import NodeReport
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.culprits.quarantine import Culprits
-from apps.rollouts.models import Quarantine, Rollout, Step
+from apps.rollouts.models import Rollout, Step
 from apps.rollouts.push import lifecycle, revision_store
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.states import RolloutState, StepState
@@ -220,13 +220,9 @@ def _culprits(rollout: Rollout, worse: Mapping[str, str]) -> Culprits | None:
     snapshot = revision_store.snapshot_of(rollout.revision_id, rollout.revision.digest)
     previous = rollout.previous
     good = revision_store.snapshot_of(previous.pk, previous.digest) if previous else None
-    known = set(Quarantine.objects.filter(fleet=rollout.fleet_id).values_list("object_id", flat=True))
-    changed = {key: part for key, part in suspects(snapshot, good).items() if key not in known}
+    changed = quarantine.new_suspects(rollout.fleet_id, snapshot, good)
     found = {key: said for key, part in changed.items() if (said := _said_of(part, worse))}
-    if not found:
-        return None
-    parts = quarantine.with_the_rest_of(rollout.fleet_id, found, changed)
-    return Culprits(tuple(parts.values()), {key: found.get(key, quarantine.WITH_THE_REST) for key in parts})
+    return quarantine.with_the_rest(rollout.fleet_id, found, changed) if found else None
 
 
 def _said_of(part: Part, worse: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.rollouts import selectors, services
 from apps.rollouts.models import Rollout, Step
-from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
+from apps.rollouts.push.states import TERMINAL, UNDER_WAY, RolloutState, StepState
 from apps.rollouts.waves.planning import settings_of, soaks_until
 from apps.web.kit.differences import files_of
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
@@ -27,7 +27,6 @@ REVISIONS_SHOWN = 20
 STAGES = (RolloutState.COMPILED, RolloutState.VALIDATED, RolloutState.PUSHING, RolloutState.DONE)
 WORDS = {"compiled": "Compiled", "validated": "Checked", "pushing": "Pushed to nodes", "done": "Live"}
 FINISHED_STEPS = {StepState.DONE, StepState.REFUSED, StepState.ROLLED_BACK}
-UNDER_WAY = (RolloutState.PUSHING, RolloutState.SOAKING)
 TURNED = {RolloutState.ROLLING_BACK, RolloutState.ROLLED_BACK, RolloutState.FAILED}
 
 
@@ -94,7 +93,6 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "headline": headline_of(rollout, steps),
         "waves": waves_of(rollout, steps) if rollout.waves > 1 else [],
         "soak_s": settings_of(rollout.fleet).soak_seconds,
-        "waits": rollout.state in UNDER_WAY and rollout.wave < rollout.waves,
         "sync": selectors.fleet_syncs(request.actor).filter(fleet=rollout.fleet_id).first(),
         "errors": [],
     }
