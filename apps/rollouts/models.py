@@ -53,7 +53,8 @@ class FleetSync(models.Model):
     `wanted` is the revision that the nodes should run, `last_good` the last one that all of them took, `fallback` the
     last one that all of them took that answered: a node that is away for days must not take the others back by days.
     `held_at` is set while a person keeps the fleet at an old revision.
-    `refreshed_generation` is the last one whose servers all nodes have while a change is in waves.
+    `refreshed_generation` is the last one whose servers all nodes have while a change is in waves, `proven_generation`
+    the last one that the nodes ran for their soak time without doing worse: fleets of later stages wait for it.
     `refused_digest` is what a node said no to; it is not tried again before something changes or a person says so.
     `builds` are those of the nodes' HAProxy (`NodeBuild`) for which it was compiled last; None where any would do.
     `claimed_until` is a lease by database time, `attempt` its fence.
@@ -62,6 +63,7 @@ class FleetSync(models.Model):
     fleet = models.OneToOneField(Fleet, on_delete=models.CASCADE, related_name="sync")
     compiled_generation = models.PositiveBigIntegerField(default=0)
     refreshed_generation = models.PositiveBigIntegerField(default=0, db_default=0)
+    proven_generation = models.PositiveBigIntegerField(default=0, db_default=0)
     compiled_digest = models.CharField(max_length=64, blank=True)
     left_out = models.JSONField(default=list)
     builds = models.JSONField(null=True)
@@ -124,7 +126,9 @@ class Rollout(models.Model):
 
     Of its `waves`, those up to `wave` may have the revision; the rest run on with `previous`. `soaking_since` is set
     while the nodes of `wave` are watched. `gates` are the verdicts on the waves that are over, in order:
-    `{"wave": 1, "passed": true, "message": "…", "at": "2026-11-29T12:00:00Z"}`.
+    `{"wave": 1, "passed": true, "message": "…", "at": "2026-11-29T12:00:00Z"}`. Wave 0 waits for earlier stages, of
+    which `awaits` says what has to be there first: `[{"fleet": 3, "generation": 17, "after": 120}]`, where `after` is
+    the last rollout of that fleet that had ended when the definitions were read.
     """
 
     class Kind(models.TextChoices):
@@ -147,6 +151,7 @@ class Rollout(models.Model):
     waves = models.PositiveSmallIntegerField(default=1, db_default=1)
     soaking_since = models.DateTimeField(null=True)
     gates = models.JSONField(default=list, db_default=[])
+    awaits = models.JSONField(default=list, db_default=[])
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -161,6 +166,11 @@ class Rollout(models.Model):
     def waits_for_wave(self) -> bool:
         """Whether nodes wait for a later wave that may come."""
         return self.state in UNDER_WAY and self.wave < self.waves
+
+    @property
+    def waits_for_stage(self) -> bool:
+        """Whether no node has it because fleets of earlier stages do not run it yet."""
+        return self.state in UNDER_WAY and self.wave == 0
 
 
 class Step(models.Model):

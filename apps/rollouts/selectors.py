@@ -25,6 +25,8 @@ from apps.rollouts.waves.holding import rollouts_in_waves
 
 POLL_SECONDS = 0.02
 ROLLOUTS_READ = 2000
+# The newest rollout is superseded where it was never sent out, because an earlier stage took the change back.
+TAKEN_BACK = (RolloutState.ROLLED_BACK, RolloutState.SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +167,7 @@ def _fleet_status(fleet: Fleet) -> str:
     latest_state, latest_revision = getattr(fleet, "latest_state", ""), getattr(fleet, "latest_revision", None)
     done = sync.wanted is None or (latest_state == RolloutState.DONE and latest_revision == sync.wanted_id)
     # Back at the last good revision, which is all that is wanted without what is quarantined.
-    done = done or (
-        latest_state == RolloutState.ROLLED_BACK and sync.wanted_id in (sync.last_good_id, sync.fallback_id)
-    )
+    done = done or (latest_state in TAKEN_BACK and sync.wanted_id in (sync.last_good_id, sync.fallback_id))
     return "in_sync" if done else "behind"
 
 
@@ -318,5 +318,5 @@ def is_live(fleet_id: int, generation: int) -> bool:
         return True  # there is nothing to run, and nothing runs
     there = Q(latest_state=RolloutState.DONE, latest_revision=F("wanted_id"))
     good = Q(wanted=F("last_good")) | Q(wanted=F("fallback"))
-    back = Q(latest_state=RolloutState.ROLLED_BACK) & good
+    back = Q(latest_state__in=TAKEN_BACK) & good
     return rows.filter(there | back, wanted__digest=F("compiled_digest")).exists()

@@ -18,7 +18,8 @@ what happened:
    go on, later sweeps try again with growing pauses. Late: it goes on by itself while the others take what is new.
    Superseded: take a number above the node's and look again.
 6. Between two waves the nodes are watched (waves/soaking.py). What does worse goes back, and what changed of the pools
-   that suffer is quarantined.
+   that suffer is quarantined. Where fleets have stages, those of later ones begin when those of earlier ones have done
+   so with all of their nodes (waves/proving.py), and leave out what those have quarantined.
 7. Every write asks first whether the claim is still ours. A worker that dies is missed when its lease ends; the next
    sweep starts at 1 and finds the same differences.
 
@@ -44,6 +45,7 @@ from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 from apps.rollouts.push import claims, compiling, lifecycle, reconciling
 from apps.rollouts.push.claims import ClaimLost
 from apps.rollouts.push.due import due_fleets
+from apps.rollouts.settings import of_later_stages
 from apps.rollouts.waves import refreshing
 from apps.rollouts.waves.planning import at_once
 
@@ -168,7 +170,7 @@ def push_again(*, actor: Actor, fleet_id: int, reason: str = "") -> None:
         sync.refused_digest, sync.asked_again_at = "", now()
         sync.save(update_fields=("refused_digest", "asked_again_at"))
         _record(actor, "push_again", fleet, before, _describe(sync) | {"quarantined": []}, reason)
-        request_push([fleet])
+        request_push([fleet, *of_later_stages(fleet)])
 
 
 def try_again(*, actor: Actor, quarantine_id: int, reason: str = "") -> str:
@@ -184,7 +186,7 @@ def try_again(*, actor: Actor, quarantine_id: int, reason: str = "") -> str:
         sync.refused_digest, sync.asked_again_at = "", now()
         sync.save(update_fields=("refused_digest", "asked_again_at"))
         _record(actor, "push_again", row.fleet, before, _describe(sync) | {"quarantined": []}, reason)
-        request_push([row.fleet])
+        request_push([row.fleet, *of_later_stages(row.fleet)])
     return row.label
 
 

@@ -62,6 +62,10 @@ def _of_waves(fleet: Fleet, rollout: Rollout, *, follows: bool) -> str:
     if rollout.state == RolloutState.ROLLING_BACK:
         return f"Fleet {fleet.name} rolls back another change first."
     wave = f"wave {rollout.wave} of {rollout.waves}"
+    if rollout.waits_for_stage:
+        which = "An earlier change" if follows else "The change"
+        at_once = f" {AT_ONCE}" if follows else ""
+        return f"{which} reaches fleet {fleet.name} when fleets of earlier stages have proven it.{at_once}"
     if follows:
         return f"The change waits until an earlier one runs on all nodes of fleet {fleet.name} ({wave}). {AT_ONCE}"
     return f"The change reaches the nodes of fleet {fleet.name} in waves ({wave})."

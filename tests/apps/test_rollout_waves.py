@@ -14,7 +14,6 @@ from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.definitions.models import Pool
 from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import Refused
-from apps.fleet.models import Node
 from apps.observe.collect.buckets import SHORT, start_of
 from apps.observe.models import Sample
 from apps.rollouts import selectors, services
@@ -23,9 +22,10 @@ from apps.rollouts.push import compiling
 from apps.rollouts.waiting_for import missing
 from apps.rollouts.waves import counting
 from tests.apps.pushed import Env, add_route, pool_spec, put_env, remembered
+from tests.apps.watched import SOAK_SECONDS, counts, serve, soaked
 from tests.conftest import actor_of
 
-SETTINGS: dict[str, Any] = {"waves": [1, 50], "soak_seconds": 60}
+SETTINGS: dict[str, Any] = {"waves": [1, 50], "soak_seconds": SOAK_SECONDS}
 NAMES = ("n1", "n2", "n3", "n4")
 
 
@@ -62,32 +62,6 @@ def states() -> dict[str, str]:
     return {step.node.name: step.state for step in latest().steps.select_related("node")}
 
 
-def soaked(*, seconds: int = 80) -> datetime:
-    """Have the wave watched for so long already; since when."""
-    since = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - seconds // SHORT * SHORT, UTC)
-    rows = Rollout.objects.filter(pk=latest().pk)
-    rows.update(soaking_since=since, created_at=since - timedelta(seconds=1))
-    Rollout.objects.exclude(pk=latest().pk).update(finished_at=since - timedelta(hours=1))
-    return since
-
-
-def counts(name: str, at: datetime, kind: str = "backend", thing: str = "", **numbers: Any) -> None:
-    """What HAProxy counted on a node in the ten seconds from an instant."""
-    node = Node.objects.get(name=name)
-    Sample.objects.update_or_create(
-        at=at, resolution=SHORT, node=node, kind=kind, object_id=thing or f"node-{node.pk}", defaults=numbers
-    )
-
-
-def serve(since: datetime, *names: str, failed: int = 0, of: int = 100, pool: str = "blue", **more: Any) -> None:
-    """These nodes served so many requests of the pool in the first ten seconds that they are watched."""
-    for name in names:
-        numbers: dict[str, Any] = {"requests": of, "status_5xx": failed}
-        counts(name, since, kind="node", **numbers)
-        counts(name, since + timedelta(seconds=SETTINGS["soak_seconds"]), kind="node")
-        counts(name, since, thing=f"pool-{Pool.objects.get(name=pool).pk}", **numbers, **more)
-
-
 def change(env: Env, balance: str = "roundrobin", pool: str = "blue") -> None:
     """A change that needs a reload is on its way."""
     env.change_pool(pool, balance)
@@ -97,7 +71,7 @@ def change(env: Env, balance: str = "roundrobin", pool: str = "blue") -> None:
 def pass_wave(env: Env) -> None:
     """The nodes of the wave do well until it has soaked."""
     current = latest().steps.filter(wave=latest().wave)
-    serve(soaked(), *current.values_list("node__name", flat=True))
+    serve(soaked(latest()), *current.values_list("node__name", flat=True))
     env.reconcile()
 
 
@@ -115,14 +89,14 @@ def test_a_change_reaches_one_node_then_more_then_all(env: Env) -> None:
 
 def test_the_next_wave_waits_until_the_first_has_soaked(env: Env) -> None:
     change(env)
-    serve(soaked(seconds=40), "n1")
+    serve(soaked(latest(), seconds=40), "n1")
     env.reconcile()
     assert (updated(env), latest().state, latest().wave) == (["n1"], "soaking", 1)
 
 
 def test_nothing_is_decided_before_the_end_of_the_soak_time_is_counted(env: Env) -> None:
     change(env)
-    serve(soaked(seconds=60), "n1")
+    serve(soaked(latest(), seconds=60), "n1")
     env.reconcile()
     assert (latest().state, latest().wave, latest().message) == ("soaking", 1, "")
 
@@ -171,7 +145,7 @@ def without_server(env: Env) -> list[str]:
 
 def test_servers_do_not_wait_for_waves(env: Env) -> None:
     change(env)
-    since = soaked(seconds=20)
+    since = soaked(latest(), seconds=20)
     reloads = {name: env.node(name).reloads for name in NAMES}
     drain_server(env)
     env.reconcile()
@@ -190,13 +164,23 @@ def test_what_came_meanwhile_stays_when_the_change_is_taken_back(env: Env) -> No
     change(env)
     drain_server(env)
     env.reconcile()
-    since = soaked(seconds=20)
+    since = soaked(latest(), seconds=20)
     serve(since, "n1", failed=40)
     serve(since, "n3")
     env.reconcile()
     assert Rollout.objects.get(gates__0__passed=False).state == "rolled_back"
     assert without_server(env) == list(NAMES)
     assert not any(b"balance roundrobin" in env.node(name).files["haproxy.cfg"] for name in NAMES)
+
+
+def test_a_node_that_waits_for_its_wave_is_restored_when_somebody_edits_it(env: Env) -> None:
+    before = dict(env.node("n4").files)
+    change(env)
+    for _ in range(2):
+        env.node("n4").files["haproxy.cfg"] += b"# by hand\n"
+        env.reconcile()
+        assert env.node("n4").files == before
+    assert (updated(env), latest().state, latest().wave) == (["n1"], "soaking", 1)
 
 
 def test_what_needs_a_reload_waits_although_servers_do_not(env: Env) -> None:
@@ -213,7 +197,7 @@ def test_what_needs_a_reload_waits_although_servers_do_not(env: Env) -> None:
 def test_worse_responses_take_the_change_back_from_the_nodes_that_had_it(env: Env) -> None:
     old = FleetSync.objects.get(fleet=env.fleet).wanted
     change(env)
-    since = soaked(seconds=20)
+    since = soaked(latest(), seconds=20)
     serve(since, "n1", failed=40)
     serve(since, "n3", "n4", failed=1)
     env.reconcile()
@@ -232,7 +216,7 @@ def test_worse_responses_take_the_change_back_from_the_nodes_that_had_it(env: En
 def test_only_what_changed_of_the_pool_that_suffers_is_quarantined(env: Env) -> None:
     env.change_pool("green", "roundrobin")
     change(env)
-    since = soaked(seconds=20)
+    since = soaked(latest(), seconds=20)
     serve(since, "n1", failed=40)
     serve(since, "n1", pool="green")
     serve(since, "n3")
@@ -249,7 +233,7 @@ def test_only_what_changed_of_the_pool_that_suffers_is_quarantined(env: Env) -> 
 
 def test_what_is_as_bad_without_the_change_is_not_held_against_it(env: Env) -> None:
     change(env)
-    since = soaked()
+    since = soaked(latest())
     serve(since, "n1", failed=40)
     serve(since, "n3", "n4", failed=42)
     env.reconcile()
@@ -258,7 +242,7 @@ def test_what_is_as_bad_without_the_change_is_not_held_against_it(env: Env) -> N
 
 def test_what_was_as_bad_before_is_not_held_against_it(env: Env) -> None:
     change(env)
-    since = soaked()
+    since = soaked(latest())
     serve(since - timedelta(seconds=30), "n1", failed=41)
     serve(since, "n1", failed=40)
     env.reconcile()
@@ -267,7 +251,7 @@ def test_what_was_as_bad_before_is_not_held_against_it(env: Env) -> None:
 
 def test_requests_that_a_node_rejects_before_any_server_count_as_failed(env: Env) -> None:
     change(env)
-    since = soaked(seconds=20)
+    since = soaked(latest(), seconds=20)
     serve(since, "n1")
     serve(since, "n3")
     pool = f"pool-{Pool.objects.get(name='blue').pk}"
@@ -279,7 +263,7 @@ def test_requests_that_a_node_rejects_before_any_server_count_as_failed(env: Env
 
 def test_servers_that_respond_much_slower_take_the_change_back(env: Env) -> None:
     change(env)
-    since = soaked(seconds=20)
+    since = soaked(latest(), seconds=20)
     serve(since - timedelta(seconds=30), "n1", latency_ms=40)
     serve(since, "n1", latency_ms=400)
     env.reconcile()
@@ -289,7 +273,7 @@ def test_servers_that_respond_much_slower_take_the_change_back(env: Env) -> None
 
 def test_a_pool_that_loses_all_its_servers_takes_the_change_back(env: Env) -> None:
     change(env)
-    since = soaked(seconds=20)
+    since = soaked(latest(), seconds=20)
     serve(since - timedelta(seconds=30), "n1", status="UP")
     serve(since, "n1", of=0, status="DOWN")
     serve(since, "n3", status="UP")
@@ -300,7 +284,7 @@ def test_a_pool_that_loses_all_its_servers_takes_the_change_back(env: Env) -> No
 
 def test_servers_that_go_down_as_soon_as_a_node_has_the_change_are_seen(env: Env) -> None:
     change(env)
-    since = soaked()
+    since = soaked(latest())
     pool = f"pool-{Pool.objects.get(name='blue').pk}"
     counts("n1", since - timedelta(seconds=SHORT), thing=pool, status="DOWN")  # and it rests from then on
     serve(since, "n3", status="UP")
@@ -310,7 +294,7 @@ def test_servers_that_go_down_as_soon_as_a_node_has_the_change_are_seen(env: Env
 
 def test_servers_that_are_down_everywhere_do_not(env: Env) -> None:
     change(env)
-    since = soaked()
+    since = soaked(latest())
     serve(since - timedelta(seconds=30), "n1", status="UP")
     serve(since, "n1", "n3", of=0, status="DOWN")
     env.reconcile()
@@ -319,11 +303,11 @@ def test_servers_that_are_down_everywhere_do_not(env: Env) -> None:
 
 def test_without_numbers_the_wave_waits_and_says_so_and_goes_back_in_the_end(env: Env) -> None:
     change(env)
-    soaked()
+    soaked(latest())
     env.reconcile()
     assert (latest().state, latest().wave, updated(env)) == ("soaking", 1, ["n1"])
     assert latest().message == "Nobody knows how n1 does with the change."
-    soaked(seconds=60 + 600 + 10)
+    soaked(latest(), seconds=60 + 600 + 10)
     env.reconcile()
     assert (latest().state, states()["n1"]) == ("rolled_back", "rolled_back")
     assert "The change is taken back because nobody knows how it does." in latest().message
@@ -331,14 +315,14 @@ def test_without_numbers_the_wave_waits_and_says_so_and_goes_back_in_the_end(env
 
 def test_a_pool_that_nobody_asked_before_is_compared_with_nothing(env: Env) -> None:
     change(env)
-    serve(soaked(), "n1", failed=100)
+    serve(soaked(latest()), "n1", failed=100)
     env.reconcile()
     assert (latest().state, latest().wave) == ("soaking", 2)
 
 
 def test_what_an_earlier_rollout_did_is_not_taken_for_how_it_was(env: Env) -> None:
     change(env)
-    since = soaked(seconds=20)
+    since = soaked(latest(), seconds=20)
     Rollout.objects.exclude(pk=latest().pk).update(finished_at=since - timedelta(seconds=20))
     serve(since - timedelta(seconds=30), "n1", failed=60)
     serve(since, "n1", failed=40)
@@ -351,7 +335,7 @@ def test_control_without_the_gate_a_bad_change_reaches_every_node(env: Env, monk
     monkeypatch.setattr("apps.rollouts.waves.soaking.regressions", lambda *_: {})
     change(env)
     for names in (["n1"], ["n2"]):
-        serve(soaked(), *names, failed=100)
+        serve(soaked(latest()), *names, failed=100)
         env.reconcile()
     assert (updated(env), latest().state) == (list(NAMES), "done")
 

@@ -165,7 +165,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             },
             "rollout_settings": {
                 "waves": [10], "soak_seconds": 30, "max_error_increase": 2.5, "max_slowdown": 4.5,
-                "runtime_changes": True,
+                "runtime_changes": True, "stage": 2,
             },
         },
     ),

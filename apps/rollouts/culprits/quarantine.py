@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from django.db import transaction
+
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.audit import services as audit
@@ -18,6 +20,7 @@ from apps.fleet.services import request_push
 from apps.observe.models import NodeReport
 from apps.rollouts.models import FleetSync, Quarantine, Revision
 from apps.rollouts.push import revision_store
+from apps.rollouts.settings import of_earlier_stages, of_later_stages
 
 REASON = "refused_by_node"
 # Who has so many in one fleet is not asked about one by one any more: the others would wait for each.
@@ -34,17 +37,26 @@ class Culprits:
 
 
 def applied(fleet_id: int, snapshot: Snapshot) -> tuple[Snapshot, tuple[Finding, ...]]:
-    """The snapshot without what is quarantined, and who that is; what should be tried again is no longer."""
-    rows = list(Quarantine.objects.filter(fleet=fleet_id).order_by("pk"))
+    """The snapshot without what is quarantined, here or in an earlier stage, and who that is.
+
+    What should be tried again is no longer quarantined.
+    """
+    fleet = Fleet.objects.get(pk=fleet_id)
+    rows = list(Quarantine.objects.filter(fleet__in=[fleet, *of_earlier_stages(fleet)]).order_by("pk"))
     if not rows:
         return snapshot, ()
     parts, versions = parts_of(snapshot), versions_by_fleet([fleet_id])[fleet_id]
-    kept = [row for row in rows if _stands(row, parts, versions)]
-    Quarantine.objects.filter(pk__in={row.pk for row in rows} - {row.pk for row in kept}).delete()
-    findings = tuple(Finding(REASON, row.object_id, row.label, row.message) for row in kept)
+    over = [row.pk for row in rows if row.fleet_id == fleet_id and not _stands(row, parts, versions)]
+    if over:
+        with transaction.atomic():
+            Quarantine.objects.filter(pk__in=over).delete()
+            request_push(of_later_stages(fleet))
+    # What an earlier stage thinks of the object as it is now, this fleet hears when that stage has read it.
+    kept = [row for row in rows if row.pk not in over and row.object_id in parts]
+    findings = {row.object_id: Finding(REASON, row.object_id, row.label, row.message) for row in kept}
     good = Revision.objects.filter(pk__in=FleetSync.objects.filter(fleet=fleet_id).values("last_good")).first()
     before = revision_store.snapshot_of(good.pk, good.digest) if good and kept else None
-    return withhold(snapshot, {row.object_id for row in kept}, before), findings
+    return withhold(snapshot, set(findings), before), tuple(findings.values())
 
 
 def _stands(row: Quarantine, parts: Mapping[str, Part], versions: list[str]) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import transaction
@@ -31,8 +32,10 @@ from apps.rollouts.models import FleetSync, Revision, Rollout
 from apps.rollouts.push import guards, lifecycle, revision_store
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.states import RolloutState
+from apps.rollouts.settings import of_later_stages, settings_of
 from apps.rollouts.waves.holding import is_in_waves
-from apps.rollouts.waves.planning import at_once, settings_of, waves_of
+from apps.rollouts.waves.planning import Waves, at_once, waves_of
+from apps.rollouts.waves.proving import at_odds, awaited, last_ended, note_proven
 
 FLEETS_REMEMBERED = 16
 MANY_CHANGES = 20_000
@@ -67,12 +70,14 @@ def _as_stored(builds: tuple[NodeBuild, ...]) -> list[dict[str, Any]]:
 def compile_fleet(claim: Claim) -> None:
     """Freeze, compile, guard, store; raises ClaimLost when somebody else works on the fleet now.
 
-    1. The snapshot and the generation that it answers are read together; what nodes refuse is taken out of it.
+    1. The snapshot and the generation that it answers are read together; what nodes refuse is taken out of it. Where
+       fleets of earlier stages stand is asked before and after.
     2. What cannot be compiled is written down and not tried again before something changes.
     3. Equal to what should run already: unchanged, nobody is disturbed. Equal to what a node refused: not tried again.
     4. A new revision; the guards may refuse it before any node.
     5. A rollout to every node takes the place of what is under way.
     """
+    ended = last_ended(Fleet.objects.get(pk=claim.fleet_id))
     try:
         snapshot, generation = freeze(claim.fleet_id)
     except Unsealable as error:
@@ -87,7 +92,7 @@ def compile_fleet(claim: Claim) -> None:
     with transaction.atomic():
         sync = lock(claim)
         if sync.held_at_id is None:
-            _decide(sync, snapshot, compilation, generation, withheld)
+            _decide(sync, _Compiled(snapshot, compilation, generation, withheld, ended))
 
 
 def _compile(fleet_id: int, snapshot: Snapshot) -> Compilation[Bundle]:
@@ -113,39 +118,50 @@ def _note_error(claim: Claim, generation: int | None, message: str) -> None:
         publish_after_commit("rollouts", fleet=claim.fleet_id)
 
 
-def _decide(
-    sync: FleetSync,
-    snapshot: Snapshot,
-    compilation: Compilation[Bundle],
-    generation: int,
-    withheld: tuple[Finding, ...],
-) -> None:
-    wanted, bundle = sync.wanted, compilation.output
-    sync.compiled_generation, sync.compile_error, sync.compiled_digest = generation, "", bundle.digest
-    sync.left_out = [asdict(each) for each in (*compilation.left_out, *withheld)]
-    sync.builds = _as_stored(snapshot.builds) if depends_on_builds(snapshot) else None
-    if wanted is None and guards.is_empty(snapshot):
-        sync.compiled_digest = ""  # nothing runs and nothing should
-    elif bundle.digest not in (wanted.digest if wanted else "", sync.refused_digest):
-        _send_out(sync, snapshot, compilation, generation, withheld)
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """What came of the definitions of a generation, and whom is `withheld`; `ended` is of `proving.last_ended`."""
+
+    snapshot: Snapshot
+    compilation: Compilation[Bundle]
+    generation: int
+    withheld: tuple[Finding, ...]
+    ended: Mapping[int, int]
+
+    @property
+    def left_out(self) -> tuple[Finding, ...]:
+        return (*self.compilation.left_out, *self.withheld)
+
+    @property
+    def bundle(self) -> Bundle:
+        return self.compilation.output
+
+
+def _decide(sync: FleetSync, made: _Compiled) -> None:
+    wanted, digest = sync.wanted, made.bundle.digest
+    nothing = wanted is None and guards.is_empty(made.snapshot)
+    sync.compiled_generation, sync.compile_error = made.generation, ""
+    sync.compiled_digest = "" if nothing else digest
+    sync.left_out = [asdict(each) for each in made.left_out]
+    sync.builds = _as_stored(made.snapshot.builds) if depends_on_builds(made.snapshot) else None
+    unchanged = nothing or (wanted is not None and wanted.digest == digest)
+    if not unchanged and digest != sync.refused_digest:
+        _send_out(sync, made)
     sync.save(update_fields=("compiled_generation", "compile_error", "compiled_digest", "left_out", "builds", "wanted"))
+    if unchanged and sync.wanted_id == sync.fallback_id:
+        note_proven(sync)
     publish_after_commit("rollouts", fleet=sync.fleet_id)
 
 
-def _send_out(
-    sync: FleetSync,
-    snapshot: Snapshot,
-    compilation: Compilation[Bundle],
-    generation: int,
-    withheld: tuple[Finding, ...],
-) -> None:
+def _send_out(sync: FleetSync, made: _Compiled) -> None:
     wanted = sync.wanted
     before = revision_store.snapshot_of(wanted.pk, wanted.digest) if wanted else None
-    named = replace(compilation, left_out=(*compilation.left_out, *withheld))
-    revision = _revision(sync, before, snapshot, named)
+    revision = _revision(sync, before, made)
+    waves = _waves(sync, made)
     refusals = [
-        *guards.violations(before, snapshot, compilation.output),
-        *guards.failed_assertions(snapshot, compilation.left_out, withheld),
+        *guards.violations(before, made.snapshot, made.bundle),
+        *guards.failed_assertions(made.snapshot, made.compilation.left_out, made.withheld),
+        *(at_odds(made.ended) if waves.awaits else ()),
     ]
     if not refusals:
         lifecycle.close_open(sync.fleet_id, f"Revision {revision.number} replaced it.")
@@ -153,9 +169,9 @@ def _send_out(
         revision=revision,
         previous=wanted,
         kind=Rollout.Kind.CHANGE,
-        generation=generation,
+        generation=made.generation,
         actor=revision.actor,
-        waves={} if refusals else _waves(sync, compilation.output),
+        waves=Waves({}) if refusals else waves,
     )
     if refusals:
         lifecycle.move(rollout, RolloutState.FAILED, "Rejected before any node: " + " ".join(refusals))
@@ -163,31 +179,31 @@ def _send_out(
         sync.wanted = revision
 
 
-def _waves(sync: FleetSync, bundle: Bundle) -> dict[int, int]:
-    """With which wave the turn of each node comes; the first revision of a fleet has nothing to do worse than."""
-    fleet = Fleet.objects.get(pk=sync.fleet_id)
-    settings, wanted = settings_of(fleet), sync.wanted
-    if wanted is None or not settings.waves:
+def _waves(sync: FleetSync, made: _Compiled) -> Waves:
+    """When the turn of each node comes; the first revision of a fleet has nothing to do worse than."""
+    fleet, wanted = sync.fleet, sync.wanted
+    settings = settings_of(fleet)
+    if wanted is None or not (settings.waves or made.ended or of_later_stages(fleet)):
         return at_once(fleet)
     running = revision_store.bundle_of(wanted.pk, wanted.digest)
-    if not settings.runtime_changes and isinstance(plan(running, bundle), Runtime):
+    if not settings.runtime_changes and isinstance(plan(running, made.bundle), Runtime):
         return at_once(fleet)
-    return waves_of(fleet, settings.waves)
+    return waves_of(fleet, awaited(made.ended))
 
 
-def _revision(sync: FleetSync, before: Snapshot | None, after: Snapshot, compilation: Compilation[Bundle]) -> Revision:
+def _revision(sync: FleetSync, before: Snapshot | None, made: _Compiled) -> Revision:
     """The newest revision again when it has this digest (a second try), else the next number."""
     rows = Revision.objects.filter(fleet_id=sync.fleet_id).defer("bundle", "snapshot").order_by("-number")
     newest = rows.first()
-    if newest is not None and newest.digest == compilation.output.digest:
+    if newest is not None and newest.digest == made.bundle.digest:
         return newest
     return revision_store.store_revision(
         fleet_id=sync.fleet_id,
-        snapshot=after,
-        bundle=compilation.output,
-        summary=summarise(before, after),
+        snapshot=made.snapshot,
+        bundle=made.bundle,
+        summary=summarise(before, made.snapshot),
         actor=authors_since(newest.created_at if newest else None, DEFINED, HOLDS),
-        quarantined=compilation.left_out,
+        quarantined=made.left_out,
     )
 
 

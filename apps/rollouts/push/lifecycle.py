@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
@@ -26,6 +26,8 @@ from apps.rollouts.push import revision_store
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.pushing import Outcome
 from apps.rollouts.push.states import TERMINAL, RolloutState, StepState, check_move
+from apps.rollouts.waves.planning import Waves
+from apps.rollouts.waves.proving import note_proven
 
 WORDS_OF_A_LABEL = 400
 
@@ -37,13 +39,10 @@ def begin(
     kind: str,
     generation: int,
     actor: str,
-    waves: Mapping[int, int],
+    waves: Waves,
     reason: str = "",
 ) -> Rollout:
-    """A rollout that is being pushed, with a waiting step per node; inside the caller's transaction.
-
-    `waves` says of each node (primary key) with which wave its turn comes.
-    """
+    """A rollout that is being pushed, with a waiting step per node; inside the caller's transaction."""
     rollout = Rollout.objects.create(
         fleet_id=revision.fleet_id,
         revision=revision,
@@ -53,9 +52,11 @@ def begin(
         state=RolloutState.PUSHING,
         actor=actor[:150],
         reason=reason[:400],
-        waves=max(waves.values(), default=1),
+        wave=0 if waves.awaits else 1,
+        waves=waves.last,
+        awaits=waves.awaits,
     )
-    Step.objects.bulk_create(Step(rollout=rollout, node_id=pk, wave=wave) for pk, wave in waves.items())
+    Step.objects.bulk_create(Step(rollout=rollout, node_id=pk, wave=wave) for pk, wave in waves.of_nodes.items())
     publish_after_commit("rollouts", id=rollout.pk)
     return rollout
 
@@ -125,7 +126,8 @@ def open_rollout(fleet_id: int) -> Rollout | None:
 def bump_generation(claim: Claim, at_least: int, rollout: Rollout | None = None) -> int:
     """A generation above `at_least` and above all that were used, for a push that is no change of definitions.
 
-    What was compiled stays compiled; changes that wait get a number above it, because nodes refuse an equal one.
+    What was compiled stays compiled, and what was proven proven; changes that wait get a number above it, because
+    nodes refuse an equal one.
     """
     with transaction.atomic():
         sync = lock(claim)
@@ -143,8 +145,10 @@ def raise_in_transaction(sync: FleetSync, at_least: int = 0) -> int:
     waiting = fleet.desired_generation > sync.compiled_generation
     Fleet.objects.filter(pk=fleet.pk).update(desired_generation=generation + 1 if waiting else generation)
     if not waiting:
+        if sync.proven_generation == sync.compiled_generation:
+            sync.proven_generation = generation
         sync.compiled_generation = generation
-        FleetSync.objects.filter(pk=sync.pk).update(compiled_generation=generation)
+        sync.save(update_fields=("compiled_generation", "proven_generation"))
     return generation
 
 
@@ -332,6 +336,8 @@ def _note_good(sync: FleetSync, *, on_all: bool) -> None:
     if on_all:
         sync.last_good_id, sync.refused_digest = sync.wanted_id, ""
     sync.save(update_fields=("fallback", "last_good", "refused_digest"))
+    if sync.wanted and sync.wanted.digest == sync.compiled_digest and not sync.compile_error:
+        note_proven(sync)
 
 
 def abort(claim: Claim, rollout: Rollout, message: str) -> None:

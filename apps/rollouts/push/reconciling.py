@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from apps.core import log_context
 from apps.core.clock import now
@@ -25,6 +26,8 @@ from apps.rollouts.push.pushing import Job, Outcome, Pace, Plans, is_as_wanted, 
 from apps.rollouts.push.repairs import has_rested, may_repair, may_try_again
 from apps.rollouts.push.states import RolloutState, StepState
 from apps.rollouts.waves import refreshing, soaking
+from apps.rollouts.waves.planning import Waves
+from apps.rollouts.waves.turns import begin_turn
 
 logger = logging.getLogger(__name__)
 
@@ -77,8 +80,10 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
     if rollout is None:
         return False
     with log_context.about(rollout=rollout.pk, fleet=rollout.fleet_id):
-        if rollout.waves > 1 and rollout.state != RolloutState.ROLLING_BACK:
+        if rollout.waits_for_wave:
             _bring_the_rest(claim, rollout)
+        if rollout.waits_for_stage:
+            return begin_turn(claim, rollout)
         if rollout.state == RolloutState.SOAKING:
             return soaking.decide(claim, rollout)
         jobs, plans = jobs_of(rollout, wanted, seen)
@@ -127,14 +132,18 @@ def _jobs(rollout: Rollout, steps: list[Step], wanted: Revision, *, turning: boo
 
 
 def _bring_the_rest(claim: Claim, rollout: Rollout) -> None:
-    """Nodes of later waves run on with what was before, as far as that has changed in servers and lists."""
+    """Nodes of later waves run on with what was before, with its servers and lists of now and as nobody edited it."""
     previous = rollout.previous
-    if previous is None or previous.created_at < rollout.created_at:
+    if previous is None:
         return
     steps = Step.objects.filter(rollout=rollout, wave__gt=rollout.wave, state=StepState.WAITING)
-    behind = steps.exclude(node__report__digest=previous.digest).select_related("node__report")
+    clean = Q(node__report__on_disk=F("node__report__digest"), node__report__drift=[])
+    behind = steps.exclude(clean, node__report__digest=previous.digest).select_related("node__report")
     busy = occupied(step.node_id for step in behind)
     now_due = [step for step in behind if not step.is_away and step.node_id not in busy and has_rested(step)]
+    if behind.filter(pk__in=[step.pk for step in now_due]).exclude(clean).exists():
+        # They may have what was before from this rollout already, and take a generation once.
+        lifecycle.bump_generation(claim, rollout.generation, rollout)
     jobs, plans = _jobs(rollout, now_due, previous, turning=False)
     for outcomes in push_all(jobs, plans, _pace(claim, jobs, lambda waited: waited >= ACT_SECONDS)):
         lifecycle.note_rest(claim, rollout, outcomes)
@@ -244,7 +253,7 @@ def _begin_repair(claim: Claim, wanted: Revision, seen: Seen) -> Rollout | None:
             kind=Rollout.Kind.REPAIR,
             generation=lifecycle.raise_in_transaction(locked, max(each.generation for each in states.values())),
             actor="spillway",
-            waves=dict.fromkeys(nodes, 1),
+            waves=Waves(dict.fromkeys(nodes, 1)),
             reason=_why({pk: states[pk] for pk in nodes}),
         )
 

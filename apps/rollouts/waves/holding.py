@@ -18,9 +18,10 @@ def rollouts_in_waves() -> QuerySet[Rollout]:
     steps = Step.objects.filter(reached, rollout=OuterRef("pk"))
     still_to_come = Exists(steps.filter(state__in=(StepState.WAITING, StepState.PUSHING)))
     still_there = Exists(steps.filter(state__in=(StepState.DONE, StepState.PUSHING)))
-    on_the_way = Q(state__in=UNDER_WAY) & (Q(wave__lt=F("waves")) | Q(still_to_come))
-    going_back = Q(still_there, state=RolloutState.ROLLING_BACK)
-    return Rollout.objects.filter(on_the_way | going_back, finished_at=None, waves__gt=1)
+    several = Q(waves__gt=1)
+    on_the_way = Q(state__in=UNDER_WAY) & (Q(wave__lt=F("waves")) | several & Q(still_to_come))
+    going_back = several & Q(still_there, state=RolloutState.ROLLING_BACK)
+    return Rollout.objects.filter(on_the_way | going_back, finished_at=None)
 
 
 def is_in_waves(fleet: str) -> Exists:

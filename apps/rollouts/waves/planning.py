@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db.models import Sum
 
 from apps.core.clock import now
-from apps.definitions.shapes.base.reading import read_or_raise
-from apps.definitions.shapes.platform.rollout_settings import RolloutSettingsSpec
 from apps.fleet.models import Fleet, Node
 from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 from apps.rollouts.models import Rollout
+from apps.rollouts.settings import of_later_stages, settings_of
 
 LATELY = timedelta(minutes=1)
-
-
-def settings_of(fleet: Fleet) -> RolloutSettingsSpec:
-    """How changes reach the nodes of a fleet; by default all at once. What a later version stored besides is left."""
-    stored = fleet.rollout_settings or {}
-    known = {field.name for field in fields(RolloutSettingsSpec)}
-    return read_or_raise(RolloutSettingsSpec, {name: value for name, value in stored.items() if name in known})
 
 
 def soaks_until(rollout: Rollout) -> datetime | None:
@@ -34,16 +26,29 @@ def soaks_until(rollout: Rollout) -> datetime | None:
     return rollout.soaking_since + timedelta(seconds=settings_of(rollout.fleet).soak_seconds)
 
 
-def at_once(fleet: Fleet) -> dict[int, int]:
-    """All nodes of the fleet, by primary key, in one wave."""
-    return dict.fromkeys(Node.objects.filter(fleet=fleet).values_list("pk", flat=True), 1)
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """With which wave the turn of each node (primary key) comes, and what is awaited before the first."""
+
+    of_nodes: Mapping[int, int]
+    last: int = 1
+    awaits: list[dict[str, int]] = field(default_factory=list)
 
 
-def waves_of(fleet: Fleet, percents: Sequence[int]) -> dict[int, int]:
-    """The wave (from 1) of each node of the fleet, by primary key."""
+def at_once(fleet: Fleet) -> Waves:
+    """All nodes of the fleet in one wave, of which nobody waits to see how it does."""
+    return Waves(dict.fromkeys(Node.objects.filter(fleet=fleet).values_list("pk", flat=True), 1))
+
+
+def waves_of(fleet: Fleet, awaits: list[dict[str, int]]) -> Waves:
+    """As the settings of the fleet say.
+
+    Where later stages follow, all of its nodes soak: the last wave is for those that could not be reached.
+    """
     order = _in_order(fleet)
-    ends = sorted({max(1, math.ceil(len(order) * percent / 100)) for percent in percents})
-    return {node_id: 1 + sum(end <= index for end in ends) for index, node_id in enumerate(order)}
+    ends = sorted({max(1, math.ceil(len(order) * percent / 100)) for percent in settings_of(fleet).waves})
+    waves = {node_id: 1 + sum(end <= index for end in ends) for index, node_id in enumerate(order)}
+    return Waves(waves, max(waves.values(), default=1) + bool(of_later_stages(fleet)), awaits)
 
 
 def _in_order(fleet: Fleet) -> list[int]:

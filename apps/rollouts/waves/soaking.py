@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from django.db.models import Max
 from apps.compiler.questions.withholding import Part
 from apps.core.clock import now
 from apps.definitions.shapes.base.words import instant_text, read_instant
+from apps.fleet.models import Node
 from apps.observe.collect.buckets import SHORT
 from apps.observe.models import NodeReport
 from apps.rollouts.culprits import quarantine
@@ -20,9 +21,9 @@ from apps.rollouts.models import Rollout, Step
 from apps.rollouts.push import lifecycle, revision_store
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.states import RolloutState, StepState
+from apps.rollouts.settings import of_later_stages, settings_of
 from apps.rollouts.waves import counting
 from apps.rollouts.waves.gate import Bounds, Comparison, Counted, regressions
-from apps.rollouts.waves.planning import settings_of
 
 # What a pool did before is read of so much time, and what it does elsewhere of so many nodes.
 BEFORE = timedelta(minutes=2)
@@ -140,7 +141,7 @@ class _Watched:
         return cls(
             rollout=rollout,
             nodes={step.node_id: step.node.name for step in own},
-            others=[step.node_id for step in steps if step.wave > rollout.wave][:MOST_OTHERS],
+            others=_without_the_change(rollout, steps)[:MOST_OTHERS],
             began=read_instant(rollout.gates[-1]["at"]) if rollout.gates else rollout.created_at,
             since=since,
             times=counting.buckets_within(since, now()),
@@ -213,6 +214,12 @@ class _Watched:
         if not requests:
             return f"{which} served no request."
         return f"{which} served {requests:,} requests; {100 * failed / requests:.1f} % of the responses were 5xx."
+
+
+def _without_the_change(rollout: Rollout, steps: Iterable[Step]) -> list[int]:
+    """Nodes of later waves; where all nodes of the fleet have the change, those of later stages."""
+    ours = [step.node_id for step in steps if step.wave > rollout.wave]
+    return ours or list(Node.objects.filter(fleet__in=of_later_stages(rollout.fleet)).values_list("pk", flat=True))
 
 
 def _culprits(rollout: Rollout, worse: Mapping[str, str]) -> Culprits | None:

@@ -16,7 +16,8 @@ from apps.core.errors import Conflict, Invalid
 from apps.rollouts import selectors, services
 from apps.rollouts.models import Rollout, Step
 from apps.rollouts.push.states import TERMINAL, UNDER_WAY, RolloutState, StepState
-from apps.rollouts.waves.planning import settings_of, soaks_until
+from apps.rollouts.settings import settings_of
+from apps.rollouts.waves.planning import soaks_until
 from apps.web.kit.differences import files_of
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import telling
@@ -91,7 +92,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "steps": [_step(rollout, step) for step in steps],
         "what": rollout.object_label if rollout.line or rollout.object_label not in rollout.message else "",
         "headline": headline_of(rollout, steps),
-        "waves": waves_of(rollout, steps) if rollout.waves > 1 else [],
+        "waves": waves_of(rollout, steps) if rollout.waves > 1 or rollout.awaits else [],
         "soak_s": settings_of(rollout.fleet).soak_seconds,
         "sync": selectors.fleet_syncs(request.actor).filter(fleet=rollout.fleet_id).first(),
         "errors": [],
@@ -115,15 +116,17 @@ def stages_of(rollout: Rollout) -> list[tuple[str, str]]:
     if state != RolloutState.DONE:
         marks[index] = "now"
     words = WORDS | ({"pushing": f"Wave {rollout.wave} of {rollout.waves}"} if rollout.waves > 1 else {})
+    if rollout.waits_for_stage:
+        words |= {"pushing": "Waits for an earlier stage"}
     return [(mark, words[stage]) for mark, stage in zip(marks, STAGES, strict=True)]
 
 
 def headline_of(rollout: Rollout, steps: list[Step]) -> str:
     """What the message of a rollout is about."""
     if rollout.state == RolloutState.SUPERSEDED:
-        return "Superseded by a newer rollout."
+        return "No node got the revision." if rollout.wave == 0 else "Superseded by a newer rollout."
     if rollout.state in UNDER_WAY:
-        return "The next wave waits."
+        return "The first wave waits." if rollout.waits_for_stage else "The next wave waits."
     if not steps:
         return "The revision was not pushed."
     if any(not gate["passed"] for gate in rollout.gates):

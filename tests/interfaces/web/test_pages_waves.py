@@ -8,7 +8,11 @@ from django.urls import reverse
 from apps.accounts.models import Membership
 from apps.rollouts.models import Rollout
 from tests.apps.pushed import Env, put_env
-from tests.apps.test_rollout_waves import WAVES, change, latest, pass_wave, serve, soaked
+from tests.apps.test_rollout_stages import STAGES
+from tests.apps.test_rollout_stages import change as change_both
+from tests.apps.test_rollout_stages import latest as latest_of
+from tests.apps.test_rollout_waves import WAVES, change, latest, pass_wave
+from tests.apps.watched import serve, soaked
 from tests.interfaces.people import client_of
 
 
@@ -35,7 +39,7 @@ def test_it_shows_each_wave_and_what_it_said(env: Env) -> None:
 
 def test_a_wave_that_did_worse_is_told_with_its_pool_and_the_nodes_that_were_spared(env: Env) -> None:
     change(env)
-    since = soaked(seconds=20)
+    since = soaked(latest(), seconds=20)
     serve(since, "n1", failed=40)
     serve(since, "n3")
     env.reconcile()
@@ -48,7 +52,7 @@ def test_a_wave_that_did_worse_is_told_with_its_pool_and_the_nodes_that_were_spa
 
 def test_a_wave_that_waits_for_numbers_says_so(env: Env) -> None:
     change(env)
-    soaked()
+    soaked(latest())
     env.reconcile()
     page = page_of(env, latest())
     assert "The next wave waits." in page
@@ -70,3 +74,12 @@ def test_viewers_have_no_button(env: Env) -> None:
     change(env)
     answer = client_of(env.operator, Membership.Role.VIEWER).get(reverse("web:rollout", args=[latest().pk]))
     assert "Push to all nodes" not in answer.content.decode()
+
+
+def test_a_rollout_that_waits_for_an_earlier_stage_says_so_and_may_be_pushed(db: None) -> None:
+    env = put_env(STAGES)
+    change_both(env)
+    page = page_of(env, latest_of("there"))
+    assert "Waits for an earlier stage" in page
+    assert "Fleet here of an earlier stage has not proven it yet." in page
+    assert "Push to all nodes" in page

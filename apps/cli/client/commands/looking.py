@@ -94,6 +94,7 @@ def show_rollout(api: Api, asked: argparse.Namespace) -> Done:
 def _head(body: dict[str, Any]) -> str:
     """Which rollout it is and where it stands; consoles before waves do not tell of any."""
     wave = f", wave {body['wave']} of {body['waves']}" if body.get("waves", 1) > 1 else ""
+    wave = ", waits for an earlier stage" if body.get("wave") == 0 and not body["terminal"] else wave
     until = f" until {body['soaks_until']}" if body.get("soaks_until") else ""
     return f"Rollout {body['id']} of {body['fleet']}, revision {body['revision']}: {body['state']}{wave}{until}"
 

@@ -1,4 +1,4 @@
-"""The shape of a fleet's rollout settings: in which waves a change reaches its nodes, and what halts it."""
+"""The shape of a fleet's rollout settings: when and in which waves a change reaches its nodes, and what halts it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,18 @@ class RolloutSettingsSpec(Shape):
             "Max. slowdown",
         ),
     ] = 3.0
+    stage: Annotated[
+        int,
+        whole(1, 20),
+        About(
+            "A change reaches this fleet when fleets of lower stages run it and have served traffic with it for their "
+            "soak time. Fleets of one stage get it at the same time.",
+            "Stage",
+        ),
+    ] = 1
     runtime_changes: Annotated[
         Boolean,
-        About("Whether changes without a reload, such as routes and weights, use waves too.", "Runtime changes"),
+        About(
+            "Whether changes without a reload, such as routes and weights, use waves and stages too.", "Runtime changes"
+        ),
     ] = False

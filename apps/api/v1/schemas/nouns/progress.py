@@ -66,7 +66,11 @@ class Rollout(words.Shown):
     message = words.text(100_000)
     object = words.text(400, source="object_label", help_text="The rejected object.")
     line = words.text(100_000, help_text="The rejected line.")
-    wave = words.whole(1, 100, help_text="Nodes of this wave and of earlier ones may have the revision.")
+    wave = words.whole(
+        0,
+        100,
+        help_text="Nodes of this wave and of earlier ones may have the revision; 0 while earlier stages come first.",
+    )
     waves = words.whole(1, 100)
     soaks_until = words.instant(allow_null=True, help_text="The nodes of the wave are watched at least until then.")
     gates = Gate(many=True)
