@@ -50,13 +50,14 @@ def index(request: PageRequest) -> HttpResponse:
 
 def _row(rollout: Rollout) -> dict[str, Any]:
     steps = list(rollout.steps.all())
-    ways = {step.how for step in steps if step.how and step.how != "nothing"}
+    ways = {step.how for step in steps if step.how}
+    told = sorted(ways - {"nothing"}) or (["nothing to do"] if ways else ["no node yet"])
     return {
         "rollout": rollout,
         "took": _seconds((rollout.finished_at or now()) - rollout.created_at),
         "running": rollout.state not in TERMINAL,
         "percent": 100 if rollout.state in TERMINAL else percent_done(steps),
-        "ways": ", ".join(sorted(ways)) or "nothing to do",
+        "ways": ", ".join(told),
         "nodes": len(steps),
     }
 
