@@ -100,7 +100,8 @@ class Quarantine(models.Model):
 
     `object_id` is a model id (`crt-19`, `pool-3`), `part_of` the id of what people know it by (the pool of a server),
     `content` the digest of what was refused. It is tried again when that changes, when the nodes report other versions
-    of HAProxy than these, and when a person asks.
+    of HAProxy than these, and when a person asks; the first two not before the changes of other accounts that were
+    desired at `generation` are there.
     """
 
     fleet = models.ForeignKey(Fleet, on_delete=models.CASCADE, related_name="quarantines")
@@ -108,6 +109,7 @@ class Quarantine(models.Model):
     part_of = models.CharField(max_length=40)
     label = models.CharField(max_length=400)
     content = models.CharField(max_length=64)
+    generation = models.PositiveBigIntegerField(default=0, db_default=0)
     haproxy_versions = models.JSONField(default=list)
     reason = models.CharField(max_length=40)
     message = models.CharField(max_length=1000)

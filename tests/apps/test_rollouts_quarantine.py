@@ -314,8 +314,70 @@ def test_a_customer_who_does_it_again_and_again_is_left_out_with_all_that_change
     env.reconcile()
     assert Quarantine.objects.filter(label__startswith=customer(3)).count() >= len(pools)
     assert {row.label.partition("/")[0] for row in Quarantine.objects.all()} == {customer(3)}
-    assert Rollout.objects.latest("id").state == "done"
-    assert Rollout.objects.filter(state="failed").count() <= quarantine.MOST_OF_ACCOUNT + 2
+    assert selectors.is_live(env.fleet.pk, env.desired())
+    assert Rollout.objects.filter(state__in=("failed", "rolled_back")).count() <= quarantine.MOST_OF_ACCOUNT + 2
+
+
+@pytest.fixture
+def restless(env: Env, monkeypatch: pytest.MonkeyPatch) -> Env:
+    """A customer who changes the next pool to what nodes refuse whenever one is refused, and another one who waits."""
+    everybody_writes(env, 2)
+    env.reconcile()
+    owner = Account.objects.get(name=customer(0))
+    pools = [Pool(name=f"p{number}", account=owner, protocol="http", balance="leastconn") for number in range(12)]
+    Pool.objects.bulk_create(pools)
+    for pool in pools:
+        pool.backends.create(account=owner, region=Region.objects.get())
+    request_push([env.fleet])
+    env.reconcile()
+    set_refusals(env, refuses("balance random", names=True))
+    left, put = list(pools), quarantine.put
+
+    def spoil() -> None:
+        if left:
+            Pool.objects.filter(pk=left.pop().pk).update(balance="random")
+            request_push([env.fleet])
+
+    def put_and_spoil(**said: Any) -> None:
+        put(**said)
+        spoil()
+
+    monkeypatch.setattr(quarantine, "put", put_and_spoil)
+    spoil()
+    Pool.objects.filter(account__name=customer(1)).update(balance="roundrobin")
+    return env
+
+
+def test_who_is_refused_again_and_again_holds_up_nobody_else(restless: Env) -> None:
+    restless.reconcile()
+    rollouts = Rollout.objects.order_by("id").values_list("state", "revision__summary")
+    ended = [state for state, summary in rollouts if customer(1) in summary or state in ("rolled_back", "superseded")]
+    assert Quarantine.objects.count() == 12
+    assert ended.index("done") <= 2
+
+
+def test_control_without_that_the_others_wait_for_each_of_its_objects(
+    restless: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quarantine, "_of_others_first", lambda *_: {})
+    with pytest.raises(AssertionError):
+        test_who_is_refused_again_and_again_holds_up_nobody_else(restless)
+
+
+def test_what_waited_for_the_others_goes_live_after_them(env: Env) -> None:
+    everybody_writes(env, 2)
+    env.reconcile()
+    set_refusals(env, refuses("balance random", names=True))
+    owner = Account.objects.get(name=customer(0))
+    Pool.objects.filter(account=owner).update(balance="random")
+    Pool.objects.bulk_create([Pool(name="other", account=owner, protocol="http", balance="leastconn")])
+    Pool.objects.get(name="other").backends.create(account=owner, region=Region.objects.get())
+    add_route(env.operator, "news", "/news")
+    env.reconcile()
+    assert [row.label for row in Quarantine.objects.all()] == [f"{customer(0)}/shop"]
+    assert [each["code"] for each in FleetSync.objects.get().left_out] == ["refused_by_node"]
+    other = f"backend pool-{Pool.objects.get(name='other').pk} "
+    assert all(other in node.files["haproxy.cfg"].decode() for node in env.memory)
 
 
 def test_nothing_of_the_operators_is_left_out_for_a_nodes_own_trouble(env: Env) -> None:

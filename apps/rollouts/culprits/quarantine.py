@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -18,11 +18,15 @@ from apps.core.events import publish_after_commit
 from apps.fleet.models import Fleet
 from apps.fleet.services import request_push
 from apps.observe.models import NodeReport
-from apps.rollouts.models import FleetSync, Quarantine, Revision
+from apps.rollouts.models import FleetSync, Quarantine
 from apps.rollouts.push import revision_store
 from apps.rollouts.settings import of_earlier_stages, of_later_stages
 
 REASON = "refused_by_node"
+WAITS = "waits_for_others"
+OTHERS_FIRST = (
+    "Nodes rejected another change of this account a moment ago; this one goes live after those of other accounts."
+)
 # Who has so many in one fleet is not asked about one by one any more: the others would wait for each.
 MOST_OF_ACCOUNT = 3
 WITH_THE_REST = "Nodes reject several objects of this account; its other recent changes wait with them."
@@ -45,18 +49,37 @@ def applied(fleet_id: int, snapshot: Snapshot) -> tuple[Snapshot, tuple[Finding,
     rows = list(Quarantine.objects.filter(fleet__in=[fleet, *of_earlier_stages(fleet)]).order_by("pk"))
     if not rows:
         return snapshot, ()
+    sync = FleetSync.objects.select_related("fallback", "last_good").get(fleet=fleet)
     parts, versions = parts_of(snapshot), versions_by_fleet([fleet_id])[fleet_id]
-    over = [row.pk for row in rows if row.fleet_id == fleet_id and not _stands(row, parts, versions)]
+    fresh = [row for row in rows if row.fleet_id == fleet_id and row.generation >= sync.proven_generation]
+    settled = [row for row in rows if row.fleet_id == fleet_id and row not in fresh]
+    over = [row.pk for row in settled if not _stands(row, parts, versions)]
     if over:
         with transaction.atomic():
             Quarantine.objects.filter(pk__in=over).delete()
             request_push(of_later_stages(fleet))
+    good = sync.fallback or sync.last_good
+    before = revision_store.snapshot_of(good.pk, good.digest) if good else None
     # What an earlier stage thinks of the object as it is now, this fleet hears when that stage has read it.
     kept = [row for row in rows if row.pk not in over and row.object_id in parts]
-    findings = {row.object_id: Finding(REASON, row.object_id, row.label, row.message) for row in kept}
-    good = Revision.objects.filter(pk__in=FleetSync.objects.filter(fleet=fleet_id).values("last_good")).first()
-    before = revision_store.snapshot_of(good.pk, good.digest) if good and kept else None
+    findings = _of_others_first(fresh, snapshot, before)
+    findings |= {row.object_id: Finding(REASON, row.object_id, row.label, row.message) for row in kept}
     return withhold(snapshot, set(findings), before), tuple(findings.values())
+
+
+def _of_others_first(fresh: Iterable[Quarantine], snapshot: Snapshot, before: Snapshot | None) -> dict[str, Finding]:
+    """What else changed of accounts of which something was just refused.
+
+    Who changes one object after the other to what nodes refuse would else keep the changes of all others from them.
+    """
+    owners = {owner_of(row) for row in fresh}
+    changed = suspects(snapshot, before).values() if owners else ()
+    return {part.id: Finding(WAITS, part.id, part.label, OTHERS_FIRST) for part in changed if part.account in owners}
+
+
+def owner_of(row: Quarantine) -> str:
+    """The name of the account that owns the object."""
+    return row.label.partition("/")[0]
 
 
 def _stands(row: Quarantine, parts: Mapping[str, Part], versions: list[str]) -> bool:
@@ -66,9 +89,10 @@ def _stands(row: Quarantine, parts: Mapping[str, Part], versions: list[str]) -> 
 
 def put(*, fleet: Fleet, culprits: Culprits) -> None:
     """Keep these objects apart and tell their owners; inside the caller's transaction."""
+    fleet.refresh_from_db(fields=("desired_generation",))
     versions = versions_by_fleet([fleet.pk])[fleet.pk]
     for part in culprits.parts:
-        content = {"content": part.content, "haproxy_versions": versions}
+        content = {"content": part.content, "haproxy_versions": versions, "generation": fleet.desired_generation}
         names = {"label": part.label[:400], "part_of": part.part_of}
         said = {"reason": REASON, "message": culprits.messages[part.id][:1000]}
         Quarantine.objects.update_or_create(fleet=fleet, object_id=part.id, defaults=content | names | said)
@@ -92,8 +116,7 @@ def new_suspects(fleet_id: int, snapshot: Snapshot, good: Snapshot | None) -> di
 
 def with_the_rest(fleet_id: int, found: Mapping[str, str], changed: Mapping[str, Part]) -> Culprits:
     """These objects (what is said of each, by id), and all that else changed of an account that has several already."""
-    labels = Quarantine.objects.filter(fleet=fleet_id).values_list("label", flat=True)
-    owners = [label.partition("/")[0] for label in labels]
+    owners = [owner_of(row) for row in Quarantine.objects.filter(fleet=fleet_id)]
     known = {changed[key].account for key in found if owners.count(changed[key].account) >= MOST_OF_ACCOUNT}
     parts = {key: part for key, part in changed.items() if key in found or part.account in known}
     return Culprits(tuple(parts.values()), {key: found.get(key, WITH_THE_REST) for key in parts})

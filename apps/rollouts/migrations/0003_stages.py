@@ -22,6 +22,11 @@ class Migration(migrations.Migration):
             field=models.PositiveBigIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
+            model_name='quarantine',
+            name='generation',
+            field=models.PositiveBigIntegerField(db_default=0, default=0),
+        ),
+        migrations.AddField(
             model_name='rollout',
             name='awaits',
             field=models.JSONField(db_default=[], default=list),

@@ -9,6 +9,7 @@ from django.db.models import F, Max, Q, QuerySet
 from apps.core.queue import enqueue_on_commit
 from apps.fleet.models import Fleet, Node
 from apps.fleet.services import RECONCILE_TASK, request_push
+from apps.rollouts.culprits.quarantine import WAITS
 from apps.rollouts.models import FleetSync, Rollout
 from apps.rollouts.push.states import UNDER_WAY, RolloutState
 from apps.rollouts.settings import of_earlier_stages, of_later_stages
@@ -79,12 +80,15 @@ def took_back(rollout: Rollout) -> list[str]:
 def note_proven(sync: FleetSync) -> None:
     """The fleet has settled for what was compiled last; inside the caller's transaction.
 
-    Later stages go on, and those that rejected something else because of this one look again.
+    What waited for the changes of others is read again. Later stages go on, and those that rejected something else
+    because of this one look again.
     """
     if sync.proven_generation >= sync.compiled_generation:
         return
     sync.proven_generation = sync.compiled_generation
     FleetSync.objects.filter(pk=sync.pk).update(proven_generation=sync.proven_generation)
+    if any(each["code"] == WAITS for each in sync.left_out):
+        request_push([sync.fleet])
     later = Fleet.objects.filter(pk__in=[fleet.pk for fleet in of_later_stages(sync.fleet)])
     for fleet_id in later.filter(rollouts__state__in=UNDER_WAY, rollouts__wave=0).values_list("pk", flat=True):
         enqueue_on_commit(RECONCILE_TASK, fleet_id)
