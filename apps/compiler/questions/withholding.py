@@ -7,7 +7,7 @@ load balancer or an address: these are everybody's.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from apps.compiler.model.access import NetworkList
@@ -98,12 +98,18 @@ def withhold(snapshot: Snapshot, out: Collection[str], good: Snapshot | None) ->
     old = {key: part.thing for key, part in parts_of(good).items() if key in out} if good else {}
     certificates = tuple(kept for each in snapshot.certificates if (kept := _certificate(each, out, old)))
     present = {each.id for each in certificates}
-    return replace(
-        snapshot,
-        certificates=certificates,
-        pools=tuple(pool for each in snapshot.pools if (pool := _pool(each, out, old))),
-        load_balancers=tuple(_front(each, out, old, present, _then(each.id, good)) for each in snapshot.load_balancers),
-    )
+    fronts = tuple(_front(each, out, old, present, _then(each.id, good)) for each in snapshot.load_balancers)
+    pools = tuple(pool for each in snapshot.pools if (pool := _pool(each, out, old)))
+    gone = _led_to(fronts, out) - {each.id for each in snapshot.pools}
+    # Routes that are as they were lead to pools that may have been deleted meanwhile.
+    back = tuple(pool for pool in good.pools if pool.id in gone) if good else ()
+    return replace(snapshot, certificates=certificates, pools=(*pools, *back), load_balancers=fronts)
+
+
+def _led_to(fronts: Iterable[LoadBalancer], out: Collection[str]) -> set[str]:
+    """The pools to which these routes lead."""
+    routes = (route for front in fronts for route in front.routes if route.id in out)
+    return {share.pool_id for route in routes for share in route.pools}
 
 
 def _then(front_id: str, good: Snapshot | None) -> tuple[tuple[RuleSet, ...], tuple[NetworkList, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -18,14 +18,15 @@ from apps.core.events import publish_after_commit
 from apps.fleet.models import Fleet
 from apps.fleet.services import request_push
 from apps.observe.models import NodeReport
-from apps.rollouts.models import FleetSync, Quarantine
+from apps.rollouts.models import FleetSync, Quarantine, Rollout
 from apps.rollouts.push import revision_store
+from apps.rollouts.push.states import TURNED_BACK
 from apps.rollouts.settings import of_earlier_stages, of_later_stages
 
 REASON = "refused_by_node"
 WAITS = "waits_for_others"
 OTHERS_FIRST = (
-    "Nodes rejected another change of this account a moment ago; this one goes live after those of other accounts."
+    "Nodes rejected an earlier change of this account a moment ago; this one goes live after those of other accounts."
 )
 # Who has so many in one fleet is not asked about one by one any more: the others would wait for each.
 MOST_OF_ACCOUNT = 3
@@ -58,23 +59,35 @@ def applied(fleet_id: int, snapshot: Snapshot) -> tuple[Snapshot, tuple[Finding,
         with transaction.atomic():
             Quarantine.objects.filter(pk__in=over).delete()
             request_push(of_later_stages(fleet))
+    # What an earlier stage thinks of the object as it is now, this fleet hears when that stage has read it.
+    kept = {row.object_id: row for row in rows if row.pk not in over and row.object_id in parts}
+    refused = _refused_last(fleet) if fresh else None
+    waiting = _changed_since(refused, snapshot, {owner_of(row) for row in fresh}, kept)
+    snapshot = withhold(snapshot, waiting, refused)
     good = sync.fallback or sync.last_good
     before = revision_store.snapshot_of(good.pk, good.digest) if good else None
-    # What an earlier stage thinks of the object as it is now, this fleet hears when that stage has read it.
-    kept = [row for row in rows if row.pk not in over and row.object_id in parts]
-    findings = _of_others_first(fresh, snapshot, before)
-    findings |= {row.object_id: Finding(REASON, row.object_id, row.label, row.message) for row in kept}
-    return withhold(snapshot, set(findings), before), tuple(findings.values())
+    findings = [Finding(REASON, row.object_id, row.label, row.message) for row in kept.values()]
+    findings += [Finding(WAITS, part.id, part.label, OTHERS_FIRST) for part in waiting.values()]
+    return withhold(snapshot, set(kept), before), tuple(findings)
 
 
-def _of_others_first(fresh: Iterable[Quarantine], snapshot: Snapshot, before: Snapshot | None) -> dict[str, Finding]:
-    """What else changed of accounts of which something was just refused.
+def _refused_last(fleet: Fleet) -> Snapshot | None:
+    rows = Rollout.objects.filter(fleet=fleet, kind=Rollout.Kind.CHANGE, state__in=TURNED_BACK)
+    row = rows.select_related("revision").order_by("-pk").first()
+    return revision_store.snapshot_of(row.revision_id, row.revision.digest) if row else None
+
+
+def _changed_since(
+    refused: Snapshot | None, snapshot: Snapshot, accounts: Collection[str], known: Collection[str]
+) -> dict[str, Part]:
+    """What these accounts changed since something of theirs was refused, but for what is known to be refused.
 
     Who changes one object after the other to what nodes refuse would else keep the changes of all others from them.
     """
-    owners = {owner_of(row) for row in fresh}
-    changed = suspects(snapshot, before).values() if owners else ()
-    return {part.id: Finding(WAITS, part.id, part.label, OTHERS_FIRST) for part in changed if part.account in owners}
+    if refused is None:
+        return {}
+    changed = suspects(snapshot, refused)
+    return {key: part for key, part in changed.items() if part.account in accounts and key not in known}
 
 
 def owner_of(row: Quarantine) -> str:

@@ -47,6 +47,7 @@ MOVES: dict[RolloutState, frozenset[RolloutState]] = {
     S.SUPERSEDED: frozenset(),
 }
 UNDER_WAY = (S.PUSHING, S.SOAKING)
+TURNED_BACK = (S.ROLLING_BACK, S.ROLLED_BACK, S.FAILED)
 TERMINAL = frozenset(state for state, moves in MOVES.items() if not moves)
 
 

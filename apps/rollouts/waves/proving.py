@@ -11,10 +11,8 @@ from apps.fleet.models import Fleet, Node
 from apps.fleet.services import RECONCILE_TASK, request_push
 from apps.rollouts.culprits.quarantine import WAITS
 from apps.rollouts.models import FleetSync, Rollout
-from apps.rollouts.push.states import UNDER_WAY, RolloutState
+from apps.rollouts.push.states import TURNED_BACK, UNDER_WAY
 from apps.rollouts.settings import of_earlier_stages, of_later_stages
-
-TURNED_BACK = (RolloutState.ROLLING_BACK, RolloutState.ROLLED_BACK, RolloutState.FAILED)
 
 
 def last_ended(fleet: Fleet) -> dict[int, int]:
@@ -38,8 +36,8 @@ def at_odds(fleet_ids: Iterable[int]) -> list[str]:
     held = Q(held_at__isnull=False)
     busy = Rollout.objects.filter(finished_at=None).values("fleet")
     settled = Q(compiled_generation__gte=F("fleet__desired_generation")) & ~Q(fleet__in=busy)
-    rows = _unproven(fleet_ids).filter(held | settled)
-    return [f"Fleet {name} of an earlier stage does not run these changes." for name in _names(rows)]
+    names = _unproven(fleet_ids).filter(held | settled).values_list("fleet__name", flat=True)
+    return [f"Fleet {name} of an earlier stage does not run these changes." for name in names]
 
 
 def _unproven(fleet_ids: Iterable[int]) -> QuerySet[FleetSync]:
@@ -53,10 +51,6 @@ def _that_answer(fleet_ids: Iterable[int]) -> QuerySet[FleetSync]:
     """A fleet without a node that answers proves nothing, and is not waited for."""
     answering = Node.objects.filter(fleet__in=list(fleet_ids), report__last_contact_error="")
     return FleetSync.objects.filter(fleet__in=answering.values("fleet"))
-
-
-def _names(rows: QuerySet[FleetSync]) -> list[str]:
-    return list(rows.values_list("fleet__name", flat=True))
 
 
 def still_awaited(rollout: Rollout) -> list[str]:

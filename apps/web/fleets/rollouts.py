@@ -15,7 +15,7 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.rollouts import selectors, services
 from apps.rollouts.models import Rollout, Step
-from apps.rollouts.push.states import TERMINAL, UNDER_WAY, RolloutState, StepState
+from apps.rollouts.push.states import TERMINAL, TURNED_BACK, UNDER_WAY, RolloutState, StepState
 from apps.rollouts.settings import settings_of
 from apps.rollouts.waves.planning import soaks_until
 from apps.web.kit.differences import files_of
@@ -28,7 +28,6 @@ REVISIONS_SHOWN = 20
 STAGES = (RolloutState.COMPILED, RolloutState.VALIDATED, RolloutState.PUSHING, RolloutState.DONE)
 WORDS = {"compiled": "Compiled", "validated": "Checked", "pushing": "Pushed to nodes", "done": "Live"}
 FINISHED_STEPS = {StepState.DONE, StepState.REFUSED, StepState.ROLLED_BACK}
-TURNED = {RolloutState.ROLLING_BACK, RolloutState.ROLLED_BACK, RolloutState.FAILED}
 
 
 @page
@@ -106,7 +105,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
 def stages_of(rollout: Rollout) -> list[tuple[str, str]]:
     """The stages as (state, word) for `components/steps.html`: done, now, failed or still to come."""
     state = RolloutState(rollout.state)
-    if state in TURNED:
+    if state in TURNED_BACK:
         last = {"rolling_back": "now", "rolled_back": "failed", "failed": "failed"}[state]
         word = "Failed" if state == RolloutState.FAILED else "Rolled back"
         return [("done", "Compiled"), ("done", "Checked"), ("failed", "Pushed to nodes"), (last, word)]
