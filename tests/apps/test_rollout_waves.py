@@ -173,6 +173,20 @@ def test_what_came_meanwhile_stays_when_the_change_is_taken_back(env: Env) -> No
     assert not any(b"balance roundrobin" in env.node(name).files["haproxy.cfg"] for name in NAMES)
 
 
+def test_a_node_that_joins_runs_what_those_of_later_waves_run(env: Env) -> None:
+    before = dict(env.node("n4").files)
+    change(env)
+    env.add_node("n5")
+    env.reconcile()
+    env.reconcile()
+    assert env.node("n5").files["haproxy.cfg"] == before["haproxy.cfg"]
+    rollout = latest()
+    assert rollout.steps.get(node__name="n5").wave == rollout.waves
+    pass_wave(env)
+    pass_wave(env)
+    assert set(rollout.steps.values_list("state", flat=True)) == {"done"}
+
+
 def test_a_node_that_waits_for_its_wave_is_restored_when_somebody_edits_it(env: Env) -> None:
     before = dict(env.node("n4").files)
     change(env)

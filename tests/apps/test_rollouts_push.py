@@ -344,6 +344,22 @@ def test_a_node_that_is_away_for_long_does_not_take_the_others_far_back(env: Env
     assert env.node("n1").digest == (sync.wanted and sync.wanted.digest)
 
 
+def test_what_somebody_edits_is_restored_while_another_node_is_away(env: Env) -> None:
+    env.node("n2").unreachable = True
+    env.change_pool("blue", "roundrobin")
+    env.reconcile()
+    good = dict(env.node("n1").files)
+    for _ in range(2):
+        env.node("n1").files["haproxy.cfg"] += b"# by hand\n"
+        env.reconcile()
+        assert env.node("n1").files == good
+    env.node("n2").unreachable = False
+    env.reconcile()
+    env.reconcile()
+    assert (latest().state, Rollout.objects.filter(kind="repair").count()) == ("done", 0)
+    assert env.node("n2").digest == env.node("n1").digest
+
+
 def test_what_the_others_run_well_stays_when_a_late_node_refuses_it(env: Env) -> None:
     env.node("n2").unreachable = True
     env.change_pool("blue", "roundrobin")

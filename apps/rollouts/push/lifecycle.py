@@ -15,7 +15,7 @@ from apps.core.clock import now
 from apps.core.events import publish_after_commit
 from apps.definitions.previewing.node_words import in_words
 from apps.drivers.proxy.contract import Refused, Superseded, Unavailable
-from apps.fleet.models import Fleet
+from apps.fleet.models import Fleet, Node
 from apps.fleet.services import request_push
 from apps.observe import services as observe
 from apps.rollouts.culprits import quarantine
@@ -25,7 +25,7 @@ from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.push import revision_store
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.pushing import Outcome
-from apps.rollouts.push.states import TERMINAL, RolloutState, StepState, check_move
+from apps.rollouts.push.states import TERMINAL, UNDER_WAY, RolloutState, StepState, check_move
 from apps.rollouts.waves.planning import Waves
 from apps.rollouts.waves.proving import note_proven
 
@@ -150,6 +150,29 @@ def raise_in_transaction(sync: FleetSync, at_least: int = 0) -> int:
         sync.compiled_generation = generation
         sync.save(update_fields=("compiled_generation", "proven_generation"))
     return generation
+
+
+def take_along(claim: Claim, rollout: Rollout) -> None:
+    """Nodes that joined, or run something else again, have their turn with the last wave of what is under way.
+
+    A rollout may wait for a node that is away for days, and those do not wait with it.
+    """
+    if rollout.state not in UNDER_WAY:
+        return
+    report = {"digest": rollout.revision.digest, "on_disk": rollout.revision.digest, "drift": []}
+    as_wanted = Q(**{f"report__{name}": value for name, value in report.items()})
+    differ = Node.objects.filter(fleet=rollout.fleet_id, report__last_contact_error="").exclude(as_wanted)
+    steps = Step.objects.filter(rollout=rollout)
+    joined = [Step(rollout=rollout, node=node, wave=rollout.waves) for node in differ.exclude(steps__in=steps)]
+    moved = steps.filter(state=StepState.DONE, node__in=differ) if rollout.wave == rollout.waves else steps.none()
+    if not joined and not moved.exists():
+        return
+    with transaction.atomic():
+        sync = lock(claim)
+        Step.objects.bulk_create(joined)
+        rollout.generation = raise_in_transaction(sync, rollout.generation)
+        rollout.save(update_fields=("generation",))
+        moved.update(state=StepState.WAITING)
 
 
 def note_start(rollout: Rollout, node_ids: Iterable[int]) -> None:
