@@ -12,7 +12,7 @@ from apps.importing.caddy.programs import OWN_PAGES, Programs
 from apps.importing.logic.decisions import Effect, Program, Rule
 from apps.importing.logic.formulas import Atom, Formula, any_of, atoms_of
 from apps.importing.logic.saying import Saying
-from apps.importing.logic.solved import Frontend, indexed
+from apps.importing.logic.solved import LOST, TOO_MANY, Frontend, indexed
 from apps.importing.logic.targets import HOST, Target
 from apps.importing.results.routes import Routes
 from apps.importing.values.parsing import Path
@@ -150,4 +150,6 @@ def _say_hosts(caddy: Caddy, rules: list[Rule], frontend: Frontend) -> None:
         for value in asked & frontend.hosts.odd.keys():
             caddy.ledger.impossible(rule.line, f"{value} is no hostname here: {frontend.hosts.odd[value]}")
     if frontend.too_many:
-        caddy.ledger.differs(rules[-1].line, "More than two of its many conditions at once are not told apart.")
+        caddy.ledger.differs(rules[-1].line, TOO_MANY)
+    for line in frontend.lost():
+        caddy.ledger.impossible(line, LOST)

@@ -6,8 +6,13 @@ from collections.abc import Iterable
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.importing.logic.formulas import Atom, Atoms, Formula, any_of, negated, replaced
+from apps.importing.logic.conditions import condition_of
+from apps.importing.logic.formulas import Atom, Atoms, Formula, Or, any_of, negated, replaced
 from apps.importing.logic.regexes import as_pattern, as_texts
+
+# A route compares these with one pattern, which is as long as a pattern may be.
+OF_ONE_PATTERN = frozenset({"header", "query", "cookie"})
+TEXTS = frozenset({"str", "beg", "end", "sub"})
 
 
 class Questions:
@@ -19,6 +24,42 @@ class Questions:
     def unknown(self, why: str) -> Atom:
         """A question that no route can ask."""
         return self.atoms.get("unknown", why=why)
+
+    def of_texts(
+        self,
+        subject: str,
+        match: str,
+        values: tuple[str, ...],
+        *,
+        name: str = "",
+        ignore_case: bool = False,
+        why: str = "",
+    ) -> Formula:
+        """Whether one of the texts is there: several questions where the pattern of one would be too long."""
+        atom = self.atoms.get(subject, match, values, name=name, ignore_case=ignore_case, why=why)
+        if subject not in OF_ONE_PATTERN or match not in TEXTS or len(values) < 2 or condition_of(atom) is not None:
+            return atom
+        half = len(values) // 2
+        both = (values[:half], values[half:])
+        return any_of(
+            [self.of_texts(subject, match, some, name=name, ignore_case=ignore_case, why=why) for some in both]
+        )
+
+    def either(self, parts: Iterable[Formula]) -> Formula:
+        """One of the formulas; those that look for texts in the same place ask together, so that a route asks less."""
+        texts: dict[tuple[str, str, str, bool, str], dict[str, None]] = {}
+        rest: list[Formula] = []
+        for each in (inside for part in parts for inside in (part.parts if isinstance(part, Or) else (part,))):
+            if isinstance(each, Atom) and each.subject in OF_ONE_PATTERN and each.match in TEXTS:
+                key = (each.subject, each.match, each.name, each.ignore_case, each.why)
+                texts.setdefault(key, {}).update(dict.fromkeys(each.values))
+            else:
+                rest.append(each)
+        asked = [
+            self.of_texts(subject, match, tuple(values), name=name, ignore_case=ignore_case, why=why)
+            for (subject, match, name, ignore_case, why), values in texts.items()
+        ]
+        return any_of([*asked, *rest])
 
     def of_told_scheme(self, values: Iterable[str]) -> Formula | None:
         """Whether a proxy in front names one of these schemes; None for values that tell nothing.

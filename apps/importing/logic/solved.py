@@ -11,6 +11,10 @@ from apps.importing.logic.decisions import Decision, Effect, Program, Rule
 from apps.importing.logic.formulas import Atom, atoms_of, simplified
 from apps.importing.logic.hostnames import Hosts, example_of, hostnames_of, required_hosts
 from apps.importing.logic.solving import Draft, Solution, Solver
+from apps.importing.verdicts import Line
+
+TOO_MANY = "Of its many conditions not all are told apart where several of them hold at once."
+LOST = "It is lost beside the many other conditions of its place; ask less there, such as one pattern of several texts."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class Frontend:
     hosts: Hosts = field(default_factory=Hosts)
     differing: list[tuple[str, str, Decision]] = field(default_factory=list)
     too_many: bool = False
+    unasked: set[Atom] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
     _solved: dict[object, Solution] = field(default_factory=dict)
 
@@ -74,6 +79,12 @@ class Frontend:
             done[hostname] = drafts
             if drafts != above:
                 yield HostRoutes(hostname, drafts)
+
+    def lost(self) -> Iterator[Line]:
+        """Lines that decide nothing, or not all that they did, because there are too many conditions beside theirs."""
+        for rule in self._all_rules() if self.too_many else ():
+            if rule.line.number not in self.seen or not self.unasked.isdisjoint(atoms_of(rule.condition)):
+                yield rule.line
 
     def _all_rules(self) -> Iterator[Rule]:
         for program in (self.program, *self.backends.values()):
@@ -109,6 +120,7 @@ class Frontend:
         for path, decision in solution.differing:
             self.differing.append((hostname, path, decision))
         self.too_many |= solution.too_many
+        self.unasked |= solution.unasked
         return tuple(_named(draft, names, program) for draft in solution.drafts)
 
     def _solve(

@@ -21,6 +21,9 @@ from apps.importing.logic.formulas import Atom, atoms_of
 from apps.importing.logic.paths import Key, Paths, paths_of
 
 MOST_QUESTIONS = 7
+# Of more questions two are asked at once, of many more one, and of still more none.
+MOST_PAIRED = 16
+MOST_ASKED = 64
 # Where a condition stands in the order of routing.py.
 SLOTS = ("method", "header", "query", "cookie", "source", "scheme")
 
@@ -46,12 +49,13 @@ class Draft:
 @dataclass(slots=True)
 class Solution:
     """Routes in the order in which they are created; `differing` are examples that they do not decide as before, each
-    with the lines that are lost there.
+    with the lines that are lost there. `too_many` questions are not asked together, and `unasked` ones not at all.
     """
 
     drafts: list[Draft] = field(default_factory=list)
     differing: list[tuple[str, Decision]] = field(default_factory=list)
     too_many: bool = False
+    unasked: frozenset[Atom] = frozenset()
     seen: set[int] = field(default_factory=set)
 
 
@@ -104,29 +108,49 @@ class Solver:
 
     def _questions(self, examples: Sequence[str]) -> list[Atom]:
         """What must be answered besides the path for any of the examples."""
-        asked: list[Atom] = []
+        asked: dict[Atom, None] = {}
         for path in examples:
             self._explore(path, frozenset(), asked, frozenset())
-        return asked
+        if len(asked) > MOST_QUESTIONS:
+            for atom in (None, *list(asked)):
+                for path in examples:
+                    self._look_further(path, frozenset({atom} if atom else ()), asked)
+        return list(asked)
 
-    def _explore(self, path: str, holding: frozenset[Atom], asked: list[Atom], known: frozenset[Atom]) -> None:
+    def _look_further(self, path: str, holding: frozenset[Atom], asked: dict[Atom, None]) -> None:
+        """Questions behind those that were explored, of a request for which these alone have yes for an answer."""
+
+        def known(atom: Atom) -> bool:
+            if atom.subject == "path":
+                return about_path(atom, path)
+            if atom in self.answers:
+                return self.answers[atom]
+            asked.setdefault(atom)
+            return atom in holding
+
+        Run(self.backends, known).decide(self.frontend)
+
+    def _explore(self, path: str, holding: frozenset[Atom], asked: dict[Atom, None], known: frozenset[Atom]) -> None:
         try:
             self.decide(path, holding, tuple(known))
         except Undecided as undecided:
             atom = undecided.atom
-            if atom not in asked:
-                asked.append(atom)
+            asked.setdefault(atom)
             if len(known) <= MOST_QUESTIONS:
                 self._explore(path, holding, asked, known | {atom})
                 self._explore(path, holding | {atom}, asked, known | {atom})
 
     def _with(self, paths: Paths) -> Solution:
         asked = self._questions(paths.examples)
-        cases = Cases(paths, asked, self.decide)
+        too_many = len(asked) > MOST_QUESTIONS
+        if too_many:
+            self._seen.clear()  # by what was asked together, and is not any more
+        cases = Cases(paths, asked[:MOST_ASKED], self.decide)
         for _ in range(3):
             if not cases.correct():
                 break
-        return Solution(cases.drafts, cases.differing(), too_many=len(asked) > MOST_QUESTIONS, seen=self._seen)
+        unasked = frozenset(asked[MOST_ASKED:])
+        return Solution(cases.drafts, cases.differing(), too_many, unasked, self._seen)
 
 
 class Cases:
@@ -136,7 +160,7 @@ class Cases:
         self.drafts: list[Draft] = []
         self._ranks: list[tuple[object, ...]] = []
         self._numbers = {key: number for number, key in enumerate(paths.keys)}
-        most = len(asked) if len(asked) <= MOST_QUESTIONS else 2
+        most = len(asked) if len(asked) <= MOST_QUESTIONS else 2 if len(asked) <= MOST_PAIRED else 1
         sets = [frozenset(each) for size in range(most + 1) for each in combinations(asked, size) if _can_hold(each)]
         self._covering = {path: {key for key in paths.keys if key.covers(path)} for path in paths.examples}
         keys = {path: paths.key_of(path) for path in paths.examples}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apps.importing.haproxy.criteria.criteria import PREDEFINED, Criteria
 from apps.importing.haproxy.text.sections import Section
-from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, negated
+from apps.importing.logic.formulas import Atom, Formula, all_of, negated
 from apps.importing.verdicts import Ledger, Line, Verdict
 
 
@@ -53,7 +53,7 @@ class Conditions:
             formula = self._anonymous(words) if word == "{" else self.named(word)
             terms.append(negated(formula) if minus else formula)
             minus = False
-        return any_of([*alternatives, all_of(terms)])
+        return self.questions.either([*alternatives, all_of(terms)])
 
     def _anonymous(self, words: list[str]) -> Formula:
         end = words.index("}") if "}" in words else len(words)
@@ -76,7 +76,7 @@ class Conditions:
             predefined = PREDEFINED.get(name)
             unknown = self.questions.unknown(f"there is no acl {name}")
             return self.questions.read(tuple(predefined.split())) if predefined else unknown
-        return any_of([self.questions.read(line.words[2:]) for line in lines])
+        return self.questions.either([self.questions.read(line.words[2:]) for line in lines])
 
     def lines_of(self, words: tuple[str, ...]) -> list[Line]:
         """The lines of the ACLs that are named in a condition."""

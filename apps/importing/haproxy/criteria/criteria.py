@@ -37,6 +37,15 @@ _WITH_QUERY = {"url", "uri", "pathq", "capture.req.uri"}
 _HTTP = {"req.proto_http", "req_proto_http"}
 # Headers by which a proxy in front names the client; of others nobody knows whose address they hold.
 _NAME_CLIENTS = {"x-forwarded-for", "x-real-ip", "cf-connecting-ip", "true-client-ip"}
+# Headers whose values stand between commas, or that have commas in them: each part is compared by HAProxy.
+_LISTS = frozenset(
+    {
+        *("accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "cookie", "forwarded"),
+        *("if-none-match", "referer", "te", "user-agent", "via", "x-forwarded-for"),
+    }
+)
+_BOUNDED = re.compile(r"[\^$]|\.[*+]")
+AS_A_WHOLE = "The header is compared as a whole, and not each of its parts between commas."
 OF_CLIENT = "The address of the client is asked, as its listener knows it (client_address), and not each of the header."
 OF_HOST = "The host of the request is asked, and not the name of its TLS connection."
 NOT_DECODED = "It is compared as clients write it, so what is encoded is not found; let the servers ask it as well."
@@ -105,6 +114,8 @@ class Criteria(Questions):
         self.environment = environment
         # Where requests are read, the name of TLS is that of the host; tcp chooses by it alone.
         self.reads_requests = True
+        # HAProxy has read nothing when a section of tcp chooses, unless it waits (inspect-delay).
+        self.waits = True
         # HAProxy no longer has the request when it answers: what asks it there never holds.
         self.of_responses = False
 
@@ -155,7 +166,8 @@ class Criteria(Questions):
         if asked.sample.converter_names and asked.sample.converter_names[-1] == "not":
             rest = Sample(asked.sample.fetch, asked.sample.args, asked.sample.converters[:-1])
             return negated(self._formula(_Asked(rest, asked.match, asked.values, asked.ignore_case)))
-        if self.of_responses and asked.sample.fetch in _OF_REQUESTS:
+        unread = not self.reads_requests and not self.waits
+        if (self.of_responses or unread) and asked.sample.fetch in _OF_REQUESTS | (_OF_EITHER if unread else set()):
             return False
         if self.of_responses and asked.sample.fetch in _OF_EITHER:
             return self.unknown(f"{_said(asked)} is of the response")
@@ -259,14 +271,14 @@ class Criteria(Questions):
                 [self.of_regex(value, subject, name, ignore_case=ignore_case, why=why) for value in asked.values]
             )
         values = tuple(value.lower() for value in asked.values) if subject in ("host", "sni") else tuple(asked.values)
-        return self.atoms.get(subject, match, values, name=name, ignore_case=ignore_case, why=why)
+        return self.of_texts(subject, match, values, name=name, ignore_case=ignore_case, why=why)
 
     def _of_header(self, asked: _Asked) -> Formula:
         name = _argument(asked).lower()
         told = None
         if name == FORWARDED_PROTO and (asked.match or "str") in ("str", "beg"):
             told = self.of_told_scheme(asked.values)
-        return told if told is not None else self._values(asked, "header", name)
+        return told if told is not None else self._values(asked, "header", name, _of_list(asked, name))
 
     def _of_path(self, asked: _Asked) -> Formula:
         converters = asked.sample.converters
@@ -346,6 +358,13 @@ class Criteria(Questions):
 
     def _of_port(self, asked: _Asked) -> Formula:
         return self.atoms.get("port", "int", tuple(asked.values))
+
+
+def _of_list(asked: _Asked, name: str) -> str:
+    """What differs where HAProxy compares parts of a header; a text within it is in one of its parts."""
+    match = asked.match or "str"
+    bounded = match in ("str", "beg", "end") or (match == "reg" and any(map(_BOUNDED.search, asked.values)))
+    return AS_A_WHOLE if bounded and name in _LISTS and asked.sample.fetch != "req.fhdr" else ""
 
 
 def _cuts_port(converter: tuple[str, tuple[str, ...]]) -> bool:

@@ -26,7 +26,7 @@ from apps.importing.logic.decisions import Effect, Program
 from apps.importing.logic.formulas import Atom, atoms_of
 from apps.importing.logic.hostnames import example_of
 from apps.importing.logic.outcomes import Outcome, Unsayable, outcome_of
-from apps.importing.logic.solved import Frontend
+from apps.importing.logic.solved import LOST, TOO_MANY, Frontend
 from apps.importing.logic.solving import Draft
 from apps.importing.results.circles import end_circles
 from apps.importing.verdicts import Line
@@ -262,7 +262,9 @@ class Frontends:
                 for line in decision.lines or (section.header,):
                     ledger.differs(line, f"Some requests of {hostname} such as {path} are decided by another line.")
             if frontend.too_many:
-                ledger.differs(section.header, "More than two of its many conditions at once are not told apart.")
+                ledger.differs(section.header, TOO_MANY)
+            for line in frontend.lost():
+                ledger.impossible(line, LOST)
         for rule in program.rules:
             if not any(rule.line.number in each.seen for each in solved) and rule.line is not section.header:
                 ledger.outdone(

@@ -6,7 +6,7 @@ from apps.importing.context import FORWARDED_PROTO, believe
 from apps.importing.logic.decisions import Program
 from apps.importing.logic.formulas import Atom, atoms_of
 from apps.importing.logic.saying import Saying
-from apps.importing.logic.solved import Frontend, indexed
+from apps.importing.logic.solved import LOST, TOO_MANY, Frontend, indexed
 from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.traffic.contents import Contents
 from apps.importing.nginx.traffic.context import Nginx
@@ -106,4 +106,6 @@ def _say(nginx: Nginx, group: Group, frontend: Frontend, said: Saying) -> None:
             if not answers and value.lstrip("*") in {arg.lower().lstrip("*") for arg in each.args}:
                 nginx.ledger.impossible(each.line, f"{value} is no hostname here: {why}")
     if frontend.too_many:
-        nginx.ledger.differs(group[0].default.line, "More than two of its many conditions at once are not told apart.")
+        nginx.ledger.differs(group[0].default.line, TOO_MANY)
+    for line in frontend.lost():
+        nginx.ledger.impossible(line, LOST)
