@@ -247,9 +247,32 @@ TWO = "default_backend web\nbackend web\n server s 10.0.0.1:443\nbackend ssh\n s
 
 def test_who_asks_for_a_name_speaks_tls() -> None:
     line = "use_backend ssh if { req.ssl_hello_type 1 } { req.ssl_sni a.example }"
-    found = read(f"{TCP}frontend f\n bind :443\n {line}\n {TWO}")
+    found = read(f"{TCP}frontend f\n bind :443\n tcp-request inspect-delay 5s\n {line}\n {TWO}")
     assert listener(found)["sni_routes"] == [{"hostname": "a.example", "pool": "ssh"}]
     assert verdict_of(found, line)[0] is Verdict.MAPPED
+
+
+def test_a_name_of_tls_that_haproxy_does_not_wait_for_is_said() -> None:
+    line = "use_backend ssh if { req.ssl_sni a.example }"
+    found = read(f"{TCP}frontend f\n bind :443\n {line}\n {TWO}")
+    assert listener(found)["sni_routes"] == [{"hostname": "a.example", "pool": "ssh"}]
+    verdict, why = verdict_of(found, line)
+    assert verdict is Verdict.DIFFERENT
+    assert "without tcp-request inspect-delay" in why
+
+
+@pytest.mark.parametrize("condition", ["{ hdr(host) a.example }", "{ path_beg /x }", "METH_POST"])
+def test_a_tcp_section_that_does_not_wait_chooses_before_it_reads_a_request(condition: str) -> None:
+    line = f"use_backend ssh if {condition}"
+    found = read(f"{TCP}frontend f\n bind :80\n {line}\n {TWO}")
+    verdict, why = verdict_of(found, line)
+    assert verdict is Verdict.DEAD
+    assert "before it has read a request" in why
+    assert listener(found)["default_pool"] == "web"
+    waiting = read(f"{TCP}frontend f\n bind :80\n tcp-request inspect-delay 5s\n {line}\n {TWO}")
+    assert verdict_of(waiting, line)[0] is Verdict.NOT_POSSIBLE
+    negated = line.replace(" if ", " unless ")
+    assert listener(read(f"{TCP}frontend f\n bind :80\n {negated}\n {TWO}"))["default_pool"] == "ssh"
 
 
 def test_a_tcp_section_asks_for_a_list_of_networks_that_is_missing() -> None:

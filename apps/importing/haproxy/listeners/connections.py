@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from apps.importing.haproxy.criteria.conditions import Conditions
@@ -20,6 +21,9 @@ from apps.importing.logic.decisions import Rule
 from apps.importing.verdicts import Ledger, Verdict
 
 OF_ALL = "Who may connect is said by a listener, for all of its pools; make a listener for each pool."
+UNREAD = "HAProxy chooses before it has read a request here, so this never holds; it would wait with inspect-delay."
+AWAITED = "Nodes wait for the name of TLS; HAProxy has often not read it yet without tcp-request inspect-delay."
+_OF_HELLO = re.compile(r"\breq[._]ssl_sni")
 PASSED = "Connections of a section of tcp go to its servers as they are, where HAProxy reads their requests."
 
 
@@ -36,6 +40,7 @@ class Connections:
         """One frontend or listen section of mode tcp."""
         ledger = self.context.ledger
         self.context.questions.reads_requests = False
+        self.context.questions.waits = section.last("tcp-request", "inspect-delay") is not None
         binds = binds_of(self.context, section)
         if not binds:
             say_unreachable(self.context, section)
@@ -47,6 +52,7 @@ class Connections:
         self._chosen.clear()
         rules: list[Rule] = []
         Choices(self.context, conditions, section, but=ASKED).add(rules)
+        self._say_unread(section, conditions, rules)
         choices = [chosen(rules, bind, say=ledger) for bind in binds]
         for choice in choices:
             _close_others(choice, admission, ledger)
@@ -72,8 +78,20 @@ class Connections:
         if listeners:
             self.made.load_balancers[name] = {"fleets": list(self.context.options.fleets), "listeners": listeners}
         else:
-            ledger.differs(section.header, "No backend is named here, so connections would be closed.")
+            for line in (section.header, *(bind.line for bind in binds)):
+                ledger.differs(line, "No backend is named here, so connections would be closed.")
             leave(self.context, section)
+
+    def _say_unread(self, section: Section, conditions: Conditions, rules: list[Rule]) -> None:
+        """Lines that ask what HAProxy has not read yet, as it does not wait for the first bytes."""
+        if self.context.questions.waits:
+            return
+        deciding = {rule.line for rule in rules}
+        for line in section.each("use_backend"):
+            if line not in deciding:
+                self.context.ledger.outdone(line, UNREAD)
+            elif any(_OF_HELLO.search(each.text) for each in (line, *conditions.lines_of(line.words))):
+                self.context.ledger.differs(line, AWAITED)
 
     def _of_backends(self, section: Section, names: list[str], own: dict[str, Any]) -> dict[str, Any]:
         """What rules of the backends say, where all connections go to one of them; `own` is what the section says."""
