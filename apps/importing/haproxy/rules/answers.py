@@ -7,10 +7,11 @@ import re
 from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError
 from apps.importing.haproxy.rules.formats import as_header_text
-from apps.importing.haproxy.rules.requests import COLON, Read
-from apps.importing.logic.decisions import change
+from apps.importing.haproxy.rules.old_words import removed_by
+from apps.importing.haproxy.rules.requests import COLON, KEPT_OPEN, NO_NAME, WHOLE, Read, is_no_name
+from apps.importing.logic.decisions import Effect, change
 
-_HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?[\s\\]*(.*)", re.DOTALL)
+_HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?(?:\\?\s)*(.*)", re.DOTALL)
 
 
 def read_response(action: str, words: tuple[str, ...]) -> Read | None:
@@ -21,7 +22,7 @@ def read_response(action: str, words: tuple[str, ...]) -> Read | None:
         return _removed(words)
     if action == "allow":
         return [], ""
-    if action == "replace-header" and len(words) > 2 and words[1] in (".*", "^.*$", "(.*)", "^.*"):
+    if action == "replace-header" and len(words) > 2 and words[1] in WHOLE:
         return _replaced(words[0], f"{words[0]}: {' '.join(words[2:])}")
     if action in ("replace-header", "replace-value"):
         return [], "Headers are set, added or removed as a whole; no part of one is replaced."
@@ -33,6 +34,8 @@ def response_header(name: str, value: str, operation: str) -> Read:
     if name.endswith(":"):
         effects, said = response_header(name.rstrip(":"), value, operation)
         return effects, said or COLON
+    if name.lower() in ("connection", "keep-alive"):
+        return [], KEPT_OPEN
     try:
         header_text.response_header(name)
     except GrammarError as error:
@@ -47,7 +50,7 @@ def response_header(name: str, value: str, operation: str) -> Read:
 
 def _replaced(name: str, text: str) -> Read | None:
     """A header whose whole value is replaced by a fixed one, wherever it is."""
-    new = re.fullmatch(rf"{re.escape(name)}:[\s\\]*(.*)", text, re.IGNORECASE | re.DOTALL)
+    new = re.fullmatch(rf"{re.escape(name)}:(?:\\?\s)*(.*)", text, re.IGNORECASE | re.DOTALL)
     if new is None or re.search(r"\\[0-9]", new[1]):
         return None
     effects, said = response_header(name, new[1], "set")
@@ -57,6 +60,8 @@ def _replaced(name: str, text: str) -> Read | None:
 def _removed(words: tuple[str, ...]) -> Read:
     if "-m" in words[1:]:
         return [], "Headers are removed by their whole name; list them."
+    if is_no_name(words[0]):
+        return [], NO_NAME
     try:
         header_text.response_header(words[0])
     except GrammarError as error:
@@ -66,6 +71,8 @@ def _removed(words: tuple[str, ...]) -> Read:
 
 def read_old(keyword: str, words: tuple[str, ...]) -> Read | None:
     """`rspadd`, `rspdel` and `rspidel`."""
+    if keyword in ("rspdel", "rspidel") and words:
+        return _removed_by(words[0])
     found = _HEADER.fullmatch(words[0]) if words else None
     if found is None:
         return None
@@ -73,6 +80,15 @@ def read_old(keyword: str, words: tuple[str, ...]) -> Read | None:
         return response_header(found[1], found[2], "add")
     if keyword in ("rsprep", "rspirep") and len(words) > 1:
         return _replaced(found[1], words[1])
-    if keyword in ("rspdel", "rspidel"):
-        return _removed((found[1],))
     return None
+
+
+def _removed_by(expression: str) -> Read:
+    names, said = removed_by(expression)
+    effects: list[Effect] = []
+    for name in names:
+        each, why = _removed((name,))
+        if why and not each:
+            return [], why
+        effects += each
+    return effects, said

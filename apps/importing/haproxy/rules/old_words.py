@@ -8,7 +8,13 @@ from apps.importing.haproxy.rules.requests import Read, read_request
 from apps.importing.haproxy.rules.rewriting import read_replace_path
 from apps.importing.logic.decisions import Effect
 
-_HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?[\s\\]*(.*)", re.DOTALL)
+_HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?(?:\\?\s)*(.*)", re.DOTALL)
+# `^(Server|Via):.*`: headers whatever they say.
+_WHOLE = re.compile(r"\^\(?([A-Za-z0-9-]+(?:\|[A-Za-z0-9-]+)*)\)?:(?:\\?\s)*(?:\.[*+]|\(\.[*+]\))?\$?")
+_HOST = re.compile(r"\^?Host:(?:\\?\s)*(.*)", re.IGNORECASE | re.DOTALL)
+_ANYTHING = frozenset({"", ".*", ".+", "(.*)", "(.+)", ".*$", ".+$", "(.*)$", "(.+)$", "$", "\\S*", "[^\\ ]*", "[^ ]*"})
+ONE_NAME = "different:Only the header of just this name is removed."
+BY_VALUE = "Headers are removed by their name, whatever they say; this one is removed for what it says."
 # `^([^\ :]*)\ /api/(.*)`: the method, a space, and the path.
 _REQUEST_LINE = re.compile(r"\^\((?:\[\^[\s\\:]*\]\*|\[A-Z\]\+|\\w\+|GET|POST|\.\*)\)[\s\\]+(/.*)", re.DOTALL)
 # `^([^\ ]*\ /)old[/]?(.*)`: the first group holds the beginning of the path as well.
@@ -29,11 +35,31 @@ def read_old_request(keyword: str, words: tuple[str, ...]) -> Read | None:
     found = _HEADER.fullmatch(words[0])
     if keyword == "reqadd" and found:
         return read_request("add-header", (found[1], found[2]))
-    if keyword in ("reqdel", "reqidel") and found:
-        return read_request("del-header", (found[1],))
+    if keyword in ("reqdel", "reqidel"):
+        return _removed(words[0])
     if keyword in ("reqrep", "reqirep") and len(words) > 1:
         return _replaced(words[0], words[1])
     return None
+
+
+def removed_by(expression: str) -> tuple[tuple[str, ...], str]:
+    """Names of the headers that `reqdel` and `rspdel` remove, and what differs; no name, and why, for some values."""
+    if whole := _WHOLE.fullmatch(expression):
+        return tuple(whole[1].split("|")), ""
+    found = _HEADER.fullmatch(expression)
+    if found is None or found[2] not in _ANYTHING:
+        return (), BY_VALUE
+    return (found[1],), ONE_NAME
+
+
+def host_asked(keyword: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The criterion of the hosts that a `reqrep` changes; empty where it asks for none."""
+    found = _HOST.fullmatch(words[0]) if keyword in ("reqrep", "reqirep") and words else None
+    if found is None or found[1] in _ANYTHING:
+        return ()
+    if re.fullmatch(r"(?:[A-Za-z0-9-]|\\?\.)+\$?", found[1]):
+        return ("hdr(host)", "-i", found[1].replace("\\", "").rstrip("$"))
+    return ("hdr_reg(host)", "-i", f"^{found[1]}")
 
 
 def header_of(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -42,10 +68,20 @@ def header_of(words: tuple[str, ...]) -> tuple[str, ...]:
     return (found[1], found[2]) if found else ()
 
 
+def _removed(expression: str) -> Read | None:
+    names, said = removed_by(expression)
+    effects: list[Effect] = []
+    for name in names:
+        each = read_request("del-header", (name,))
+        if each is None or (each[1] and not each[0]):
+            return each
+        effects += each[0]
+    return effects, said
+
+
 def _replaced(expression: str, text: str) -> Read | None:
-    host = re.match(r"\^?Host:", expression, re.IGNORECASE)
-    new = re.fullmatch(r"Host:[\s\\]*([^\\\s]+)", text, re.IGNORECASE)
-    if host and new:
+    new = re.fullmatch(r"Host:(?:\\?\s)*([^\\\s]+)", text, re.IGNORECASE)
+    if _HOST.fullmatch(expression) and new:
         return read_request("set-header", ("Host", new[1]))
     spelled = _SPELLING.fullmatch(expression)
     if spelled and re.fullmatch(rf"{re.escape(spelled[1])}:\s*\\[12]", text, re.IGNORECASE):

@@ -14,7 +14,7 @@ from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alo
 from apps.importing.haproxy.rules.answers import read_old, read_response
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.rules.mapped import by_map
-from apps.importing.haproxy.rules.old_words import KEYWORDS, header_of, read_old_request
+from apps.importing.haproxy.rules.old_words import KEYWORDS, header_of, host_asked, read_old_request
 from apps.importing.haproxy.rules.requests import Read, has_own_text, read_request, told
 from apps.importing.haproxy.rules.soft import OWN_TEXT, Soft
 from apps.importing.haproxy.rules.variables import filled
@@ -165,6 +165,8 @@ class Reader:
     def _old(self, line: Line) -> None:
         words, formula = self.conditions.of(line.words[1:])
         header = header_of(words) if line.keyword == "reqadd" else ()
+        if hosts := host_asked(line.keyword, words):
+            formula = all_of([formula, self.context.questions.read(hosts)])
         effect = told("add-header", header, formula)
         self._admit(line, formula, ([effect], "") if effect else read_old_request(line.keyword, words))
 
@@ -177,6 +179,8 @@ class Reader:
         if not effects:
             if said.startswith("different:"):
                 ledger.differs(line, said.removeprefix("different:"))
+            elif said.startswith("dead:"):
+                ledger.note(line, Verdict.DEAD, said.removeprefix("dead:"))
             elif said:
                 ledger.impossible(line, said)
             else:

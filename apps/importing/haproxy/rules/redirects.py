@@ -30,6 +30,8 @@ def redirect_effect(words: tuple[str, ...]) -> tuple[Effect | None, str]:
     said = [f"{each} is left out" for each in ("set-cookie", "clear-cookie") if each in options]
     if _TWO_SLASHES.search(options.get("location", "")):
         said.append("The location has one slash before the path where HAProxy sent two.")
+    if "location" in options and target.host and not (target.path or target.keeps_path):
+        said.append("The location has the slash behind its host that HAProxy leaves out.")
     said += ["Where no query is asked for, the location has no question mark."] if asks_query(options) else []
     return Effect("redirect", (code, target)), "; ".join(said)
 

@@ -25,6 +25,11 @@ STANDARD = {"x-forwarded-for", "x-forwarded-proto", "x-forwarded-port", "x-forwa
 FIXED = {"x-forwarded-proto": "https?", "x-forwarded-port": "[0-9]{1,5}"}
 # Words of a refusal that has an answer of its own.
 ANSWERS = frozenset({"string", "lf-string", "file", "lf-file", "errorfile", "errorfiles", "hdr"})
+# Expressions that take the whole value, whatever it is.
+WHOLE = frozenset({".*", "^.*$", "(.*)", "^.*", "^(.*)$", "^(.*)", "(.*)$", ".*$", ".+", "(.+)", "^.+$", "^(.+)$"})
+EACH = "different:The header is set in every request, whether the client sent it or not."
+KEPT_OPEN = "different:Nodes say themselves which connections stay open."
+NO_NAME = "dead:No header has such a name."
 COLON = "different:The name of a header has no colon; HAProxy sends two."
 
 
@@ -129,7 +134,7 @@ def not_set(name: str) -> str:
 def _about_ours(name: str, value: str) -> str:
     """Spillway sets these itself; what they would say otherwise is said."""
     if name.lower() == "connection":
-        return "different:Nodes say themselves which connections to servers stay open."
+        return KEPT_OPEN
     usual = {
         "x-forwarded-for": r"%\[src\]|%ci",
         "x-real-ip": r"%\[src\]|%ci",
@@ -162,15 +167,24 @@ def _set_host(value: str) -> Read:
     try:
         return [change("rewrite", "host", grammar.server_host(value.lower()))], ""
     except GrammarError:
-        if re.fullmatch(r"%\[(?:req\.)?f?hdr\([Hh]ost\)(?:,lower)?\]", value):
-            return [], ""
+        if found := re.fullmatch(r"%\[(?:req\.)?f?hdr\([Hh]ost\)(,lower)?\]", value):
+            return [], "different:Servers get the host as clients write it." if found[1] else ""
         if value == "%[ssl_fc_sni]":
             return [], "different:Servers get the host that was asked for, not the TLS name."
         return [], "Servers get the host of the request or one fixed name; this value is neither."
 
 
+def is_no_name(name: str) -> bool:
+    """Whether no header can have the name: `^Server:.*` is an expression where none is read."""
+    return re.search(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]", name) is not None
+
+
 def _del_header(words: tuple[str, ...]) -> Read:
     name = words[0] if words else ""
+    if name.lower() == "host":
+        return [], "different:Servers get a host: that of the request, or the one that a line sets."
+    if is_no_name(name):
+        return [], NO_NAME
     if name.lower() in OURS or name.lower() in ("proxy", "x-forwarded-by"):
         return [], ""
     if "-m" in words[1:]:
@@ -205,6 +219,10 @@ def _replace_header(words: tuple[str, ...]) -> Read:
     name = words[0] if words else ""
     if name.lower() in OURS:
         return [], f"different:Spillway sets {name} itself, from the connection of the client."
+    text = " ".join(words[2:])
+    if words[1:2] and words[1] in WHOLE and text and not re.search(r"\\[0-9]", text):
+        effects, said = _set_header((name, text))
+        return effects, said or ("" if name.lower() == "host" else EACH)
     return [], "Headers are set, added or removed as a whole; no part of one is replaced."
 
 
