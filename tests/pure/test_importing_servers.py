@@ -175,3 +175,53 @@ def test_servers_without_tls_agree_on_no_protocol() -> None:
     assert "http_version" not in spec_of(plain, "Pool", "web")
     for options in ("ssl verify none alpn h2,http/1.1", "proto h2"):
         assert spec_of(pool(f"server s 10.0.0.1:80 {options}"), "Pool", "web")["http_version"] == "2"
+
+
+@pytest.mark.parametrize("words", ["insert indirect nocache", "prefix", "rewrite"])
+def test_a_cookie_without_values_of_servers_keeps_no_client(words: str) -> None:
+    found = pool(f"cookie LB {words}", "stick-table type ip size 1m", "stick on src", "server s 10.0.0.1:80")
+    verdict, why = verdict_of(found, f"cookie LB {words}")
+    assert verdict is Verdict.DEAD
+    assert "No server has a value for the cookie" in why
+    assert spec_of(found, "Pool", "web")["persistence"]["by"] == "source"
+    alone = pool(f"cookie LB {words}", "server s 10.0.0.1:80")
+    assert "persistence" not in spec_of(alone, "Pool", "web")
+    made = pool(f"cookie LB {words} dynamic", "dynamic-cookie-key secret", "server s 10.0.0.1:80")
+    assert spec_of(made, "Pool", "web")["persistence"]["by"] == "cookie"
+
+
+def test_a_server_that_had_no_value_of_the_cookie_is_said() -> None:
+    other = "server b 10.0.0.2:80 backup"
+    found = pool("cookie LB insert", "server a 10.0.0.1:80 cookie a", other)
+    verdict, why = verdict_of(found, other)
+    assert verdict is Verdict.DIFFERENT
+    assert "known again as well" in why
+
+
+def test_backup_servers_that_waited_for_the_first_one_are_said() -> None:
+    lines = [f"server {name} 10.0.0.{number}:80 backup" for number, name in enumerate("abc", 1)]
+    found = pool(*lines)
+    assert [verdict_of(found, line)[0] for line in lines] == [Verdict.MAPPED, Verdict.DIFFERENT, Verdict.DIFFERENT]
+    assert "not the first one alone" in verdict_of(found, lines[1])[1]
+    together = pool("option allbackups", *lines)
+    assert {verdict_of(together, line)[0] for line in lines} == {Verdict.MAPPED}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("ssl verify none force-tlsv10", "Versions and ciphers of TLS"),
+        ("ssl verify none ssl-min-ver TLSv1.0", "Versions and ciphers of TLS"),
+        ("ssl verify none ciphers HIGH", "Versions and ciphers of TLS"),
+        ("ssl verify none ssl-min-ver TLSv1.2 no-sslv3 no-tlsv10", ""),
+        ("check observe layer4 on-error mark-down", "whatever on-error says"),
+        ("send-proxy-v2 proxy-v2-options ssl,cert-cn", "says addresses"),
+        ("check agent-check agent-port 81 agent-send up", "is sent nothing"),
+        ("non-stick", "known again as well"),
+    ],
+)
+def test_options_of_a_server_that_have_no_field_are_said(options: str, why: str) -> None:
+    line = f"server s 10.0.0.1:443 {options}"
+    verdict, said = verdict_of(pool(line), line)
+    assert why in said
+    assert (verdict is Verdict.MAPPED) == (why == "")

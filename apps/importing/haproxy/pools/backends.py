@@ -22,6 +22,7 @@ from apps.importing.haproxy.pools.servers import (
 from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds, time_limit
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
+from apps.importing.verdicts import Line, Verdict
 
 SERVER_WORDS = ("server", "default-server", "server-template")
 BALANCE = {"roundrobin": "roundrobin", "static-rr": "roundrobin", "leastconn": "leastconn", "source": "source",
@@ -59,7 +60,7 @@ def pool_of(context: Context, section: Section, name: str, default_port: int, pr
     spec |= connections(context, section, servers, protocol)
     spec |= retries(context, section)
     spec |= _persistence(context, section, servers, protocol)
-    spec |= _ways(context, servers, protocol)
+    spec |= _ways(context, section, servers, protocol)
     found = looked_up(context, servers, owner) or {"servers": documents(context, servers, default_port, owner)}
     spec["backends"] = [{"region": context.options.region, **found}]
     return spec
@@ -119,11 +120,11 @@ def _times(context: Context, section: Section) -> dict[str, int]:
 
 
 def _persistence(context: Context, section: Section, servers: list[ServerLine], protocol: str) -> dict[str, Any]:
-    cookie = section.last("cookie") or section.last("appsession")
-    if cookie is not None and len(cookie.words) > 1 and protocol == "http":
+    cookie = _cookie_of(context, section, servers, protocol)
+    if cookie is not None:
         for line in (*section.each("stick"), *section.each("stick-table")):
             context.ledger.differs(line, "Clients of this pool are known again by its cookie alone.")
-        return _by_cookie(context, section, cookie.words, servers)
+        return _by_cookie(context, cookie, servers)
     for line in section.all_lines():
         if line.keyword == "stick" and len(line.words) > 2:
             return _by_table(context, section, protocol)
@@ -133,10 +134,20 @@ def _persistence(context: Context, section: Section, servers: list[ServerLine], 
     return {}
 
 
-def _by_cookie(context: Context, section: Section, words: tuple[str, ...], servers: list[ServerLine]) -> dict[str, Any]:
+def _cookie_of(context: Context, section: Section, servers: list[ServerLine], protocol: str) -> Line | None:
+    """The line of a cookie by which clients are known again; of servers without values HAProxy sends none."""
     line = section.last("cookie") or section.last("appsession")
-    if line is None:
-        return {}
+    if line is None or len(line.words) < 2 or protocol != "http":
+        return None
+    named = any("cookie" in each.options for each in servers) or "dynamic" in line.words
+    if line.keyword == "cookie" and not named:
+        context.ledger.note(line, Verdict.DEAD, "No server has a value for the cookie, so HAProxy keeps no client.")
+        return None
+    return line
+
+
+def _by_cookie(context: Context, line: Line, servers: list[ServerLine]) -> dict[str, Any]:
+    words = line.words
     context.ledger.mapped(line)
     found: dict[str, Any] = {"by": "cookie", "mode": "prefix" if "prefix" in words else "insert"}
     # A cookie that servers set is theirs: one of its name from here would take its place.
@@ -158,6 +169,9 @@ def _by_cookie(context: Context, section: Section, words: tuple[str, ...], serve
     values = [each.options["cookie"] for each in servers if "cookie" in each.options]
     if values and line.number:
         context.ledger.differs(line, "The values of the cookie are new, so each client is given a server once more.")
+        for each in servers:
+            if "cookie" not in each.options:
+                context.ledger.differs(each.line, "Clients of this server are known again as well, by the cookie.")
     return {"persistence": found}
 
 
@@ -189,7 +203,7 @@ def _by_table(context: Context, section: Section, protocol: str) -> dict[str, An
     return {"persistence": found} if found else {}
 
 
-def _ways(context: Context, servers: list[ServerLine], protocol: str) -> dict[str, Any]:
+def _ways(context: Context, section: Section, servers: list[ServerLine], protocol: str) -> dict[str, Any]:
     """PROXY protocol, HTTP/2, slow start, agents, servers that fail requests."""
     found: dict[str, Any] = {}
     if any(option.startswith("send-proxy-v2") for each in servers for option in each.options):
@@ -203,10 +217,19 @@ def _ways(context: Context, servers: list[ServerLine], protocol: str) -> dict[st
         found["slow_start_ms"] = slow
     _say_longest(context, servers)
     found |= _watched(servers, protocol)
+    _say_backups(context, section, servers)
     for option in OF_ALL:
         for line in differing_lines(servers, option):
             context.ledger.differs(line, f"All servers of a pool have the same {option}.")
     return found
+
+
+def _say_backups(context: Context, section: Section, servers: list[ServerLine]) -> None:
+    """Of several backup servers HAProxy uses the first one that is up, nodes all of them."""
+    own = [each for each in servers if "backup" in each.options and each.line in section.lines]
+    if section.last("option", "allbackups") is None:
+        for each in own[1:]:
+            context.ledger.differs(each.line, "All backup servers share the requests, and not the first one alone.")
 
 
 def _say_longest(context: Context, servers: list[ServerLine]) -> None:

@@ -11,7 +11,6 @@ from apps.definitions.shapes.servers.source import source as source_of
 from apps.importing.haproxy.pools.addresses import endpoint_of, say_unset
 from apps.importing.haproxy.text.durations import LONGEST_MS, milliseconds
 from apps.importing.haproxy.text.sections import Section
-from apps.importing.haproxy.text.tables.classes import Kind
 from apps.importing.haproxy.text.tables.proxies import SERVER_OPTIONS
 from apps.importing.haproxy.text.words import expanded
 from apps.importing.haproxy.traffic.context import Context
@@ -90,14 +89,17 @@ def dispatched(context: Context, section: Section) -> list[ServerLine]:
 
 def _mark(context: Context, line: Line, options: dict[str, str]) -> None:
     context.ledger.mapped(line)
-    for option in options:
+    for option, value in options.items():
         fact = SERVER_OPTIONS.get(option)
         if fact is None:
             context.ledger.impossible(line, f"No version of HAProxy has the option {option} of a server.")
-        elif fact.kind is Kind.TRAFFIC and option in WHY:
+        elif option in WHY:
             context.ledger.differs(line, WHY[option])
+        elif option == "ssl-min-ver" and value != "TLSv1.2":
+            context.ledger.differs(line, OF_NODES)
 
 
+OF_NODES = "Versions and ciphers of TLS to servers are those of nodes."
 WHY = {
     "source": "Servers see the node's address.",
     "usesrc": "Servers see the node's address; X-Forwarded-For or the PROXY protocol name the client.",
@@ -113,13 +115,20 @@ WHY = {
     "on-marked-down": "Connections that are open stay at a server that goes down; new ones go to others.",
     "on-marked-up": "Connections that are open stay at backup servers when others come back.",
     "check-sni": "Checks ask for the name of the server (server_tls.server_name).",
-    "maxqueue": "",
-    "crt": "The certificate is one of the pool's account (server_tls.client_certificate).",
     "send-proxy-v2-ssl": "The PROXY protocol says the address, not what TLS was like.",
     "send-proxy-v2-ssl-cn": "The PROXY protocol says the address, not what TLS was like.",
+    "on-error": "A server that fails requests gets none for a while, whatever on-error says.",
+    "proxy-v2-options": "The PROXY protocol says addresses, and nothing else.",
+    "set-proxy-v2-tlv-fmt": "The PROXY protocol says addresses, and nothing else.",
+    "non-stick": "Clients of this server are known again as well.",
+    "agent-send": "The agent is sent nothing.",
+    "check-proto": "Checks speak the protocol of requests.",
+    "check-alpn": "Checks speak the protocol of requests.",
+    "ws": "WebSockets reach servers as other requests do.",
+    **dict.fromkeys(("ciphers", "ciphersuites", "curves", "sigalgs", "client-sigalgs"), OF_NODES),
+    **dict.fromkeys(("ssl-max-ver", "no-tlsv12", "no-tlsv13", "force-sslv3", "force-tlsv10", "force-tlsv11"), OF_NODES),
+    **dict.fromkeys(("force-tlsv12", "force-tlsv13"), OF_NODES),
 }
-WHY.pop("maxqueue")
-WHY.pop("crt")
 
 
 def looked_up(context: Context, servers: list[ServerLine], owner: str) -> dict[str, Any]:
