@@ -187,3 +187,52 @@ def test_a_rewritten_request_line_of_1_x_is_a_rewritten_prefix() -> None:
                 and each["spec"].get("path_kind", "prefix") == "prefix"]  # fmt: skip
     assert route["prefix_rewrite"] == "/"
     assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
+
+
+def test_a_mark_before_the_first_word_hides_no_section() -> None:
+    found = read(f"\ufeffglobal\n daemon\n{DEFAULTS}listen a\n bind :80\n server s 10.0.0.1:80\n")
+    assert spec_of(found, "Pool")["backends"]
+    verdict, why = verdict_of(found, "global")
+    assert verdict is Verdict.DIFFERENT
+    assert "byte order mark" in why
+    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
+
+
+@pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x85", "\u2028"])
+def test_a_line_ends_where_haproxy_ends_it(sign: str) -> None:
+    found = read(f"{DEFAULTS}listen a # one{sign}block\r\n bind :80\r\n server s 10.0.0.1:80\r\n")
+    assert len(found.report) == 8
+    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
+
+
+def test_what_a_section_does_beside_statistics_is_said() -> None:
+    answer = "http-request return status 200 if { path /up }"
+    found = read(f"{DEFAULTS}listen stats\n bind :81\n stats uri /\n {answer}\n")
+    assert verdict_of(found, answer)[0] is Verdict.DIFFERENT
+    assert not found.documents
+    moved = "http-request redirect scheme https if !{ ssl_fc }"
+    both = read(f"{DEFAULTS}frontend web\n bind :80\n stats uri /stats\n {moved}\n")
+    assert verdict_of(both, moved)[0] is Verdict.MAPPED
+    assert [each[-1] for each in routes(both)] == [{"code": 302, "keep_query": True, "scheme": "https"}]
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("option accept-invalid-http-request", "Nodes read HTTP strictly"),
+        ("option accept-invalid-http-response", "Nodes read HTTP strictly"),
+        ("option checkcache", "passed on with their cookies"),
+    ],
+)
+def test_options_by_which_other_answers_come_are_said(option: str, why: str) -> None:
+    found = read(f"{DEFAULTS}listen a\n bind :80\n {option}\n server s 10.0.0.1:80\n")
+    verdict, said = verdict_of(found, option)
+    assert verdict is Verdict.DIFFERENT
+    assert why in said
+    ignored = read(f"{TCP}listen a\n bind :80\n {option}\n server s 10.0.0.1:80\n")
+    assert verdict_of(ignored, option)[0] is Verdict.DEAD
+
+
+def test_a_port_without_a_backend_is_said_at_its_line() -> None:
+    found = read(f"{TCP}frontend a\n bind :25\n use_backend gone if {{ src 192.0.2.0/24 }}\n")
+    assert verdict_of(found, "bind :25")[0] is Verdict.DIFFERENT

@@ -20,7 +20,7 @@ from apps.importing.haproxy.traffic.ignored import becomes_http, mark_ignored, w
 from apps.importing.haproxy.traffic.passing import mark_scripts, mark_what_nodes_do
 from apps.importing.naming import shared_rules
 from apps.importing.options import ImportOptions
-from apps.importing.verdicts import Ledger, Verdict
+from apps.importing.verdicts import Ledger, Line, Verdict
 
 
 def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) -> Import:
@@ -90,13 +90,21 @@ def _is_stats(section: Section) -> bool:
         line.keyword == "stats" or line.words[:3] == ("http-request", "use-service", "prometheus-exporter")
         for line in section.lines
     )
-    return shows and not any(line.keyword in traffic for line in section.lines)
+    return shows and not any(line.keyword in traffic or _leads_away(line) for line in section.lines)
+
+
+def _leads_away(line: Line) -> bool:
+    """Whether it redirects clients to another place than a page of statistics."""
+    away = any(word in ("scheme", "prefix") or word.startswith("http") for word in line.words[2:])
+    return line.words[:2] == ("http-request", "redirect") and away
 
 
 def _mark_stats(context: Context, section: Section) -> None:
     for line in section.lines:
         if line.keyword in ("monitor-uri", "monitor-net"):
             context.ledger.differs(line, "Nodes answer probes at monitor_path of a listener that stays.")
+        elif line.words[:2] in (("http-request", "redirect"), ("http-request", "return")):
+            context.ledger.differs(line, "It goes with the statistics of its port; pages and metrics are Spillway's.")
         elif fact_of(section.kind, line.words) is not None:
             context.ledger.note(line, Verdict.NODE_SETTING, "Statistics are pages and metrics of Spillway.")
 

@@ -10,6 +10,9 @@ from apps.importing.haproxy.text.blocks import Blocks
 from apps.importing.haproxy.text.words import Words
 from apps.importing.verdicts import Ledger, Line, Verdict
 
+MARK = "\ufeff"
+MARKED = "The mark before the first word (a byte order mark) is passed over; HAProxy does not start with it."
+_ENDS = re.compile(r"\r\n|\n|\r")
 _DEFINED = re.compile(r"\bdefined\((\w+)\)")
 KINDS = frozenset(
     {
@@ -77,7 +80,7 @@ class Configuration:
     def _read(self, text: str) -> None:
         blocks = Blocks(self.environment)
         defaults: Section | None = None
-        for number, raw in enumerate(text.splitlines(), 1):
+        for number, raw in enumerate(_ENDS.split(text.removeprefix(MARK)), 1):
             words = Words(raw, self.environment)
             if not words.found:
                 continue
@@ -85,6 +88,8 @@ class Configuration:
             section = f"{header.kind} {header.name}".strip() if header else ""
             line = Line(number, tuple(words.found), raw.strip(), section, self.file)
             self.ledger.add(line)
+            if number == 1 and text.startswith(MARK):
+                self.ledger.differs(line, MARKED)
             if blocks.reads(line, self.ledger):
                 self._say_undecided(line, words)
                 continue

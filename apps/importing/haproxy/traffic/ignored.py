@@ -41,7 +41,9 @@ OPTIONS_OF_HTTP = frozenset(
     {
         *("forwardfor", "originalto", "forwarded", "httpclose", "forceclose", "http-server-close", "http-keep-alive"),
         *("http-tunnel", "http-buffer-request", "http-restrict-req-hdr-names", "http-drop-request-trailers"),
-        *("http-drop-response-trailers", "http_proxy"),
+        *("http-drop-response-trailers", "http_proxy", "checkcache", "accept-invalid-http-request"),
+        *("accept-invalid-http-response", "accept-unsafe-violations-in-http-request"),
+        "accept-unsafe-violations-in-http-response",
     }
 )
 # Of these the last one counts.

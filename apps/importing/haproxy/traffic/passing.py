@@ -12,7 +12,13 @@ from apps.importing.haproxy.traffic.context import Context
 from apps.importing.haproxy.traffic.ignored import why_ignored
 from apps.importing.verdicts import Line, Verdict
 
+STRICT_HTTP = "Nodes read HTTP strictly, and answer 400 to what is no HTTP, 502 where a server sends it."
 DONE = {
+    "accept-invalid-http-request": STRICT_HTTP,
+    "accept-invalid-http-response": STRICT_HTTP,
+    "accept-unsafe-violations-in-http-request": STRICT_HTTP,
+    "accept-unsafe-violations-in-http-response": STRICT_HTTP,
+    "checkcache": "Responses that caches may keep are passed on with their cookies.",
     "http-buffer-request": "Servers get a request whose body has arrived: set body.buffered in a policy.",
     "http-restrict-req-hdr-names": "Headers with other signs than letters, digits and hyphens are refused.",
     "http-drop-request-trailers": "",
@@ -67,7 +73,7 @@ def _mark(context: Context, section: Section, line: Line) -> None:
     elif line.keyword == "option" and words[1:2] and words[1] in KEEP_ALIVE and section.kind == "backend":
         _kept_open(context, section, line)
     elif line.keyword == "option" and len(words) > 1 and words[1] in DONE and ledger.verdict_of(line) is None:
-        ledger.differs(line, DONE[words[1]]) if DONE[words[1]] else ledger.mapped(line)
+        _done(context, section, line)
     elif line.keyword in OTHERWISE or words[:2] in OTHERWISE:
         said = OTHERWISE.get(line.keyword, "") or OTHERWISE.get(words[:2], "")
         ledger.differs(line, said) if said else ledger.mapped(line)
@@ -77,6 +83,13 @@ def _mark(context: Context, section: Section, line: Line) -> None:
         ledger.note(line, Verdict.DEAD, "Nothing waits for this time.")
     elif line.keyword in IN_BACKENDS and section.kind != "listen" and ledger.verdict_of(line) is None:
         _beside(context, section, line)
+
+
+def _done(context: Context, section: Section, line: Line) -> None:
+    """An option of requests, which a section of tcp ignores."""
+    if not why_ignored(section, line, speaks_http=protocol_of(section) == "http"):
+        said = DONE[line.words[1]]
+        context.ledger.differs(line, said) if said else context.ledger.mapped(line)
 
 
 def _forwarded(context: Context, line: Line) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from apps.importing.haproxy.text.tables.classes import Kind, facts
 from apps.importing.haproxy.text.tables.process import ENGINE, LOGS, MACHINE, STATS, TUNING
 
-HTTP_PEDANTRY = "Nodes read HTTP strictly, and answer 400 to what is no HTTP."
 PROXY = "Nodes are no forward proxy. Use one, such as Squid."
 
 PROXY_WORDS = facts(
@@ -58,7 +57,9 @@ OPTIONS = facts(
         forwardfor originalto httpclose forceclose http-server-close http-keep-alive http-tunnel httpchk tcp-check
         mysql-check pgsql-check redis-check smtpchk ldap-check ssl-hello-chk external-check spop-check redispatch
         allbackups http-buffer-request http_proxy prefer-last-server abortonclose transparent forwarded
-        http-restrict-req-hdr-names http-drop-request-trailers http-drop-response-trailers
+        http-restrict-req-hdr-names http-drop-request-trailers http-drop-response-trailers checkcache
+        accept-invalid-http-request accept-invalid-http-response accept-unsafe-violations-in-http-request
+        accept-unsafe-violations-in-http-response
         """,
     ),
     (
@@ -77,14 +78,6 @@ OPTIONS = facts(
         http-no-delay independent-streams idle-close-on-response disable-h2-upgrade http-pretend-keepalive
         http-ignore-probes persist http-use-htx h1-case-adjust-bogus-client h1-case-adjust-bogus-server
         http-use-proxy-header nolinger http-try-keepalive use-small-buffers
-        """,
-    ),
-    (
-        Kind.NODE,
-        HTTP_PEDANTRY,
-        """
-        accept-invalid-http-request accept-invalid-http-response accept-unsafe-violations-in-http-request
-        accept-unsafe-violations-in-http-response checkcache
         """,
     ),
 )
