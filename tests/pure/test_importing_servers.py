@@ -225,3 +225,35 @@ def test_options_of_a_server_that_have_no_field_are_said(options: str, why: str)
     verdict, said = verdict_of(pool(line), line)
     assert why in said
     assert (verdict is Verdict.MAPPED) == (why == "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (("option httpchk",), {"expect_statuses": ["200-399"]}),
+        (("option httpchk HEAD /up", "http-check send-state"), {"expect_statuses": ["200-399"]}),
+        (("option httpchk", "http-check expect status 204"), {"expect_status": 204}),
+        (("option httpchk", "http-check expect rstatus ^2"), {"expect_statuses": ["200-399"]}),
+        (("option httpchk", "http-check expect string up"), {"expect_statuses": ["100-599"], "expect_body": "up"}),
+        ((), {}),
+    ],
+)
+def test_a_server_that_answers_as_haproxy_expects_is_up(lines: tuple[str, ...], expected: dict[str, Any]) -> None:
+    check = spec_of(pool(*lines, "server s 10.0.0.1:80 check"), "Pool", "web")["health_check"]
+    assert {name: value for name, value in check.items() if name.startswith("expect")} == expected
+
+
+def test_expectations_beside_a_check_that_is_none_of_http_say_nothing() -> None:
+    line = "http-check expect status 204"
+    found = pool("option httpchk", line, "option tcp-check", "server s 10.0.0.1:80 check")
+    assert verdict_of(found, line)[0] is Verdict.DIFFERENT
+    assert "path" not in spec_of(found, "Pool", "web")["health_check"]
+
+
+def test_a_check_of_a_database_without_a_user_only_connects() -> None:
+    text = "defaults\n mode tcp\nlisten db\n bind :3306\n {}\n server s 10.0.0.1:3306 check\n"
+    found = read(text.format("option mysql-check"))
+    assert spec_of(found, "Pool", "db")["health_check"] == {"kind": "tcp"}
+    assert verdict_of(found, "option mysql-check")[0] is Verdict.DIFFERENT
+    named = read(text.format("option mysql-check user probe"))
+    assert spec_of(named, "Pool", "db")["health_check"] == {"kind": "mysql", "user": "probe"}

@@ -39,9 +39,11 @@ def health_check(context: Context, section: Section, servers: list[ServerLine], 
     _say_tls(context, checked)
     if option is not None:
         _of_option(context, option, check, protocol)
-    kind = check.get("kind", "http")
+    is_http = check.get("kind") == "http"
     for line in section.each("http-check"):
-        _http_check(context, line, check, is_http=kind == "http" and option is not None)
+        _http_check(context, line, check, is_http=is_http)
+    if is_http and "path" in check and not check.keys() & {"expect_status", "expect_statuses"}:
+        check["expect_statuses"] = [HEALTHY]
     for line in section.each("tcp-check"):
         _tcp_check(context, line, check, protocol)
     check.pop("connected", None)
@@ -62,6 +64,8 @@ def _say_tls(context: Context, servers: list[ServerLine]) -> None:
 
 
 MOST_CHECKS = 100
+# What a server answers that is up, where nothing else is expected; a pool expects 200 alone.
+HEALTHY = "200-399"
 
 
 def _option(section: Section) -> Line | None:
@@ -112,9 +116,12 @@ def _of_option(context: Context, line: Line, check: dict[str, Any], protocol: st
     if protocol != "tcp":
         context.ledger.differs(line, f"An http pool is checked by HTTP or a connection, not by {ours}.")
         return
-    check["kind"] = ours
     if ours in ("mysql", "postgresql"):
-        check["user"] = words[words.index("user") + 1] if "user" in words[:-1] else "haproxy"
+        if "user" not in words[:-1]:
+            context.ledger.differs(line, f"A connection is made: a check by {ours} needs a user that may sign in.")
+            return
+        check["user"] = words[words.index("user") + 1]
+    check["kind"] = ours
     if ours == "smtp" and len(words) > 1 and "." in words[1]:
         check["host"] = words[1].lower()
 
@@ -194,7 +201,7 @@ def _expect(context: Context, line: Line, words: list[str], check: dict[str, Any
         check["expect_statuses"] = ["100-599"]
         ledger.mapped(line)
     else:
-        check["expect_statuses"] = ["200-399"]
+        check["expect_statuses"] = [HEALTHY]
         ledger.differs(
             line, "Checks expect statuses or a text, not a pattern and not the opposite; 200 to 399 is expected."
         )
