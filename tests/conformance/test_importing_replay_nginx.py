@@ -35,6 +35,21 @@ def test_each_file_of_the_corpus_is_answered_equally(operator: Actor, path: Path
     assert path.stem in SOME_DIFFER or not result.different, list(told(result))
 
 
+@pytest.mark.slow(reason="nginx and HAProxy answer 100 requests")
+def test_servers_are_sent_the_name_that_proxy_pass_has(operator: Actor) -> None:
+    text = """
+    server { listen 80; server_name a.example;
+        proxy_set_header X-Env prod;
+        location / { proxy_pass http://shop.internal; }
+        location /api/ { proxy_pass http://api.internal/; proxy_set_header X-Api 1; }
+        location ~ ^/(?<size>[a-z]+)/x { proxy_pass http://pictures.internal; }
+    }
+    """
+    result = replayed_here(operator, text)
+    assert result.asked > 10
+    assert not result.different, list(told(result))
+
+
 def test_connections_of_tcp_are_not_replayed(operator: Actor) -> None:
     with pytest.raises(NotReplayable, match="takes http requests"):
         replayed_here(operator, (CORPUS / "12-streams.conf").read_text())

@@ -106,3 +106,13 @@ def test_a_header_of_another_name_has_the_address_of_the_client() -> None:
     assert verdict_of(found, line)[0] is Verdict.DIFFERENT
     (route,) = [each["spec"] for each in found.documents if each["kind"] == "Route"]
     assert route["rules"]["request_headers"]["set"] == {"X-Client": "{client_address}"}
+
+
+def test_what_servers_are_sent_otherwise_is_said() -> None:
+    found = server("location / { proxy_pass http://shopBackend; proxy_set_header X-Client $proxy_protocol_addr; }")
+    verdict, why = verdict_of(found, "proxy_pass http://shopBackend")
+    assert verdict is Verdict.DIFFERENT
+    assert "lower case" in why
+    verdict, why = verdict_of(found, "proxy_set_header X-Client $proxy_protocol_addr")
+    assert verdict is Verdict.DIFFERENT
+    assert "no PROXY protocol" in why

@@ -145,8 +145,8 @@ class OldNginx:
             args = (self._beside(value_of(each)),)
         if name == "root":
             args = (str(self._folder / "nothing"),)
-        if each.name == "grpc_pass":
-            yield from _own_host(each)
+        if name == "proxy_pass":
+            yield from self._own_host(each)
         if name == "proxy_pass":
             args = (self._passed(each),)
         if each.block is None:
@@ -175,6 +175,23 @@ class OldNginx:
         if len(pools) > 1:
             raise NotReplayable(f"Line {each.line.number} passes requests to several pools.")
         return f"http://127.0.0.1:{self._stubs[pools[0]] if pools else 9}{url.uri}"
+
+    def _own_host(self, passing: Directive) -> Iterator[str]:
+        """Servers get the name of where requests went, which is not here, unless a line says another host."""
+        is_grpc, scope = passing.name == "grpc_pass", passing.parent
+        url = read_url(value_of(passing), is_grpc=is_grpc)
+        if url is None or scope is None or "$" in url.target or (url.target in self._upstreams and not is_grpc):
+            return
+        if scope.name in ("if", "limit_except"):  # where nginx sets no headers
+            return
+        name = passing.name.replace("_pass", "_set_header")
+        said = list(scope.all_inherited(name))
+        if any(value_of(each).lower() == "host" for each in said):
+            return
+        if not any(scope.each(name)):  # a line of its own would take those around it away
+            yield from (shown("proxy_set_header", each.args) + ";" for each in said)
+        target = url.target.removesuffix(":80" if not url.is_encrypted else ":443")
+        yield shown("proxy_set_header", ("Host", target)) + ";"
 
     def _pools_of(self, each: Directive) -> list[str]:
         return self._pool_at.get((each.line.file, each.line.number, each.line.text), [])
@@ -223,13 +240,6 @@ class OldNginx:
         return next(said, next(iter(listening), None))
 
 
-def _own_host(passing: Directive) -> Iterator[str]:
-    """gRPC knows nothing of proxy_set_header; without a grpc_set_header servers get the name of the upstream."""
-    url, scope = read_url(value_of(passing), is_grpc=True), passing.parent
-    if url is not None and scope is not None and not any(scope.all_inherited("grpc_set_header")):
-        yield shown("proxy_set_header", ("Host", url.target)) + ";"
-
-
 def _ports_of(server: Directive) -> set[int]:
     found = [endpoint_of(value_of(each)) for each in server.each("listen")]
     return {each[1] for each in found if each is not None} or {80}
@@ -240,7 +250,11 @@ def _may_take(block: Directive, path: str) -> bool:
         return True
     sign, text = modifier_of(block)
     if sign in ("~", "~*"):
-        return re.search(text, path, re.IGNORECASE if sign == "~*" else 0) is not None
+        named = text.replace("(?<", "(?P<").replace("(?P<=", "(?<=").replace("(?P<!", "(?<!")
+        try:
+            return re.search(named, path, re.IGNORECASE if sign == "~*" else 0) is not None
+        except re.error:  # it is written for PCRE; whatever it takes may be what the request met
+            return True
     return sign == "@" or path.startswith(text.rstrip("/"))
 
 

@@ -160,6 +160,8 @@ def _say_host(nginx: Nginx, scope: Directive, directive: Directive, word: str, u
     if proxy_host(url) is None:
         why = f"Servers get the Host of the client; nginx sent {url.target}, as no {word}_set_header says another one."
         nginx.ledger.differs(directive.line, why)
+    elif url.target != url.target.lower():
+        nginx.ledger.differs(directive.line, "Servers get this name in lower case as Host.")
 
 
 def proxy_host(url: Url) -> str | None:

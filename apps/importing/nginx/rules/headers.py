@@ -96,6 +96,8 @@ def _request_header(name: str, text: str) -> tuple[Effect | None, str]:
     if value is None:
         return None, f"!The value of {name} is made of what header texts have no variable for."
     said = "" if alone == text else f"{name} has the address of the client alone."
+    if "proxy_protocol_addr" in text:
+        said = f"{name} has the address of the client, also of one that speaks no PROXY protocol."
     return change("request_headers", "set", (name, value)), said
 
 
