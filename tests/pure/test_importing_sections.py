@@ -236,3 +236,11 @@ def test_options_by_which_other_answers_come_are_said(option: str, why: str) -> 
 def test_a_port_without_a_backend_is_said_at_its_line() -> None:
     found = read(f"{TCP}frontend a\n bind :25\n use_backend gone if {{ src 192.0.2.0/24 }}\n")
     assert verdict_of(found, "bind :25")[0] is Verdict.DIFFERENT
+
+
+def test_a_quote_that_does_not_end_matters_where_traffic_does() -> None:
+    found = read(
+        f"{DEFAULTS}listen a\n bind :80\n stats realm Acme's\n acl shop path_beg '/shop\n server s 10.0.0.1:80\n"
+    )
+    assert verdict_of(found, "stats realm Acme's")[0] is Verdict.DIFFERENT
+    assert verdict_of(found, "acl shop path_beg '/shop")[0] is Verdict.NOT_POSSIBLE

@@ -67,6 +67,8 @@ def answers_challenges(words: tuple[str, ...]) -> bool:
 def close(configuration: Configuration, ledger: Ledger) -> None:
     """A verdict for every line that no reader took, by what its keyword is."""
     kinds = {line.number: section for section in configuration.sections for line in (section.header, *section.lines)}
+    for line in configuration.unquoted:
+        _say_quote(ledger, kinds.get(line.number), line)
     for line in ledger.open_lines():
         section = kinds.get(line.number)
         if section is None:
@@ -75,6 +77,15 @@ def close(configuration: Configuration, ledger: Ledger) -> None:
             _close_header(ledger, section)
         else:
             _close_line(ledger, section, line)
+
+
+def _say_quote(ledger: Ledger, section: Section | None, line: Line) -> None:
+    """A quote that does not end: what a line of traffic says then, nobody knows; others are no concern of nodes."""
+    fact = fact_of(section.kind, line.words) if section else None
+    if fact is not None and fact.kind in (Kind.NODE, Kind.OURS):
+        ledger.differs(line, f"A quote does not end on this line, so HAProxy since 1.6 does not start. {fact.why}")
+    else:
+        ledger.impossible(line, "A quote does not end on this line; close it.")
 
 
 def _close_header(ledger: Ledger, section: Section) -> None:

@@ -64,6 +64,7 @@ class Configuration:
         self.environment = dict(environment)
         self.sections: list[Section] = []
         self.stray: list[Line] = []
+        self.unquoted: list[Line] = []
         self._proxies: dict[str, Section] = {}
         self._read(text)
 
@@ -114,7 +115,7 @@ class Configuration:
 
     def _complain(self, line: Line, words: Words) -> None:
         if words.open_quote:
-            self.ledger.impossible(line, "A quote does not end on this line; close it.")
+            self.unquoted.append(line)
         for name in words.unknown:
             self.ledger.unset(line, name)
 
