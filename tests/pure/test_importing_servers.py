@@ -257,3 +257,19 @@ def test_a_check_of_a_database_without_a_user_only_connects() -> None:
     assert verdict_of(found, "option mysql-check")[0] is Verdict.DIFFERENT
     named = read(text.format("option mysql-check user probe"))
     assert spec_of(named, "Pool", "db")["health_check"] == {"kind": "mysql", "user": "probe"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "tunnel"),
+    [
+        (("timeout client 20s", "timeout server 50s"), 20_000),
+        (("timeout client 50s", "timeout server 20s"), 20_000),
+        (("timeout client 20s", "timeout server 50s", "timeout tunnel 2h"), 3_600_000),
+        (("timeout client 20s", "timeout server 50s", "timeout tunnel 5s"), 5_000),
+    ],
+)
+def test_a_silent_connection_is_closed_when_haproxy_closes_it(lines: tuple[str, ...], tunnel: int) -> None:
+    for mode in ("tcp", "http"):
+        body = "".join(f" {line}\n" for line in (f"mode {mode}", "bind :5432", *lines, "server s 10.0.0.1:5432"))
+        found = read(f"listen db\n{body}")
+        assert spec_of(found, "Pool", "db")["tunnel_timeout_ms"] == tunnel

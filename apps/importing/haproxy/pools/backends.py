@@ -116,7 +116,19 @@ def _times(context: Context, section: Section) -> dict[str, int]:
         found[field] = time
     if "connect_timeout_ms" in found and "queue_timeout_ms" not in found:
         found["queue_timeout_ms"] = found["connect_timeout_ms"]
+    idle = [time for time in (found.get("server_timeout_ms"), _of_clients(section)) if time is not None]
+    if idle:  # a connection on which neither side says anything any more
+        found.setdefault("tunnel_timeout_ms", min(idle))
     return found
+
+
+def _of_clients(section: Section) -> int | None:
+    """How long a client may be silent, as far as the section or its defaults say it."""
+    for words in (("timeout", "client"), ("clitimeout",), ("cliexp",)):
+        line = section.last(*words)
+        if line is not None and len(line.words) > len(words):
+            return time_limit(line.words[len(words)])[0]
+    return None
 
 
 def _persistence(context: Context, section: Section, servers: list[ServerLine], protocol: str) -> dict[str, Any]:
