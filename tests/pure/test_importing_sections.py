@@ -244,3 +244,30 @@ def test_a_quote_that_does_not_end_matters_where_traffic_does() -> None:
     )
     assert verdict_of(found, "stats realm Acme's")[0] is Verdict.DIFFERENT
     assert verdict_of(found, "acl shop path_beg '/shop")[0] is Verdict.NOT_POSSIBLE
+
+
+def test_a_host_with_a_port_is_that_host() -> None:
+    line = "use_backend b if { hdr(host) -i a.acme.example:8080 }"
+    found = frontend(line, "default_backend a", bind="bind :8080")
+    assert [each[-1] for each in routes(found) if each[0] == "a.acme.example"] == ["b"]
+    verdict, why = verdict_of(found, line)
+    assert verdict is Verdict.DIFFERENT
+    assert "any port" in why
+    both = line.replace("a.acme.example:8080", "a.acme.example a.acme.example:8080")
+    assert verdict_of(frontend(both, "default_backend a"), both)[0] is Verdict.MAPPED
+
+
+@pytest.mark.parametrize("mode", ["tcp", "http"])
+def test_a_port_that_expects_the_proxy_protocol_by_a_rule_does_so(mode: str) -> None:
+    line = "tcp-request connection expect-proxy layer4"
+    text = f"defaults\n mode {mode}\nlisten a\n bind :80\n {line}\n server s 10.0.0.1:80\n"
+    (listener,) = spec_of(read(text), "LoadBalancer")["listeners"]
+    assert listener["client_address"]["proxy_protocol_from"]
+    assert verdict_of(read(text), line)[0] is Verdict.MAPPED
+    some = f"{line} if {{ src 192.0.2.0/24 }}"
+    assert verdict_of(read(text.replace(line, some)), some)[0] is Verdict.DIFFERENT
+
+
+def test_paths_that_haproxy_would_put_in_order_are_said() -> None:
+    line = "http-request normalize-uri path-merge-slashes"
+    assert verdict_of(frontend(line, "default_backend a"), line)[0] is Verdict.DIFFERENT

@@ -44,6 +44,8 @@ _LISTS = frozenset(
         *("if-none-match", "referer", "te", "user-agent", "via", "x-forwarded-for"),
     }
 )
+_PORT = re.compile(r":[0-9]+\Z")
+ANY_PORT = "Requests for this host are taken with any port behind it, and with none."
 _BOUNDED = re.compile(r"[\^$]|\.[*+]")
 AS_A_WHOLE = "The header is compared as a whole, and not each of its parts between commas."
 OF_CLIENT = "The address of the client is asked, as its listener knows it (client_address), and not each of the header."
@@ -271,6 +273,10 @@ class Criteria(Questions):
                 [self.of_regex(value, subject, name, ignore_case=ignore_case, why=why) for value in asked.values]
             )
         values = tuple(value.lower() for value in asked.values) if subject in ("host", "sni") else tuple(asked.values)
+        if subject == "host" and match == "str":
+            bare = tuple(dict.fromkeys(_PORT.sub("", value) for value in values))
+            why = f"{why} {ANY_PORT}".strip() if set(bare) - set(values) else why
+            values = bare
         return self.of_texts(subject, match, values, name=name, ignore_case=ignore_case, why=why)
 
     def _of_header(self, asked: _Asked) -> Formula:

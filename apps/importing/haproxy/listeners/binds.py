@@ -37,11 +37,22 @@ def binds_of(context: Context, section: Section) -> list[Bind]:
     found: list[Bind] = []
     words = section.header.words
     if len(words) > 2 and words[2] != "from" and ":" in words[2]:
-        found += _endpoints(context, section.header, words[2], ())
+        found += _endpoints(context, section.header, words[2], tuple(_expected(context, section)))
+    expected = tuple(_expected(context, section))
     for line in section.each("bind"):
         if len(line.words) > 1:
-            found += _endpoints(context, line, line.words[1], tuple(_options(context, line)))
+            found += _endpoints(context, line, line.words[1], (*_options(context, line), *expected))
     return listeners_among(context, section, found)
+
+
+def _expected(context: Context, section: Section) -> Iterator[tuple[str, str]]:
+    """`tcp-request connection expect-proxy layer4` is what `accept-proxy` says of a bind line."""
+    lines = [line for line in section.each("tcp-request") if "expect-proxy" in line.words[1:3]]
+    for line in lines:
+        if "if" in line.words or "unless" in line.words:
+            context.ledger.differs(line, "The PROXY protocol is believed from private networks; name those it is of.")
+    if lines:
+        yield "accept-proxy", ""
 
 
 def _options(context: Context, line: Line) -> Iterator[tuple[str, str]]:

@@ -226,10 +226,6 @@ def _replace_header(words: tuple[str, ...]) -> Read:
     return [], "Headers are set, added or removed as a whole; no part of one is replaced."
 
 
-def _nothing(_: tuple[str, ...]) -> Read:
-    return [], ""
-
-
 def _redirect(words: tuple[str, ...]) -> Read:
     effect, said = redirect_effect(words)
     return ([effect] if effect else []), said
@@ -258,6 +254,6 @@ _ACTIONS: dict[str, Callable[[tuple[str, ...]], Read]] = {
     "set-uri": read_set_path,
     "set-query": _set_query,
     "wait-for-body": _wait_for_body,
-    "normalize-uri": _nothing,
+    "normalize-uri": lambda _: ([], "different:Paths are compared and passed on as clients write them."),
     "disable-l7-retry": lambda _: ([change("retries", "after_sending", False)], ""),
 }
