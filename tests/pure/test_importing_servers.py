@@ -110,6 +110,7 @@ def test_a_timeout_of_zero_is_none_and_becomes_the_longest() -> None:
     ("line", "verdict"),
     [
         ("option persist", Verdict.DIFFERENT),
+        ("persist rdp-cookie", Verdict.DIFFERENT),
         ("ignore-persist if { path_end .css }", Verdict.DIFFERENT),
         ("option prefer-last-server", Verdict.DIFFERENT),
         ("option abortonclose", Verdict.DIFFERENT),

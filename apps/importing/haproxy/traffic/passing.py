@@ -40,6 +40,7 @@ OTHERWISE: dict[str | tuple[str, ...], str] = {
     "usesrc": ADDRESS,
     "http-send-name-header": "Servers are not told their names.",
     "declare": "",
+    "persist": "Clients are not known again by the cookie of RDP.",
     "ignore-persist": "Persistence holds for every request of the pool.",
     "force-persist": "Clients of a server in maintenance get another one.",
     ("option", "persist"): "Clients whose server is down get another one.",
