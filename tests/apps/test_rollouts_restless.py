@@ -1,0 +1,79 @@
+"""Who has one change after the other rejected keeps nobody else's changes from the nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import Account
+from apps.definitions.models import Pool
+from apps.fleet.models import Region
+from apps.fleet.services import request_push
+from apps.rollouts import selectors
+from apps.rollouts.culprits import quarantine
+from apps.rollouts.models import FleetSync, Quarantine, Rollout
+from tests.apps.pushed import Env, put_env
+from tests.apps.test_rollouts_quarantine import ENV, NO, customer, everybody_writes, refuses, set_refusals
+
+
+@pytest.fixture
+def env(db: None) -> Env:
+    """Nodes that run what all of the customers have, which is nothing yet."""
+    return put_env(ENV)
+
+
+@pytest.fixture
+def restless(env: Env, monkeypatch: pytest.MonkeyPatch) -> Env:
+    """A customer who changes the next pool to what nodes refuse whenever one is refused, and another one who waits."""
+    everybody_writes(env, 2)
+    env.reconcile()
+    owner = Account.objects.get(name=customer(0))
+    pools = [Pool(name=f"p{number}", account=owner, protocol="http", balance="leastconn") for number in range(5)]
+    Pool.objects.bulk_create(pools)
+    for pool in pools:
+        pool.backends.create(account=owner, region=Region.objects.get())
+    request_push([env.fleet])
+    env.reconcile()
+    set_refusals(env, refuses("balance random", names=True))
+    left, put = list(pools), quarantine.put
+
+    def spoil() -> None:
+        if left:
+            Pool.objects.filter(pk=left.pop().pk).update(balance="random")
+            request_push([env.fleet])
+
+    def put_and_spoil(**said: Any) -> None:
+        put(**said)
+        spoil()
+
+    monkeypatch.setattr(quarantine, "put", put_and_spoil)
+    spoil()
+    Pool.objects.filter(account__name=customer(1)).update(balance="roundrobin")
+    return env
+
+
+@pytest.mark.slow(reason="a dozen rollouts after one another")
+def test_who_is_refused_again_and_again_holds_up_nobody_else(restless: Env) -> None:
+    restless.reconcile()
+    rollouts = Rollout.objects.order_by("id").values_list("state", "revision__summary")
+    ended = [state for state, summary in rollouts if customer(1) in summary or state in ("rolled_back", "superseded")]
+    assert Quarantine.objects.count() == 5
+    assert ended.index("done") <= 2
+
+
+@pytest.mark.slow(reason="a dozen rollouts after one another")
+def test_control_without_that_the_others_wait_for_each_of_its_objects(
+    restless: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quarantine, "_changed_since", lambda *_: {})
+    with pytest.raises(AssertionError):
+        test_who_is_refused_again_and_again_holds_up_nobody_else(restless)
+
+
+@pytest.mark.slow(reason="a dozen rollouts after one another")
+def test_what_waited_for_the_others_goes_live_after_them(restless: Env) -> None:
+    set_refusals(restless, lambda bundle: NO if b"balance random" in bundle.files["haproxy.cfg"] else None)
+    restless.reconcile()
+    assert {each["code"] for each in FleetSync.objects.get().left_out} == {"refused_by_node"}
+    assert selectors.is_live(restless.fleet.pk, restless.desired())
