@@ -80,7 +80,9 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
     if rollout is None:
         return False
     with log_context.about(rollout=rollout.pk, fleet=rollout.fleet_id):
-        lifecycle.take_along(claim, rollout)
+        if seen:
+            # Once for each look: what a node goes on saying after a push is for the next sweep.
+            lifecycle.take_along(claim, rollout)
         if rollout.waits_for_wave:
             _bring_the_rest(claim, rollout)
         if rollout.waits_for_stage:
