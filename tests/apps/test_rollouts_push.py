@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from apps.definitions.freezing.snapshot import snapshot_of
@@ -358,6 +360,19 @@ def test_what_somebody_edits_is_restored_while_another_node_is_away(env: Env) ->
     env.reconcile()
     assert (latest().state, Rollout.objects.filter(kind="repair").count()) == ("done", 0)
     assert env.node("n2").digest == env.node("n1").digest
+
+
+def test_what_a_push_does_not_mend_is_pushed_once_for_each_look(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    env.node("n2").unreachable = True
+    env.change_pool("blue", "roundrobin")
+    env.reconcile()
+    node = env.node("n1")
+    usual = node.state
+    monkeypatch.setattr(node, "state", lambda: replace(usual(), drift=("another process answers",)))
+    env.reconcile()
+    before = node.pushes
+    env.reconcile()
+    assert node.pushes == before + 1
 
 
 def test_what_the_others_run_well_stays_when_a_late_node_refuses_it(env: Env) -> None:
