@@ -411,3 +411,21 @@ def test_files_from_before_a_column_was_known_are_searched_and_merged(store: Any
     age(store._files)
     assert store.tidy(LATER) == 2
     check(23, 3)
+
+
+def kept_in_memory(connection: Any, file: Path) -> int:
+    """Bytes of files that a DuckDB keeps once it has written and read one."""
+    connection.sql("SELECT md5(range::VARCHAR) AS id FROM range(200000)").write_parquet(str(file))
+    connection.read_parquet(str(file)).max("id").fetchall()
+    asked = "SELECT memory_usage_bytes FROM duckdb_memory() WHERE tag = 'EXTERNAL_FILE_CACHE'"
+    return int(connection.execute(asked).fetchone()[0])
+
+
+def test_files_that_are_merged_do_not_stay_in_memory(tmp_path: Path) -> None:
+    """The collector of a demo took a gigabyte after an hour."""
+    import duckdb
+
+    from apps.drivers.logs.files import writing
+
+    assert kept_in_memory(writing.connect(tmp_path), tmp_path / "ours.parquet") == 0
+    assert kept_in_memory(duckdb.connect(), tmp_path / "theirs.parquet") > 0

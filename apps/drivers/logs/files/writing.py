@@ -24,7 +24,10 @@ MEMORY = "512MB"
 
 
 def connect(working: Path, threads: int = 1) -> Any:
-    """A DuckDB of our own for files of our own: it fetches nothing, and spills where unfinished files lie."""
+    """A DuckDB of our own for files of our own: it fetches nothing, and spills where unfinished files lie.
+
+    It reads each file once, so it keeps none in memory: DuckDB would keep them up to the limit of its memory.
+    """
     connection = duckdb.connect(
         config={
             "threads": threads,
@@ -32,6 +35,7 @@ def connect(working: Path, threads: int = 1) -> Any:
             "temp_directory": str(working),
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
+            "enable_external_file_cache": False,
         }
     )
     connection.execute("SET preserve_insertion_order = true; SET TimeZone = 'UTC'")
