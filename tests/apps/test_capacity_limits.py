@@ -96,7 +96,7 @@ def test_what_was_measured_less_the_margin_becomes_the_limit_with_the_run_as_rea
     assert (set_to.limit_kind, set_to.limit_value, set_to.limit_measured_by) == ("rate", 13, run.name)
     entry = Entry.objects.filter(object_kind="Backend").order_by("-id")[0]
     assert entry.reason == (
-        f"The limit of blue in here becomes 13 requests/s (10 requests/s now): {run.name} found 15, less 10%."
+        f"The limit of blue in here becomes 13 requests/s (10 requests/s now): {run.name} found 15, less 10 %."
     )
     assert entry.version == Pool.objects.get(name="blue").version
     run.refresh_from_db()
@@ -107,7 +107,7 @@ def test_a_limit_that_is_set_already_is_called_so(limited: Env) -> None:
     run = done(limited, capacity=14.925)
     limits.set_as_limit(actor=limited.operator, run_id=run.pk)
     said = limits.proposal(limited.operator, run.pk).message
-    assert said == f"The limit of blue in here is 13 requests/s already: {run.name} found 14.9, less 10%."
+    assert said == f"The limit of blue in here is 13 requests/s already: {run.name} found 14.9, less 10 %."
 
 
 @pytest.mark.parametrize(("margin", "value"), [(0, 15), (0.2, 12), (0.5, 7), (0.9, 1)])
@@ -214,7 +214,7 @@ def test_by_itself_a_run_moves_the_limit_by_no_more_than_the_policy_allows(limit
     sentence = limits.apply_automatically(run)
     assert sentence == (
         f"{run.name} found 15 requests/s: the limit goes from 10 to 12. "
-        "One run changes a limit by at most 20%, so the limit does not become 13."
+        "One run changes a limit by at most 20 %, so the limit does not become 13."
     )
     assert (backend().limit_value, backend().limit_measured_by) == (12, run.name)
     assert backend().limit_set_by == f"{run.name} for ada"

@@ -120,7 +120,7 @@ def test_a_node_without_processor_time_to_spare_ends_the_run(
     nodes.in_use["cpu"] = busy
     nodes.read()
     run = ran(editor, load=HOLD)
-    assert ("90% of its CPU" in run.message) is (busy == 0.9), run.message
+    assert ("90 % of its CPU" in run.message) is (busy == 0.9), run.message
     assert (run.state == Run.State.STOPPED) is (busy == 0.9)
 
 
@@ -139,7 +139,7 @@ def test_the_bottleneck_is_a_node_only_when_one_was_nearly_used_up(
     assert run.result is not None
     found = run.result["bottleneck"]
     assert (found["reason"], found["name"]) == (("node", "here") if busy == 0.9 else ("queue", ""))
-    assert (f"90% of its {'CPU' if what == 'cpu' else what}" in found["message"]) is (busy == 0.9)
+    assert (f"90 % of its {'CPU' if what == 'cpu' else what}" in found["message"]) is (busy == 0.9)
     page = client_of(editor).get(f"/capacity-runs/{run.pk}").content.decode()
     assert html.escape(found["message"]) in page
 

@@ -80,7 +80,7 @@ def test_two_thirds_of_idle_processes_are_uneven() -> None:
     found = evaluate_balance("eu", [Work("one", 900), Work("two", 50), Work("three", 50)])
     assert found.status == "uneven"
     assert found.spread == pytest.approx(18)
-    assert "90%" in found.message
+    assert "90 %" in found.message
 
 
 def test_chance_and_weights_are_not_uneven() -> None:
@@ -103,7 +103,7 @@ def test_the_bottleneck_is_named_surest_first() -> None:
     assert (bottleneck(slow).reason, bottleneck(slow).name) == ("one_server", "vm-2")
     assert bottleneck([ServerSample("vm-0", p95_ms=40), ServerSample("vm-1", p95_ms=45)]).reason == "unknown"
     assert bottleneck(full, [NodeSample("lb-1", connections=0.85)]).message.startswith(
-        "The load balancer's node lb-1 had 85% of its connections in use"
+        "The load balancer's node lb-1 had 85 % of its connections in use"
     )
 
 

@@ -127,7 +127,7 @@ def test_requests_that_are_still_open_are_told_apart_from_slow_answers() -> None
     found = evaluate_step(step, [second], ObjectiveSpec(max_latency_ms=600), constant=True)
     assert (found.status, found.message) == (
         Status.BAD,
-        "0 of 15 requests in 1 s took longer than 600 ms, and 14 more in flight will: more than 5% of the whole step.",
+        "0 of 15 requests in 1 s took longer than 600 ms, and 14 more in flight will: more than 5 % of the whole step.",
     )
 
 

@@ -158,7 +158,7 @@ def test_a_prefix_is_replaced_as_the_gateway_api_does_it() -> None:
         (Assertion("/gone", redirect=""), ""),
         (Assertion("/gone", redirect="http://a.example/there"), ""),
         (Assertion("/gone", redirect="http://a.example/"), "is redirected to http://a.example/there"),
-        (Assertion("/split", pool="acme/pool-1"), "goes to pool acme/pool-1 (50%), acme/pool-2 (50%)"),
+        (Assertion("/split", pool="acme/pool-1"), "goes to pool acme/pool-1 (50 %), acme/pool-2 (50 %)"),
     ],
 )
 def test_an_assertion_holds_or_says_what_happens_instead(assertion: Assertion, instead: str) -> None:

@@ -46,9 +46,8 @@ def bottleneck(servers: Sequence[ServerSample], nodes: Sequence[NodeSample] = ()
     for node in nodes:
         for used, what in ((node.cpu, "CPU"), (node.connections, "connections")):
             if used is not None and used >= BUSY:
-                message = (
-                    f"The load balancer's node {node.name} had {used:.0%} of its {what} in use: it may be the limit."
-                )
+                share = f"{100 * used:.0f} % of its {what}"
+                message = f"The load balancer's node {node.name} had {share} in use: it may be the limit."
                 return Bottleneck("node", message, node.name)
     for server in servers:
         if not server.up:

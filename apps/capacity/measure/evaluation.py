@@ -217,13 +217,14 @@ def _curtailed(
 
 def _failed_sentence(counted: Tally, objective: ObjectiveSpec) -> str:
     share = counted.failed / max(1, counted.ended)
-    return f"{share:.1%} of the requests failed; the objective allows less than {objective.max_error_rate:.1%}."
+    allowed = f"{100 * objective.max_error_rate:.1f} %"
+    return f"{100 * share:.1f} % of the requests failed; the objective allows less than {allowed}."
 
 
 def _slow_sentence(seconds: int, counted: Tally, waiting: int, objective: ObjectiveSpec) -> str:
     more = f", and {waiting} more in flight will" if waiting else ""
     found = f"{counted.slow} of {counted.ended} requests in {seconds} s took longer than {objective.max_latency_ms} ms"
-    return f"{found}{more}: more than {allowed_slow(objective):.0%} of the whole step."
+    return f"{found}{more}: more than {100 * allowed_slow(objective):.0f} % of the whole step."
 
 
 def _growing(evaluated: Sequence[Second], objective: ObjectiveSpec, *, constant: bool) -> Verdict | None:
@@ -301,8 +302,9 @@ def _certain(step: StepPlan, evaluated: Sequence[Second], counted: Tally, object
 def _good_sentence(evaluated: Sequence[Second], counted: Tally, objective: ObjectiveSpec) -> str:
     slow = counted.slow / max(1, counted.ended)
     return (
-        f"{slow:.1%} of {counted.ended} requests in {len(evaluated)} s took longer than {objective.max_latency_ms} ms "
-        f"(allowed {allowed_slow(objective):.0%}), {counted.failed} failed."
+        f"{100 * slow:.1f} % of {counted.ended} requests in {len(evaluated)} s "
+        f"took longer than {objective.max_latency_ms} ms "
+        f"(allowed {100 * allowed_slow(objective):.0f} %), {counted.failed} failed."
     )
 
 

@@ -28,7 +28,7 @@ def difference(found: Mapping[str, Any], last: Mapping[str, Any], name: str) -> 
     change = now / then - 1
     shown = _apart(found, last)
     word = "more" if change > 0 else "less"
-    size = f"{abs(change):.1%} {word} than {name} found ({then:.4g} requests/s)"
+    size = f"{100 * abs(change):.1f} % {word} than {name} found ({then:.4g} requests/s)"
     message = f"{size}." if shown else f"No significant difference from {name}: {size}, within the confidence of both."
     return {"before": then, "change": change, "shown": shown, "message": message}
 

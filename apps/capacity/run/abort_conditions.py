@@ -120,7 +120,7 @@ def _of_nodes(samples: Sequence[SecondSample]) -> Iterator[Abort]:
     for what, shares in used.items():
         least = min((share or 0.0 for share in shares), default=0.0)
         if len(shares) == BUSY_S and least > MOST_USE:
-            yield Abort("node", f"A node uses {least:.0%} of its {what}; tests end at {MOST_USE:.0%}.")
+            yield Abort("node", f"A node uses {100 * least:.0f} % of its {what}; tests end at {100 * MOST_USE:.0f} %.")
 
 
 def _of_neighbours(before: Environment, environment: Environment) -> Iterator[Abort]:
@@ -129,7 +129,7 @@ def _of_neighbours(before: Environment, environment: Environment) -> Iterator[Ab
             continue
         then = before.neighbours.get(name, Neighbour(0, 0.0, None))
         if now.error_rate > then.error_rate + WORSE_ERRORS:
-            yield Abort("neighbour", f"Another pool on these nodes fails more: {now.error_rate:.0%} errors.")
+            yield Abort("neighbour", f"Another pool on these nodes fails more: {100 * now.error_rate:.0f} % errors.")
         if then.p95_ms is None or now.p95_ms is None or then.requests < FEW:
             continue
         if now.p95_ms > WORSE_BY * then.p95_ms and now.p95_ms > then.p95_ms + WORSE_MS:
@@ -144,7 +144,7 @@ def _of_errors(samples: Sequence[SecondSample]) -> Iterator[Abort]:
     failing = sum(1 for sample in spoken if sample.failed)
     lasting = len(recent) == ERRORS_S and failing > len(spoken) / 2
     if lasting and _share(recent) > ERRORS_SHARE:
-        yield Abort("errors", f"{_share(recent):.0%} of the requests failed for {ERRORS_S} s.")
+        yield Abort("errors", f"{100 * _share(recent):.0f} % of the requests failed for {ERRORS_S} s.")
 
 
 def _of_latency(samples: Sequence[SecondSample]) -> Iterator[Abort]:

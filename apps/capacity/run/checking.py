@@ -117,7 +117,7 @@ def _route(test: CapacityTest) -> Check:
     for name in sorted(fronts):
         for traced in trace_request(reader_of(test), question, name):
             if traced.pools != ((label, 1.0),):
-                others = ", ".join(f"{pool} {part:.0%}" for pool, part in traced.pools) or traced.sentence
+                others = ", ".join(f"{pool} {100 * part:.0f} %" for pool, part in traced.pools) or traced.sentence
                 why = f"{name} does not lead all of {test.hostname}{test.path} to {label}: {others}"
                 return Check("route", False, why if why.endswith(".") else f"{why}.")
     return Check("route", True, f"All of {test.hostname}{test.path} routes to {label}.")

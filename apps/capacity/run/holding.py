@@ -136,4 +136,4 @@ class StepSchedule:
             broke = "the objective was met up to there" if met else f"above it, {asked} was not met"
             return f"The last good step was {load} ({p95}); {broke}."
         answered = requests_per_second(f"{knee.answered:.4g}")
-        return f"At {load} it answered {answered}, {p95}, {knee.error_rate:.1%} failed. {word[met]}."
+        return f"At {load} it answered {answered}, {p95}, {100 * knee.error_rate:.1f} % failed. {word[met]}."

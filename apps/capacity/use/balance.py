@@ -95,7 +95,9 @@ def _by_chance(shares: Sequence[Share], total: int) -> bool:
 
 
 def _sentence(busiest: Share, idlest: Share, spread: float | None, servers: int, *, uneven: bool) -> str:
-    between = f"{busiest.server} got {busiest.share:.0%} of the requests, {idlest.server} {idlest.share:.0%}"
+    between = (
+        f"{busiest.server} got {100 * busiest.share:.0f} % of the requests, {idlest.server} {100 * idlest.share:.0f} %"
+    )
     if not uneven:
         return f"{servers} servers share the load: {between}."
     by = f"{spread:.1f} times as much" if spread is not None else "everything, the other nothing"

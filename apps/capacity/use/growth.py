@@ -62,7 +62,7 @@ def _sentence(law: Scalability, believed: int) -> str:
     share = law.capacity(believed) / (believed * law.one)
     return (
         f"One server takes {law.one:.3g} requests/s; contention {law.contention:.2%}, crosstalk {law.crosstalk:.4%},"
-        f" so {believed} take {law.capacity(believed):.4g}, {share:.0%} of {believed} times one."
+        f" so {believed} take {law.capacity(believed):.4g}, {100 * share:.0f} % of {believed} times one."
         f" Above {believed} servers the fit is not reliable: measure there."
     )
 

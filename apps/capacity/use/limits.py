@@ -131,7 +131,7 @@ def _bounded(run: Run, backend: Backend, wanted: int, max_change: float) -> tupl
     value = min(max(wanted, ceil(was * (1 - most) - _ALMOST)), floor(was * (1 + most) + _ALMOST))
     notes = []
     if value != wanted:
-        notes.append(f"One run changes a limit by at most {most:.0%}, so the limit does not become {wanted}.")
+        notes.append(f"One run changes a limit by at most {100 * most:.0f} %, so the limit does not become {wanted}.")
     if value < was and run.started_at is not None and run.pool and run.region:
         asked = busiest_minute(run.pool, run.region, run.started_at)
         servers = _servers(backend) if backend.limit_scope == LimitScope.SERVER else 1
@@ -164,7 +164,7 @@ def _proposal(run: Run, margin: float) -> Proposal:
     label = f"{run.pool} in {run.region}"
     same = (backend.limit_kind, backend.limit_scope, backend.limit_value) == (str(kind), str(scope), value)
     becomes = f"is {value} {unit} already" if same else f"becomes {value} {unit} ({before} now)"
-    message = f"The limit of {label} {becomes}: {run.name} found {_number(found)}, less {margin:.0%}."
+    message = f"The limit of {label} {becomes}: {run.name} found {_number(found)}, less {100 * margin:.0f} %."
     return Proposal(kind, scope, value, before, margin, found, message)
 
 

@@ -104,8 +104,8 @@ def happens(found: Trace, labels: Mapping[str, str]) -> str:
         if found.winner is None:
             return f"matches no route and gets status {found.status}"
         return f"gets status {found.status} from route {found.winner.label}{since}"
-    parts = [f"{labels.get(each.pool_id, each.pool_id)} ({each.part:.0%})" for each in found.pools]
-    names = ", ".join(parts) if len(parts) > 1 else parts[0].rpartition(" ")[0]
+    parts = [f"{labels.get(each.pool_id, each.pool_id)} ({100 * each.part:.0f} %)" for each in found.pools]
+    names = ", ".join(parts) if len(parts) > 1 else parts[0].rpartition(" (")[0]
     copy = found.mirror_pool_id
     mirrored = f", and a copy to pool {labels.get(copy, copy)}" if copy else ""
     return f"goes to pool {names}{by}{mirrored}"

@@ -218,7 +218,7 @@ def test_the_result_shows_the_capacity_its_curve_and_the_change_of_the_limit(
     run.save()
     page = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
     assert "95 % sure: between 14.8 and 15.6" in page
-    assert "25.0% more than run-" in page
+    assert "25.0 % more than run-" in page
     assert "capacity 15/s" in page
     assert "becomes 13 requests/s" in page
     assert "worked on 2 requests at once" in page
