@@ -11,3 +11,8 @@ if (asked?.matches("details")) asked.open = true;
 const charts = () => document.querySelector("[data-chart]") && import("./chart.js").then((chart) => chart.draw());
 charts();
 addEventListener("htmx:after:swap", charts);
+// The icon of the tab says what the title says.
+const icon = document.querySelector("[data-trouble]");
+const signal = () => (icon.href = document.title.startsWith("●") ? icon.dataset.trouble : icon.dataset.well);
+if (icon) new MutationObserver(signal).observe(document.head, { subtree: true, childList: true, characterData: true });
+if (icon) signal();

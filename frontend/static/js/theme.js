@@ -1,7 +1,8 @@
-/* SHOW: the theme: auto, light, dark; in a cookie, so that the first paint is right. */
+/* SHOW: the theme (auto, light, dark) and the density; in cookies, so that the first paint is right. */
 const button = document.querySelector("[data-theme-switch]");
 const THEMES = { auto: "monitor", light: "sun", dark: "moon" };
 const root = document.documentElement;
+const keep = (said) => (document.cookie = `${said}; path=/; max-age=31536000; samesite=lax`);
 
 function show(theme) {
   if (theme === "auto") root.removeAttribute("data-theme");
@@ -16,8 +17,16 @@ if (button) {
   button.onclick = () => {
     const names = Object.keys(THEMES);
     const theme = names[(names.indexOf(root.dataset.theme ?? "auto") + 1) % 3];
-    document.cookie = `theme=${theme}; path=/; max-age=31536000; samesite=lax`;
+    keep(`theme=${theme}`);
     show(theme);
     dispatchEvent(new Event("theme"));
   };
 }
+
+const dense = document.querySelector("[data-density-switch]");
+if (dense) dense.onclick = () => {
+  const compact = dense.ariaPressed !== "true";
+  dense.ariaPressed = compact;
+  root.toggleAttribute("data-compact", compact);
+  keep(`density=${compact ? "compact" : ""}`);
+};

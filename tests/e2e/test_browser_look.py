@@ -1,0 +1,80 @@
+"""What a tab says of itself, and how dense its pages are, in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, expect
+from pytest_django.live_server_helper import LiveServer
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.core.clock import now
+from apps.definitions.models import Pool
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
+from apps.observe.services import store_verdicts
+from tests.browser import listen, needs_browser, wrong_in
+from tests.conftest import actor_of
+from tests.e2e.console_in_memory import put_env, signed_in
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.e2e,
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    needs_browser,
+]
+ROW_PX = 24
+
+
+@pytest.fixture
+def operator(live_server: LiveServer, live_redis: str) -> Actor:
+    """Whose pages they are."""
+    put_env()
+    return actor_of("operator", Account.Kind.OPERATOR)
+
+
+def test_the_tab_of_a_pool_says_by_title_and_icon_that_it_is_down_and_that_it_is_well(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    pool = Pool.objects.get(name="shop")
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    icon = page.locator("link[rel=icon]")
+    said = {"down": (False, Reason.NO_SERVER_UP), "well": (True, Reason.ALL_SERVERS_UP)}
+    for status, reason in said.values():
+        verdict = Verdict("pool", pool.pk, Type.HEALTHY, status, reason, "No server is up: a (L7STS/503).")
+        store_verdicts([verdict], now())
+        page.goto(f"/pools/{pool.pk}")
+        expect(page).to_have_title(re.compile(r"^Pool shop" if status else r"^● Pool shop"))
+        expect(icon).to_have_attribute("href", re.compile(r"/mark\." if status else r"/mark-trouble\."))
+        expect(page.get_by_text("a (answered 503)")).to_have_count(0 if status else 1)
+    # A page that is brought anew changes its title, and the icon follows.
+    page.evaluate("document.title = '● 3 | Wall'")
+    expect(icon).to_have_attribute("href", re.compile(r"/mark-trouble\."))
+
+
+def test_the_compact_view_is_kept_has_lower_rows_and_can_be_left(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto("/load-balancers")
+    row = page.locator("main tbody tr").first
+
+    def height() -> float:
+        expect(row).to_be_visible()
+        box = row.bounding_box()
+        assert box
+        return box["height"]
+
+    def switch() -> None:
+        page.get_by_role("button", name="Your account").click()
+        page.get_by_role("button", name="Compact view").click()
+        page.reload()
+
+    switch()
+    dense = height()
+    assert wrong_in(page, 0) == complaints == []
+    switch()
+    assert ROW_PX <= dense < height()
