@@ -21,6 +21,7 @@ from apps.definitions import selectors
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.sharing import tagged
 from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.object_forms import copied
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell
 
@@ -146,17 +147,22 @@ def detail(request: PageRequest, name: str) -> HttpResponse:
 def new(request: PageRequest) -> HttpResponse:
     """Make a grant; `?account=` chooses the account."""
     operators_only(request.actor, "grants")
-    return _form(request, None, {"/spec/account": request.GET.get("account", "")[:63]})
+    source = copied(request, selectors.grants(request.actor))
+    said = _said_of(source) if source else {"/spec/account": request.GET.get("account", "")[:63]}
+    return _form(request, None, said)
 
 
 @page
 def edit(request: PageRequest, name: str) -> HttpResponse:
     """Change a grant; an older version than the stored one is refused."""
     row = _one(request, name)
+    return _form(request, row, _said_of(row) | {"version": row.version})
+
+
+def _said_of(row: Grant) -> dict[str, Any]:
     stored = {"account": row.account.name, "hostname": row.hostname, "tag": row.tag, "may_load_test": row.may_load_test}
     initial: dict[str, Any] = {f"/spec/{field}": value for field, value in stored.items()}
-    initial |= {"/spec/expires_at": (instant_text(row.expires_at) or "").rstrip("Z"), "version": row.version}
-    return _form(request, row, initial)
+    return initial | {"/spec/expires_at": (instant_text(row.expires_at) or "").rstrip("Z")}
 
 
 def _form(request: PageRequest, stored: Grant | None, initial: dict[str, Any]) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from django import forms
@@ -12,6 +13,7 @@ from django.shortcuts import redirect
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.object_forms import begin_as_copy
 from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.saving import confirmed, telling, version_sent, version_shown
 from apps.web.kit.shape_fields import account_field
@@ -161,6 +163,7 @@ def new(request: PageRequest) -> HttpResponse:
     data = request.POST if request.method == "POST" else None
     usual = {"/spec/event_types": ["route.*", "pool.*"]}
     form = WebhookForm(data, stored=None, is_operator=request.actor.is_operator, initial=usual)
+    begin_as_copy(request, form, selectors.webhooks(request.actor), functools.partial(_form_of, request))
     if form.is_bound and form.is_valid():
         account = form.cleaned_data.get("/account") or None
         try:
@@ -175,6 +178,11 @@ def new(request: PageRequest) -> HttpResponse:
             return show_once(request, ONCE, {"row": row, "secret": secret})
     context = {"form": form, "row": None}
     return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
+
+
+def _form_of(request: PageRequest, row: Webhook) -> WebhookForm:
+    is_operator = request.actor.is_operator
+    return WebhookForm(stored=row, is_operator=is_operator, initial=_stored(row, is_operator))
 
 
 @page

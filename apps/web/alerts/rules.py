@@ -17,7 +17,7 @@ from apps.definitions.services import delete_object, save_object
 from apps.definitions.shapes.operations.alert_watches import BUILT_IN, WATCHES
 from apps.web.alerts.forms import RuleForm
 from apps.web.alerts.now import SEVERITY_MARKS
-from apps.web.kit.object_forms import Way, edit_object
+from apps.web.kit.object_forms import Way, begin_as_copy, copy_of, edit_object
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
 from apps.web.kit.undoing import say_done
@@ -58,6 +58,8 @@ def new(request: PageRequest) -> HttpResponse:
     request.actor.may_write("alert-rules")
     built_in = request.GET.get("name", "")
     form = RuleForm(request.POST or None, stored=None, actor=request.actor, built_in=built_in)
+    own = alert_rules(request.actor)
+    begin_as_copy(request, form, own, lambda row: RuleForm(None, stored=row, actor=request.actor))
     return edit_object(request, form, Way.of("web:alert-rules", "Alert rules"))
 
 
@@ -67,7 +69,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     request.actor.may_write("alert-rules")
     stored = only(alert_rules(request.actor), pk)
     form = RuleForm(request.POST or None, stored=stored, actor=request.actor)
-    return edit_object(request, form, Way.of("web:alert-rules", "Alert rules"))
+    return edit_object(request, form, Way.of("web:alert-rules", "Alert rules"), copy_of("alert-rule", stored))
 
 
 @post_page

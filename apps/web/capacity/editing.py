@@ -16,11 +16,12 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import CapacityTest
 from apps.definitions.selectors import capacity_tests, only
 from apps.definitions.shapes.base.reading import read_or_raise
-from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.base.writing import reference, write
 from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.web.capacity.form import CapacityTestForm
 from apps.web.capacity.words import what_happens
 from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.object_forms import begin_as_copy, copied
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 
@@ -60,7 +61,12 @@ def check(request: PageRequest) -> HttpResponse:
 def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
     request.actor.may_write()
     data = request.POST if request.method == "POST" else None
-    form = CapacityTestForm(request.actor, stored, data, request.GET.dict())
+    source = None if stored else copied(request, capacity_tests(request.actor))
+    chosen = {"pool": reference(source.pool, request.actor.account.pk)} if source else request.GET.dict()
+    form = CapacityTestForm(request.actor, stored, data, chosen)
+    if source:
+        own = capacity_tests(request.actor)
+        begin_as_copy(request, form, own, lambda row: CapacityTestForm(request.actor, row, None, {}))
     if form.is_bound:
         form.is_valid()
         typed = _typed(request, form)

@@ -21,6 +21,8 @@ from apps.web.kit.saving import deleted_by_name, save_form, version_shown
 from apps.web.kit.shape_forms import Group, Names, ShapeForm
 
 Crumb = tuple[str, str]
+# Fields of one object alone.
+OF_ITSELF = ("name", "/name", "account", "/account", "version", "began", "reason")
 
 
 class ObjectForm(ShapeForm):
@@ -105,8 +107,8 @@ class OperatorPages:
         form = self.form(request.POST or None, actor=request.actor, stored=stored)
         if source is not None:
             form.begin_with(describe(source))
-        new = reverse(f"web:{form.noun.lower().replace(' ', '-')}-new")
-        return edit_object(request, form, Way.of(*self.back, self.to), f"{new}?copy={stored.pk}" if stored else "")
+        copy = copy_of(form.noun.lower().replace(" ", "-"), stored)
+        return edit_object(request, form, Way.of(*self.back, self.to), copy)
 
     def delete(self, request: PageRequest, pk: int) -> HttpResponse:
         """Delete one that nothing needs any more, once its name was typed."""
@@ -124,6 +126,27 @@ def copied(request: PageRequest, rows: QuerySet[Any]) -> Any | None:
     """What a new object begins as, of `?copy=7`; None for an empty one. Raises NotFound."""
     text = request.GET.get("copy", "")
     return only(rows, int(text)) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
+def begin_as_copy(
+    request: PageRequest, form: forms.Form, rows: QuerySet[Any], form_of: Callable[[Any], forms.Form]
+) -> None:
+    """Let a new form say what that of `?copy=7` says, for its owner: all but name, version and what is secret."""
+    source: Any = copied(request, rows)
+    if source is None or form.is_bound:
+        return
+    other = form_of(source)
+    for name, field in other.fields.items():
+        if name in form.fields and name not in OF_ITSELF and not isinstance(field.widget, forms.PasswordInput):
+            # Who looked at the field before keeps what it began with: it is told as well.
+            form.initial[name] = form[name].initial = other[name].value()
+    for name in {"account", "/account"} & form.fields.keys():
+        form.initial[name] = source.account.name
+
+
+def copy_of(noun: str, stored: Any) -> str:
+    """The address of the form in which a copy of what is stored begins; empty for something new."""
+    return f"{reverse(f'web:{noun}-new')}?copy={stored.pk}" if stored else ""
 
 
 def show_form(request: PageRequest, form: Any, way: Way, *, stored: Any, name: str, copy: str = "") -> HttpResponse:

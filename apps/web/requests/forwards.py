@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from django import forms
@@ -13,6 +14,7 @@ from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.logs.forward import services
 from apps.logs.models import LogForward
 from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.object_forms import begin_as_copy
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, version_sent, version_shown
 from apps.web.kit.shape_fields import account_field
@@ -114,6 +116,7 @@ def new(request: PageRequest) -> HttpResponse:
     form = ForwardForm(
         request.POST if request.method == "POST" else None, stored=None, is_operator=request.actor.is_operator
     )
+    begin_as_copy(request, form, services.forwards(request.actor), functools.partial(_form_of, request))
     if form.is_bound and form.is_valid():
         account = form.cleaned_data.get("/account") or None
         try:
@@ -129,6 +132,11 @@ def new(request: PageRequest) -> HttpResponse:
             return redirect("web:log-forwards")
     context = {"form": form, "row": None}
     return show(request, "pages/requests/forward_form.html", context, status=422 if form.is_bound else 200)
+
+
+def _form_of(request: PageRequest, row: LogForward) -> ForwardForm:
+    said = {f"/spec/{name}": value for name, value in services.document(row).items()}
+    return ForwardForm(stored=row, is_operator=request.actor.is_operator, initial=said)
 
 
 @page

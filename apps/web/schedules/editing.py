@@ -14,6 +14,7 @@ from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.definitions.selectors import only
 from apps.definitions.selectors import schedules as visible_schedules
+from apps.web.kit.object_forms import begin_as_copy
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, save, tell, two_edits
 from apps.web.schedules.form import OF_CALENDAR, ScheduleForm, opened, sent, zones
@@ -39,6 +40,8 @@ def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
     request.actor.may_write()
     if request.method != "POST":
         form = opened(request.actor, row, request.GET.dict())
+        if row is None:
+            begin_as_copy(request, form, visible_schedules(request.actor), lambda each: opened(request.actor, each, {}))
         return show(request, FORM, _page(form) | _stored_instants(form))
     form = sent(request.actor, row, request.POST)
     readable = form.is_valid()

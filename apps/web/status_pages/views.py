@@ -13,7 +13,7 @@ from apps.definitions.selectors import status_pages
 from apps.status import selectors
 from apps.status.showing import show_page
 from apps.web.drawing.days import drawn
-from apps.web.kit.object_forms import Way, edit_object
+from apps.web.kit.object_forms import Way, begin_as_copy, copy_of, edit_object
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
 from apps.web.status_pages.forms import StatusPageForm
@@ -48,7 +48,10 @@ def _missing(row: StatusPage) -> list[str]:
 def new(request: PageRequest) -> HttpResponse:
     """A new page."""
     request.actor.may_write("status-pages")
-    return _edit(request, StatusPageForm(request.POST or None, stored=None, actor=request.actor))
+    form = StatusPageForm(request.POST or None, stored=None, actor=request.actor)
+    own = status_pages(request.actor)
+    begin_as_copy(request, form, own, lambda row: StatusPageForm(None, stored=row, actor=request.actor))
+    return _edit(request, form)
 
 
 @page
@@ -60,7 +63,8 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 
 
 def _edit(request: PageRequest, form: StatusPageForm) -> HttpResponse:
-    return edit_object(request, form, Way.of("web:status-pages", "Status pages", "web:status-page"))
+    way = Way.of("web:status-pages", "Status pages", "web:status-page")
+    return edit_object(request, form, way, copy_of("status-page", form.stored))
 
 
 @post_page

@@ -16,6 +16,7 @@ from apps.definitions.shapes.base.writing import reference
 from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
 from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.object_forms import begin_as_copy
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import Typed, save_form, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_forms import ShapeForm
@@ -71,6 +72,10 @@ def _zone(request: PageRequest, stored: Zone | None) -> HttpResponse:
     operators_only(request.actor, "zones")
     request.actor.may_write()
     form = ZoneForm(request.POST or None, stored=stored, names={"stack": stacks(request.actor)})
+    if stored is None:
+        names = {"stack": stacks(request.actor)}
+        own = visible_zones(request.actor)
+        begin_as_copy(request, form, own, lambda row: ZoneForm(None, stored=row, names=names))
     if saved := save_form(request, form, "Zone", stored, form.spec, _saved):
         return redirect("web:zone", saved.pk)
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
@@ -111,6 +116,9 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
         if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
             tell(request, typed, saved, f"{saved.label} {saved.type} is saved. The name server has it in a moment.")
             return redirect("web:zone", zone.pk)
+    if stored is None:
+        own = visible_records(request.actor).filter(zone=zone)
+        begin_as_copy(request, form, own, lambda row: RecordForm(None, stored=row, tagged=tagged, names=names))
     context = {"form": form, "stored": stored, "zone": zone, "version": version_shown(request, stored)}
     return show(request, "pages/zones/record_form.html", context, status=422 if form.is_bound else 200)
 
