@@ -78,3 +78,13 @@ def test_the_compact_view_is_kept_has_lower_rows_and_can_be_left(
     assert wrong_in(page, 0) == complaints == []
     switch()
     assert ROW_PX <= dense < height()
+
+
+def test_of_a_provider_only_its_own_fields_show(operator: Actor, chromium: Browser, live_server: LiveServer) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.goto("/zones/new")
+    key, stack = page.get_by_label("TSIG key"), page.get_by_label("Stack")
+    for driver, shown, hidden in (("rfc2136", key, stack), ("route53", stack, key)):
+        page.get_by_label("Written by").select_option(driver)
+        expect(shown).to_be_visible()
+        expect(hidden).to_be_hidden()

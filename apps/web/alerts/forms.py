@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import AlertChannel, AlertRule
+from apps.definitions.shapes.operations.alert_channel import NEEDS
 from apps.definitions.shapes.operations.alert_watches import BUILT_IN, SEVERITIES, WATCHES
 from apps.web.kit.object_forms import ObjectForm
 from apps.web.kit.shape_fields import account_field
@@ -45,6 +46,10 @@ class ChannelForm(ObjectForm):
     """A channel; its secret is typed and never shown again."""
 
     kind, noun = "AlertChannel", "alert channel"
+    only: ClassVar = {
+        f"/spec/{field}": " ".join(word for word, needs in NEEDS.items() if {field, f"{field}?"} & {*needs})
+        for field in ("to", "url", "secret")
+    }
 
     def __init__(self, data: QueryDict | None, *, stored: AlertChannel | None, actor: Actor) -> None:
         super().__init__(data, stored=stored, names={"severities": _SEVERITIES})

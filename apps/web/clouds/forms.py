@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+from django import forms
 from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
+from apps.definitions.shapes.clouds.cloud_account import CLOUDS
+from apps.definitions.shapes.clouds.static_ip import OF_CLOUDS, OF_FLEETS
 from apps.fleet import selectors as topology
 from apps.web.kit.object_forms import ObjectForm, OperatorPages
+
+NAMES: Mapping[str, str] = {cloud.value: name for cloud, name in CLOUDS.items()}
+AWS, GOOGLE = NAMES
 
 
 class CloudForm(ObjectForm):
@@ -30,12 +37,40 @@ class CloudAccountForm(CloudForm):
     """An account at a cloud, by reference to its credentials."""
 
     kind, noun = "CloudAccount", "cloud account"
+    only: ClassVar = {"/spec/project": GOOGLE}
+
+
+class Accounts(forms.Select):
+    """Cloud accounts, each with its cloud, which says what fields its stack has."""
+
+    clouds: Mapping[str, str]
+
+    def create_option(self, name: str, value: Any, label: Any, *rest: Any, **more: Any) -> dict[str, Any]:
+        """An account, with the name of its cloud."""
+        cloud = self.clouds.get(str(value), "")
+        words = f"{label} ({NAMES[cloud]})" if cloud else label
+        option: dict[str, Any] = super().create_option(name, value, words, *rest, **more)
+        option["attrs"] |= {"data-cloud": cloud} if cloud else {}
+        return option
 
 
 class StackForm(CloudForm):
     """One cloud account in one of its regions."""
 
     kind, noun = "Stack", "stack"
+    only: ClassVar = {
+        "/spec/network/subnets": AWS,
+        "/spec/network/vpc_networks": AWS,
+        "/spec/network/log_bucket": AWS,
+        "/spec/network/zones": GOOGLE,
+    }
+
+    def __init__(self, data: QueryDict | None, *, actor: Actor, stored: Any) -> None:
+        super().__init__(data, actor=actor, stored=stored)
+        field = self.fields["/spec/cloud_account"]
+        plain: Any = field.widget
+        field.widget = Accounts(choices=plain.choices)
+        field.widget.clouds = dict(topology.cloud_accounts(actor).values_list("name", "cloud"))
 
 
 class AddressPoolForm(CloudForm):
@@ -48,6 +83,9 @@ class StaticIPForm(CloudForm):
     """An address that stays."""
 
     kind, noun = "StaticIP", "static IP"
+    only: ClassVar = {f"/spec/{field}": " ".join(OF_FLEETS) for field in ("address", "region", "pool")} | {
+        "/spec/stack": " ".join(OF_CLOUDS)
+    }
 
 
 _ACCOUNTS, _STACKS, _ADDRESSES = (

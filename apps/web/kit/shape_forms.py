@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.http import QueryDict
@@ -94,15 +94,22 @@ class DocumentForm(forms.Form):
 
 
 class ShapeForm(DocumentForm):
-    """The form of a kind; a new object has a name as well."""
+    """The form of a kind; a new object has a name as well.
+
+    `only` says of fields, by their pointer, for which words of the form's choice they are there: `aws google`.
+    """
 
     kind = ""
+    only: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, data: QueryDict | None, *, stored: Any, names: Names) -> None:
         super().__init__(data, shape=SHAPES[self.kind], document=describe(stored) if stored else None, names=names)
         if stored is None:
             self.fields["/name"] = forms.CharField(label="Name", max_length=63, help_text=NAME_HINT)
             self.order_fields(["/name"])
+        for name in self.only.keys() & self.fields.keys():
+            chosen: Any = self.fields[name]
+            chosen.only = self.only[name]
 
     def spec(self) -> dict[str, Any]:
         """The document of what was typed."""

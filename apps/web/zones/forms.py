@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.http import HttpResponse, QueryDict
@@ -13,6 +13,7 @@ from apps.definitions.selectors import load_balancers, only
 from apps.definitions.selectors import records as visible_records
 from apps.definitions.selectors import zones as visible_zones
 from apps.definitions.shapes.base.writing import reference
+from apps.definitions.shapes.traffic.zone import NEEDS, OF_DRIVERS, TAKES
 from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
 from apps.web.kit.field_errors import attach_errors
@@ -28,6 +29,10 @@ class ZoneForm(ShapeForm):
     """A zone and who serves it."""
 
     kind = "Zone"
+    only: ClassVar = {
+        f"/spec/{field}": " ".join(driver for driver in NEEDS if field in (*NEEDS[driver], *TAKES.get(driver, ())))
+        for field in OF_DRIVERS
+    }
 
 
 class RecordForm(ShapeForm):

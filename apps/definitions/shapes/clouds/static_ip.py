@@ -19,6 +19,8 @@ KINDS = {
     AddressKind.ACCELERATOR: "AWS: Global Accelerator",
     AddressKind.GOOGLE: "Google: a global address",
 }
+OF_FLEETS = tuple(kind.value for kind in KINDS if kind in ON_FLEETS)
+OF_CLOUDS = tuple(kind.value for kind in KINDS if kind not in ON_FLEETS)
 
 
 @dataclass(frozen=True, slots=True)
