@@ -195,6 +195,7 @@ urlpatterns = [
     path("address-pools/<int:pk>/delete", static_ips.delete_pool, name="address-pool-delete"),
     path("cloud-accounts", cloud_accounts.index, name="cloud-accounts"),
     *cloud_forms.CLOUD_ACCOUNTS.urls("cloud-accounts", "cloud-account"),
+    path("cloud-accounts/<int:pk>/test", cloud_accounts.test_connection, name="cloud-account-test"),
     path("cloud-accounts/<int:pk>/delete", cloud_accounts.delete, name="cloud-account-delete"),
     path("adopt", cloud_accounts.adopt, name="adopt"),
     path("import", importing.index, name="import"),

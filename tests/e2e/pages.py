@@ -179,7 +179,7 @@ PARTS = {
     # The forms of those that are new under another heading, and what is done from pages.
     *("listener-edit", "node-edit"),
     *("node-revoke", "enrolment-withdraw", "authority-rotate", "authority-retire"),
-    *("cloud-account-edit", "cloud-account-delete", "address-pool-edit", "address-pool-delete"),
+    *("cloud-account-edit", "cloud-account-delete", "cloud-account-test", "address-pool-edit", "address-pool-delete"),
     *("static-ip-move", "static-ip-release", "static-ip-delete"),
     *("zone-repair", "zone-delete", "record-delete"),
     *("stack-plan", "stack-check", "stack-destroy", "stack-delete", "stack-unlock"),

@@ -35,6 +35,7 @@ CLOUD_PAGES: tuple[Row, ...] = (
     Row("web:cloud-account-edit", "GET", OPERATE, OF_ACCOUNT),
     sent("cloud-account-edit", FAULTY, path=OF_ACCOUNT, form={"/spec/cloud": ""}),
     sent("cloud-account-delete", OPERATED, path=OF_ACCOUNT),
+    sent("cloud-account-test", OPERATED, path=OF_ACCOUNT),
     *shown("adopt", SEE, ""),
     Row("web:import", "GET", OPERATE),
     sent("import", FAULTY, form={"/prefix": "???"}),

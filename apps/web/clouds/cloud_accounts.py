@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 from django import forms
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
@@ -26,6 +27,8 @@ VERDICTS = {
     Verdict.LOSSY: ("degraded", "Differs"),
     Verdict.MAPPED: ("done", "Mapped"),
 }
+# Where every account of a cloud may ask.
+ANYWHERE = {"aws": "us-east-1", "google": "global"}
 ORDER = (Verdict.LEFT_OUT, Verdict.LOSSY, Verdict.MAPPED)
 
 
@@ -106,6 +109,23 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, "cloud accounts")
     row = only(topology.cloud_accounts(request.actor), pk)
     deleted(request, "CloudAccount", row, f"Cloud account {row.name} is deleted.")
+    return redirect("web:cloud-accounts")
+
+
+@post_page
+def test_connection(request: PageRequest, pk: int) -> HttpResponse:
+    """Ask the cloud once, where the account has a stack or else where every account may ask, and say what it said."""
+    operators_only(request.actor, "cloud accounts")
+    request.actor.may_write()
+    row = only(topology.cloud_accounts(request.actor).prefetch_related("stacks"), pk)
+    region = next((stack.cloud_region for stack in row.stacks.all()), ANYWHERE[row.cloud])
+    try:
+        found = adoption.load_balancers_of(actor=request.actor, cloud_account_id=pk, region=region)
+    except (Conflict, Invalid) as error:
+        messages.error(request, f"Cloud account {row.name} does not work in {region}. {error.detail}")
+    else:
+        many = "1 load balancer" if len(found) == 1 else f"{len(found)} load balancers"
+        messages.success(request, f"Cloud account {row.name} works. It has {many} in {region}.")
     return redirect("web:cloud-accounts")
 
 

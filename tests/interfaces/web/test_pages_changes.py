@@ -105,6 +105,18 @@ def test_a_change_of_which_one_sees_only_a_part_is_shown_so_far_and_cannot_be_re
     assert "Revert this change" not in shown
 
 
+@pytest.mark.parametrize(("objects", "folded"), [(3, 0), (4, 4)])
+def test_a_change_of_many_objects_is_a_list_of_them_that_opens(operator: Client, objects: int, folded: int) -> None:
+    house = actor_of("operator", Account.Kind.OPERATOR)
+    common = {"account": house.account, "actor": "somebody", "request_id": "all-of-them", "action": "create"}
+    for number in range(objects):
+        label = f"operator/x-{number}"
+        entry = Entry.objects.create(object_kind="Pool", object_id=900 + number, object_label=label, **common)
+    page = operator.get(f"/changes/{entry.pk}").content.decode()
+    assert page.count('<details class="card drawer" id="object-') == folded
+    assert page.count("<h2>Pool operator/x-") == objects
+
+
 def card(client: Client, path: str) -> str:
     """The card of changes on the page of an object; empty where it has none."""
     return client.get(path).content.decode().partition('id="changes"')[2].partition("</section>")[0]

@@ -353,3 +353,15 @@ def test_what_a_target_would_refuse_is_said_before_anything_moves(operator: Acto
     for word in ("AWS", "Google", "A fleet of HAProxy", "Remedy"):
         assert word in text, word
     assert client_of(operator).get(f"/portability/{balancer}?target=azure").status_code == 404
+
+
+def test_a_cloud_account_is_tested_and_what_the_cloud_says_is_said(stack: Stack) -> None:
+    client, account = client_of(actor_of("operator", Account.Kind.OPERATOR)), CloudAccount.objects.get()
+    test = f"/cloud-accounts/{account.pk}/test"
+    assert f'action="{test}"' in text_of(client, "/cloud-accounts")
+    said = client.post(test, follow=True).content.decode()
+    assert "Cloud account prod works. It has 0 load balancers in eu-central-1." in said
+    CloudAccount.objects.update(endpoint_url="", credentials="env:NOBODY")
+    said = client.post(test, follow=True).content.decode()
+    assert "Cloud account prod does not work in eu-central-1." in said
+    assert "SPILLWAY_CLOUD_NOBODY" in said
