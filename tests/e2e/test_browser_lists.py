@@ -8,7 +8,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.definitions.models import Pool, Route
+from apps.definitions.models import Policy, Pool, Route
 from apps.web.capacity import form as capacity_form
 from tests.browser import NARROW, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
@@ -205,6 +205,7 @@ LONG = {
     "/routes/new": "Objective",
     "/capacity-tests/new": "Result handling",
     "/tokens/new": "Scopes",
+    "/policies/{policy}/edit": "",
     "/regions/us-central1": "",
     "/": "",
     "/overflow": "",
@@ -224,7 +225,8 @@ def test_on_a_phone_no_page_is_longer_than_three_screens_before_it_folds(
     page = signed_in(chromium, live_server.url, operator).new_page()
     complaints = listen(page)
     page.set_viewport_size({"width": NARROW, "height": 800})
-    page.goto(address.format(pool=Pool.objects.get(name="shop").pk, route=Route.objects.get(name="shop").pk))
+    ids = {"pool": Pool.objects.get(name="shop").pk, "route": Route.objects.get(name="shop").pk}
+    page.goto(address.format(**ids, policy=Policy.objects.get(name="web").pk))
     page.wait_for_function("() => document.documentElement.scrollHeight <= 3 * innerHeight")
     if title := LONG[address]:
         card = page.locator(".folded").filter(has_text=title).last

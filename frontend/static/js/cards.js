@@ -39,6 +39,10 @@ for (const from of FROM) {
   }
   dressAll();
 }
+// What is still too long is a form of many parts: those that say something close as well, from the second screen on.
+for (const fold of screens() > MOST ? document.querySelectorAll("main details.fold[open]") : []) {
+  if (fold.getBoundingClientRect().top + scrollY > innerHeight && !wanted(fold)) fold.open = false;
+}
 addEventListener("htmx:after:swap", dressAll);
 // The browser wants to show a field that it does not take.
 addEventListener("invalid", ({ target }) => target.closest(".folded") && open(target.closest(".folded")), true);
