@@ -14,7 +14,7 @@ from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.services import store_verdicts
-from tests.browser import listen, needs_browser, wrong_in
+from tests.browser import NARROW, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import put_env, signed_in
 
@@ -26,6 +26,8 @@ pytestmark = [
     needs_browser,
 ]
 ROW_PX = 24
+# Of the usual row; a route with several pools needs a third.
+TWO_LINES_PX = 72
 
 
 @pytest.fixture
@@ -88,3 +90,16 @@ def test_of_a_provider_only_its_own_fields_show(operator: Actor, chromium: Brows
         page.get_by_label("Written by").select_option(driver)
         expect(shown).to_be_visible()
         expect(hidden).to_be_hidden()
+
+
+@pytest.mark.parametrize("page_of", ["/routes", "/pools"])
+def test_on_a_phone_a_row_has_two_lines(
+    operator: Actor, chromium: Browser, live_server: LiveServer, page_of: str
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.set_viewport_size({"width": NARROW, "height": 800})
+    page.goto(page_of)
+    rows = page.locator("main tbody tr:is([id^=route-], [id^=pool-])")
+    expect(rows.first).to_be_visible()
+    heights = rows.evaluate_all("rows => rows.map(row => row.offsetHeight)")
+    assert sorted(heights)[len(heights) // 2] <= TWO_LINES_PX, heights
