@@ -305,9 +305,9 @@ def test_the_page_of_a_request_says_how_the_servers_were_then(store: LogStore, d
     before = line(env.acme.account.pk, 300, pool="acme-web")
     store.store("one", [lost, before])
     client = client_of(env.acme)
-    assert "1 of 2 servers up; eu-2 in eu was down (L4CON). Exact to 10 seconds." in shown(
-        client, f"/requests/{lost.id}"
-    )
+    code = '<abbr title="L4CON">cannot connect</abbr>'
+    said = f"1 of 2 servers up; eu-2 in eu was down ({code}). Exact to 10 seconds."
+    assert said in shown(client, f"/requests/{lost.id}")
     assert "Unknown: no node has numbers of that moment." in shown(client, f"/requests/{before.id}")
 
 

@@ -59,7 +59,7 @@ def text_of(client: Client, path: str) -> str:
 
 
 def test_without_zones_the_page_says_what_to_do(operator: Actor, acme: Actor) -> None:
-    assert "apply zone.yaml" in text_of(client_of(operator), "/zones")
+    assert "Create zone" in text_of(client_of(operator), "/zones")
     assert "No zones are shared with you" in text_of(client_of(acme), "/zones")
 
 
