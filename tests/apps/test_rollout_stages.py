@@ -109,6 +109,7 @@ def test_changes_without_a_reload_wait_for_no_stage(env: Env) -> None:
     assert standing("there") == ("done", 1, "")
 
 
+@pytest.mark.slow(reason="four rollouts of two fleets, one after the other")
 def test_what_the_first_stage_took_back_never_reaches_the_second(env: Env) -> None:
     change(env)
     env.change_pool("green", "roundrobin")  # somebody else's, while the first soaks
