@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -86,6 +87,17 @@ def test_a_fleet_that_is_held_is_not_all_good_for_operators_and_customers(env: E
     home = client_of(env.acme).get("/").content.decode()  # control
     assert "Your changes are queued" in home
     assert "First steps" in home
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_first_steps_that_are_done_stand_below_the_traffic(env: Env, served: bool) -> None:
+    Sample.objects.all().delete()
+    if served:
+        node = env.nodes[0]
+        at = now() - timedelta(minutes=1)
+        Sample.objects.create(at=at, resolution=10, node=node, kind="frontend", object_id="lst-1", requests=1)
+    text = page(env)
+    assert (text.index("First steps") > text.index("Traffic and overflow")) is served
 
 
 def test_a_p95_that_doubled_is_said() -> None:
