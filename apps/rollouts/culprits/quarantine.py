@@ -41,19 +41,18 @@ class Culprits:
     messages: Mapping[str, str]
 
 
-def applied(fleet_id: int, snapshot: Snapshot) -> tuple[Snapshot, tuple[Finding, ...]]:
+def applied(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, tuple[Finding, ...]]:
     """The snapshot without what is quarantined, here or in an earlier stage, and who that is.
 
     What should be tried again is no longer quarantined.
     """
-    fleet = Fleet.objects.get(pk=fleet_id)
     rows = list(Quarantine.objects.filter(fleet__in=[fleet, *of_earlier_stages(fleet)]).order_by("pk"))
     if not rows:
         return snapshot, ()
     sync = FleetSync.objects.select_related("fallback", "last_good").get(fleet=fleet)
-    parts, versions = parts_of(snapshot), versions_by_fleet([fleet_id])[fleet_id]
-    fresh = [row for row in rows if row.fleet_id == fleet_id and row.generation >= sync.proven_generation]
-    settled = [row for row in rows if row.fleet_id == fleet_id and row not in fresh]
+    parts, versions = parts_of(snapshot), versions_by_fleet([fleet.pk])[fleet.pk]
+    fresh = [row for row in rows if row.fleet_id == fleet.pk and row.generation >= sync.proven_generation]
+    settled = [row for row in rows if row.fleet_id == fleet.pk and row not in fresh]
     over = [row.pk for row in settled if not _stands(row, parts, versions)]
     if over:
         with transaction.atomic():

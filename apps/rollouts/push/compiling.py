@@ -77,13 +77,14 @@ def compile_fleet(claim: Claim) -> None:
     4. A new revision; the guards may refuse it before any node.
     5. A rollout to every node takes the place of what is under way.
     """
-    ended = last_ended(Fleet.objects.get(pk=claim.fleet_id))
+    fleet = Fleet.objects.get(pk=claim.fleet_id)
+    ended = last_ended(fleet)
     try:
         snapshot, generation = freeze(claim.fleet_id)
     except Unsealable as error:
         _note_error(claim, None, f"A certificate's key cannot be read: {error}")
         return
-    snapshot, withheld = quarantine.applied(claim.fleet_id, snapshot)
+    snapshot, withheld = quarantine.applied(fleet, snapshot)
     try:
         compilation = _compile(claim.fleet_id, snapshot)
     except CompileError as error:

@@ -27,9 +27,14 @@ def due_fleets(instant: datetime) -> list[int]:
     return sorted(due - claimed)
 
 
+def runs(digest: str | F, node: str = "") -> Q:
+    """Of nodes, or of rows with a `node__`: which said last that they run this digest and nothing was edited."""
+    expected: dict[str, object] = {"digest": digest, "on_disk": digest, "drift": []}
+    return Q(**{f"{node}report__{name}": value for name, value in expected.items()})
+
+
 def _differing_nodes(instant: datetime) -> QuerySet[Node]:
     """Nodes of fleets that should run something, whose last report says otherwise or is too old to say anything."""
     unknown = Q(report=None) | Q(report__seen_at=None) | Q(report__seen_at__lt=instant - OLD_REPORT)
-    differs = ~Q(report__digest=F("fleet__sync__wanted__digest")) | ~Q(report__on_disk=F("report__digest"))
-    drifted = ~Q(report__drift=[])
-    return Node.objects.filter(fleet__sync__wanted__isnull=False).filter(unknown | differs | drifted)
+    differs = ~runs(F("fleet__sync__wanted__digest"))
+    return Node.objects.filter(fleet__sync__wanted__isnull=False).filter(unknown | differs)

@@ -24,6 +24,7 @@ from apps.rollouts.culprits.quarantine import Culprits
 from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.push import revision_store
 from apps.rollouts.push.claims import Claim, lock
+from apps.rollouts.push.due import runs
 from apps.rollouts.push.pushing import Outcome
 from apps.rollouts.push.states import TERMINAL, UNDER_WAY, RolloutState, StepState, check_move
 from apps.rollouts.waves.planning import Waves
@@ -159,9 +160,8 @@ def take_along(claim: Claim, rollout: Rollout) -> None:
     """
     if rollout.state not in UNDER_WAY:
         return
-    report = {"digest": rollout.revision.digest, "on_disk": rollout.revision.digest, "drift": []}
-    as_wanted = Q(**{f"report__{name}": value for name, value in report.items()})
-    differ = Node.objects.filter(fleet=rollout.fleet_id, report__last_contact_error="").exclude(as_wanted)
+    answering = Node.objects.filter(fleet=rollout.fleet_id, report__last_contact_error="")
+    differ = answering.exclude(runs(rollout.revision.digest))
     steps = Step.objects.filter(rollout=rollout)
     joined = [Step(rollout=rollout, node=node, wave=rollout.waves) for node in differ.exclude(steps__in=steps)]
     moved = steps.filter(state=StepState.DONE, node__in=differ) if rollout.wave == rollout.waves else steps.none()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 
 from apps.core import log_context
 from apps.core.clock import now
@@ -22,6 +22,7 @@ from apps.rollouts.culprits.search import find_culprits
 from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.push import claims, compiling, lifecycle, revision_store
 from apps.rollouts.push.claims import Claim
+from apps.rollouts.push.due import runs
 from apps.rollouts.push.pushing import Job, Outcome, Pace, Plans, is_as_wanted, look_at, occupied, push_all
 from apps.rollouts.push.repairs import has_rested, may_repair, may_try_again
 from apps.rollouts.push.states import RolloutState, StepState
@@ -140,11 +141,11 @@ def _bring_the_rest(claim: Claim, rollout: Rollout) -> None:
     if previous is None:
         return
     steps = Step.objects.filter(rollout=rollout, wave__gt=rollout.wave, state=StepState.WAITING)
-    clean = Q(node__report__on_disk=F("node__report__digest"), node__report__drift=[])
-    behind = steps.exclude(clean, node__report__digest=previous.digest).select_related("node__report")
+    behind = steps.exclude(runs(previous.digest, "node__")).select_related("node__report")
     busy = occupied(step.node_id for step in behind)
     now_due = [step for step in behind if not step.is_away and step.node_id not in busy and has_rested(step)]
-    if behind.filter(pk__in=[step.pk for step in now_due]).exclude(clean).exists():
+    unedited = runs(F("node__report__digest"), "node__")
+    if behind.filter(pk__in=[step.pk for step in now_due]).exclude(unedited).exists():
         # They may have what was before from this rollout already, and take a generation once.
         lifecycle.bump_generation(claim, rollout.generation, rollout)
     jobs, plans = _jobs(rollout, now_due, previous, turning=False)

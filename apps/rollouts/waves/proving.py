@@ -83,7 +83,10 @@ def note_proven(sync: FleetSync) -> None:
     FleetSync.objects.filter(pk=sync.pk).update(proven_generation=sync.proven_generation)
     if any(each["code"] == WAITS for each in sync.left_out):
         request_push([sync.fleet])
-    later = Fleet.objects.filter(pk__in=[fleet.pk for fleet in of_later_stages(sync.fleet)])
+    following = of_later_stages(sync.fleet)
+    if not following:
+        return
+    later = Fleet.objects.filter(pk__in=[fleet.pk for fleet in following])
     for fleet_id in later.filter(rollouts__state__in=UNDER_WAY, rollouts__wave=0).values_list("pk", flat=True):
         enqueue_on_commit(RECONCILE_TASK, fleet_id)
     without = later.exclude(sync__wanted__digest=F("sync__compiled_digest"))

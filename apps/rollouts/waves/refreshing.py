@@ -44,7 +44,7 @@ def refresh(claim: Claim) -> bool:
         return False
     try:
         frozen, generation = freeze(claim.fleet_id)
-        now, _ = quarantine.applied(claim.fleet_id, frozen)
+        now, _ = quarantine.applied(rollout.fleet, frozen)
         sides = [_Side.of(each, now) for each in (rollout.previous, rollout.revision) if each is not None]
     except (CompileError, Unsealable):
         sides, generation = [], Fleet.objects.values_list("desired_generation", flat=True).get(pk=claim.fleet_id)
