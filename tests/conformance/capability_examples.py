@@ -158,6 +158,7 @@ POLICIES: Examples = {
     "rules.bandwidth": _rules(bandwidth=Bandwidth(download_bytes_per_s=50_000)),
     "rules.timeouts": _rules(timeouts=Timeouts(response_ms=5000)),
     "rules.retries": _rules(retries=Retries(after_sending=False)),
+    "rules.retries.attempts": _rules(retries=Retries(attempts=1)),
     "rules.overflow": _rules(overflow=Overflow(mode="never")),
     "rules.split": _rules(split=Split(stick_by="cookie")),
     "rules.log": _rules(log=Log(requests="errors")),

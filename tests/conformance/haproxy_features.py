@@ -168,6 +168,10 @@ ROWS = (
     ),
     Row("`timeout queue`", 32, "`queue_timeout_ms` of a pool", "timeout queue 1234ms", pool={"queue_timeout_ms": 1234}),
     Row("`retries`", 32, "`retries` of a pool or policy", r"^ +retries 5", pool={"retries": {"attempts": 5}}),
+    Row(
+        "`http-request set-retries`", None, "`retries.attempts` of a policy, on nodes with HAProxy 3.2 or later",
+        r"^ +http-request set-retries ", rules={"retries": {"attempts": 1}},
+    ),
     Row("`option redispatch`", 31, "always", "option redispatch"),
     Row(
         "`http-request set-header`", 31, "`request_headers` of a policy", "http-request set-header x-zone",

@@ -46,7 +46,7 @@ POLICY_RULES: Document = {
     "body": {"max_bytes": 1, "buffered": True},
     "bandwidth": {"download_bytes_per_s": 10_000, "upload_bytes_per_s": 10_000, "per": "request"},
     "timeouts": {"response_ms": 1, "tunnel_ms": 1},
-    "retries": {"after_sending": False},
+    "retries": {"after_sending": False, "attempts": 1},
     "overflow": {"mode": "listed", "order": ["us-central1"]},
     "log": {"requests": "sampled", "one_in": 2, "query": True, "headers": ["User-Agent"]},
     "split": {

@@ -271,3 +271,18 @@ def test_a_port_that_expects_the_proxy_protocol_by_a_rule_does_so(mode: str) -> 
 def test_paths_that_haproxy_would_put_in_order_are_said() -> None:
     line = "http-request normalize-uri path-merge-slashes"
     assert verdict_of(frontend(line, "default_backend a"), line)[0] is Verdict.DIFFERENT
+
+
+def test_the_order_of_a_queue_is_said_to_differ() -> None:
+    line = "http-request set-priority-class int(-10) if { path_beg /pay }"
+    assert verdict_of(frontend(line, "default_backend a"), line)[0] is Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("count", "verdict"), [("2", Verdict.MAPPED), ("12", Verdict.DIFFERENT), ("int(2)", Verdict.NOT_POSSIBLE)]
+)
+def test_the_retries_of_some_requests_become_those_of_a_route(count: str, verdict: Verdict) -> None:
+    line = f"http-request set-retries {count} if {{ path_beg /pay }}"
+    front = "frontend f\n mode http\n bind :80\n default_backend b\n"
+    text = f"{front}backend b\n mode http\n {line}\n server s 192.0.2.1:80\n"
+    assert verdict_of(read(text), line)[0] is verdict

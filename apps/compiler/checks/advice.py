@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from apps.compiler.checks.builds import warn_of_bandwidth
+from apps.compiler.checks.builds import warn_of_older_nodes
 from apps.compiler.checks.examination import Notes
 from apps.compiler.client_limits import clients_of, is_limit, memory_bytes, of_connections
 from apps.compiler.matching.clients import is_required, wildcard_of
@@ -29,7 +29,7 @@ def advise(notes: Notes, snapshot: Snapshot) -> None:
         if not front.listeners:
             notes.warn(front, "no_listener", "Add a listener; clients cannot reach this load balancer.")
         _advise_on_limits(notes, front, nodes)
-        warn_of_bandwidth(notes, front, snapshot.builds)
+        warn_of_older_nodes(notes, front, snapshot.builds)
         for listener in front.listeners:
             _advise_on_open_hosts(notes, front, listener)
             _advise_on_names(notes, listener, snapshot.certificates)

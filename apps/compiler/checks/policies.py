@@ -12,7 +12,7 @@ from apps.compiler.checks.authentication import asked_of_authentication
 from apps.compiler.checks.examination import Notes
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import cookies, request_log, rewriting
-from apps.compiler.grammars.servers import cookie_name
+from apps.compiler.grammars.servers import cookie_name, retry_count
 from apps.compiler.matching import patterns
 from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules, Split
 from apps.compiler.model.servers import OverflowMode
@@ -128,6 +128,8 @@ def _of_answers(rules: Rules) -> Iterator[Asked]:
     if rules.timeouts:
         yield "timeouts.response_ms", _time_ms, rules.timeouts.response_ms
         yield "timeouts.tunnel_ms", _time_ms, rules.timeouts.tunnel_ms
+    if rules.retries:
+        yield "retries.attempts", retry_count, rules.retries.attempts
     if rules.overflow:
         yield "overflow.mode", _one_of(frozenset(OverflowMode)), rules.overflow.mode
         for region in rules.overflow.order or ():

@@ -56,8 +56,9 @@ RELOAD_ANSWERS = Capability(
     "the agent asks the new worker until it answers",
 )
 BANDWIDTH = Capability("Limits bandwidth", (2, 7), Reach.NODE, "this node serves without limits of bandwidth")
+ROUTE_RETRIES = Capability("Counts retries by route", (3, 2), Reach.NODE, "this node retries as often as the pool says")
 HTTP3 = Capability("Speaks HTTP/3", (2, 8), Reach.FLEET, "clients of the whole fleet use HTTP/2", quic=True)
-CAPABILITIES = (RELOAD_ANSWERS, BANDWIDTH, HTTP3)
+CAPABILITIES = (RELOAD_ANSWERS, BANDWIDTH, HTTP3, ROUTE_RETRIES)
 
 
 def named(builds: Iterable[NodeBuild]) -> str:

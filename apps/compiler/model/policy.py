@@ -141,9 +141,14 @@ class Bandwidth:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Whether a request that a server may have got already is sent again (only methods that may be repeated are)."""
+    """How often requests of some routes are sent again, after what their pools say.
+
+    `after_sending`: also those that a server may have got already (only methods that may be repeated are). `attempts`
+    are those after the first, instead of the pool's.
+    """
 
     after_sending: bool | None = None
+    attempts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

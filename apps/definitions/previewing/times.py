@@ -44,9 +44,9 @@ def times_of(rules: Rules, pool_ids: Iterable[str], labels: Mapping[str, str]) -
     found = []
     for row in Pool.objects.filter(pk__in=[number_of(each) for each in pool_ids], protocol="http").order_by("pk"):
         pool = options_of_row(row)
-        retries = pool["retries"] or DEFAULT
+        retries, own = pool["retries"] or DEFAULT, rules.retries or REPEATS
         after = retries.on
-        if (rules.retries or REPEATS).after_sending is False:
+        if own.after_sending is False:
             after = tuple(each for each in after if each is servers.RetryOn.CONNECT)
         found.append(
             Times(
@@ -55,7 +55,7 @@ def times_of(rules: Rules, pool_ids: Iterable[str], labels: Mapping[str, str]) -
                 pool["queue_timeout_ms"],
                 said.response_ms or pool["server_timeout_ms"],
                 said.tunnel_ms or pool["tunnel_timeout_ms"],
-                retries.attempts,
+                retries.attempts if own.attempts is None else own.attempts,
                 tuple(map(str, after)),
                 retries.budget_percent,
             )

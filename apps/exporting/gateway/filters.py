@@ -23,7 +23,6 @@ ASIDE = {
     "error_pages": "Error pages have no place in the Gateway API:",
     "body": "The longest body has no place in the Gateway API:",
     "bandwidth": "Limits of bandwidth have no place in the Gateway API:",
-    "retries": "Whether a request is sent again that servers may have got already is the controller's to say:",
     "overflow": "Overflow to other regions has no place in the Gateway API:",
     "split": "A client of a split may change sides with each request:",
     "log": "What the request log keeps is the controller's to say:",
@@ -34,6 +33,7 @@ VARIABLES_BACK = "Response headers with variables are not sent:"
 MANY = "Headers beyond the sixteenth are not changed:"
 TUNNELS = "How long an upgraded connection may be silent is the controller's to say:"
 CACHING = "What is said of caches where servers say nothing has no place in the Gateway API:"
+SENT_AGAIN = "Whether a request is sent again that servers may have got already is the controller's to say:"
 QUERIES = "Redirects keep the query of the request, and add nothing to it:"
 
 
@@ -57,6 +57,8 @@ def filters_of(route: Route, rules: Rules) -> Filters:
     found.unsaid += [why for block, why in ASIDE.items() if getattr(rules, block) is not None]
     if rules.timeouts and rules.timeouts.tunnel_ms is not None:
         found.unsaid.append(TUNNELS)
+    if rules.retries and rules.retries.after_sending is not None:
+        found.unsaid.append(SENT_AGAIN)
     found.add("RequestHeaderModifier", "requestHeaderModifier", _changes(rules.request_headers, found, VARIABLES))
     answered = _changes(rules.response_headers, found, VARIABLES_BACK)
     _add_security(answered, rules.security_headers, found)

@@ -8,7 +8,6 @@ from typing import Any
 
 from apps.compiler.model.fleet import Pool
 from apps.compiler.model.policy import Rules
-from apps.compiler.model.servers import Retries
 from apps.compiler.model.shared import Route
 from apps.exporting.contract import Notes
 from apps.exporting.gateway.conditions import Matches, matches_of
@@ -69,7 +68,7 @@ class Ruling:
         if not references:
             return {}
         pools = [self.services.pools[share.pool_id] for share in route.pools if share.pool_id in self.services.pools]
-        return {**filters, **self._times(route, pools), **_retry(pools[0].retries), "backendRefs": references}
+        return {**filters, **self._times(route, pools), **self._retry(route, pools[0]), "backendRefs": references}
 
     def _references(self, pool_id: str, weight: int, said: Filters) -> Iterator[Rule]:
         reference = self.services.reference(pool_id)
@@ -92,13 +91,15 @@ class Ruling:
         said = rules.timeouts.response_ms if rules.timeouts else None
         return {"timeouts": {"backendRequest": duration(said or max(each.server_timeout_ms for each in pools))}}
 
-
-def _retry(retries: Retries | None) -> Rule:
-    """What is no status (a connection that fails, a server that does not answer) is retried as the controller does."""
-    if retries is None:
-        return {}
-    codes = [int(each) for each in retries.on if each.isdecimal()]
-    return {"retry": {"attempts": retries.attempts, **({"codes": codes} if codes else {})}}
+    def _retry(self, route: Route, pool: Pool) -> Rule:
+        """What is no status (a connection that fails, no answer) is retried as the controller does."""
+        own = self.rules.get(route.rule_set, Rules()).retries
+        said = [each.attempts for each in (own, pool.retries) if each is not None]
+        attempts = next((each for each in said if each is not None), None)
+        if attempts is None:
+            return {}
+        codes = [int(each) for each in pool.retries.on if each.isdecimal()] if pool.retries else []
+        return {"retry": {"attempts": attempts, **({"codes": codes} if codes else {})}}
 
 
 def duration(milliseconds: int) -> str:

@@ -7,7 +7,7 @@ urlRewrite); none has been tested there yet.
 
 from __future__ import annotations
 
-from apps.compiler.model.capabilities import BANDWIDTH
+from apps.compiler.model.capabilities import BANDWIDTH, ROUTE_RETRIES
 from apps.compiler.portability.table.cells import UNUSED, Cell, Row, cannot
 
 _OF_ALB = cannot(
@@ -34,6 +34,19 @@ _BANDWIDTH = Row(
     before=cannot(
         f"Bandwidth limits need {BANDWIDTH.needs}.",
         "Upgrade the nodes first, or limit requests and bytes with client_limit.",
+    ),
+)
+_RETRIES_IN_AWS = cannot("An ALB does not retry requests and has no setting for it.", "Leave retries out.")
+_RETRIES_AT_GOOGLE = cannot("Spillway has not tested retries per route on Google Cloud.", "Leave retries out.")
+_ATTEMPTS = Row(
+    "rules.retries.attempts",
+    alb=_RETRIES_IN_AWS,
+    nlb=UNUSED,
+    google=_RETRIES_AT_GOOGLE,
+    since=ROUTE_RETRIES,
+    before=cannot(
+        f"A number of retries per route needs {ROUTE_RETRIES.needs}.",
+        "Upgrade the nodes first, or set the retries of the pool.",
     ),
 )
 POLICIES = (
@@ -114,11 +127,8 @@ POLICIES = (
         cannot("An ALB has one idle timeout for the whole load balancer.", "Set the timeout of the pool."),
         cannot("On Google Cloud, a timeout applies to a whole backend service.", "Set the timeout of the pool."),
     ),
-    _block(
-        "retries",
-        cannot("An ALB does not retry requests and has no setting for it.", "Leave retries out."),
-        cannot("Spillway has not tested retries per route on Google Cloud.", "Leave retries out."),
-    ),
+    _block("retries", _RETRIES_IN_AWS, _RETRIES_AT_GOOGLE),
+    _ATTEMPTS,
     _block(
         "overflow",
         cannot("In AWS, the regions that traffic may go to are those of a pool.", "Set the overflow of the pool."),

@@ -51,7 +51,7 @@ from apps.compiler.targets.haproxy.overflow.remote_traffic import (
     add_tcp_remote_traffic,
 )
 from apps.compiler.targets.haproxy.policies import bandwidth, client_tables
-from apps.compiler.targets.haproxy.policies.forwarding import add_timeouts_of_pool, timed_pools
+from apps.compiler.targets.haproxy.policies.forwarding import Adders, kept_for_pools
 from apps.compiler.targets.haproxy.policies.identity.access import countries_map, network_maps
 from apps.compiler.targets.haproxy.policies.identity.authentication import add_userlists, key_maps
 from apps.compiler.targets.haproxy.policies.identity.jwt import key_files
@@ -171,20 +171,24 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
         for listener in sorted(front.listeners, key=lambda listener: number_of(listener.id)):
             add_listener(document, snapshot, front, listener, maps)
     add_certificates_shown(document, snapshot.pools)
-    region = OwnRegion(snapshot.region_id, len(own.nodes) if own is not None else 0)
-    timed = timed_pools(snapshot.load_balancers)
-    for pool in sorted(snapshot.pools, key=lambda pool: number_of(pool.id)):
-        defaults = defaults_of(pool, snapshot)
-        sections = [add_pool(document, pool, defaults, region)]
-        if own is not None and needs_queue(pool):
-            sections.append(add_queue(document, pool, defaults, region))
-        for section in sections if pool.id in timed else ():
-            add_timeouts_of_pool(section)
+    _add_pools(document, snapshot, own, kept_for_pools(fronts))
     for front in fronts:
         for route in sorted(front.routes, key=lambda route: route.id):
             if route.fixed_response is not None:
                 add_fixed_response(document, route, route.fixed_response)
     return document
+
+
+def _add_pools(document: Document, snapshot: Snapshot, own: Region | None, kept: Mapping[str, Adders]) -> None:
+    region = OwnRegion(snapshot.region_id, len(own.nodes) if own is not None else 0)
+    for pool in sorted(snapshot.pools, key=lambda pool: number_of(pool.id)):
+        defaults = defaults_of(pool, snapshot)
+        sections = [add_pool(document, pool, defaults, region)]
+        if own is not None and needs_queue(pool):
+            sections.append(add_queue(document, pool, defaults, region))
+        for add in kept.get(pool.id, ()):
+            for section in sections:
+                add(section)
 
 
 def _add_overflow(document: Document, snapshot: Snapshot, own: Region) -> None:

@@ -85,6 +85,13 @@ class Retries(model.Retries, Shape):
             example=False,
         ),
     ] = None
+    attempts: Annotated[
+        Annotated[int, whole(0, 10)] | None,
+        About(
+            "The number of retries after the first attempt, instead of the pool's; needs HAProxy 3.2 or later.",
+            "Retries",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

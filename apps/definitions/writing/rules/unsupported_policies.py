@@ -49,26 +49,39 @@ def reject_unsupported_policies(changes: ChangeSet) -> None:
 
 def blocks_of(rules: Mapping[str, Any] | None) -> frozenset[str]:
     """The blocks of stored rules that ask a target for something; a page of maintenance only while it is shown."""
-    said = {block: found for block in BLOCKS if (found := (rules or {}).get(block)) is not None}
-    return frozenset(block for block, found in said.items() if block != "maintenance" or found.get("enabled"))
+    return frozenset(block for block in BLOCKS if is_asked(rules, block))
 
 
-def asked_before(route: Route, block: str, before: Document | None) -> bool:
-    """Whether a route asked for a block before this write, there where it is now: by itself or by a policy.
+def is_asked(rules: Mapping[str, Any] | None, field: str) -> bool:
+    """The same of one block, or of a field in it (`retries.attempts`)."""
+    said: Any = rules
+    for name in field.split("."):
+        said = (said or {}).get(name)
+    return said is not None and (field != "maintenance" or bool(said.get("enabled")))
+
+
+def asks(field: str, policy: str = "") -> Q:
+    """Rows whose rules have a block, or a field in it; `policy` leads from a row to the policies that it means."""
+    block, _, name = field.rpartition(".")
+    return Q(**{f"{policy}rules{f'__{block}' if block else ''}__has_key": name})
+
+
+def asked_before(route: Route, field: str, before: Document | None) -> bool:
+    """Whether a route asked for a block or field before this write, there where it is: by itself or by a policy.
 
     What a policy of it says only now is refused to the policy.
     """
     if before is None or before["load_balancer"] != route.load_balancer.name:
         return False
-    if block in blocks_of(before.get("rules")):
+    if is_asked(before.get("rules"), field):
         return True
     named, host = before["policies"], before["hostname"]
-    return any(_is_named(each, route, named) or _is_default(each, route, host) for each in _saying(route, block))
+    return any(_is_named(each, route, named) or _is_default(each, route, host) for each in _saying(route, field))
 
 
 def policy_behind(route: Route, block: str) -> tuple[str, bool] | None:
     """The name of the policy by which a route asks for a block, and whether it names it; None where it says it."""
-    if block in blocks_of(route.rules):
+    if is_asked(route.rules, block):
         return None
     saying, named = _saying(route, block), {each.pk for each in route.policies}
     found = next((each for each in saying if each.pk in named), None)
@@ -78,13 +91,13 @@ def policy_behind(route: Route, block: str) -> tuple[str, bool] | None:
     return (found.name, False) if found is not None else None
 
 
-def _saying(route: Route, block: str) -> list[Policy]:
-    """The policies that could hold for a route and ask for a block."""
+def _saying(route: Route, field: str) -> list[Policy]:
+    """The policies that could hold for a route and ask for a block or field."""
     could = Q(account=route.account_id) | Q(load_balancers=route.load_balancer_id)
     could |= Q(pk__in=RoutePolicy.objects.filter(route=route).values("policy"))
-    rows = Policy.objects.filter(could, rules__has_key=block).select_related("account")
+    rows = Policy.objects.filter(could, asks(field)).select_related("account")
     rows = rows.prefetch_related("load_balancers").distinct().order_by("pk")
-    return [row for row in rows if block in blocks_of(row.rules)]
+    return [row for row in rows if is_asked(row.rules, field)]
 
 
 def _is_named(policy: Policy, route: Route, names: Collection[str]) -> bool:

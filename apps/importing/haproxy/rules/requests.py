@@ -30,6 +30,8 @@ WHOLE = frozenset({".*", "^.*$", "(.*)", "^.*", "^(.*)$", "^(.*)", "(.*)$", ".*$
 EACH = "different:The header is set in every request, whether the client sent it or not."
 KEPT_OPEN = "different:Nodes say themselves which connections stay open."
 NO_NAME = "dead:No header has such a name."
+IN_ORDER = "different:Requests that wait for a server are served in the order in which they came."
+MOST_RETRIES = 10
 COLON = "different:The name of a header has no colon; HAProxy sends two."
 
 
@@ -205,6 +207,14 @@ def _set_timeout(words: tuple[str, ...]) -> Read:
     return [change("timeouts", field, time)], said
 
 
+def _set_retries(words: tuple[str, ...]) -> Read:
+    if not words or not words[0].isdecimal():
+        return [], "The number of retries of a route is fixed."
+    count = min(int(words[0]), MOST_RETRIES)
+    said = "" if count == int(words[0]) else f"different:A request is retried {MOST_RETRIES} times at most."
+    return [change("retries", "attempts", count)], said
+
+
 def _set_query(words: tuple[str, ...]) -> Read:
     if words and words[0] == "":
         return [change("rewrite", "drop_query", True)], ""
@@ -255,5 +265,8 @@ _ACTIONS: dict[str, Callable[[tuple[str, ...]], Read]] = {
     "set-query": _set_query,
     "wait-for-body": _wait_for_body,
     "normalize-uri": lambda _: ([], "different:Paths are compared and passed on as clients write them."),
+    "set-retries": _set_retries,
+    "set-priority-class": lambda _: ([], IN_ORDER),
+    "set-priority-offset": lambda _: ([], IN_ORDER),
     "disable-l7-retry": lambda _: ([change("retries", "after_sending", False)], ""),
 }

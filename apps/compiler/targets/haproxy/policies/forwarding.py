@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from apps.compiler.model.policy import Retries, Timeouts
+from collections.abc import Callable, Iterable, Mapping
+
+from apps.compiler.model.capabilities import ROUTE_RETRIES
+from apps.compiler.model.policy import Retries, Rules, Timeouts
 from apps.compiler.model.shared import LoadBalancer
 from apps.compiler.targets.haproxy.writer import Section
 
+Adders = tuple[Callable[[Section], None], ...]
 _KINDS = (("server", "response_ms"), ("tunnel", "tunnel_ms"))
+_ATTEMPTS = "txn.attempts"
+_COUNTS_RETRIES = f"version_atleast({'.'.join(map(str, ROUTE_RETRIES.since))})"
 
 
 def add_timeouts(section: Section, when: tuple[str, ...], said: Timeouts) -> None:
@@ -17,22 +23,44 @@ def add_timeouts(section: Section, when: tuple[str, ...], said: Timeouts) -> Non
             section.add("http-request", f"set-var(txn.{name})", f"int({value})", "if", *when)
 
 
-def add_timeouts_of_pool(section: Section) -> None:
-    """What the frontend kept, in a backend."""
-    for kind, name in _KINDS:
-        section.add(
-            "http-request", "set-timeout", kind, f"var(txn.{name})", "if", "{", f"var(txn.{name})", "-m", "found", "}"
-        )
-
-
-def timed_pools(load_balancers: tuple[LoadBalancer, ...]) -> frozenset[str]:
-    """The pools of routes that have times of their own."""
-    timed = {one.id for each in load_balancers for one in each.rule_sets if one.rules.timeouts}
-    routes = (route for each in load_balancers if timed for route in each.routes if route.rule_set in timed)
-    return frozenset(share.pool_id for route in routes for share in route.pools)
-
-
 def add_retries(section: Section, when: tuple[str, ...], said: Retries) -> None:
-    """Repeating is what pools do; here it ends."""
+    """Repeating is what pools do; here it ends, or is counted otherwise."""
     if said.after_sending is False:
         section.add("http-request", "disable-l7-retry", "if", *when)
+    if said.attempts is not None:
+        section.add("http-request", f"set-var({_ATTEMPTS})", f"int({said.attempts})", "if", *when)
+
+
+def kept_for_pools(load_balancers: Iterable[LoadBalancer]) -> Mapping[str, Adders]:
+    """By pool, what writes into its backend that what the frontends kept of its routes holds there."""
+    found: dict[str, set[Callable[[Section], None]]] = {}
+    for front in load_balancers:
+        adders = {each.id: _adders(each.rules) for each in front.rule_sets}
+        for route in front.routes if any(adders.values()) else ():
+            for share in route.pools if adders.get(route.rule_set) else ():
+                found.setdefault(share.pool_id, set()).update(adders[route.rule_set])
+    return {
+        pool: tuple(each for each in (_add_kept_times, _add_kept_retries) if each in said)
+        for pool, said in found.items()
+    }
+
+
+def _adders(rules: Rules) -> set[Callable[[Section], None]]:
+    counted = rules.retries is not None and rules.retries.attempts is not None
+    return {*([_add_kept_times] if rules.timeouts else ()), *([_add_kept_retries] if counted else ())}
+
+
+def _add_kept_times(section: Section) -> None:
+    for kind, name in _KINDS:
+        section.add("http-request", "set-timeout", kind, f"var(txn.{name})", *_if_kept(f"txn.{name}"))
+
+
+def _add_kept_retries(section: Section) -> None:
+    """An older HAProxy counts as the pool says."""
+    section.add(".if", _COUNTS_RETRIES)
+    section.add("http-request", "set-retries", f"var({_ATTEMPTS})", *_if_kept(_ATTEMPTS))
+    section.add(".endif")
+
+
+def _if_kept(variable: str) -> tuple[str, ...]:
+    return ("if", "{", f"var({variable})", "-m", "found", "}")

@@ -94,6 +94,7 @@ HTTP_RULES = facts(
         set-dst-port set-src-port track-sc0 track-sc1 track-sc2 track-sc cache-use cache-store normalize-uri
         early-hint disable-l7-retry use-service lua do-resolve send-spoe-group send-spop-group set-map add-acl
         del-acl del-map set-acl ot-group do-log pause set-retries set-headers-bin add-headers-bin del-headers-bin
+        set-priority-class set-priority-offset
         """,
     ),
     (Kind.OURS, LOGS, "capture set-log-level"),
@@ -101,8 +102,8 @@ HTTP_RULES = facts(
         Kind.NODE,
         TUNING,
         """
-        set-nice set-mark set-tos set-fc-mark set-fc-tos set-bc-mark set-bc-tos set-priority-class
-        set-priority-offset strict-mode wait-for-handshake set-fc-cc
+        set-nice set-mark set-tos set-fc-mark set-fc-tos set-bc-mark set-bc-tos strict-mode wait-for-handshake
+        set-fc-cc
         """,
     ),
     (
