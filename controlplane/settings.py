@@ -129,7 +129,7 @@ MIDDLEWARE = [
     "apps.system.http_times.Counted",
     "apps.core.concurrency.threads.OneThreadFree",
     "django.middleware.security.SecurityMiddleware",
-    "apps.web.kit.methods.GetAndPostOnly",
+    "controlplane.methods.GetAndPostOnly",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.middleware.gzip.GZipMiddleware",

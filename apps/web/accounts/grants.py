@@ -11,9 +11,8 @@ from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from apps.accounts.models import Account, Grant
+from apps.accounts.models import Grant
 from apps.accounts.rights import claims_under
-from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.core.clock import now
 from apps.core.errors import NotFound
@@ -24,6 +23,7 @@ from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.object_forms import copied
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell
+from apps.web.kit.shape_fields import account_field
 
 PER_PAGE = 100
 SHOWN = 50
@@ -39,15 +39,12 @@ class GrantForm(forms.Form):
 
     use_required_attribute = False
 
-    def __init__(self, *args: Any, request: PageRequest, stored: Grant | None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, stored: Grant | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["/spec/account"] = account_field("The customer who may use what is shared.", required=True)
         if stored is None:
             hint = "Lowercase letters, digits and hyphens. Can't be changed later."
             self.fields["/name"] = forms.CharField(label="Name", help_text=hint)
-        customers = accounts(request.actor).filter(kind=Account.Kind.CUSTOMER)
-        self.fields["/spec/account"] = forms.ChoiceField(
-            label="Account", choices=[(each.name, f"{each.title} ({each.name})") for each in customers]
-        )
         self.fields["/spec/hostname"] = forms.CharField(
             label="Hostname",
             required=False,
@@ -79,7 +76,7 @@ class GrantForm(forms.Form):
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
         """The fields by heading."""
         names = {
-            "Account": ("/name", "/spec/account"),
+            "Account": ("/spec/account", "/name"),
             "A hostname": ("/spec/hostname", "/spec/may_load_test"),
             "Or pools by tag": ("/spec/tag",),
             "Duration and reason": ("/spec/expires_at", "reason"),
@@ -168,7 +165,7 @@ def _said_of(row: Grant) -> dict[str, Any]:
 def _form(request: PageRequest, stored: Grant | None, initial: dict[str, Any]) -> HttpResponse:
     request.actor.must_operate("grants")
     data = request.POST if request.method == "POST" else None
-    form = GrantForm(data, request=request, stored=stored, initial=initial)
+    form = GrantForm(data, stored=stored, initial=initial)
     if form.is_bound and form.is_valid():
         typed = _typed(form, stored)
         if saved := save_or_attach_errors(request, typed, functools.partial(attach_errors, form)):

@@ -19,6 +19,7 @@ from apps.members import selectors, tokens
 from apps.web.accounts.people import may_manage, role_choices
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
+from apps.web.kit.presets import Preset, fill_in
 from apps.web.kit.saving import confirmed
 from apps.web.kit.worst_first import first_of
 
@@ -27,6 +28,42 @@ DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (180, "180 days"), (365
 NEVER = "never"
 # What customers cannot use anyway; leaving it out keeps their form short.
 PLATFORM_NOUNS = ("accounts", "fleets", "grants", "nodes", "regions", "revisions", "rollouts", "static-ips")
+_DEPLOYED = (
+    "backends",
+    "certificates",
+    "hostnames",
+    "network-lists",
+    "plans",
+    "policies",
+    "pools",
+    "routes",
+    "servers",
+)
+_WATCHED = ("alerts", "backends", "events", "overflow", "pools", "request-logs", "routes", "servers")
+
+
+def presets_of(account: Account) -> dict[str, Preset]:
+    """Tokens as programs need them most, in the words of roles that the account has."""
+    viewer, editor, owner = (role for role, _ in role_choices(account))
+    return {
+        "read-only": Preset("Read only", "Reads everything, changes nothing.", {"/role": viewer, "/scopes": []}),
+        "deploy": Preset(
+            "Deploy pipeline",
+            "Changes what carries traffic: routes, pools, policies, certificates.",
+            {"/role": editor, "/scopes": [f"{noun}:write" for noun in _DEPLOYED]},
+        ),
+        "servers": Preset(
+            "Servers",
+            "Lets servers register, drain and return by themselves.",
+            {"/role": editor, "/scopes": ["backends:read", "pools:read", "servers:write"]},
+        ),
+        "monitoring": Preset(
+            "Monitoring",
+            "Reads traffic, health, alerts and request lines.",
+            {"/role": viewer, "/scopes": [f"{noun}:read" for noun in _WATCHED]},
+        ),
+        "full": Preset("Full access", "May do all that an administrator may.", {"/role": owner, "/scopes": []}),
+    }
 
 
 class TokenForm(forms.Form):
@@ -60,12 +97,22 @@ class TokenForm(forms.Form):
         )
 
     @property
+    def ticked(self) -> list[str]:
+        """The scopes whose boxes are ticked."""
+        return self["/scopes"].value() or []
+
+    @property
     def scope_rows(self) -> list[tuple[str, list[tuple[str, bool]]]]:
         """Each noun with its two boxes, ticked where they were."""
-        ticked = set(self.data.getlist("/scopes")) if self.is_bound and hasattr(self.data, "getlist") else set()
+        ticked = set(self.ticked)
         return [
             (noun, [(scope, scope in ticked) for scope in (f"{noun}:{verb}" for verb in VERBS)]) for noun in self.nouns
         ]
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether scopes or networks narrow it, or are wrong."""
+        return any(self[name].value() or self[name].errors for name in ("/scopes", "/networks"))
 
     @property
     def wanted(self) -> dict[str, Any]:
@@ -110,6 +157,8 @@ def new(request: PageRequest) -> HttpResponse:
     account = request.actor.account
     request.actor.must_manage(account, "tokens", tokens.NOUN)
     form = TokenForm(request.POST if request.method == "POST" else None, account=account)
+    presets = presets_of(account)
+    chosen = fill_in(request, form, presets)
     if form.is_bound and form.is_valid():
         try:
             row, text = tokens.make_token(actor=request.actor, **form.wanted)
@@ -119,7 +168,8 @@ def new(request: PageRequest) -> HttpResponse:
             url = request.build_absolute_uri("/api/v1/routes")
             command = f'curl -H "Authorization: Bearer $SPILLWAY_TOKEN" {url}'
             return show_once(request, "pages/tokens/made.html", {"row": _row(row), "text": text, "command": command})
-    return show(request, "pages/tokens/form.html", {"form": form}, status=422 if form.is_bound else 200)
+    context = {"form": form, "presets": presets, "chosen": chosen}
+    return show(request, "pages/tokens/form.html", context, status=422 if form.is_bound else 200)
 
 
 @post_page

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.db.models import Count
 from django.http import Http404, HttpResponse
@@ -27,12 +28,37 @@ from apps.members import impersonation, selectors
 from apps.web.accounts.people import people_of
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, recognise, show, signed_in
+from apps.web.kit.presets import Preset, fill_in
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
-from apps.web.kit.shape_forms import ShapeForm
+from apps.web.kit.shape_forms import Group, ShapeForm
 from apps.webhooks.selectors import webhooks
 
 PER_PAGE = 100
 REASON = "pages/accounts/reason.html"
+
+
+def _fields(quotas: Mapping[str, int | str]) -> dict[str, str]:
+    return {f"/spec/quotas/{name}": str(most) for name, most in quotas.items()}
+
+
+PRESETS = {
+    "trial": Preset(
+        "Trial",
+        "A tenth of each default.",
+        _fields({name: max(1, most // 10) if most else 0 for name, most in DEFAULTS.items()}),
+    ),
+    "usual": Preset("Usual", "The default of each quota.", _fields(dict.fromkeys(DEFAULTS, ""))),
+    "large": Preset(
+        "Large",
+        "Ten times each default, and half of each node.",
+        _fields({name: most * 10 for name, most in DEFAULTS.items() if most} | {"node_share_percent": 50}),
+    ),
+    "load-tests": Preset(
+        "Capacity tests",
+        "One at once, of at most an hour. Other quotas stay.",
+        _fields({"test_runs_at_once": 1, "test_rate": 500, "test_connections": 1000, "test_seconds": 3600}),
+    ),
+}
 
 
 class AccountForm(ShapeForm):
@@ -41,9 +67,9 @@ class AccountForm(ShapeForm):
     kind = "Account"
 
     @property
-    def quotas(self) -> list[forms.BoundField]:
-        """The fields of the quotas."""
-        return [self[f"/spec/quotas/{name}"] for name in DEFAULTS]
+    def quotas(self) -> Group:
+        """The fields of the quotas, closed as long as each is as usual."""
+        return replace(self.folded("quotas"), title="Quotas", hint="An empty quota has its default.")
 
 
 @page
@@ -125,6 +151,7 @@ def edit(request: PageRequest, name: str) -> HttpResponse:
 def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
     request.actor.must_operate("accounts")
     form = AccountForm(request.POST if request.method == "POST" else None, stored=stored, names={})
+    chosen = fill_in(request, form, PRESETS)
     if form.is_bound and form.is_valid():
         typed = Typed(
             kind="Account",
@@ -137,7 +164,8 @@ def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
             done = f"{saved.title} is saved." if stored else f"{saved.title} is created. Invite its first member."
             tell(request, typed, saved, done)
             return redirect("web:account", saved.name)
-    context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
+    context: dict[str, Any] = {"form": form, "stored": stored, "version": version_shown(request, stored)}
+    context |= {"presets": PRESETS, "chosen": chosen}
     return show(request, "pages/accounts/form.html", context, status=422 if form.is_bound else 200)
 
 

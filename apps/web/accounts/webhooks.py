@@ -15,8 +15,9 @@ from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.object_forms import begin_as_copy
 from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
+from apps.web.kit.presets import Preset, fill_in
 from apps.web.kit.saving import confirmed, telling, version_sent, version_shown
-from apps.web.kit.shape_fields import account_field
+from apps.web.kit.shape_fields import ask_for_owner
 from apps.web.kit.worst_first import first_of, newest_page
 from apps.webhooks import selectors, services
 from apps.webhooks.events import ALL, CATALOGUE
@@ -47,6 +48,47 @@ STATES = {
 }
 
 
+# What programs are told most, by the events; customers are not told of what is the platform's.
+_PRESETS = {
+    "changes": (
+        "Changes",
+        "What carries traffic was changed, and went live.",
+        ("route", "pool", "server", "limit", "certificate", "hostname", "load_balancer", "rollout", "canary"),
+    ),
+    "trouble": (
+        "Alerts and incidents",
+        "Alerts are acknowledged or silenced, incidents reported.",
+        ("alert", "silence", "incident"),
+    ),
+    "access": (
+        "People and access",
+        "Sign-ins, members, invitations, tokens and webhooks.",
+        ("person", "membership", "invitation", "token", "webhook", "account", "grant"),
+    ),
+    "capacity": (
+        "Schedules and capacity",
+        "What runs by itself, and what was measured.",
+        ("schedule", "schedule_run", "trigger", "capacity_test", "run", "comparison", "limit"),
+    ),
+}
+
+
+def presets_of(form: WebhookForm) -> dict[str, Preset]:
+    """The presets, as far as the form offers their events."""
+    known = {value for value, _ in form.choices}
+    found = {
+        name: Preset(label, about, _events([f"{noun}.*" for noun in nouns if f"{noun}.*" in known]))
+        for name, (label, about, nouns) in _PRESETS.items()
+    }
+    return found | {
+        "everything": Preset("Everything", "Each event of the account, e.g. for an archive.", _events([ALL]))
+    }
+
+
+def _events(types: list[str]) -> dict[str, Any]:
+    return {"/spec/event_types": types, "single": ""}
+
+
 class WebhookForm(forms.Form):
     """Where to send, and what; the services check both."""
 
@@ -62,9 +104,7 @@ class WebhookForm(forms.Form):
                 label="Name", help_text="Lowercase letters, digits and hyphens.", widget=forms.TextInput(plain)
             )
             if is_operator:
-                hint = "Default: the operator's account, which receives events of every account."
-                self.fields["/account"] = account_field(hint)
-                self.order_fields(["/account"])
+                ask_for_owner(self, "Default: the operator's account, which receives events of every account.")
         self.fields["/spec/url"] = forms.CharField(
             label="URL",
             widget=forms.TextInput(plain | {"class": "mono", "placeholder": "https://hooks.example.com/spillway"}),
@@ -81,6 +121,16 @@ class WebhookForm(forms.Form):
         )
         if stored is not None:
             self.fields["/spec/enabled"] = forms.BooleanField(label="Enabled", required=False)
+
+    @property
+    def ticked(self) -> list[str]:
+        """The events whose boxes are ticked."""
+        return self["/spec/event_types"].value() or []
+
+    @property
+    def says_events(self) -> bool:
+        """Whether single events are named, or one is wrong."""
+        return any(self[name].errors for name in self.fields if "event" in name) or bool(self["single"].value())
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -164,6 +214,8 @@ def new(request: PageRequest) -> HttpResponse:
     usual = {"/spec/event_types": ["route.*", "pool.*"]}
     form = WebhookForm(data, stored=None, is_operator=request.actor.is_operator, initial=usual)
     begin_as_copy(request, form, selectors.webhooks(request.actor), functools.partial(_form_of, request))
+    presets = presets_of(form)
+    chosen = fill_in(request, form, presets)
     if form.is_bound and form.is_valid():
         account = form.cleaned_data.get("/account") or None
         try:
@@ -176,7 +228,7 @@ def new(request: PageRequest) -> HttpResponse:
             form.add_error("/name", error.detail)
         else:
             return show_once(request, ONCE, {"row": row, "secret": secret})
-    context = {"form": form, "row": None}
+    context = {"form": form, "row": None, "presets": presets, "chosen": chosen}
     return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
 
 
@@ -193,6 +245,8 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     is_operator = request.actor.is_operator
     data = request.POST if request.method == "POST" else None
     form = WebhookForm(data, stored=row, is_operator=is_operator, initial=_stored(row, is_operator))
+    presets = presets_of(form)
+    chosen = fill_in(request, form, presets)
     if form.is_bound and form.is_valid():
         try:
             services.change_webhook(
@@ -205,7 +259,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, f"Webhook {row.name} is saved.")
             return redirect("web:webhook", pk=pk)
-    context = {"form": form, "row": row, "version": version_shown(request, row)}
+    context = {"form": form, "row": row, "version": version_shown(request, row), "presets": presets, "chosen": chosen}
     return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
 
 

@@ -13,7 +13,7 @@ from apps.definitions.models import AlertChannel, AlertRule
 from apps.definitions.shapes.operations.alert_channel import NEEDS
 from apps.definitions.shapes.operations.alert_watches import BUILT_IN, SEVERITIES, WATCHES
 from apps.web.kit.object_forms import ObjectForm
-from apps.web.kit.shape_fields import account_field
+from apps.web.kit.shape_fields import ask_for_owner
 from apps.web.kit.shape_forms import Group
 
 _SEVERITIES = [SimpleNamespace(name=word) for word in SEVERITIES]
@@ -33,8 +33,7 @@ class RuleForm(ObjectForm):
         if stored is None and built_in in BUILT_IN:
             self.fields["/name"].initial, self.fields["/spec/watches"].initial = built_in, BUILT_IN[built_in]
         if stored is None and actor.is_operator:
-            self.fields["/account"] = _account("rule")
-            self.order_fields(["/account", "/name"])
+            ask_for_owner(self)
 
     @property
     def lead(self) -> str:
@@ -61,8 +60,7 @@ class ChannelForm(ObjectForm):
         for name in ("start", "end"):
             self.fields[f"{_QUIET}{name}"].widget = forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
         if stored is None and actor.is_operator:
-            self.fields["/account"] = _account("channel")
-            self.order_fields(["/account", "/name"])
+            ask_for_owner(self)
 
     def spec(self) -> dict[str, Any]:
         """The document of what was typed, without quiet hours where none are."""
@@ -75,7 +73,3 @@ class ChannelForm(ObjectForm):
         where = [self[name] for name in self.fields if name not in when and not name.startswith(_QUIET)]
         quiet = self.folded("quiet")
         return [Group("Channel", where), Group("When", [self[name] for name in when]), quiet]
-
-
-def _account(noun: str) -> forms.CharField:
-    return account_field(f"The account that owns the {noun}. Default: the operator's account.")

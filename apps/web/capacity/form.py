@@ -26,7 +26,7 @@ from apps.definitions.shapes.operations.capacity_test import (
     PolicySpec,
     TargetSpec,
 )
-from apps.web.kit.shape_fields import Text, account_field, form_field, offers, plain_fields
+from apps.web.kit.shape_fields import Text, ask_for_owner, form_field, offers, plain_fields
 
 # A longer list is searched on the server while somebody types.
 CHOICES_SHOWN = 100
@@ -42,7 +42,7 @@ OF_KIND: Mapping[str, tuple[str, ...]] = {
 }
 SHARES = ("/spec/objective/max_error_rate", "/spec/guards/headroom", "/spec/policy/margin", "/spec/policy/max_change")
 GROUPS = {
-    "Target": ("/name", "/account", "/spec/target/pool", "/spec/target/region", "/spec/target/hostname",
+    "Target": ("/account", "/name", "/spec/target/pool", "/spec/target/region", "/spec/target/hostname",
                        "/spec/target/path", "/spec/target/server"),
     "Load": ("/spec/load/kind", "/spec/load/rate", "/spec/load/to_rate", "/spec/load/step", "/spec/load/users",
             "/spec/load/duration_s"),
@@ -71,7 +71,7 @@ class CapacityTestForm(forms.Form):
         if stored is None:
             self.fields["/name"] = _typed("Name", "Lowercase letters, digits and hyphens.", required=True)
             if actor.is_operator:
-                self.fields["/account"] = account_field("Default: the operator's account.")
+                ask_for_owner(self)
         else:
             self.initial["/spec/target/pool"] = reference(stored.pool, actor.account.pk)
         pool = str(self.data.get("/spec/target/pool") or self.initial.get("/spec/target/pool") or "")

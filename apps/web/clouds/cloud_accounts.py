@@ -47,8 +47,8 @@ class AdoptForm(forms.Form):
         )
         hint = "Search first, then choose one."
         self.fields["found"] = forms.CharField(label="Load balancer", required=False, help_text=hint)
-        self.fields["/name"] = forms.CharField(label="Name in Spillway", required=False, max_length=63)
         self.fields["/account"] = account_field("The account that owns the routes and pools.")
+        self.fields["/name"] = forms.CharField(label="Name in Spillway", required=False, max_length=63)
         regions = [("", "none"), *((row.name, row.name) for row in topology.regions(actor))]
         self.fields["ours"] = forms.ChoiceField(label="Spillway region", choices=regions, required=False)
         stacks = [("", "none"), *((row.name, row.name) for row in topology.stacks(actor))]

@@ -87,6 +87,11 @@ class StaticIPForm(CloudForm):
         "/spec/stack": " ".join(OF_CLOUDS)
     }
 
+    def __init__(self, data: QueryDict | None, *, actor: Actor, stored: Any) -> None:
+        super().__init__(data, actor=actor, stored=stored)
+        names = ("owner", "kind", "region", "pool", "address", "stack")
+        self.order_fields([f"/spec/{names[0]}", "/name", *(f"/spec/{name}" for name in names[1:])])
+
 
 _ACCOUNTS, _STACKS, _ADDRESSES = (
     ("web:cloud-accounts", "Cloud accounts"),

@@ -17,6 +17,7 @@ from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import only
 from apps.definitions.writing.rules.usage import USED
 from apps.web.kit.pages import PageRequest, onward, operators_only, page, post_page, show
+from apps.web.kit.presets import begin_with
 from apps.web.kit.saving import deleted_by_name, save_form, version_shown
 from apps.web.kit.shape_forms import Group, Names, ShapeForm
 
@@ -138,8 +139,7 @@ def begin_as_copy(
     other = form_of(source)
     for name, field in other.fields.items():
         if name in form.fields and name not in OF_ITSELF and not isinstance(field.widget, forms.PasswordInput):
-            # Who looked at the field before keeps what it began with: it is told as well.
-            form.initial[name] = form[name].initial = other[name].value()
+            begin_with(form, {name: other[name].value()})
     for name in {"account", "/account"} & form.fields.keys():
         form.initial[name] = source.account.name
 

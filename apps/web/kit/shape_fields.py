@@ -51,11 +51,16 @@ def offers(kind: str) -> dict[str, str]:
     }
 
 
-def account_field(hint: str) -> forms.CharField:
-    """Whose a new object is: the first field of each form in which operators choose it."""
-    return forms.CharField(
-        label="Account", required=False, help_text=hint, widget=forms.TextInput(attrs=offers("accounts"))
-    )
+def account_field(hint: str, **more: Any) -> forms.CharField:
+    """The name of an account, which operators choose among all of them."""
+    widget = forms.TextInput(attrs=offers("accounts") | {"autocomplete": "off", "spellcheck": "false"})
+    said: dict[str, Any] = {"label": "Account", "required": False, "help_text": hint, "widget": widget}
+    return forms.CharField(**said | more)
+
+
+def ask_for_owner(form: forms.Form, hint: str = "Default: the operator's account.") -> None:
+    """Let operators say whose a new object is: before all else, for what may be chosen below depends on it."""
+    form.fields = {"/account": account_field(hint)} | form.fields
 
 
 def words(shape: type[Shape], name: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.object_forms import ObjectForm, OperatorPages
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell, version_sent, version_shown
-from apps.web.kit.shape_fields import account_field, form_field
+from apps.web.kit.shape_fields import ask_for_owner, form_field
 
 PER_PAGE = 100
 STATES = {"issued": "healthy", "waiting": "behind", "ordering": "busy", "failing": "degraded"}
@@ -57,8 +57,7 @@ class CertificateForm(forms.Form):
         if stored is None:
             self.fields["/name"] = forms.CharField(label="Name", help_text="Lowercase letters, digits and hyphens.")
             if is_operator:
-                hint = "Default: the operator's account."
-                self.fields["/account"] = account_field(hint)
+                ask_for_owner(self)
         names = forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"})
         automatic = stored.automatic if stored else None
         self.fields[NAMES] = forms.CharField(

@@ -15,7 +15,7 @@ from apps.definitions.reading.describing import describe
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
 from apps.web.capabilities.notes import LEADS, note_fields, path_of
-from apps.web.kit.shape_fields import account_field
+from apps.web.kit.shape_fields import ask_for_owner
 from apps.web.kit.shape_forms import Group, ShapeForm
 from apps.web.policies.keys import key_field, keys_of, texts_of_keys
 
@@ -50,8 +50,7 @@ class PolicyForm(ShapeForm):
         if not actor.is_operator:
             del self.fields[f"{DEFAULTS}load_balancers"]
         elif stored is None:
-            hint = "The account that owns the policy. Default: the operator's account."
-            self.fields["/account"] = account_field(hint)
+            ask_for_owner(self)
         for name in self.fields:
             if name.startswith(DEFAULTS):
                 self.fields[name].widget.attrs |= LEADS

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from apps.accounts.actors import Actor
 from apps.definitions.models import Country, NetworkList
 from apps.definitions.services import as_network
-from apps.web.kit.shape_fields import NAME_HINT, account_field
+from apps.web.kit.shape_fields import NAME_HINT, ask_for_owner
 
 ENTRIES, COUNTRIES = "/spec/entries", "/spec/countries"
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z")
@@ -28,9 +28,7 @@ class NetworkListForm(forms.Form):
         if stored is None:
             self.fields["/name"] = forms.CharField(label="Name", max_length=63, help_text=NAME_HINT)
             if actor.is_operator:
-                hint = "The account that owns the list. Default: the operator's account."
-                self.fields["/account"] = account_field(hint)
-                self.order_fields(["/account"])
+                ask_for_owner(self)
         self.fields[ENTRIES] = forms.CharField(
             label="Networks",
             required=False,

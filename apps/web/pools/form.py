@@ -20,7 +20,7 @@ from apps.definitions.shapes.traffic.pool import BackendSpec, LimitSpec, Overflo
 from apps.fleet.models import Region
 from apps.web.capabilities.notes import LEADS, SPARE, Note, note_fields, path_of
 from apps.web.kit.edit_conflicts import remember
-from apps.web.kit.shape_fields import Text, account_field, form_field, pairs, plain_fields, typed, written
+from apps.web.kit.shape_fields import Text, ask_for_owner, form_field, pairs, plain_fields, typed, written
 from apps.web.kit.shape_forms import Group
 from apps.web.pools.servers import (
     CHECK,
@@ -85,7 +85,7 @@ class PoolForm(forms.Form):
         if texts is None:
             self.fields["/name"] = Text(label="Name", help_text="Lowercase letters, digits and hyphens.")
             if actor.is_operator:
-                self.fields["/account"] = account_field("Default: the operator's account.")
+                ask_for_owner(self)
         self.fields.update(_pool_fields() | {TAGS: _tags_field()} | _overflow_fields())
         for name in OBJECTS:
             self.fields.update(object_fields(name))

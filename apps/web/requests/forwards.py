@@ -17,7 +17,7 @@ from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.object_forms import begin_as_copy
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, version_sent, version_shown
-from apps.web.kit.shape_fields import account_field
+from apps.web.kit.shape_fields import ask_for_owner
 
 SHOWN = 100
 
@@ -36,9 +36,7 @@ class ForwardForm(forms.Form):
                 label="Name", help_text="Lowercase letters, digits and hyphens.", widget=forms.TextInput(plain)
             )
             if is_operator:
-                hint = "Default: the operator's account, which forwards lines of every account."
-                self.fields["/account"] = account_field(hint)
-                self.order_fields(["/account"])
+                ask_for_owner(self, "Default: the operator's account, which forwards lines of every account.")
         self.fields["/spec/url"] = forms.CharField(
             label="URL",
             widget=forms.TextInput(mono | {"placeholder": "syslog+tls://logs.example.com:6514"}),

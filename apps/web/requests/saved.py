@@ -11,15 +11,16 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from apps.accounts.selectors import accounts
+from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
 from apps.logs import saved
 from apps.logs.models import MetricPoint, SavedSearch
 from apps.logs.saved import MEASURED, PERCENTILES, Measure
-from apps.logs.searching import until_now
+from apps.logs.searching import EVERY, until_now
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed
+from apps.web.kit.shape_fields import ask_for_owner
 from apps.web.requests.asked import LENGTHS
 
 SHOWN = 200
@@ -41,8 +42,10 @@ class SearchForm(forms.Form):
 
     use_required_attribute = False
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if actor.is_operator:
+            ask_for_owner(self)
         text = forms.TextInput({"class": "mono long", "autocomplete": "off", "spellcheck": "false"})
         self.fields["/name"] = forms.CharField(label="Name", help_text="Such as slow-checkout.")
         self.fields["/spec/filter"] = forms.CharField(label="Filter", required=False, widget=text)
@@ -94,21 +97,23 @@ def index(request: PageRequest) -> HttpResponse:
 def new(request: PageRequest) -> HttpResponse:
     """Save a search; `?q=` is its filter, `account` whose it is."""
     request.actor.may_write(saved.NOUN)
-    account = request.POST.get("account", request.GET.get("account", ""))
-    initial = {"/spec/filter": request.GET.get("q", "")}
-    form = SearchForm(request.POST if request.method == "POST" else None, initial=initial)
+    account = request.GET.get("account", "").replace(EVERY, "")
+    initial = {"/spec/filter": request.GET.get("q", ""), "/account": account}
+    form = SearchForm(request.POST if request.method == "POST" else None, actor=request.actor, initial=initial)
     if form.is_bound and form.is_valid():
         try:
             row = saved.save_search(
-                actor=request.actor, account=account or None, name=form.cleaned_data["/name"], spec=form.spec()
+                actor=request.actor,
+                account=form.cleaned_data.get("/account") or None,
+                name=form.cleaned_data["/name"],
+                spec=form.spec(),
             )
         except Invalid as error:
             attach_errors(form, error)
         else:
             messages.success(request, f"Search {row.name} is saved.")
             return redirect("web:saved-search", row.pk)
-    context = {"form": form, "account": account, "accounts": accounts(request.actor)}
-    return show(request, "pages/requests/saved_form.html", context, status=422 if form.is_bound else 200)
+    return show(request, "pages/requests/saved_form.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
 @page

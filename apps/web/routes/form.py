@@ -11,7 +11,6 @@ from django.http import QueryDict
 from django.utils.functional import cached_property
 
 from apps.accounts.actors import Actor
-from apps.accounts.selectors import accounts
 from apps.core.errors import FieldError
 from apps.definitions.models import Route
 from apps.definitions.previewing.capabilities import standings_of
@@ -35,7 +34,7 @@ from apps.definitions.shapes.traffic.route import (
 )
 from apps.web.capabilities.notes import LEADS, Named, Note, note_fields, path_of
 from apps.web.kit.edit_conflicts import remember
-from apps.web.kit.shape_fields import LINES, offers, words
+from apps.web.kit.shape_fields import LINES, account_field, offers, words
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ACTIONS = [(field.name, field.about.label) for field in fields_of(Action)]
@@ -95,6 +94,11 @@ class RouteForm(forms.Form):
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     began = forms.CharField(required=False, widget=forms.HiddenInput)
+    account = account_field(
+        "The account that owns the route.",
+        required=True,
+        error_messages={"required": "Choose the account that owns the route."},
+    )
     name = _needed(
         {
             "label": "Name",
@@ -102,7 +106,6 @@ class RouteForm(forms.Form):
         },
         placeholder="shop-checkout",
     )
-    account = forms.ChoiceField(label="Account", error_messages={"required": "Choose the account that owns the route."})
     load_balancer = forms.ChoiceField(
         **words(RouteSpec, "load_balancer") | {"required": True},
         error_messages={"required": "Choose a load balancer."},
@@ -161,9 +164,6 @@ class RouteForm(forms.Form):
             del self.fields["name"]
         if row is not None or not actor.is_operator:
             del self.fields["account"]
-        else:
-            owners = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
-            _choices(self.fields["account"], [("", "Choose one"), *owners])
         self.fields["load_balancer"].widget.attrs |= LEADS
         chosen = self["load_balancer"].value()
         self.chosen: str = chosen if chosen in names else ""

@@ -14,7 +14,6 @@ from apps.accounts.hostnames import verification
 from apps.accounts.hostnames.claims import COOLDOWN, state_of
 from apps.accounts.models import Hostname
 from apps.accounts.quotas import quota
-from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.core.errors import Conflict, Invalid
 from apps.definitions import selectors
@@ -24,6 +23,7 @@ from apps.web.finding.sorting import Sorting, chips, sorted_page
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, telling
+from apps.web.kit.shape_fields import ask_for_owner
 from apps.web.kit.worst_first import counted, keyset_page
 
 PER_PAGE = 100
@@ -38,7 +38,7 @@ VERIFICATIONS = {"dns": "by DNS", "http": "by HTTP", "operator": "by an operator
 
 
 class ClaimForm(forms.Form):
-    """One name, and for operators whose it is."""
+    """One name, and before it, for operators, whose it is."""
 
     use_required_attribute = False
 
@@ -53,8 +53,7 @@ class ClaimForm(forms.Form):
             help_text="One hostname, or *.example.com for all subdomains of a domain you own.",
         )
         if request.actor.is_operator:
-            names = [(each.name, f"{each.title} ({each.name})") for each in accounts(request.actor)]
-            self.fields["/account"] = forms.ChoiceField(label="Account", choices=names)
+            ask_for_owner(self)
 
 
 @page
@@ -98,7 +97,7 @@ def new(request: PageRequest) -> HttpResponse:
     request.actor.may_write(hostnames.NOUN)
     form = ClaimForm(request.POST or None, request=request)
     if request.method == "POST" and form.is_valid():
-        name, account = form.cleaned_data["/name"], form.cleaned_data.get("/account")
+        name, account = form.cleaned_data["/name"], form.cleaned_data.get("/account") or None
         try:
             row = hostnames.claim(actor=request.actor, name=name, account=account)
         except Invalid as error:

@@ -13,7 +13,6 @@ from django import forms
 from django.http import QueryDict
 
 from apps.accounts.actors import Actor
-from apps.accounts.selectors import accounts
 from apps.calendars import Timing, read_timing
 from apps.core.errors import FieldError
 from apps.definitions.models import CapacityTest, Schedule
@@ -39,7 +38,7 @@ from apps.definitions.shapes.operations.schedule import (
 )
 from apps.fleet.selectors import fleets
 from apps.web.kit.edit_conflicts import remember
-from apps.web.kit.shape_fields import words
+from apps.web.kit.shape_fields import account_field, words
 
 OFFERED_TESTS = 200
 PLAIN = {"autocomplete": "off", "spellcheck": "false"}
@@ -123,12 +122,12 @@ class ScheduleForm(forms.Form):
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     began = forms.CharField(required=False, widget=forms.HiddenInput)
+    account = account_field("Default: the operator's account.")
     name = forms.CharField(
         label="Name",
         help_text="Lowercase letters, digits and hyphens. Can't be changed later.",
         widget=forms.TextInput(attrs=MONO | {"placeholder": "nightly-test"}),
     )
-    account = forms.ChoiceField(label="Account", required=False)
     when = forms.ChoiceField(label="Runs", choices=list(WHEN.items()), widget=forms.RadioSelect)
     cron = _text(WhenSpec, "cron", placeholder="30 2 * * *", autocapitalize="off")
     every = _number(WhenSpec, "every_s")
@@ -171,8 +170,6 @@ class ScheduleForm(forms.Form):
             del self.fields["name"]
         if row is not None or not actor.is_operator:
             del self.fields["account"]
-        else:
-            self._offer("account", [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)])
         if actor.is_operator:
             self._offer("fleet", [(each.name, each.name) for each in fleets(actor)])
         else:
@@ -196,6 +193,12 @@ class ScheduleForm(forms.Form):
         field = self.fields[name]
         if isinstance(field, forms.ChoiceField):
             field.choices = choices
+
+    @property
+    def has_details(self) -> bool:
+        """Whether something is said of failures, missed runs or tolerance that is not usual, or is wrong there."""
+        usual = details()
+        return any(self[name].errors or str(self[name].value()) != str(usual[name]) for name in usual)
 
     def timing(self) -> Timing:
         """When it would fall due, as far as it is typed. Raises CalendarError."""
@@ -316,12 +319,17 @@ def sent(actor: Actor, row: Schedule | None, data: QueryDict) -> ScheduleForm:
 def blank(actor: Actor, start: Mapping[str, str]) -> dict[str, Any]:
     """What a new form begins with; `start` (query parameters) may choose the target and name a capacity test."""
     first: dict[str, Any] = {"when": "cron", "cron": "30 2 * * *", "target": "webhook", "every": 15, "unit": 60}
-    first |= {name: field_at(ScheduleSpec, name).default for name in PLAIN_FIELDS}
-    first |= {"catch_up": CatchUpSpec().policy, "catch_up_window_s": CatchUpSpec().window_s}
-    first |= write(RetriesSpec, RetriesSpec()) | {"account": actor.account.name}
+    first |= {"zone": field_at(ScheduleSpec, "zone").default} | details() | {"account": actor.account.name}
     if start.get("target") in TARGETS:
         first["target"] = start["target"]
     return first | {name: start[name][:63] for name in ("test", "account", "topic") if start.get(name)}
+
+
+def details() -> dict[str, Any]:
+    """What a schedule does at failures, about missed runs, and how exact it is, where nobody says anything else."""
+    usual = {name: field_at(ScheduleSpec, name).default for name in PLAIN_FIELDS if name != "zone"}
+    usual |= {"catch_up": CatchUpSpec().policy, "catch_up_window_s": CatchUpSpec().window_s}
+    return usual | write(RetriesSpec, RetriesSpec())
 
 
 def initial_of(spec: Mapping[str, Any], row: Schedule) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from apps.status.models import Incident
 from apps.status.shapes import IncidentSpec, UpdateSpec
 from apps.status.states import RESOLVED
 from apps.web.kit.object_forms import ObjectForm
-from apps.web.kit.shape_fields import account_field
+from apps.web.kit.shape_fields import ask_for_owner
 from apps.web.kit.shape_forms import DocumentForm, Group
 
 _COMPONENTS, _TIMES = "/spec/components", ("begins_at", "ends_at")
@@ -38,9 +38,7 @@ class StatusPageForm(ObjectForm):
         )
         self.order_fields(["/name", "/spec/title", _COMPONENTS, "/spec/rules", "/spec/public"])
         if stored is None and actor.is_operator:
-            hint = "The account that owns the page. Default: the operator's account."
-            self.fields["/account"] = account_field(hint)
-            self.order_fields(["/account"])
+            ask_for_owner(self)
 
     def spec(self) -> dict[str, Any]:
         """The document of what was typed."""

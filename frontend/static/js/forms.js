@@ -38,6 +38,12 @@ addEventListener("input", ({ target }) => {
   const wanted = target.dataset.mustBe;
   if (wanted) target.form.querySelector("[data-when-confirmed]").disabled = target.value !== wanted;
 });
+// A group of boxes that is closed says how many of them are ticked.
+addEventListener("change", ({ target }) => {
+  const fold = target.closest("details.fold");
+  const said = fold?.querySelector("[data-ticked]");
+  if (said) said.textContent = `${fold.querySelectorAll(":checked").length} selected`;
+});
 // A filter applies itself, unless it is one of several that were unfolded, and says nothing of what is empty.
 addEventListener("change", ({ target }) => {
   const form = target.closest("form[data-auto]");

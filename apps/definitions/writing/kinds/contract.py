@@ -35,7 +35,8 @@ def own_names(after: Document, owner: Account) -> Document:
     def entry(key: str, value: Any) -> Any:
         if key in _REFERENCES and isinstance(value, str):
             return value.removeprefix(prefix)
-        return [name.removeprefix(prefix) for name in value] if key in _LISTS else own(value)
+        names = key in _LISTS and isinstance(value, list)  # quotas have a number under the same word
+        return [name.removeprefix(prefix) for name in value] if names else own(value)
 
     found: Document = own(after)
     return found
