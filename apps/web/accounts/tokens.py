@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from apps.accounts import roles
@@ -18,6 +19,7 @@ from apps.core.errors import Invalid
 from apps.members import selectors, tokens
 from apps.web.accounts.people import may_manage, role_choices
 from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.presets import Preset, fill_in
 from apps.web.kit.saving import confirmed
@@ -156,7 +158,8 @@ def new(request: PageRequest) -> HttpResponse:
     """A form; then the token's text, which is shown this once."""
     account = request.actor.account
     request.actor.must_manage(account, "tokens", tokens.NOUN)
-    form = TokenForm(request.POST if request.method == "POST" else None, account=account)
+    own = selectors.tokens(request.actor).filter(account=account)
+    form = form_for(request, None, own, partial(_form_of, account))
     presets = presets_of(account)
     chosen = fill_in(request, form, presets)
     if form.is_bound and form.is_valid():
@@ -170,6 +173,14 @@ def new(request: PageRequest) -> HttpResponse:
             return show_once(request, "pages/tokens/made.html", {"row": _row(row), "text": text, "command": command})
     context = {"form": form, "presets": presets, "chosen": chosen}
     return show(request, "pages/tokens/form.html", context, status=422 if form.is_bound else 200)
+
+
+def _form_of(account: Account, data: QueryDict | None, stored: ApiToken | None) -> TokenForm:
+    initial: dict[str, Any] = {}
+    if stored is not None:
+        initial = {"/role": roles.word_of(account.kind, stored.role), "/scopes": stored.scopes}
+        initial["/networks"] = "\n".join(map(str, stored.networks))
+    return TokenForm(data, account=account, initial=initial)
 
 
 @post_page

@@ -27,6 +27,7 @@ from apps.definitions.writing.rules.quotas import counts
 from apps.members import impersonation, selectors
 from apps.web.accounts.people import people_of
 from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, recognise, show, signed_in
 from apps.web.kit.presets import Preset, fill_in
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
@@ -150,7 +151,8 @@ def edit(request: PageRequest, name: str) -> HttpResponse:
 
 def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
     request.actor.must_operate("accounts")
-    form = AccountForm(request.POST if request.method == "POST" else None, stored=stored, names={})
+    customers = accounts(request.actor).filter(kind=Account.Kind.CUSTOMER)
+    form = form_for(request, stored, customers, partial(AccountForm, names={}))
     chosen = fill_in(request, form, PRESETS)
     if form.is_bound and form.is_valid():
         typed = Typed(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
+from functools import partial
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.object_forms import begin_as_copy
+from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.presets import Preset, fill_in
 from apps.web.kit.saving import confirmed, telling, version_sent, version_shown
@@ -210,10 +210,7 @@ def _logged(delivery: Delivery) -> dict[str, Any]:
 def new(request: PageRequest) -> HttpResponse:
     """A form; then the secret, which is shown this once."""
     request.actor.may_write(services.NOUN)
-    data = request.POST if request.method == "POST" else None
-    usual = {"/spec/event_types": ["route.*", "pool.*"]}
-    form = WebhookForm(data, stored=None, is_operator=request.actor.is_operator, initial=usual)
-    begin_as_copy(request, form, selectors.webhooks(request.actor), functools.partial(_form_of, request))
+    form = form_for(request, None, selectors.webhooks(request.actor), partial(_form_of, request))
     presets = presets_of(form)
     chosen = fill_in(request, form, presets)
     if form.is_bound and form.is_valid():
@@ -232,9 +229,10 @@ def new(request: PageRequest) -> HttpResponse:
     return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
 
 
-def _form_of(request: PageRequest, row: Webhook) -> WebhookForm:
+def _form_of(request: PageRequest, data: QueryDict | None, stored: Webhook | None) -> WebhookForm:
     is_operator = request.actor.is_operator
-    return WebhookForm(stored=row, is_operator=is_operator, initial=_stored(row, is_operator))
+    initial = _stored(stored, is_operator) if stored else {"/spec/event_types": ["route.*", "pool.*"]}
+    return WebhookForm(data, stored=stored, is_operator=is_operator, initial=initial)
 
 
 @page
@@ -242,9 +240,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     """Change where and what; the version that was shown must still be the present one."""
     request.actor.may_write(services.NOUN)
     row = selectors.webhook(request.actor, pk)
-    is_operator = request.actor.is_operator
-    data = request.POST if request.method == "POST" else None
-    form = WebhookForm(data, stored=row, is_operator=is_operator, initial=_stored(row, is_operator))
+    form = form_for(request, row, selectors.webhooks(request.actor), partial(_form_of, request))
     presets = presets_of(form)
     chosen = fill_in(request, form, presets)
     if form.is_bound and form.is_valid():

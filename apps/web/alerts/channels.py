@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -15,7 +16,7 @@ from apps.definitions.models import AlertChannel
 from apps.definitions.selectors import alert_channels, only
 from apps.definitions.shapes.operations.alert_channel import TYPES
 from apps.web.alerts.forms import ChannelForm
-from apps.web.kit.object_forms import Way, begin_as_copy, copy_of, edit_object
+from apps.web.kit.object_forms import Way, copy_of, edit_object, form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
 
@@ -105,13 +106,10 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 
 
 def _form(request: PageRequest, stored: AlertChannel | None) -> HttpResponse:
-    form = ChannelForm(request.POST or None, stored=stored, actor=request.actor)
-    way = Way.of("web:alert-channels", "Alert channels", "web:alert-channel")
-    if stored is not None:
-        return edit_object(request, form, way, copy_of("alert-channel", stored))
     own = alert_channels(request.actor).defer(None)
-    begin_as_copy(request, form, own, lambda row: ChannelForm(None, stored=row, actor=request.actor))
-    return edit_object(request, form, way)
+    form = form_for(request, stored, own, partial(ChannelForm, actor=request.actor))
+    way = Way.of("web:alert-channels", "Alert channels", "web:alert-channel")
+    return edit_object(request, form, way, copy_of("alert-channel", stored))
 
 
 @post_page

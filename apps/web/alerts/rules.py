@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -17,7 +18,7 @@ from apps.definitions.services import delete_object, save_object
 from apps.definitions.shapes.operations.alert_watches import BUILT_IN, WATCHES
 from apps.web.alerts.forms import RuleForm
 from apps.web.alerts.now import SEVERITY_MARKS
-from apps.web.kit.object_forms import Way, begin_as_copy, copy_of, edit_object
+from apps.web.kit.object_forms import Way, copy_of, edit_object, form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
 from apps.web.kit.undoing import say_done
@@ -56,19 +57,19 @@ def _threshold(rule: Rule) -> str:
 def new(request: PageRequest) -> HttpResponse:
     """A rule of one's own; `?name=` is that of a built-in rule whose place it takes."""
     request.actor.may_write("alert-rules")
-    built_in = request.GET.get("name", "")
-    form = RuleForm(request.POST or None, stored=None, actor=request.actor, built_in=built_in)
-    own = alert_rules(request.actor)
-    begin_as_copy(request, form, own, lambda row: RuleForm(None, stored=row, actor=request.actor))
-    return edit_object(request, form, Way.of("web:alert-rules", "Alert rules"))
+    return _form(request, None)
 
 
 @page
 def edit(request: PageRequest, pk: int) -> HttpResponse:
     """Change a rule."""
     request.actor.may_write("alert-rules")
-    stored = only(alert_rules(request.actor), pk)
-    form = RuleForm(request.POST or None, stored=stored, actor=request.actor)
+    return _form(request, only(alert_rules(request.actor), pk))
+
+
+def _form(request: PageRequest, stored: AlertRule | None) -> HttpResponse:
+    form_of = partial(RuleForm, actor=request.actor, built_in=request.GET.get("name", ""))
+    form = form_for(request, stored, alert_rules(request.actor), form_of)
     return edit_object(request, form, Way.of("web:alert-rules", "Alert rules"), copy_of("alert-rule", stored))
 
 

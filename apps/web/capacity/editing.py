@@ -21,7 +21,7 @@ from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.web.capacity.form import CapacityTestForm
 from apps.web.capacity.words import what_happens
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.object_forms import begin_as_copy, copied
+from apps.web.kit.object_forms import copied, form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 
@@ -53,20 +53,17 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 def check(request: PageRequest) -> HttpResponse:
     """What would happen with the form as it is typed; stores nothing."""
     request.actor.may_write()
-    form = CapacityTestForm(request.actor, None, request.POST, {})
+    form = CapacityTestForm(request.POST, actor=request.actor, stored=None, start={})
     context = {"targets": [form[name] for name in TARGETS], **said_of(form.spec(), _owner(request, None))}
     return show(request, "pages/capacity_tests/said.html", context)
 
 
 def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
     request.actor.may_write()
-    data = request.POST if request.method == "POST" else None
     source = None if stored else copied(request, capacity_tests(request.actor))
     chosen = {"pool": reference(source.pool, request.actor.account.pk)} if source else request.GET.dict()
-    form = CapacityTestForm(request.actor, stored, data, chosen)
-    if source:
-        own = capacity_tests(request.actor)
-        begin_as_copy(request, form, own, lambda row: CapacityTestForm(request.actor, row, None, {}))
+    form_of = partial(CapacityTestForm, actor=request.actor, start=chosen)
+    form = form_for(request, stored, capacity_tests(request.actor), form_of)
     if form.is_bound:
         form.is_valid()
         typed = _typed(request, form)

@@ -65,7 +65,9 @@ class CapacityTestForm(forms.Form):
 
     use_required_attribute = False
 
-    def __init__(self, actor: Actor, stored: CapacityTest | None, data: QueryDict | None, start: Mapping[str, str]):
+    def __init__(
+        self, data: QueryDict | None, *, actor: Actor, stored: CapacityTest | None, start: Mapping[str, str]
+    ) -> None:
         super().__init__(data, initial=texts_of(describe(stored)) if stored else blank(start))
         self.stored = stored
         if stored is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.db.models import QuerySet
@@ -22,6 +22,7 @@ from apps.web.kit.saving import deleted_by_name, save_form, version_shown
 from apps.web.kit.shape_forms import Group, Names, ShapeForm
 
 Crumb = tuple[str, str]
+AForm = TypeVar("AForm", bound=forms.Form)
 # Fields of one object alone.
 OF_ITSELF = ("name", "/name", "account", "/account", "version", "began", "reason")
 
@@ -129,19 +130,27 @@ def copied(request: PageRequest, rows: QuerySet[Any]) -> Any | None:
     return only(rows, int(text)) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
-def begin_as_copy(
-    request: PageRequest, form: forms.Form, rows: QuerySet[Any], form_of: Callable[[Any], forms.Form]
-) -> None:
-    """Let a new form say what that of `?copy=7` says, for its owner: all but name, version and what is secret."""
-    source: Any = copied(request, rows)
-    if source is None or form.is_bound:
-        return
-    other = form_of(source)
-    for name, field in other.fields.items():
-        if name in form.fields and name not in OF_ITSELF and not isinstance(field.widget, forms.PasswordInput):
-            begin_with(form, {name: other[name].value()})
-    for name in {"account", "/account"} & form.fields.keys():
-        form.initial[name] = source.account.name
+def form_for(request: PageRequest, stored: Any | None, rows: QuerySet[Any], form_of: Callable[..., AForm]) -> AForm:
+    """The form of what is stored, or of something new, which may begin as a copy of one of the rows (`?copy=7`).
+
+    `form_of` makes it of what was sent, None for nothing, and `stored`, which is a row or None.
+    """
+    form = form_of(request.POST if request.method == "POST" else None, stored=stored)
+    source = copied(request, rows) if stored is None and not form.is_bound else None
+    if source is not None:
+        begin_with(form, _copied_values(form, form_of(None, stored=source)))
+        for owner in {"account", "/account"} & form.fields.keys():
+            begin_with(form, {owner: source.account.name})
+    return form
+
+
+def _copied_values(form: forms.Form, other: forms.Form) -> dict[str, Any]:
+    """What another form says of fields of this one: all but name, version and what is secret."""
+    return {
+        name: other[name].value()
+        for name, field in other.fields.items()
+        if name in form.fields and name not in OF_ITSELF and not isinstance(field.widget, forms.PasswordInput)
+    }
 
 
 def copy_of(noun: str, stored: Any) -> str:

@@ -22,7 +22,7 @@ from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
 from apps.fleet import selectors as topology
 from apps.web.capabilities.notes import LEADS, note_fields, path_of
-from apps.web.kit.object_forms import ObjectForm, OperatorPages, Way, show_form
+from apps.web.kit.object_forms import ObjectForm, OperatorPages, Way, copied, show_form
 from apps.web.kit.pages import PageRequest, onward, operators_only, page, post_page, show
 from apps.web.kit.saving import Typed, confirmed, save_form, save_or_attach_errors, tell
 from apps.web.kit.shape_fields import LINES, offers, words
@@ -156,7 +156,7 @@ def _listener(request: PageRequest, balancer: LoadBalancer, stored: Listener | N
     actor.may_write()
     spec = describe(balancer)
     others = [each for each in spec["listeners"] if stored is None or each["name"] != stored.name]
-    document = next((each for each in spec["listeners"] if each not in others), None)
+    document = _said_of(spec, stored) if stored else _copied(request, balancer, spec)
     pointer = _pointer_sent(request) or f"/spec/listeners/{len(others)}"
     form = ListenerForm(
         request.POST or None, actor=actor, document=document, pointer=pointer, standings=standings_of(balancer.name)
@@ -174,7 +174,19 @@ def _listener(request: PageRequest, balancer: LoadBalancer, stored: Listener | N
         (reverse("web:load-balancer", args=[balancer.pk]), balancer.name),
     )
     name = stored.name if stored else ""
-    return show_form(request, form, Way(crumbs, ""), stored=balancer, name=name)
+    new = reverse("web:listener-new", args=[balancer.pk])
+    copy = f"{new}?copy={stored.pk}" if stored else ""
+    return show_form(request, form, Way(crumbs, ""), stored=balancer, name=name, copy=copy)
+
+
+def _said_of(spec: dict[str, Any], row: Listener) -> dict[str, Any]:
+    return next(each for each in spec["listeners"] if each["name"] == row.name)
+
+
+def _copied(request: PageRequest, balancer: LoadBalancer, spec: dict[str, Any]) -> dict[str, Any] | None:
+    """What a copy says of the other: all but its name, and its port, which no two listeners share."""
+    source: Listener | None = copied(request, balancer.listeners.all())
+    return _said_of(spec, source) | {"name": None, "port": None} if source else None
 
 
 def _pointer_sent(request: PageRequest) -> str:

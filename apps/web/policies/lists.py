@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -15,7 +16,7 @@ from apps.definitions.models import Country, NetworkList
 from apps.definitions.selectors import network_lists, only
 from apps.definitions.services import ban_network, lift_ban
 from apps.definitions.shapes.base.words import instant_text, read_instant
-from apps.web.kit.object_forms import begin_as_copy
+from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, save_form, telling, version_shown
 from apps.web.kit.undoing import url_with
@@ -69,10 +70,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 
 def _form(request: PageRequest, stored: NetworkList | None) -> HttpResponse:
     request.actor.may_write()
-    form = NetworkListForm(request.POST or None, stored=stored, actor=request.actor)
-    if stored is None:
-        own = network_lists(request.actor)
-        begin_as_copy(request, form, own, lambda row: NetworkListForm(None, stored=row, actor=request.actor))
+    form = form_for(request, stored, network_lists(request.actor), partial(NetworkListForm, actor=request.actor))
     if saved := save_form(request, form, "NetworkList", stored, form.spec, _saved):
         return redirect("web:network-list", saved.pk)
     context: dict[str, Any] = {

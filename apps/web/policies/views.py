@@ -17,7 +17,7 @@ from apps.definitions.previewing.effective_rules import settings_of_policy
 from apps.definitions.selectors import only, policies
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.traffic.policy import Rules
-from apps.web.kit.object_forms import begin_as_copy
+from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, save_form, telling, version_shown
 from apps.web.kit.worst_first import first_of
@@ -62,12 +62,9 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 
 def _form(request: PageRequest, stored: Policy | None) -> HttpResponse:
     request.actor.may_write()
-    form = PolicyForm(request.POST or None, stored=stored, actor=request.actor)
+    form = form_for(request, stored, policies(request.actor), partial(PolicyForm, actor=request.actor))
     if request.method == "POST" and request.GET.get("partial"):
         return show(request, "pages/policies/form.html", {"form": form})
-    if stored is None:
-        own = policies(request.actor)
-        begin_as_copy(request, form, own, lambda row: PolicyForm(None, stored=row, actor=request.actor))
     if saved := save_form(request, form, "Policy", stored, form.spec, _saved):
         return redirect("web:policy", saved.pk)
     context: dict[str, Any] = {"form": form, "stored": stored, "version": version_shown(request, stored)}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
+from functools import partial
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.logs.forward import services
 from apps.logs.models import LogForward
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.object_forms import begin_as_copy
+from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, version_sent, version_shown
 from apps.web.kit.shape_fields import ask_for_owner
@@ -111,10 +111,7 @@ def state_of(row: LogForward) -> tuple[str, str, str]:
 def new(request: PageRequest) -> HttpResponse:
     """A form."""
     request.actor.may_write(services.NOUN)
-    form = ForwardForm(
-        request.POST if request.method == "POST" else None, stored=None, is_operator=request.actor.is_operator
-    )
-    begin_as_copy(request, form, services.forwards(request.actor), functools.partial(_form_of, request))
+    form = form_for(request, None, services.forwards(request.actor), partial(_form_of, request))
     if form.is_bound and form.is_valid():
         account = form.cleaned_data.get("/account") or None
         try:
@@ -132,9 +129,10 @@ def new(request: PageRequest) -> HttpResponse:
     return show(request, "pages/requests/forward_form.html", context, status=422 if form.is_bound else 200)
 
 
-def _form_of(request: PageRequest, row: LogForward) -> ForwardForm:
-    said = {f"/spec/{name}": value for name, value in services.document(row).items()}
-    return ForwardForm(stored=row, is_operator=request.actor.is_operator, initial=said)
+def _form_of(request: PageRequest, data: QueryDict | None, stored: LogForward | None) -> ForwardForm:
+    document = services.document(stored) if stored else {}
+    said = {f"/spec/{name}": value for name, value in document.items()}
+    return ForwardForm(data, stored=stored, is_operator=request.actor.is_operator, initial=said)
 
 
 @page
@@ -142,9 +140,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     """Change where and what; the version that was shown must still be the present one."""
     request.actor.may_write(services.NOUN)
     row = services.forward(request.actor, pk)
-    stored = {f"/spec/{name}": value for name, value in services.document(row).items()}
-    data = request.POST if request.method == "POST" else None
-    form = ForwardForm(data, stored=row, is_operator=request.actor.is_operator, initial=stored)
+    form = form_for(request, row, services.forwards(request.actor), partial(_form_of, request))
     if form.is_bound and form.is_valid():
         try:
             services.change_forward(actor=request.actor, pk=pk, spec=form.spec, expected_version=version_sent(request))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -18,6 +19,7 @@ from apps.logs.models import MetricPoint, SavedSearch
 from apps.logs.saved import MEASURED, PERCENTILES, Measure
 from apps.logs.searching import EVERY, until_now
 from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed
 from apps.web.kit.shape_fields import ask_for_owner
@@ -97,9 +99,7 @@ def index(request: PageRequest) -> HttpResponse:
 def new(request: PageRequest) -> HttpResponse:
     """Save a search; `?q=` is its filter, `account` whose it is."""
     request.actor.may_write(saved.NOUN)
-    account = request.GET.get("account", "").replace(EVERY, "")
-    initial = {"/spec/filter": request.GET.get("q", ""), "/account": account}
-    form = SearchForm(request.POST if request.method == "POST" else None, actor=request.actor, initial=initial)
+    form = form_for(request, None, saved.searches(request.actor), partial(_form_of, request))
     if form.is_bound and form.is_valid():
         try:
             row = saved.save_search(
@@ -114,6 +114,17 @@ def new(request: PageRequest) -> HttpResponse:
             messages.success(request, f"Search {row.name} is saved.")
             return redirect("web:saved-search", row.pk)
     return show(request, "pages/requests/saved_form.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+def _form_of(request: PageRequest, data: QueryDict | None, stored: SavedSearch | None) -> SearchForm:
+    if stored is None:
+        initial = {"filter": request.GET.get("q", "")}
+    else:
+        initial = {"filter": stored.filter, "metric/measure": stored.measure, "metric/among": stored.among}
+        initial |= {f"metric/{name}": value for name in ("of", "percentile") if (value := getattr(stored, name))}
+    said = {f"/spec/{name}": value for name, value in initial.items()}
+    said["/account"] = request.GET.get("account", "").replace(EVERY, "")
+    return SearchForm(data, actor=request.actor, initial=said)
 
 
 @page

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from apps.calendars import CalendarError, describe
@@ -14,7 +15,7 @@ from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.definitions.selectors import only
 from apps.definitions.selectors import schedules as visible_schedules
-from apps.web.kit.object_forms import begin_as_copy
+from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import Typed, save, tell, two_edits
 from apps.web.schedules.form import OF_CALENDAR, ScheduleForm, opened, sent, zones
@@ -38,12 +39,9 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
 
 def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
     request.actor.may_write()
-    if request.method != "POST":
-        form = opened(request.actor, row, request.GET.dict())
-        if row is None:
-            begin_as_copy(request, form, visible_schedules(request.actor), lambda each: opened(request.actor, each, {}))
+    form = form_for(request, row, visible_schedules(request.actor), partial(_form_of, request))
+    if not form.is_bound:
         return show(request, FORM, _page(form) | _stored_instants(form))
-    form = sent(request.actor, row, request.POST)
     readable = form.is_valid()
     ahead = typed_instants(form)  # before any error is noted: a field with an error is not part of the spec any more
     if "preview" in request.POST:  # the button of a browser without scripts
@@ -60,6 +58,12 @@ def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
     else:
         _note(form, ahead)
     return show(request, FORM, _page(form) | ahead, status=422)
+
+
+def _form_of(request: PageRequest, data: QueryDict | None, stored: Schedule | None) -> ScheduleForm:
+    if data is not None:
+        return sent(request.actor, stored, data)
+    return opened(request.actor, stored, request.GET.dict())
 
 
 def _note(form: ScheduleForm, ahead: dict[str, Any]) -> None:

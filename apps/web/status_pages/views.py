@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -13,7 +14,7 @@ from apps.definitions.selectors import status_pages
 from apps.status import selectors
 from apps.status.showing import show_page
 from apps.web.drawing.days import drawn
-from apps.web.kit.object_forms import Way, begin_as_copy, copy_of, edit_object
+from apps.web.kit.object_forms import Way, copy_of, edit_object, form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
 from apps.web.status_pages.forms import StatusPageForm
@@ -48,23 +49,20 @@ def _missing(row: StatusPage) -> list[str]:
 def new(request: PageRequest) -> HttpResponse:
     """A new page."""
     request.actor.may_write("status-pages")
-    form = StatusPageForm(request.POST or None, stored=None, actor=request.actor)
-    own = status_pages(request.actor)
-    begin_as_copy(request, form, own, lambda row: StatusPageForm(None, stored=row, actor=request.actor))
-    return _edit(request, form)
+    return _edit(request, None)
 
 
 @page
 def edit(request: PageRequest, pk: int) -> HttpResponse:
     """Change a page."""
     request.actor.may_write("status-pages")
-    stored = selectors.page(request.actor, pk)
-    return _edit(request, StatusPageForm(request.POST or None, stored=stored, actor=request.actor))
+    return _edit(request, selectors.page(request.actor, pk))
 
 
-def _edit(request: PageRequest, form: StatusPageForm) -> HttpResponse:
+def _edit(request: PageRequest, stored: StatusPage | None) -> HttpResponse:
+    form = form_for(request, stored, status_pages(request.actor), partial(StatusPageForm, actor=request.actor))
     way = Way.of("web:status-pages", "Status pages", "web:status-page")
-    return edit_object(request, form, way, copy_of("status-page", form.stored))
+    return edit_object(request, form, way, copy_of("status-page", stored))
 
 
 @post_page

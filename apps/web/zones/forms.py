@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
@@ -17,7 +18,7 @@ from apps.definitions.shapes.traffic.zone import NEEDS, OF_DRIVERS, TAKES
 from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
 from apps.web.kit.field_errors import attach_errors
-from apps.web.kit.object_forms import begin_as_copy
+from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import Typed, save_form, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_forms import ShapeForm
@@ -76,11 +77,8 @@ def edit_zone(request: PageRequest, pk: int) -> HttpResponse:
 def _zone(request: PageRequest, stored: Zone | None) -> HttpResponse:
     operators_only(request.actor, "zones")
     request.actor.may_write()
-    form = ZoneForm(request.POST or None, stored=stored, names={"stack": stacks(request.actor)})
-    if stored is None:
-        names = {"stack": stacks(request.actor)}
-        own = visible_zones(request.actor)
-        begin_as_copy(request, form, own, lambda row: ZoneForm(None, stored=row, names=names))
+    form_of = partial(ZoneForm, names={"stack": stacks(request.actor)})
+    form = form_for(request, stored, visible_zones(request.actor), form_of)
     if saved := save_form(request, form, "Zone", stored, form.spec, _saved):
         return redirect("web:zone", saved.pk)
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
@@ -109,7 +107,8 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
     owner_id = stored.account_id if stored else request.actor.account.pk
     tagged = zone.account_id == owner_id
     names = {"static_ip": static_ips(request.actor), "load_balancer": _balancers(request)}
-    form = RecordForm(request.POST or None, stored=stored, tagged=tagged, names=names)
+    own = visible_records(request.actor).filter(zone=zone)
+    form = form_for(request, stored, own, partial(RecordForm, tagged=tagged, names=names))
     if form.is_bound and form.is_valid():
         typed = Typed(
             kind="Record",
@@ -121,9 +120,6 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
         if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
             tell(request, typed, saved, f"{saved.label} {saved.type} is saved. The name server has it in a moment.")
             return redirect("web:zone", zone.pk)
-    if stored is None:
-        own = visible_records(request.actor).filter(zone=zone)
-        begin_as_copy(request, form, own, lambda row: RecordForm(None, stored=row, tagged=tagged, names=names))
     context = {"form": form, "stored": stored, "zone": zone, "version": version_shown(request, stored)}
     return show(request, "pages/zones/record_form.html", context, status=422 if form.is_bound else 200)
 

@@ -10,11 +10,13 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Account, Grant
+from apps.accounts.models import Account, ApiToken, Grant
+from apps.accounts.tokens import create_token
 from apps.definitions.models import (
     AlertChannel,
     AlertRule,
     CapacityTest,
+    LoadBalancer,
     NetworkList,
     Policy,
     Record,
@@ -24,6 +26,7 @@ from apps.definitions.models import (
 )
 from apps.definitions.services import save_object
 from apps.logs.models import LogForward
+from apps.logs.saved import save_search
 from apps.webhooks.models import Webhook
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
@@ -95,6 +98,59 @@ def test_a_copied_capacity_test_loads_the_same_pool_for_the_same_account(tutoria
     assert (begun["/account"], begun["/name"]) == ("acme", "")
     assert (begun["/spec/target/pool"], begun["/spec/target/region"]) == ("acme/shop", "us-central1")
     assert begun["/spec/target/hostname"] == "shop.acme.example"
+
+
+def test_a_copied_listener_has_all_but_the_name_and_the_port_of_the_other(tutorial_env: Actor) -> None:
+    client = client_of(actor_of("operator", Account.Kind.OPERATOR))
+    balancer = LoadBalancer.objects.get(name="front")
+    row = balancer.listeners.get()
+    page, pointer = reverse("web:load-balancer", args=[balancer.pk]), "/spec/listeners/1"
+    client.post(
+        reverse("web:listener-edit", args=[balancer.pk, row.pk]),
+        values(client, reverse("web:listener-edit", args=[balancer.pk, row.pk]))
+        | {"version": str(balancer.version), "/spec/listeners/0/monitor_path": "/up"},
+    )
+    found = re.search(r'href="([^"]*\?copy=\d+)">Copy<span class="sr"> listener', client.get(page).content.decode())
+    assert found
+    begun = values(client, found[1])
+    assert (begun[f"{pointer}/name"], begun[f"{pointer}/port"]) == ("", "")
+    assert begun[f"{pointer}/monitor_path"] == "/up"
+    client.post(
+        found[1],
+        begun | {f"{pointer}/name": "twin", f"{pointer}/port": "18099", "version": str(balancer.version + 1)},
+    )
+    assert set(balancer.listeners.values_list("name", "monitor_path")) == {(row.name, "/up"), ("twin", "/up")}
+
+
+def test_a_copied_customer_has_the_quotas_of_the_other(operator: Actor, acme: Actor) -> None:
+    client = client_of(operator)
+    save_object(
+        actor=operator, kind="Account", name="acme", spec={"title": "Acme", "kind": "customer", "quotas": {"routes": 7}}
+    )
+    begun = values(client, copy_from(client, reverse("web:account", args=["acme"]), "customer"))
+    assert (begun["/name"], begun["/spec/quotas/routes"]) == ("", "7")
+
+
+def test_a_copied_token_may_do_what_the_other_may_and_is_another_one(acme: Actor, globex: Actor) -> None:
+    create_token(account=acme.account, name="ci", role="editor", scopes=("routes:write",), networks=("192.0.2.0/24",))
+    row, client = ApiToken.objects.get(), client_of(acme)
+    begun = client.get(f"/tokens/new?copy={row.pk}").context["form"]
+    said = [begun[name].value() for name in ("/role", "/scopes", "/networks")]
+    assert said == ["editor", ["routes:write"], "192.0.2.0/24"]
+    assert begun["/name"].value() is None
+    assert client_of(globex).get(f"/tokens/new?copy={row.pk}").status_code == 404
+
+
+def test_a_copied_search_measures_the_same(acme: Actor) -> None:
+    spec = {"filter": "status>=500", "metric": {"measure": "percentile", "of": "queue_ms", "percentile": 99}}
+    row, client = save_search(actor=acme, name="slow", spec=spec), client_of(acme)
+    begun = values(client, copy_from(client, reverse("web:saved-search", args=[row.pk]), "search"))
+    assert begun["/spec/filter"] == "status>=500"
+    assert [begun[f"/spec/metric/{name}"] for name in ("measure", "of", "percentile")] == [
+        "percentile",
+        "queue_ms",
+        "99",
+    ]
 
 
 def test_what_others_keep_cannot_be_copied(tutorial_env: Actor) -> None:
