@@ -6,7 +6,7 @@ from apps.definitions.writing.actions.limits import set_limit
 from apps.definitions.writing.actions.moving import move_static_ip, release_static_ip
 from apps.definitions.writing.actions.regions import drain_region, set_latency
 from apps.definitions.writing.actions.reverting import revert_change
-from apps.definitions.writing.actions.servers import set_server
+from apps.definitions.writing.actions.servers import set_server, set_servers
 from apps.definitions.writing.batches import Batch, ItemResult, write_batch
 from apps.definitions.writing.documents import Plan, apply_document, plan_document
 from apps.definitions.writing.dry_runs.dry_runs import DryRun, dry_run
@@ -59,6 +59,7 @@ __all__ = [
     "set_latency",
     "set_limit",
     "set_server",
+    "set_servers",
     "store_plan",
     "summary_of",
     "write_batch",

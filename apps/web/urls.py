@@ -9,6 +9,8 @@ from apps.web.accounts import views as accounts
 from apps.web.alerts import channels as alert_channels
 from apps.web.alerts import now as alerts
 from apps.web.alerts import rules as alert_rules
+from apps.web.bulk import pools as bulk_pools
+from apps.web.bulk import routes as bulk_routes
 from apps.web.capacity import actions as capacity_acting
 from apps.web.capacity import blackouts
 from apps.web.capacity import comparisons as capacity_comparing
@@ -110,6 +112,7 @@ urlpatterns = [
     path("routes/new", route_editing.new, name="route-new"),
     path("routes/trace", tracing.trace, name="route-trace"),
     path("routes/check", route_editing.check, name="route-check"),
+    path("routes/bulk", bulk_routes.change_routes, name="routes-bulk"),
     path("routes/<int:pk>", routes.detail, name="route"),
     path("routes/<int:pk>/fetch-key-set", routes.fetch_key_set, name="route-fetch-key-set"),
     path("routes/<int:pk>/sides", sides.sides, name="route-sides"),
@@ -118,11 +121,12 @@ urlpatterns = [
     path("routes/<int:pk>/delete", routes.delete, name="route-delete"),
     path("pools", pools.index, name="pools"),
     path("pools/new", pools.new, name="pool-new"),
+    path("pools/bulk", bulk_pools.change_pools, name="pools-bulk"),
     path("pools/<int:pk>", pools.detail, name="pool"),
     path("pools/<int:pk>/edit", pools.edit, name="pool-edit"),
     path("pools/<int:pk>/delete", pools.delete, name="pool-delete"),
     path("pools/<int:pk>/limit", pool_limits.change, name="pool-limit"),
-    path("pools/<int:pk>/servers", pools.set_servers, name="pool-servers"),
+    path("pools/<int:pk>/servers", pools.change_servers, name="pool-servers"),
     path("pools/<int:pk>/replacements", replacements.of_pool, name="pool-replacements"),
     path("replacements/<int:pk>", replacements.detail, name="replacement"),
     path("replacements/<int:pk>/continue", replacements.carry_on, name="replacement-continue"),

@@ -168,6 +168,7 @@ PARTS = {
     *("log-forward-edit", "log-forward-delete", "log-forward-test"),
     # There is no webhook; their form is that of webhook-new.
     *("webhook", "webhook-edit", "webhook-rotate", "webhook-test", "webhook-delete", "webhook-redeliver"),
+    *("routes-bulk", "pools-bulk"),
     *("schedule-preview", "schedules-bulk", "schedule-run", "schedule-pause", "schedule-resume", "schedule-delete"),
     *("schedule-sign", "trigger-new", "trigger-rotate", "trigger-delete", "schedule-run-retry"),
     *("invitation", "switch-account", "stop-impersonating", "token-revoke"),

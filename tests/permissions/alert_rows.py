@@ -13,6 +13,7 @@ from apps.definitions.services import save_object
 from apps.definitions.shapes.base.words import instant_text
 from tests.permissions.kind_rows import ALERT_CHANNEL
 from tests.permissions.page_rows import (
+    ALL_REFUSED,
     EDIT_BY_ROLE,
     EDIT_FAULTY_BY_ROLE,
     LIST,
@@ -48,7 +49,7 @@ OF_ALERTS: tuple[Row, ...] = (
     *shown("alerts", LIST, "all"),
     *shown("alert", READ_OWN, "alert", OF_ALERT),
     sent("alert-acknowledge", SENT_BY_ROLE, "alert", OF_ALERT),
-    sent("alerts-acknowledge", EVERYBODY_SENDS, "all", alert="$alert"),
+    sent("alerts-acknowledge", ALL_REFUSED, "all", alert="$alert"),
     sent("alert-silence", EVERYBODY_SENDS, lasting="3600", reason="planned work"),
     sent("alert-silence-end", SENT_BY_ROLE, "silence", OF_SILENCE),
     *shown("alert-rules", LIST, "all"),

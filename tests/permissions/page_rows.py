@@ -19,6 +19,8 @@ EDIT_BY_ROLE = codes("403 404 404", "403 200 200", "403 200 200")
 EDIT_FAULTY_BY_ROLE = codes("403 404 404", "403 422 422", "403 422 422")
 SENT_BY_ROLE = codes("403 404 404", "403 302 302", "403 302 302")
 LIFTED = codes("403 302 302", "403 302 302", "403 302 302")  # the next page says that there is no such ban
+# The selected rows of another account are refused, one by one.
+ALL_REFUSED = codes("403 409 409", "403 302 302", "403 302 302")
 SENT = codes(404, "403 302 302", "403 302 302")
 # People and tokens are managed by owners; operators do it in every account.
 INVITE = codes("403 403 200", "403 403 200", "403 403 200")
@@ -75,6 +77,7 @@ PAGES: tuple[Row, ...] = (
     Row("web:route-new", "GET", NEW, holds="all"),
     sent("route-new", NEW_FAULTY, "all"),
     sent("route-check", READ_OWN, "route", route="$route"),
+    sent("routes-bulk", ALL_REFUSED, "all", route="$route", do="maintenance"),
     *shown("route", READ_OWN, "route", {"pk": "$route"}),
     Row("web:route-edit", "GET", EDIT, {"pk": "$route"}, "route"),
     sent("route-edit", EDIT_FAULTY, "route", {"pk": "$route"}),
@@ -105,6 +108,7 @@ PAGES: tuple[Row, ...] = (
     *shown("pools", LIST, "all"),
     Row("web:pool-new", "GET", NEW, holds="all"),
     sent("pool-new", NEW, "all"),
+    sent("pools-bulk", ALL_REFUSED, "all", pool="$pool", do="ready", region="us-central1"),
     *shown("pool", READ_OWN, "pool", {"pk": "$pool"}),
     Row("web:pool-edit", "GET", EDIT_BY_ROLE, {"pk": "$spare"}, "spare"),
     sent("pool-edit", EDIT_BY_ROLE, "spare", {"pk": "$spare"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.permissions.page_rows import (
+    ALL_REFUSED,
     EDIT,
     EDIT_FAULTY,
     LIST,
@@ -18,7 +19,6 @@ from tests.permissions.rows import Row, codes
 
 OF_SCHEDULE, OF_TRIGGER = {"pk": "$schedule"}, {"pk": "$schedule", "trigger": "$trigger"}
 SECRET = codes(404, "403 200 200", "403 200 200")
-BULK = codes("403 302 302", "403 302 302", "403 302 302")
 
 SCHEDULE_PAGES: tuple[Row, ...] = (
     *shown("schedules", LIST, "all"),
@@ -26,7 +26,7 @@ SCHEDULE_PAGES: tuple[Row, ...] = (
     Row("web:schedule-new", "GET", NEW, holds="all"),
     sent("schedule-new", NEW_FAULTY, "all"),
     sent("schedule-preview", READ_OWN, "schedule", schedule="$schedule"),
-    sent("schedules-bulk", BULK, "all", do="pause", schedule="$schedule"),
+    sent("schedules-bulk", ALL_REFUSED, "all", do="pause", schedule="$schedule"),
     *shown("schedule", READ_OWN, "schedule", OF_SCHEDULE),
     Row("web:schedule-edit", "GET", EDIT, OF_SCHEDULE, "schedule"),
     sent("schedule-edit", EDIT_FAULTY, "schedule", OF_SCHEDULE),

@@ -79,6 +79,8 @@ MORE = (
     Row("api:pools-batch", "POST", ANSWERS, body={"items": [{"action": "update", **CHANGED}]}),
     Row("api:schedules-resume", "POST", ANSWERS, {"pk": "$schedule"}),
     Row("web:schedules-bulk", "POST", ANSWERS, form={"schedule": "$schedule", "do": "pause"}),
+    Row("web:routes-bulk", "POST", ANSWERS, form={"route": "$route", "do": "delete", "confirm": "shop"}),
+    Row("web:pools-bulk", "POST", ANSWERS, form={**SERVER, "pool": "$pool", "do": "drain", "region": "us-central1"}),
     Row("web:region-drain", "POST", ANSWERS, {"name": "us-central1"}, form={"reason": "x", "confirmed": "yes"}),
     Row("web:pool-servers", "POST", ANSWERS, {"pk": "$pool"}, form={**SERVER, "do": "drain"}),
 )  # fmt: skip

@@ -63,6 +63,15 @@ def deciders(routes: QuerySet[Route]) -> dict[tuple[int, str], str]:
     return {(pk, block): source for pk, layers in _layers_of(routes) for block, source in _nearest(layers).items()}
 
 
+def maintained(routes: QuerySet[Route]) -> dict[int, str]:
+    """Routes that show a maintenance page now, with who says so: a policy or the route."""
+    return {
+        pk: sources(layers)["maintenance", "enabled"]
+        for pk, layers in _layers_of(routes)
+        if (page := effective(layers).maintenance) and page.enabled
+    }
+
+
 def partly_logged(routes: QuerySet[Route]) -> dict[int, str]:
     """Why the request log has not all requests of these routes: `Only errors among … (policy web)`; else left out."""
     found = {}

@@ -16,16 +16,17 @@ from apps.alerts.evaluate.causes import RANK
 from apps.alerts.models import Alert, Notification, Told
 from apps.alerts.selectors import active_findings
 from apps.core.clock import now
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import AlertChannel
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.shapes.operations.alert_watches import BUILT_IN
 from apps.logs.filters import word_of
 from apps.logs.searching import LONGEST_WINDOW
+from apps.web.bulk.selecting import Noun, each_selected
 from apps.web.kit.pages import PageRequest, page, post_page, show
-from apps.web.kit.worst_first import chosen_rows
 
 PER_PAGE = 50
+ALERTS = Noun("alert", "web:alert", "web:alerts")
 SEVERITY_MARKS = {
     "critical": ("bad", "bad", "Critical"),
     "warning": ("warn", "warn", "Warning"),
@@ -137,19 +138,11 @@ def acknowledge(request: PageRequest, pk: int) -> HttpResponse:
 def acknowledge_several(request: PageRequest) -> HttpResponse:
     """Somebody is at all the ticked ones; each that is refused is named with its reason."""
     request.actor.may_write("alerts")
-    done, refused = 0, set()
-    for pk in chosen_rows(request.POST, "alert"):
-        try:
-            services.acknowledge(actor=request.actor, alert_id=pk)
-        except (Conflict, NotFound) as error:
-            refused.add(error.detail)
-        else:
-            done += 1
-    for detail in refused:
-        messages.error(request, detail)
-    if done:
-        messages.success(request, f"{done} alert{'' if done == 1 else 's'} acknowledged.")
-    return redirect("web:alerts")
+
+    def acknowledge_one(row: Alert) -> None:
+        services.acknowledge(actor=request.actor, alert_id=row.pk)
+
+    return each_selected(request, ALERTS, selectors.alerts(request.actor), acknowledge_one, "acknowledged")
 
 
 @post_page

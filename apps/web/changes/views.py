@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 
 from apps.audit.models import Entry
 from apps.audit.selectors import entries, entries_beside
@@ -15,7 +14,7 @@ from apps.definitions.services import revert_change
 from apps.web.accounts.audit_objects import pages_of_objects
 from apps.web.changes.rows import latest_changes, rows_of, title_of
 from apps.web.kit import differences
-from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.pages import PageRequest, back_to, page, post_page, show
 from apps.web.kit.saving import telling
 from apps.web.kit.undoing import WHOLE
 
@@ -61,15 +60,13 @@ def revert(request: PageRequest, pk: int) -> HttpResponse:
             raise Conflict("This cannot be reverted by itself. Change the object by hand.")
         revert_change(actor=request.actor, change=entry.request_id, made_by=entry, reason=reason)
         messages.success(request, f"Reverted: {title_of(entry)}. The nodes follow in a moment.")
-        return redirect(_back(request, entry) or reverse("web:changes"))
-    return redirect(_back(request, entry) or reverse("web:change", args=[pk]))
+        return redirect(_back(request, entry, reverse("web:changes")))
+    return redirect(_back(request, entry, reverse("web:change", args=[pk])))
 
 
-def _back(request: PageRequest, entry: Entry) -> str:
+def _back(request: PageRequest, entry: Entry, default: str) -> str:
     """The page on which somebody pressed Undo; that of an object that was made may be gone."""
-    back = request.POST.get("back", "")
-    here = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    return back if here and entry.action != "create" else ""
+    return default if entry.action == "create" else back_to(request, default)
 
 
 def _entry(request: PageRequest, pk: int) -> Entry:

@@ -169,6 +169,13 @@ def onward(request: PageRequest, to: str, *args: object) -> HttpResponse:
     return redirect("web:overview") if "first" in request.GET else redirect(to, *args)
 
 
+def back_to(request: HttpRequest, default: str) -> str:
+    """The page of ours from which a form was sent (`back`), or this one."""
+    back = request.POST.get("back", "")
+    here = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return back if here else default
+
+
 def show_once(request: PageRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
     """Render a page with a secret that is shown this once; nobody on the way may keep it."""
     response = show(request, template, context, status)

@@ -1,4 +1,4 @@
-"""Rows of lists, a page at a time: the worst first and by name within each state, or the newest first; ticked ones."""
+"""Rows of lists, a page at a time: the worst first and by name within each state, or the newest first."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any, TypeVar
 
 from django.db.models import Case, Count, Expression, IntegerField, Model, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
-from django.http import QueryDict
 
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 PER_PAGE = 50
-MOST_AT_ONCE = 200
 
 
 def severity(groups: Iterable[Collection[int]]) -> Expression:
@@ -81,9 +79,3 @@ def by_word(rows: Iterable[tuple[str, T]], order: Collection[str]) -> list[T]:
     """Rows with the word of their state, sorted by its rank in `order`; a word that is not there is last."""
     ranks = {word: rank for rank, word in enumerate(order)}
     return [row for _, row in sorted(rows, key=lambda each: ranks.get(each[0], len(ranks)))]
-
-
-def chosen_rows(post: QueryDict, field: str) -> list[int]:
-    """The primary keys of ticked rows that a form sent under this name; what is none is left out."""
-    sent = post.getlist(field)[:MOST_AT_ONCE]
-    return [int(text) for text in sent if text.isascii() and text.isdecimal() and len(text) < 19]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
 
 from apps.accounts.actors import Actor
@@ -49,10 +49,15 @@ def _health(seen: Any) -> str:
     return f"{seen.health}, {seen.servers_up} of {seen.servers_total} servers up" if seen else "unknown"
 
 
-def _certificates(actor: Actor, text: str) -> Options:
-    rows = definitions.certificates(actor).select_related("account").prefetch_related(None)
-    found = rows.filter(Q(name__icontains=text) | Q(account__name__icontains=text)).order_by("name", "pk")[:OFFERED]
-    return [(reference(row, actor.account.pk), row.account.title) for row in found]
+def _by_name(visible: Callable[[Actor], QuerySet[Any]]) -> Callable[[Actor, str], Options]:
+    """Objects by their own name or that of their account."""
+
+    def found(actor: Actor, text: str) -> Options:
+        rows = visible(actor).select_related("account").prefetch_related(None)
+        rows = rows.filter(Q(name__icontains=text) | Q(account__name__icontains=text)).order_by("name", "pk")
+        return [(reference(row, actor.account.pk), row.account.title) for row in rows[:OFFERED]]
+
+    return found
 
 
 def _hostnames(actor: Actor, text: str) -> Options:
@@ -78,7 +83,8 @@ def _accounts(actor: Actor, text: str) -> Options:
 
 KINDS: Mapping[str, Callable[[Actor, str], Options]] = {
     "pools": _pools,
-    "certificates": _certificates,
+    "certificates": _by_name(definitions.certificates),
     "hostnames": _hostnames,
     "accounts": _accounts,
+    "policies": _by_name(definitions.policies),
 }

@@ -8,12 +8,13 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from apps.core.errors import Invalid, Stale
 from apps.definitions import selectors
 from apps.definitions.models import Pool, Server
 from apps.definitions.previewing.capabilities import standings_of_pool
-from apps.definitions.services import set_server
+from apps.definitions.services import set_servers
 from apps.definitions.sharing import must_own
 from apps.fleet.models import Region
 from apps.fleet.selectors import regions
@@ -25,7 +26,7 @@ from apps.stacks.cloud import health
 from apps.web.capacity.measured import measured
 from apps.web.finding.sorting import Sorting, chips, sorted_page
 from apps.web.kit.object_forms import copied
-from apps.web.kit.pages import PageRequest, onward, page, post_page, show
+from apps.web.kit.pages import PageRequest, back_to, onward, page, post_page, show
 from apps.web.kit.saving import Typed, deleted_by_name, save, tell, telling, two_edits, version_sent
 from apps.web.kit.undoing import say_done
 from apps.web.kit.worst_first import keyset_page, severity
@@ -66,6 +67,8 @@ def index(request: PageRequest) -> HttpResponse:
             for pool in shown
             if pool.pk in numbers
         ],
+        "managed": next((pool for pool in shown if pool.manager), None),
+        "regions": [] if request.GET.get("partial") else _regions(request),
         "query": query,
         "after": after,
         "next_after": next_after,
@@ -231,31 +234,25 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
 
 
 @post_page
-def set_servers(request: PageRequest, pk: int) -> HttpResponse:
+def change_servers(request: PageRequest, pk: int) -> HttpResponse:
     """State or weight of the chosen servers; asks once more before a region loses its last ready server."""
     pool = _own(request, pk)
     request.actor.may_write()
-    chosen = _chosen(pool, request.POST)
+    back, chosen = back_to(request, reverse("web:pool", args=[pk])), _chosen(pool, request.POST)
     state, weight, field_error = _wanted(request.POST)
     if not chosen or field_error:
         messages.error(request, field_error or "Choose at least one server first.")
-        return redirect("web:pool", pk=pk)
+        return redirect(back)
     lost = _regions_lost(pool, set(chosen), state, weight)
     if lost and request.POST.get("confirmed") != "yes":
-        context = {"pool": pool, "lost": lost, "servers": list(chosen.items()), "post": request.POST}
+        context = {"pool": pool, "lost": lost, "servers": list(chosen.items()), "post": request.POST, "back": back}
         return show(request, "pages/pools/confirm.html", context)
     with telling(request):
-        for server_id in chosen:
-            set_server(
-                actor=request.actor,
-                server_id=server_id,
-                state=state,
-                weight=weight,
-                reason=request.POST.get("reason", "")[:400],
-            )
+        reason = request.POST.get("reason", "")[:400]
+        set_servers(actor=request.actor, server_ids=chosen, state=state, weight=weight, reason=reason)
         what = ACTIONS[state] if state else f"at weight {weight}"
         say_done(request, f"{', '.join(list(chosen.values())[:5])}: {what}.")
-    return redirect("web:pool", pk=pk)
+    return redirect(back)
 
 
 def _chosen(pool: Pool, post: QueryDict) -> dict[int, str]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.actors import Actor
+from apps.definitions.freezing.frozen_policies import OWN
 from apps.definitions.models import Route
+from apps.definitions.previewing.effective_rules import maintained
 from apps.definitions.selectors import fleets_of_each
 from apps.definitions.shapes.base.writing import reference
 from apps.observe.selectors import pool_numbers, route_numbers
@@ -52,6 +54,7 @@ class RouteRow:
     """One route as pages show it; `health` is empty for routes without pools, `sync` where no fleet runs it.
 
     `waiting` says that the account has not verified the hostname yet: the route is kept and not served.
+    `maintenance` is who shows a page instead of the route (a policy, or the route), empty where nobody does.
     """
 
     route: Route
@@ -63,6 +66,12 @@ class RouteRow:
     sync: str
     figures: Figures
     waiting: bool
+    maintenance: str
+
+    @property
+    def maintained_by_itself(self) -> bool:
+        """Whether the maintenance page is the route's own, and no policy's."""
+        return self.maintenance == OWN
 
     @property
     def said(self) -> tuple[tuple[str, str], ...]:
@@ -75,6 +84,7 @@ def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
     numbers = route_numbers(actor, [route.pk for route in routes])
     pool_ids = {share.pool_id for route in routes for share in route.shares}
     pools = pool_numbers(actor, sorted(pool_ids))
+    pages = maintained(Route.objects.filter(pk__in=[route.pk for route in routes]))
     words = sync_of(actor, {route.load_balancer_id for route in routes})
     found = []
     for route in routes:
@@ -90,6 +100,7 @@ def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
                 sync=words.get(route.load_balancer_id, ""),
                 figures=figures_of(numbers.get(route.pk)),
                 waiting=not route.hostname.verification,
+                maintenance=pages.get(route.pk, ""),
             )
         )
     return found

@@ -68,6 +68,7 @@ def index(request: PageRequest) -> HttpResponse:
         return show(request, "pages/routes/list.html", context | _choices(request), status=422)
     total = narrowed.prefetch_related(None).order_by()[: MOST_COUNTED + 1].count()
     context |= {"rows": rows_of(actor, shown), **following}
+    context["managed"] = next((route for route in shown if route.manager), None)
     context["paged"] = any(following.values()) or any(chosen.get(name) for name in ("cursor", "after"))
     of = f"{total:,}" if total <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
     context["count"] = f"{len(shown)} of {of} route{'' if total == 1 else 's'}"

@@ -6,14 +6,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import yaml
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
 from apps.calendars import CalendarError
 from apps.core.clock import now
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import Invalid
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.definitions.selectors import only
@@ -22,10 +21,10 @@ from apps.definitions.shapes.operations.schedule import TARGETS
 from apps.schedules import selectors, services
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.schedules.triggers.services import GRACE_S
+from apps.web.bulk.selecting import Noun, each_selected, reason_of, rejected
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, telling
-from apps.web.kit.undoing import say_done, url_with
-from apps.web.kit.worst_first import chosen_rows
+from apps.web.kit.undoing import url_with
 from apps.web.schedules.rows import FILTERS, STATES, chips_of, last_runs, listed, narrowed, page_of, page_of_runs
 from apps.web.schedules.triggers import GRACES
 from apps.web.schedules.words import (
@@ -41,7 +40,7 @@ from apps.web.schedules.words import (
 
 PER_PAGE = 50
 RUNS_SHOWN = 25
-MOST_REASON = 400
+SCHEDULES = Noun("schedule", "web:schedule", "web:schedules")
 # What `result` of a run may name, and the page that shows it.
 RESULTS = {"run": "web:capacity-run", "rollout": "web:rollout"}
 CHANGED = {
@@ -76,34 +75,22 @@ def index(request: PageRequest) -> HttpResponse:
 
 @post_page
 def bulk(request: PageRequest) -> HttpResponse:
-    """Pause or resume the chosen schedules; each that is refused is named with its reason."""
+    """Pause or resume the selected schedules; undo changes those back that this changed."""
     request.actor.may_write()
-    do = {"pause": services.pause, "resume": services.resume}.get(request.POST.get("do", ""))
-    chosen = chosen_rows(request.POST, "schedule")
-    if do is None or not chosen:
-        messages.error(request, "Choose at least one schedule first, then pause or resume.")
-        return redirect("web:schedules")
-    before = dict(visible_schedules(request.actor).filter(pk__in=chosen).values_list("pk", "paused"))
-    done, changed, refused = 0, list[int](), list[str]()
-    for pk in chosen:
-        try:
-            row = do(actor=request.actor, schedule_id=pk, reason=_reason(request))
-            done += 1
-            changed += [pk] if row.paused != before.get(pk) else []
-        except (Conflict, Invalid, NotFound) as error:
-            refused.append(error.detail)
-    word = "paused" if do is services.pause else "resumed"
-    if done:
-        back = "resume" if do is services.pause else "pause"
-        undo = url_with("web:schedules-bulk", do=back, schedule=changed) if changed else ""
-        say_done(request, f"{done} schedule{'' if done == 1 else 's'} {word}.", undo)
-    for detail in refused[:3]:
-        messages.error(request, detail)
-    return redirect("web:schedules")
+    if request.POST.get("do") not in ("pause", "resume"):
+        return rejected(request, SCHEDULES, "Choose an action.")
+    pausing, changed = request.POST["do"] == "pause", list[int]()
 
+    def change(row: Schedule) -> None:
+        do = services.pause if pausing else services.resume
+        after = do(actor=request.actor, schedule_id=row.pk, reason=reason_of(request))
+        changed.extend([row.pk] if after.paused != row.paused else [])
 
-def _reason(request: PageRequest) -> str:
-    return request.POST.get("reason", "").strip()[:MOST_REASON]
+    def undo() -> str:
+        return url_with("web:schedules-bulk", do="resume" if pausing else "pause", schedule=changed) if changed else ""
+
+    rows, done = visible_schedules(request.actor), "paused" if pausing else "resumed"
+    return each_selected(request, SCHEDULES, rows, change, done, undo)
 
 
 @page
@@ -211,14 +198,16 @@ def _done(request: PageRequest, pk: int, do: Any, said: str, undo: str = "", **m
 def run(request: PageRequest, pk: int) -> HttpResponse:
     """Let it happen now, once, whatever the calendar says."""
     said = "The run starts now. Its result appears in the history below."
-    return _done(request, pk, services.run_now, said, schedule_id=pk, reason=_reason(request))
+    return _done(request, pk, services.run_now, said, schedule_id=pk, reason=reason_of(request))
 
 
 @post_page
 def pause(request: PageRequest, pk: int) -> HttpResponse:
     """Nothing happens any more until somebody resumes it."""
     undo = reverse("web:schedule-resume", args=[pk])
-    return _done(request, pk, services.pause, "The schedule is paused.", undo, schedule_id=pk, reason=_reason(request))
+    return _done(
+        request, pk, services.pause, "The schedule is paused.", undo, schedule_id=pk, reason=reason_of(request)
+    )
 
 
 @post_page
@@ -226,7 +215,7 @@ def resume(request: PageRequest, pk: int) -> HttpResponse:
     """On again from the next instant; what fell into the pause is not made up for."""
     undo = reverse("web:schedule-pause", args=[pk])
     said = "The schedule is active again."
-    return _done(request, pk, services.resume, said, undo, schedule_id=pk, reason=_reason(request))
+    return _done(request, pk, services.resume, said, undo, schedule_id=pk, reason=reason_of(request))
 
 
 @post_page
@@ -242,5 +231,5 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     row = only(visible_schedules(request.actor), pk)
     request.actor.may_write()
     done = f"Schedule {row.name} is deleted."
-    gone = deleted_by_name(request, "Schedule", row, done, reason=_reason(request))
+    gone = deleted_by_name(request, "Schedule", row, done, reason=reason_of(request))
     return redirect("web:schedules") if gone else redirect("web:schedule", pk=pk)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,22 @@ def set_server(
 
     `expected_version` is that of the server's pool, whose document this changes. Raises NotFound, Invalid, Stale.
     """
+    wanted = _wanted(state, weight)
+    with change_set(actor, reason=reason) as changes:
+        return _set(changes, server_id, wanted, expected_version)
+
+
+def set_servers(
+    *, actor: Actor, server_ids: Iterable[int], state: object = None, weight: object = None, reason: str = ""
+) -> None:
+    """The same for several servers, all or none. Raises NotFound, Invalid."""
+    wanted = _wanted(state, weight)
+    with change_set(actor, reason=reason) as changes:
+        for server_id in server_ids:
+            _set(changes, server_id, wanted)
+
+
+def _wanted(state: object, weight: object) -> dict[str, Any]:
     field_errors: list[FieldError] = []
     wanted = {
         "state": _allowed("state", state, word(ServerState).read, field_errors),
@@ -39,13 +55,16 @@ def set_server(
     }
     if field_errors:
         raise Invalid(field_errors)
-    with change_set(actor, reason=reason) as changes:
-        server = selectors.only(selectors.servers(actor), server_id)
-        pool = server.backend.pool
-        hold(changes, pool, expected_version)
-        server.refresh_from_db(fields=("state", "weight"))
-        part = Part("Server", server, f"{server.account.name}/{pool.name}/{server.name}")
-        save_partial(changes, pool, partial(_change, changes, server, wanted), part=part)
+    return wanted
+
+
+def _set(changes: ChangeSet, server_id: int, wanted: dict[str, Any], expected_version: int | None = None) -> Server:
+    server = selectors.only(selectors.servers(changes.actor), server_id)
+    pool = server.backend.pool
+    hold(changes, pool, expected_version)
+    server.refresh_from_db(fields=("state", "weight"))
+    part = Part("Server", server, f"{server.account.name}/{pool.name}/{server.name}")
+    save_partial(changes, pool, partial(_change, changes, server, wanted), part=part)
     return server
 
 

@@ -1,0 +1,1 @@
+"""SHOW to people: what is done to the selected rows of a list."""
