@@ -21,8 +21,11 @@ PREFIX, SERVERS = "SPILLWAY_DNS_", "_SERVERS"
 SPEAKS = {"rfc2136": (DNS,), "powerdns": ("https", "http"), "memory": (MEMORY,)}
 
 
-def driver_of(zone: Zone) -> DnsDriver:
-    """The driver of the zone; raises Refused when its reference leads nowhere, or may not be used at its server."""
+def driver_of(zone: Zone, seconds: float = 10.0) -> DnsDriver:
+    """The driver of the zone, which waits so long for an answer.
+
+    Raises Refused when its reference leads nowhere, or may not be used at its server.
+    """
     server, secret = zone.server, ""
     if zone.credentials:
         endpoint, secret = shown_secret(zone.credentials, zone.driver, zone.server)
@@ -33,6 +36,7 @@ def driver_of(zone: Zone) -> DnsDriver:
         secret=secret,
         key_name=zone.key_name,
         key_algorithm=zone.key_algorithm,
+        seconds=seconds,
     )
     return open_dns(zone.driver, target)
 

@@ -57,6 +57,7 @@ from apps.web.status_pages import incidents
 from apps.web.status_pages import views as status_pages
 from apps.web.system import views as system
 from apps.web.zones import forms as zone_forms
+from apps.web.zones import testing as zone_testing
 from apps.web.zones import views as zones
 
 app_name = "web"
@@ -304,6 +305,7 @@ urlpatterns = [
     path("zones/<int:pk>", zones.detail, name="zone"),
     path("zones/<int:pk>/edit", zone_forms.edit_zone, name="zone-edit"),
     path("zones/<int:pk>/difference", zones.difference, name="zone-difference"),
+    path("zones/<int:pk>/test", zone_testing.test_connection, name="zone-test"),
     path("zones/<int:pk>/repair", zones.repair, name="zone-repair"),
     path("zones/<int:pk>/delete", zones.delete, name="zone-delete"),
     path("zones/<int:pk>/records/new", zone_forms.new_record, name="record-new"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -155,6 +157,57 @@ def test_a_wrong_key_is_refused_in_words_without_the_key(env: Env) -> None:
         stranger.write(make(one("a", "A", "192.0.2.1")))
     assert "key" in caught.value.message
     assert "d3Jvbmcg" not in caught.value.message
+
+
+def test_a_check_finds_a_wrong_key_and_a_foreign_zone_and_changes_nothing(env: Env) -> None:
+    env.driver.write(make(*EVERY_TYPE[:2]))
+    before = env.driver.read(())
+    assert env.driver.check() == before == env.driver.read(())
+    with pytest.raises(Refused) as caught:
+        open_dns(env.kind, replace(env.target, secret="d3Jvbmcga2V5IG9mIHNvbWVib2R5")).check()
+    assert "d3Jvbmcg" not in caught.value.message
+    if env.kind != "memory":  # which serves every zone
+        with pytest.raises(Refused):
+            open_dns(env.kind, replace(env.target, domain="elsewhere.test")).check()
+
+
+def test_a_check_is_refused_where_the_key_may_read_but_not_update(tmp_path: Path) -> None:
+    with running_bind(tmp_path, DOMAIN, transfer=False) as bind:
+        driver = open_dns("rfc2136", ServerTarget(DOMAIN, bind.server, SECRET, KEY_NAME))
+        assert not driver.check().complete
+        with pytest.raises(Refused, match="rejects the update"):
+            open_dns("rfc2136", ServerTarget(DOMAIN, bind.server)).check()
+
+
+def test_a_check_of_powerdns_repeats_nothing_of_what_answers_there() -> None:
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"error": "internal words"}'
+            self.send_response(422)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        Thread(target=server.handle_request).start()
+        driver = open_dns("powerdns", ServerTarget(DOMAIN, f"http://127.0.0.1:{server.server_port}", "word"))
+        with pytest.raises(Refused) as caught:
+            driver.check()
+    assert "HTTP 422" in caught.value.message
+    assert "internal words" not in caught.value.message
+
+
+def test_a_check_gives_up_in_the_time_that_it_is_given(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        for driver, server in (("rfc2136", "{}:{}"), ("powerdns", "http://{}:{}")):
+            target = ServerTarget(DOMAIN, server.format(*silent.getsockname()), SECRET, KEY_NAME, seconds=0.1)
+            began = time.monotonic()
+            with pytest.raises(Unreachable):
+                open_dns(driver, target).check()
+            assert time.monotonic() - began < 2
 
 
 def test_a_server_that_is_away_is_unreachable(env: Env) -> None:

@@ -182,7 +182,7 @@ PARTS = {
     *("node-revoke", "enrolment-withdraw", "authority-rotate", "authority-retire"),
     *("cloud-account-edit", "cloud-account-delete", "cloud-account-test", "address-pool-edit", "address-pool-delete"),
     *("static-ip-move", "static-ip-release", "static-ip-delete"),
-    *("zone-repair", "zone-delete", "record-delete"),
+    *("zone-test", "zone-repair", "zone-delete", "record-delete"),
     *("stack-plan", "stack-check", "stack-destroy", "stack-delete", "stack-unlock"),
     # Runs, revisions and states come from workers; tests/interfaces/web/test_pages_clouds.py looks at them.
     *(

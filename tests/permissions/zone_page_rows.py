@@ -28,6 +28,7 @@ ZONE_PAGES: tuple[Row, ...] = (
     Row("web:zone-edit", "GET", OPERATE, OF_ZONE),
     sent("zone-edit", OPERATE_FAULTY, path=OF_ZONE, form={"/spec/domain": "", "/spec/driver": "rfc2136"}),
     *shown("zone-difference", ASKED, "", OF_ZONE),
+    sent("zone-test", OPERATED, path=OF_ZONE),
     sent("zone-repair", SENT_BY_ROLE, "zone", OF_ZONE),
     sent("zone-delete", OPERATED, path=OF_ZONE, confirm="something else"),
     Row("web:record-new", "GET", EDIT, OF_ZONE, "zone"),

@@ -32,8 +32,8 @@ class Refused(DnsError):
 class ServerTarget:
     """How to reach the server of a zone: `host:port` for RFC 2136, a URL for PowerDNS, `memory://name`.
 
-    `domain` has no final dot. `key_name` and `key_algorithm` (`hmac-sha256`) belong to TSIG; `secret` is the key or
-    the API's key, read from the environment for this call only.
+    No answer is waited for longer than `seconds`. `domain` has no final dot. `key_name` and `key_algorithm`
+    (`hmac-sha256`) belong to TSIG; `secret` is the key or the API's key, read from the environment for this call only.
     """
 
     domain: str
@@ -41,6 +41,7 @@ class ServerTarget:
     secret: str = ""
     key_name: str = ""
     key_algorithm: str = "hmac-sha256"
+    seconds: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,6 +84,9 @@ class DnsDriver(Protocol):
 
     def read(self, known: Sequence[tuple[str, str]]) -> Contents:
         """The zone; `known` are names and types to ask for one by one where it cannot be had as a whole."""
+
+    def check(self) -> Contents:
+        """The zone, as far as it is given away, once the server has taken the key; nothing is written."""
 
     def write(self, edits: Sequence[Edit]) -> None:
         """All of the edits or none. Raises Refused when something else is served now than a `before` says."""

@@ -16,7 +16,6 @@ import urllib3
 from apps.drivers.dns.contract import Contents, Edit, RecordSet, Refused, ServerTarget, Unreachable
 from apps.drivers.dns.records import BadValue, manageable, record_set
 
-TIMEOUT = urllib3.Timeout(connect=5.0, read=20.0)
 NO_ANSWER = urllib3.Retry(0, redirect=0, raise_on_redirect=False, raise_on_status=False)
 
 
@@ -29,7 +28,9 @@ class PowerDnsDriver:
         self._target = target
         zone = quote(f"{target.domain}.", safe="")
         self._url = f"{target.server.rstrip('/')}/api/v1/servers/localhost/zones/{zone}"
-        self._pool = urllib3.PoolManager(timeout=TIMEOUT, retries=NO_ANSWER)
+        self._pool = urllib3.PoolManager(
+            timeout=urllib3.Timeout(connect=target.seconds / 2, read=target.seconds * 2), retries=NO_ANSWER
+        )
 
     def read(self, _known: Sequence[tuple[str, str]]) -> Contents:
         """The whole zone; disabled records are served to nobody and left out."""
@@ -39,6 +40,10 @@ class PowerDnsDriver:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise Refused(self._no_api()) from None
         return Contents(tuple(sorted(each for each in found if each is not None)))
+
+    def check(self) -> Contents:
+        """The key of the API may do all or nothing: one that may read the zone may write it."""
+        return self.read(())
 
     def write(self, edits: Sequence[Edit]) -> None:
         """One PATCH, after a last look."""
@@ -70,7 +75,8 @@ class PowerDnsDriver:
         if answer.status >= 500:
             raise Unreachable(f"The API of PowerDNS at {self._target.server} answered {answer.status}.")
         if not 200 <= answer.status < 300:
-            raise Refused(self._why(answer.status, answer.data))
+            # A question is refused without what the answer says: whatever answers there may say anything.
+            raise Refused(self._why(answer.status, answer.data if body else b""))
         return self._read_json(answer.data) if answer.data else {}
 
     def _read_json(self, data: bytes) -> dict[str, Any]:
@@ -99,7 +105,7 @@ class PowerDnsDriver:
             said = str(json.loads(data)["error"])
         except (ValueError, KeyError, TypeError):
             said = f"HTTP {status}"
-        return f"PowerDNS rejects the change: {said[:400]}"
+        return f"PowerDNS rejects the {'change' if data else 'question'}: {said[:400]}"
 
 
 def _removals_first(edit: Edit) -> bool:

@@ -33,7 +33,6 @@ from apps.compiler.address_spelling import spelled
 from apps.drivers.dns.contract import Contents, Edit, RecordSet, Refused, ServerTarget, Unreachable
 from apps.drivers.dns.records import canonical_text, manageable
 
-SECONDS = 10.0
 WORDS = {
     dns.rcode.REFUSED: "rejects the update of {domain}: the key may not, or an MX or NS names a host without address",
     dns.rcode.NOTAUTH: "does not serve {domain}, or does not know the key",
@@ -71,6 +70,12 @@ class Rfc2136Driver:
             return Contents(self._transfer(), complete=True)
         except dns.xfr.TransferError:
             return Contents(self._ask_each(known), complete=False)
+
+    def check(self) -> Contents:
+        """A transfer needs another right than an update, so an update without a change is sent as well."""
+        found = self.read(())
+        self.write(())
+        return found
 
     def write(self, edits: Sequence[Edit]) -> None:
         """One message, which the server does as a whole or not at all (RFC 2136, 3.7)."""
@@ -111,8 +116,9 @@ class Rfc2136Driver:
         zone = dns.zone.Zone(self._origin, relativize=False)
         query, _ = dns.xfr.make_query(zone, **self._key())
         host, port = self._address()
+        seconds = self._target.seconds
         try:
-            dns.query.inbound_xfr(host, zone, query, port=port, timeout=SECONDS, lifetime=4 * SECONDS)
+            dns.query.inbound_xfr(host, zone, query, port=port, timeout=seconds, lifetime=4 * seconds)
         except dns.xfr.TransferError:
             raise
         except WRONG_KEY as error:
@@ -140,7 +146,7 @@ class Rfc2136Driver:
     def _query(self, message: dns.message.Message) -> dns.message.Message:
         host, port = self._address()
         try:
-            return dns.query.tcp(message, host, timeout=SECONDS, port=port)
+            return dns.query.tcp(message, host, timeout=self._target.seconds, port=port)
         except dns.exception.TooBig:
             raise Refused("What is to be written is larger than a message may be (65 535 bytes).") from None
         except WRONG_KEY as error:
@@ -157,7 +163,7 @@ class Rfc2136Driver:
         except ValueError:
             pass
         try:
-            answer = dns.resolver.resolve_name(host, lifetime=SECONDS)
+            answer = dns.resolver.resolve_name(host, lifetime=self._target.seconds)
         except (dns.exception.DNSException, OSError):
             raise Unreachable(f"The name server {self._target.server} has no address.") from None
         for address in answer.addresses():

@@ -10,13 +10,16 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from apps.accounts.actors import Actor
 from apps.adoption import selectors as adoption
 from apps.adoption.contract import Verdict
 from apps.adoption.import_options import read_order
+from apps.core.caching import first_within
 from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.selectors import only
 from apps.definitions.services import plan_document
 from apps.fleet import selectors as topology
+from apps.fleet.models import CloudAccount
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import deleted
@@ -29,6 +32,7 @@ VERDICTS = {
 }
 # Where every account of a cloud may ask.
 ANYWHERE = {"aws": "us-east-1", "google": "global"}
+BETWEEN_TESTS_S = 3
 ORDER = (Verdict.LEFT_OUT, Verdict.LOSSY, Verdict.MAPPED)
 
 
@@ -116,17 +120,26 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
 def test_connection(request: PageRequest, pk: int) -> HttpResponse:
     """Ask the cloud once, where the account has a stack or else where every account may ask, and say what it said."""
     operators_only(request.actor, "cloud accounts")
-    request.actor.may_write()
     row = only(topology.cloud_accounts(request.actor).prefetch_related("stacks"), pk)
     region = next((stack.cloud_region for stack in row.stacks.all()), ANYWHERE[row.cloud])
     try:
-        found = adoption.load_balancers_of(actor=request.actor, cloud_account_id=pk, region=region)
+        messages.success(request, try_account(request.actor, row, region))
     except (Conflict, Invalid) as error:
-        messages.error(request, f"Cloud account {row.name} does not work in {region}. {error.detail}")
-    else:
-        many = "1 load balancer" if len(found) == 1 else f"{len(found)} load balancers"
-        messages.success(request, f"Cloud account {row.name} works. It has {many} in {region}.")
+        messages.error(request, error.detail)
     return redirect("web:cloud-accounts")
+
+
+def try_account(actor: Actor, row: CloudAccount, region: str) -> str:
+    """A sentence about what the cloud says of the account. Raises Forbidden, Conflict where it does not work."""
+    actor.may_write()
+    if not first_within(BETWEEN_TESTS_S, "cloud", actor.account.pk, actor.name):
+        raise Conflict(f"You tested a moment ago; wait {BETWEEN_TESTS_S} seconds.")
+    try:
+        found = adoption.load_balancers_of(actor=actor, cloud_account_id=row.pk, region=region)
+    except (Conflict, Invalid) as error:
+        raise Conflict(f"Cloud account {row.name} does not work in {region}. {error.detail}") from error
+    many = "1 load balancer" if len(found) == 1 else f"{len(found)} load balancers"
+    return f"Cloud account {row.name} works. It has {many} in {region}."
 
 
 @page

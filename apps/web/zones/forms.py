@@ -22,6 +22,7 @@ from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import Typed, save_form, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_forms import ShapeForm
+from apps.web.zones.testing import tested_form
 
 SOURCES = (("values", "These values"), ("static_ip", "A static IP"), ("load_balancer", "A load balancer"))
 
@@ -79,10 +80,11 @@ def _zone(request: PageRequest, stored: Zone | None) -> HttpResponse:
     request.actor.may_write()
     form_of = partial(ZoneForm, names={"stack": stacks(request.actor)})
     form = form_for(request, stored, visible_zones(request.actor), form_of)
-    if saved := save_form(request, form, "Zone", stored, form.spec, _saved):
+    tested = tested_form(request, form) if "test" in request.POST else {}
+    if "test" not in request.POST and (saved := save_form(request, form, "Zone", stored, form.spec, _saved)):
         return redirect("web:zone", saved.pk)
-    context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
-    return show(request, "pages/zones/form.html", context, status=422 if form.is_bound else 200)
+    context = {"form": form, "stored": stored, "version": version_shown(request, stored), "tested": tested}
+    return show(request, "pages/zones/form.html", context, status=422 if form.is_bound and not tested else 200)
 
 
 def _saved(row: Zone) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
 from apps.accounts.actors import Actor
@@ -169,3 +170,54 @@ def test_anothers_zone_does_not_exist(globex: Actor, shared: Zone) -> None:
     assert client.get(f"/zones/{shared.pk}/records/new").status_code == 404
     assert client.post(f"/zones/{shared.pk}/repair").status_code == 404
     assert shared.domain not in text_of(client, "/zones")
+
+
+def test_a_test_of_a_stored_zone_says_what_its_server_says(operator: Actor, zone: Zone, server: MemoryServer) -> None:
+    client = client_of(operator)
+    server.records["www", "A"] = RecordSet(f"www.{DOMAIN}", "A", 300, ("192.0.2.80",))
+    page = client.post(f"/zones/{zone.pk}/test", follow=True).content.decode()
+    assert f"serves 1 record set of {DOMAIN}" in page
+    cache.clear()
+    server.unreachable = True
+    page = client.post(f"/zones/{zone.pk}/test", follow=True).content.decode()
+    assert "does not answer" in page
+    assert server.writes == 0
+
+
+def test_who_tests_again_at_once_is_asked_to_wait(operator: Actor, zone: Zone, server: MemoryServer) -> None:
+    client = client_of(operator)
+    for said in ("It takes the key", "You tested a moment ago"):
+        assert said in client.post(f"/zones/{zone.pk}/test", follow=True).content.decode()
+    assert server.reads == 1
+
+
+def test_the_form_tests_what_is_typed_and_saves_nothing(operator: Actor, server: MemoryServer) -> None:
+    client = client_of(operator)
+    typed = {"/name": "new", "/spec/domain": DOMAIN, "/spec/driver": "memory", "test": "1"}
+    typed["/spec/server"] = f"memory://{server.name}"
+    page = client.post("/zones/new", typed).content.decode()
+    assert "The connection works." in page
+    assert f'value="memory://{server.name}"' in page
+    assert not Zone.objects.exists()
+
+
+def test_the_form_tests_no_server_that_the_environment_does_not_name(
+    operator: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE", "c2VjcmV0IG9mIHNvbWVib2R5")
+    monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE_SERVERS", "192.0.2.53")
+    typed = {"/spec/domain": DOMAIN, "/spec/driver": "rfc2136", "/spec/server": "192.0.2.99:53", "test": "1"}
+    typed |= {"/spec/key_name": "spillway", "/spec/key_algorithm": "hmac-sha256", "/spec/credentials": "env:EXAMPLE"}
+    answer = client_of(operator).post("/zones/new", typed)
+    assert "The connection does not work." in answer.content.decode()
+    assert "SPILLWAY_DNS_EXAMPLE_SERVERS" in answer.content.decode()
+    assert "c2VjcmV0" not in answer.content.decode()
+    incomplete = client_of(operator).post("/zones/new", typed | {"/spec/credentials": ""})
+    assert (incomplete.status_code, "needs credentials" in incomplete.content.decode()) == (422, True)
+
+
+def test_customers_and_viewers_test_no_server(operator: Actor, acme: Actor, shared: Zone, server: MemoryServer) -> None:
+    assert client_of(acme).post(f"/zones/{shared.pk}/test").status_code == 404
+    assert client_of(operator, "viewer").post(f"/zones/{shared.pk}/test").status_code == 403
+    assert "Test connection" not in text_of(client_of(acme), f"/zones/{shared.pk}")
+    assert server.reads == 0

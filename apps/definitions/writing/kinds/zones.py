@@ -6,6 +6,7 @@ name (or under a wildcard) of somebody else, never of a hostname that another ac
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from django.conf import settings
@@ -15,7 +16,7 @@ from apps.accounts.hostnames.claims import lock_hostnames, overlapping
 from apps.accounts.models import Account, Hostname
 from apps.compiler.model.stack import AddressKind, Cloud, RecordType
 from apps.core.called_urls import read_url
-from apps.core.errors import Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.definitions.shapes.base.writing import copy_plain
 from apps.definitions.shapes.traffic.record import RecordSpec
@@ -29,7 +30,8 @@ from apps.fleet.models import Stack, StaticIP
 def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) -> None:
     """Who serves the zone; its domain and its driver stay, since what was pushed stays where it is."""
     if not settings.DEVELOPMENT:
-        _reject_of_development(changes, spec)
+        for field_error in only_for_development(spec):
+            changes.add_error(field_error.pointer, field_error.code, field_error.detail)
     stack = changes.named(Stack, spec.stack, "/spec/stack")
     if stack and stack.cloud_account.cloud != Cloud.AWS:
         changes.add_error("/spec/stack", "cloud", f"Route 53 belongs to AWS; stack {stack.name} is in another cloud.")
@@ -53,14 +55,15 @@ def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) ->
     changes.mark_affected(row)
 
 
-def _reject_of_development(changes: ChangeSet, spec: ZoneSpec) -> None:
+def only_for_development(spec: ZoneSpec) -> Iterator[FieldError]:
     """What only a developer's machine takes: zones in memory, and a key that travels in the clear."""
     if spec.driver is ZoneDriver.MEMORY:
-        changes.add_error("/spec/driver", "choice", "Use rfc2136, powerdns or route53; memory is for development.")
+        detail = "Use rfc2136, powerdns or route53; memory is for development."
+        yield FieldError("/spec/driver", "choice", detail)
     server = read_url(spec.server, schemes=("https", "http")) if spec.driver is ZoneDriver.POWERDNS else None
     if server and server.scheme == "http" and server.host not in ("127.0.0.1", "::1", "localhost"):
         detail = "Start the URL with https://: every request carries the API key."
-        changes.add_error("/spec/server", "url", detail)
+        yield FieldError("/spec/server", "url", detail)
 
 
 def store_record(changes: ChangeSet, owner: Account, row: Record, spec: RecordSpec) -> None:
