@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Browser, expect
 from pytest_django.live_server_helper import LiveServer
@@ -10,7 +12,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.models import Policy, Pool, Route
 from apps.web.capacity import form as capacity_form
-from tests.browser import NARROW, listen, needs_browser, wrong_in
+from tests.browser import NARROW, WIDE, listen, look, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import put_env, signed_in
 
@@ -242,7 +244,7 @@ def test_a_card_that_was_opened_stays_open_when_it_is_brought_anew(
     page = signed_in(chromium, live_server.url, operator).new_page()
     page.set_viewport_size({"width": NARROW, "height": 800})
     page.goto(f"/pools/{Pool.objects.get(name='shop').pk}")
-    numbers = page.locator("#servers .card").first
+    numbers = page.locator("#servers")
     shown = numbers.get_by_role("table")
     expect(shown).to_be_hidden()
 
@@ -253,7 +255,7 @@ def test_a_card_that_was_opened_stays_open_when_it_is_brought_anew(
 
     brought_anew()
     expect(shown).to_be_hidden()
-    numbers.get_by_role("button", name="Show europe-west1").click()
+    numbers.get_by_role("button", name="Show Servers").click()
     expect(shown).to_be_visible()
     page.wait_for_timeout(2100)  # a part is asked for each two seconds at most
     brought_anew()
@@ -275,3 +277,56 @@ def test_a_wide_page_folds_nothing(operator: Actor, chromium: Browser, live_serv
     page = signed_in(chromium, live_server.url, operator).new_page()
     page.goto(f"/pools/{Pool.objects.get(name='shop').pk}")
     expect(page.locator(".folded")).to_have_count(0)
+
+
+def test_rows_are_selected_by_keyboard_with_shift_and_all_at_once_and_stay_selected_while_numbers_move(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto("/routes")
+    bar, said = page.get_by_role("form", name="Selected routes"), page.locator("p[role=status].sr")
+    expect(bar).to_be_hidden()
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(bar).to_be_visible()
+    expect(said).to_have_text(re.compile(r"^1 of \d+ selected$"))
+    assert wrong_in(page, 0) == complaints == []
+    boxes = page.locator("main tbody [type=checkbox]")
+    boxes.nth(2).click(modifiers=["Shift"])  # the first was ticked by the keyboard
+    expect(said).to_have_text(re.compile("^3 of"))
+    page.evaluate("document.querySelector('#rows').dataset.old = 'yes'")
+    page.evaluate("htmx.trigger('body', 'spillway:samples')")
+    expect(page.locator("#rows[data-old]")).to_have_count(0)
+    expect(page.locator("main tbody :checked")).to_have_count(3)
+    every = page.get_by_label("Choose all rows of this page")
+    every.check()
+    expect(page.locator("main tbody :checked")).to_have_count(boxes.count())
+    every.uncheck()
+    expect(bar).to_be_hidden()
+
+
+def test_servers_of_all_regions_are_one_table_that_the_keyboard_walks(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    pool = Pool.objects.get(name="shop")
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    complaints = listen(page)
+    page.goto(f"/pools/{pool.pk}")
+    servers = page.get_by_role("region", name="Servers", exact=True)
+    expect(servers.locator("tbody tr")).to_have_count(6)
+    for key in "jjx":
+        page.keyboard.press(key)
+    second = page.get_by_label("Choose eu-vm-2")
+    expect(second).to_be_focused()
+    expect(second).to_be_checked()
+    page.evaluate("document.querySelector('#servers').dataset.old = 'yes'")
+    page.evaluate("htmx.trigger('body', 'spillway:samples')")
+    expect(page.locator("#servers[data-old]")).to_have_count(0)
+    expect(second).to_be_focused()
+    expect(second).to_be_checked()
+    for turn, (scheme, size) in enumerate((("light", WIDE), ("dark", NARROW))):
+        look(page, scheme, size)
+        assert wrong_in(page, turn) == complaints == []
+    page.get_by_role("navigation", name="Region").get_by_role("link", name="us-central1").click()
+    expect(servers.locator("tbody tr")).to_have_count(3)

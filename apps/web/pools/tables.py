@@ -64,8 +64,6 @@ def _backend(backend: Backend, seen: dict[int, list[ServerRow]], found: Measured
         "scaler": f"{100 * backend.capacity_scaler:g} %",
         "servers": servers,
         "source": getattr(backend, "source", None) if backend.servers_from else None,
-        # Nodes may not measure latency per server; then there is no column of dashes.
-        "latency": any(entry["figures"].p95 for entry in servers),
         "up": sum(1 for entry in servers if entry["word"] == "up"),
     }
 
@@ -78,13 +76,26 @@ FULL = {
 
 
 def policy_of(pool: Pool, actor: Actor) -> dict[str, Any]:
-    """What happens to traffic over a limit, in words, and each limit with where it came from."""
+    """What happens to traffic over a limit, in words."""
     return {
         "order": _order(pool.overflow),
         "routes": own_overflow(actor.visible(Route.objects.filter(pools__pool=pool).distinct())),
         "full": FULL[pool.when_full],
-        "limits": [_limit(backend, actor) for backend in pool.backends.all()],
     }
+
+
+def servers_table(backends: Iterable[Mapping[str, Any]], asked: str) -> dict[str, Any]:
+    """What the table of servers needs besides `backends`: the region that was asked for, if the pool is there."""
+    region = asked if asked in {entry["backend"].region.name for entry in backends} else ""
+    shown = [row for entry in backends if region in ("", entry["backend"].region.name) for row in entry["servers"]]
+    # Nodes may not measure latency per server; then there is no column of dashes.
+    latency = any(row["figures"].p95 for row in shown)
+    return {"region": region, "has_servers": bool(shown), "latency": latency}
+
+
+def limits_table(backends: Iterable[dict[str, Any]], actor: Actor) -> list[dict[str, Any]]:
+    """The pool's backends with what the measurement behind each limit is worth."""
+    return [entry | _worth(entry["backend"], actor) for entry in backends]
 
 
 def _order(said: Overflow) -> str:
@@ -96,16 +107,12 @@ def _order(said: Overflow) -> str:
     return f"{order}, then the nearest" if order else "the nearest region with capacity first"
 
 
-def _limit(backend: Backend, actor: Actor) -> dict[str, Any]:
-    """A limit with what its measurement is worth; the run is named to those who may see it."""
-    measured, run = staleness.of_limit(backend), staleness.run_behind(backend)
-    seen = run is not None and actor.owns(run)
-    return {
-        "backend": backend,
-        "words": limit_words(backend),
-        "measured": measured,
-        "run": run.pk if run and seen else None,
-    }
+def _worth(backend: Backend, actor: Actor) -> dict[str, Any]:
+    """What the measurement of a limit is worth; the run is named to those who may see it."""
+    if backend.limit_kind == "none":
+        return {}
+    run = staleness.run_behind(backend)
+    return {"worth": staleness.of_limit(backend), "run": run.pk if run and actor.owns(run) else None}
 
 
 def _server(server: Server, rows: list[ServerRow]) -> dict[str, Any]:

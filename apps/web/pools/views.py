@@ -35,7 +35,7 @@ from apps.web.overflow.parts import shown
 from apps.web.pools.form import PoolForm, texts_of_pool
 from apps.web.pools.limits import limit_notes, limits_typed
 from apps.web.pools.servers import said_of_servers
-from apps.web.pools.tables import backends_table, number_cells, policy_of
+from apps.web.pools.tables import backends_table, limits_table, number_cells, policy_of, servers_table
 from apps.web.sizing.balance import who_works
 from apps.web.timeline.panel import timeline_of
 
@@ -84,6 +84,12 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One pool: its verdict, its servers by region as every node sees them, its series, who uses it."""
     pool = selectors.only(selectors.pools(request.actor), pk)
     now = observe.pool_numbers(request.actor, [pk])[pk]
+    backends = backends_table(
+        pool,
+        observe.server_rows(request.actor, pk),
+        measured(request.actor, pools=[pk]),
+        limits_typed(request.GET),
+    )
     context = {
         "pool": pool,
         "may_write": _may_write(request, pool),
@@ -93,17 +99,14 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "replacement": open_in(request.actor, pk),
         "now": now,
         **number_cells(now.numbers),
-        "backends": backends_table(
-            pool,
-            observe.server_rows(request.actor, pk),
-            measured(request.actor, pools=[pk]),
-            limits_typed(request.GET),
-        ),
+        "backends": backends,
+        **servers_table(backends, request.GET.get("region", "")),
     }
     partial = request.GET.get("partial")
     if partial in (None, "", "overflow"):
         flow = overflow.flow_of(request.actor, pool)
         context |= {"shown": shown(flow, "pool-flow"), "policy": policy_of(pool, request.actor)}
+        context["limits"] = limits_table(backends, request.actor)
     if partial in (None, "", "objective"):
         context["objective"] = objective_of(pool) if request.actor.owns(pool) else None
     if partial in (None, "", "balance"):

@@ -5,7 +5,7 @@ const input = find("#palette-query");
 const body = document.body.classList;
 
 function move(step) {
-  const links = [...document.querySelectorAll("main a.row-link")];
+  const links = [...document.querySelectorAll("main a.row-link, main tr:not(:has(.row-link)) [form=bulk]")];
   const now = links.indexOf(document.activeElement);
   links[Math.max(0, Math.min(links.length - 1, now + step))]?.focus();
 }
