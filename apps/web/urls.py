@@ -158,6 +158,7 @@ urlpatterns = [
     path("regions/<slug:name>/drain", regions.drain, name="region-drain"),
     path("fleets", fleets.index, name="fleets"),
     *fleet_forms.FLEETS.urls("fleets", "fleet", deletes=True),
+    path("fleets/<int:pk>", fleets.fleet, name="fleet"),
     path("fleets/<int:pk>/push", fleets.push_again, name="fleet-push"),
     path("fleets/<int:pk>/resume", fleets.resume, name="fleet-resume"),
     path("enrolment", enrolment.index, name="enrolment"),

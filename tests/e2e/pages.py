@@ -67,6 +67,7 @@ PAGES = {
     "region-drain": ("/regions/us-central1/drain", ""),
     "fleets": ("/fleets", ""),
     "fleet-new": ("/fleets/new", ""),
+    "fleet": ("/fleets/{}", "fleets"),
     "fleet-edit": ("/fleets/{}/edit", "fleets"),
     "node": ("/nodes/{}", "nodes"),
     "node-new": ("/nodes/new", ""),

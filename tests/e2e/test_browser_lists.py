@@ -244,18 +244,18 @@ def test_a_card_that_was_opened_stays_open_when_it_is_brought_anew(
     page = signed_in(chromium, live_server.url, operator).new_page()
     page.set_viewport_size({"width": NARROW, "height": 800})
     page.goto(f"/pools/{Pool.objects.get(name='shop').pk}")
-    numbers = page.locator("#servers")
-    shown = numbers.get_by_role("table")
+    card = page.locator("#overflow")
+    shown = card.get_by_text("Overflow order")
     expect(shown).to_be_hidden()
 
     def brought_anew() -> None:
-        page.evaluate("document.querySelector('#servers').dataset.old = 'yes'")
+        page.evaluate("document.querySelector('#overflow').dataset.old = 'yes'")
         page.evaluate("htmx.trigger('body', 'spillway:samples')")
-        expect(page.locator("#servers[data-old]")).to_have_count(0)
+        expect(page.locator("#overflow[data-old]")).to_have_count(0)
 
     brought_anew()
     expect(shown).to_be_hidden()
-    numbers.get_by_role("button", name="Show Servers").click()
+    card.get_by_role("button", name="Show Traffic and overflow").click()
     expect(shown).to_be_visible()
     page.wait_for_timeout(2100)  # a part is asked for each two seconds at most
     brought_anew()

@@ -185,6 +185,7 @@ PAGES: tuple[Row, ...] = (
     Row("web:region-drain", "GET", OPERATE, {"name": "us-central1"}, "region"),
     sent("region-drain", OPERATE, "region", {"name": "us-central1"}, reason="x"),
     *shown("fleets", OF_OPERATORS, "fleet"),
+    *shown("fleet", OF_OPERATORS, "fleet", {"pk": "$fleet"}),
     sent("fleet-push", PUSHED, "", {"pk": "$fleet"}, reason="x"),
     sent("fleet-resume", PUSHED, "", {"pk": "$fleet"}, reason="x"),
     *shown("node", OF_OPERATORS, "node", {"pk": "$node"}),

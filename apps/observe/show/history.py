@@ -60,22 +60,30 @@ class _Cell:
 
 
 def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *, latency: bool) -> dict[str, Series]:
-    """Series per group of model ids; two queries besides the nodes'.
+    """Series per group of model ids; two queries besides the nodes', of nodes one.
 
-    At points where some node was looked at, an object without a row did nothing; elsewhere nothing is known.
+    At points where some node was looked at, an object without a row did nothing; elsewhere nothing is known. A node has
+    a row for each look at it, so of nodes nothing is known where none of the group was looked at.
     """
-    observed = _observed(grid)
     group_of = {name: group for group, names in groups.items() for name in names}
     cells: dict[tuple[str, int], _Cell] = defaultdict(_Cell)
+    looks: dict[tuple[str, int], set[datetime]] = defaultdict(set)
     rows = _rows(kind, group_of, grid)
     for at, name, rate, bad, busy, waiting, *buckets in _each(rows) if latency else _summed(rows):
-        cell = cells[group_of[name], grid.position(at)]
+        point = group_of[name], grid.position(at)
+        looks[point].add(at)
+        cell = cells[point]
         cell.rate += rate or 0.0
         cell.errors += bad or 0.0
         cell.connections = max(cell.connections, busy)
         cell.queue = max(cell.queue, waiting)
         cell.latency += [from_json(each) for each in buckets]
-    return {group: _series(group, cells, grid, observed, latency=latency) for group in groups}
+    observed = Counter[int]() if kind == "node" else _observed(grid)
+    found = {}
+    for group in groups:
+        seen = [len(looks[group, step]) if kind == "node" else observed[step] for step in range(grid.points)]
+        found[group] = _series([cells[group, step] for step in range(grid.points)], seen, grid, latency=latency)
+    return found
 
 
 def _summed(rows: QuerySet[Sample]) -> Iterable[Any]:
@@ -113,10 +121,9 @@ def _observed(grid: Grid) -> Counter[int]:
     return Counter(grid.position(at) for at in instants)
 
 
-def _series(
-    group: str, cells: Mapping[tuple[str, int], _Cell], grid: Grid, observed: Counter[int], *, latency: bool
-) -> Series:
-    found = [(cells.get((group, step), _Cell()), observed[step]) for step in range(grid.points)]
+def _series(cells: Iterable[_Cell], looks: Iterable[int], grid: Grid, *, latency: bool) -> Series:
+    """One series of its points, of which each was looked at so many times."""
+    found = list(zip(cells, looks, strict=True))
     return Series(
         x=grid.x,
         requests=tuple(cell.rate / seen if seen else None for cell, seen in found),

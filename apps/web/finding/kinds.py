@@ -81,7 +81,7 @@ KINDS: dict[str, Kind] = {
         Kind(AlertChannel, definitions.alert_channels, "alert-channels", "alert-channel"),
         Kind(StatusPage, definitions.status_pages, "status-pages", "status-page", label="title"),
         Kind(Region, topology.regions, "regions", "region", "name"),
-        Kind(Fleet, topology.fleets, "fleets"),
+        Kind(Fleet, topology.fleets, "fleets", "fleet"),
         Kind(Node, topology.nodes, "fleets", "node"),
         Kind(Stack, topology.stacks, "stacks", "stack"),
         Kind(StaticIP, topology.static_ips, "static-ips", "static-ip"),

@@ -54,6 +54,6 @@ class NodeForm(ObjectForm):
         super().__init__(data, stored=stored, names={"fleet": topology.fleets(actor)})
 
 
-FLEETS = OperatorPages(FleetForm, topology.fleets, "fleets", ("web:fleets", "Fleets"))
+FLEETS = OperatorPages(FleetForm, topology.fleets, "fleets", ("web:fleets", "Fleets"), "web:fleet")
 REGIONS = OperatorPages(RegionForm, topology.regions, "regions", ("web:regions", "Regions"))
 NODES = OperatorPages(NodeForm, topology.nodes, "nodes", ("web:fleets", "Fleets"))

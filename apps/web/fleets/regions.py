@@ -35,6 +35,7 @@ from apps.web.kit.worst_first import by_word, counted
 from apps.web.overflow.parts import lanes_in, lanes_out, shown
 from apps.web.overflow.words import rate, use_kind, use_words, why
 from apps.web.pools.tables import limit_words
+from apps.web.timeline.panel import timeline_of_nodes
 
 SHARES_SHOWN = 50
 NOT_MEASURED = "not measured yet"
@@ -82,6 +83,10 @@ def detail(request: PageRequest, name: str) -> HttpResponse:
     nodes = _nodes_of(request).get(region.pk, [])
     tested = measured(request.actor, region=region.pk)
     context: dict[str, Any] = {"region": region, "row": _row(region, flow, nodes, tested), "nodes": nodes}
+    kind, _, _ = context["row"]["state"]
+    context["trouble"] = kind == "bad" or (kind == "warn" and not region.drained)
+    if request.GET.get("partial", "") in ("", "timeline"):
+        context["timeline"] = timeline_of_nodes(request.actor, region, request.GET.get("range", ""))
     if not request.GET.get("partial"):
         context |= {"order": _order(request, region), **_shares(request, region)}
     return show(request, "pages/regions/detail.html", context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -11,7 +12,7 @@ from django.shortcuts import redirect
 from apps.definitions.freezing.node_builds import capabilities_of
 from apps.definitions.selectors import only
 from apps.fleet import selectors as topology
-from apps.fleet.models import Node
+from apps.fleet.models import Fleet, Node
 from apps.observe import selectors as observe
 from apps.observe.evaluate.conditions import Reason
 from apps.observe.models import NodeReport
@@ -22,32 +23,52 @@ from apps.web.kit.differences import files_of
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import telling
 from apps.web.kit.worst_first import by_word
-from apps.web.timeline.panel import timeline_of
+from apps.web.timeline.panel import timeline_of, timeline_of_nodes
 
 WORST = ("unreachable", "refused", "drifted", "held", "behind", "never_pushed", "in_sync")
+TROUBLE = frozenset(("unreachable", "refused", "drifted"))
 
 
 @page
 def index(request: PageRequest) -> HttpResponse:
     """Every fleet with its nodes, worst first: in sync, behind, drifted, unreachable or held."""
     operators_only(request.actor, "fleets")
+    entries = _entries(request, topology.fleets(request.actor))
+    fleets = by_word([(_worst(fleet), fleet) for fleet in entries], WORST)
+    quarantined = 0 if request.GET.get("partial") else selectors.quarantined(request.actor).count()
+    return show(request, "pages/fleets/list.html", {"fleets": fleets, "quarantined": quarantined})
+
+
+@page
+def fleet(request: PageRequest, pk: int) -> HttpResponse:
+    """One fleet: its nodes, its traffic over time, what changed."""
+    operators_only(request.actor, "fleet")
+    row = only(topology.fleets(request.actor), pk)
+    entry = _entries(request, [row])[0]
+    context: dict[str, Any] = {"fleet": row, "entry": entry, "trouble": _worst(entry) in TROUBLE}
+    # The request log knows nodes, and no fleets.
+    context["asks"] = f"node:{','.join(node.node for node, _ in entry['nodes'])}" if entry["nodes"] else ""
+    if request.GET.get("partial", "") in ("", "timeline"):
+        context["timeline"] = timeline_of_nodes(request.actor, row, request.GET.get("range", ""))
+    return show(request, "pages/fleets/detail.html", context)
+
+
+def _entries(request: PageRequest, fleets: Iterable[Fleet]) -> list[dict[str, Any]]:
+    """Fleets with what each should run and does, and their nodes with what they last said."""
     actor = request.actor
     nodes = selectors.node_sync(actor)
     numbers = observe.node_numbers(actor)
     syncs = {sync.fleet_id: sync for sync in selectors.fleet_syncs(actor)}
     statuses = selectors.sync_statuses(actor)
-    fleets = [
+    return [
         {
-            "fleet": fleet,
-            "sync": syncs.get(fleet.pk),
-            "status": statuses.get(fleet.pk, "unknown"),
-            "nodes": [(node, numbers.get(node.node_id)) for node in nodes if node.fleet_id == fleet.pk],
+            "fleet": row,
+            "sync": syncs.get(row.pk),
+            "status": statuses.get(row.pk, "unknown"),
+            "nodes": [(node, numbers.get(node.node_id)) for node in nodes if node.fleet_id == row.pk],
         }
-        for fleet in topology.fleets(actor)
+        for row in fleets
     ]
-    fleets = by_word([(_worst(fleet), fleet) for fleet in fleets], WORST)
-    quarantined = 0 if request.GET.get("partial") else selectors.quarantined(actor).count()
-    return show(request, "pages/fleets/list.html", {"fleets": fleets, "quarantined": quarantined})
 
 
 def _worst(fleet: dict[str, Any]) -> str:
@@ -78,12 +99,14 @@ def node(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, "node")
     row = only(topology.nodes(request.actor), pk)
     sync = next(each for each in selectors.node_sync(request.actor) if each.node_id == pk)
+    report, troubles = observe.node_numbers(request.actor).get(pk), observe.node_troubles(request.actor, pk)
     context = {
         "node": row,
         "sync": sync,
-        "report": observe.node_numbers(request.actor).get(pk),
+        "report": report,
         "certificate": certificate_of(row),
-        "troubles": observe.node_troubles(request.actor, pk),
+        "troubles": troubles,
+        "trouble": bool(troubles) or sync.status in TROUBLE or (report is not None and report.serving is False),
         "capabilities": capabilities_of(row),
         "steps": Step.objects.filter(node=pk).select_related("rollout__revision").defer(*HIDDEN).order_by("-id")[:10],
         **_difference(request, sync),

@@ -118,6 +118,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     conditions = conditions_of("Route", [pk])[pk]
     context: dict[str, Any] = {"route": route, "row": rows_of(actor, [route])[0], "conditions": conditions}
     context["lost"] = lost = _lost_pools(route)
+    context["trouble"] = bool(lost) or context["row"].health in ("down", "degraded")
     context["lost_sentence"] = sentence(lost.values()) if lost else ""
     context["live"] = deployment_status(actor, route, refusing={each.fleet for each in conditions})
     partial = request.GET.get("partial", "")

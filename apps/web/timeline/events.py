@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
 from apps.alerts.selectors import own_findings
 from apps.audit.selectors import entries
 from apps.capacity.selectors import runs
-from apps.definitions.models import Pool, Route
+from apps.definitions.models import LoadBalancer, Pool, Route
 from apps.definitions.selectors import fleets_of
-from apps.fleet.models import Node
+from apps.fleet.models import Fleet, Node, Region
 from apps.rollouts.push.states import RolloutState
 from apps.rollouts.selectors import rollouts
 from apps.web.capacity.words import mark_of
@@ -25,6 +25,15 @@ from apps.web.changes.rows import fields_of, title_of
 
 # Of each kind the newest: more marks than these are no marks.
 MOST = 20
+# What alerts call an object of each kind.
+WATCHED: dict[type, str] = {
+    Route: "route",
+    Pool: "pool",
+    LoadBalancer: "load balancer",
+    Node: "node",
+    Region: "region",
+    Fleet: "fleet",
+}
 FAILED = (RolloutState.FAILED, RolloutState.ROLLING_BACK, RolloutState.ROLLED_BACK)
 
 
@@ -77,14 +86,29 @@ def _alerts(actor: Actor, row: Any, since: datetime) -> Iterator[Event]:
 
 def _watched(row: Any) -> list[tuple[str, int]]:
     """What alerts speak of when this object suffers, by kind and primary key."""
+    own = (WATCHED[type(row)], row.pk)
     if isinstance(row, Route):
-        return [("route", row.pk), *(("pool", share.pool_id) for share in row.shares)]
-    return [("node" if isinstance(row, Node) else "pool" if isinstance(row, Pool) else "load balancer", row.pk)]
+        return [own, *(("pool", share.pool_id) for share in row.shares)]
+    if isinstance(row, Region | Fleet):
+        return [own, *(("node", pk) for pk in nodes_of(row).values_list("pk", flat=True))]
+    return [own]
+
+
+def nodes_of(row: Region | Fleet) -> QuerySet[Node]:
+    """The nodes of a region, of all its fleets, or of one fleet."""
+    return Node.objects.filter(fleet__region=row) if isinstance(row, Region) else Node.objects.filter(fleet=row)
+
+
+def _fleets_of(row: Any) -> list[Fleet]:
+    """Fleets whose rollouts touch this object's traffic."""
+    if isinstance(row, Node | Fleet):
+        return [row.fleet if isinstance(row, Node) else row]
+    return list(Fleet.objects.filter(region=row)) if isinstance(row, Region) else fleets_of(row)
 
 
 def _rollouts(actor: Actor, row: Any, since: datetime) -> Iterator[Event]:
-    fleets = [row.fleet] if isinstance(row, Node) else fleets_of(row)
-    rows = rollouts(actor).filter(fleet__in=[fleet.pk for fleet in fleets], created_at__gte=since)
+    fleets = [fleet.pk for fleet in _fleets_of(row)]
+    rows = rollouts(actor).filter(fleet__in=fleets, created_at__gte=since)
     for each in rows[:MOST]:
         said = f"Rollout {each.pk} on {each.fleet.name}: {each.revision.summary or each.reason}"
         tone = "bad" if each.state in FAILED else ""

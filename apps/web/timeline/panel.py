@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from apps.accounts.actors import Actor
+from apps.fleet.models import Fleet, Region
 from apps.observe.selectors import series_of_all
 from apps.web.drawing.charts import latency_chart, traffic_chart
 from apps.web.kit.figures import amount
-from apps.web.timeline.events import Event, events_of
+from apps.web.timeline.events import Event, events_of, nodes_of
 from apps.web.timeline.ranges import RANGES, Range, range_of
 
 
@@ -33,6 +34,11 @@ class Timeline:
     charts: tuple[Chart, ...]
     events: tuple[Event, ...]
     ranges: tuple[Range, ...] = RANGES
+
+
+def timeline_of_nodes(actor: Actor, row: Region | Fleet, asked: str) -> Timeline:
+    """The same of a region or a fleet: what clients asked of its nodes that the console could look at."""
+    return timeline_of(actor, row, asked, kind="node", ids=nodes_of(row).values_list("pk", flat=True))
 
 
 def timeline_of(

@@ -16,7 +16,7 @@ from apps.accounts.models import Account, Grant
 from apps.audit.models import Entry
 from apps.capacity.models import Run
 from apps.definitions.models import CapacityTest, LoadBalancer, Pool, Route, Schedule
-from apps.fleet.models import Node
+from apps.fleet.models import Fleet, Node
 from apps.rollouts.models import Rollout
 from tests.conftest import actor_of
 from tests.interfaces.grown import SIZES, grown
@@ -92,6 +92,7 @@ def paths() -> dict[str, str]:
         "region": "/regions/us-central1",
         "region, drain": "/regions/us-central1/drain",
         "fleets": "/fleets",
+        "fleet": f"/fleets/{Fleet.objects.earliest('id').pk}",
         "node": f"/nodes/{Node.objects.earliest('id').pk}",
         "quarantine": "/quarantine",
         "rollouts": "/rollouts",

@@ -131,7 +131,7 @@ def test_a_region_names_fleets_and_pools_and_whose_overflow_order_it_is_in(tutor
     for words in ("1 fleet", "3 pools", "overflow order of 1 pool", "1 capacity test"):
         assert words in said
     fleet = Fleet.objects.get(region=region)
-    assert "us-1" in card(tutorial_env, f"/fleets/{fleet.pk}/edit")  # a fleet has no page of its own
+    assert "us-1" in card(tutorial_env, f"/fleets/{fleet.pk}")
 
 
 @pytest.mark.parametrize("kind", usage.USED)
