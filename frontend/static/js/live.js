@@ -10,7 +10,8 @@ const fire = (topic, detail) => document.body.dispatchEvent(new CustomEvent(`spi
 function show(state) {
   const [kind, shape, word] = STATES[state];
   sign.hidden = false;
-  sign.className = `status ${kind}`;
+  sign.classList.remove(...Object.values(STATES).map(([each]) => each));
+  sign.classList.add(kind);
   sign.querySelector("use").setAttribute("href", `#shape-${shape}`);
   const text = sign.querySelector("[data-word]");
   if (text.textContent !== word) text.textContent = word;
