@@ -40,12 +40,16 @@ def plain_fields(shape: type[Shape], pointer: str) -> dict[str, forms.Field]:
 
 
 def offers(kind: str) -> dict[str, str]:
-    """Attributes of a text field that names an object of this kind: the page's list for it is filled from there."""
+    """Attributes of a text field that names an object of this kind: the list below it is filled from there."""
     return {
-        "list": f"offered-{kind}",
+        "role": "combobox",
+        "aria-autocomplete": "list",
+        "aria-expanded": "false",
+        "aria-controls": "offers",
+        "autocomplete": "off",
         "hx-get": f"/options/{kind}",
-        "hx-trigger": "focus once, input changed delay:150ms",
-        "hx-target": f"#offered-{kind}",
+        "hx-trigger": "offer, input changed delay:150ms",
+        "hx-target": "#offers",
         "hx-swap": "innerHTML",
         "hx-sync": "this:replace",
     }
@@ -53,7 +57,7 @@ def offers(kind: str) -> dict[str, str]:
 
 def account_field(hint: str, **more: Any) -> forms.CharField:
     """The name of an account, which operators choose among all of them."""
-    widget = forms.TextInput(attrs=offers("accounts") | {"autocomplete": "off", "spellcheck": "false"})
+    widget = forms.TextInput(attrs=offers("accounts") | {"spellcheck": "false"})
     said: dict[str, Any] = {"label": "Account", "required": False, "help_text": hint, "widget": widget}
     return forms.CharField(**said | more)
 

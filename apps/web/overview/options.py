@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Hostname
 from apps.accounts.selectors import accounts
 from apps.core.errors import NotFound
 from apps.definitions import selectors as definitions
@@ -19,7 +21,19 @@ from apps.web.kit.pages import PageRequest, page, show
 
 OFFERED = 20
 OF_LOAD, TARGET_POOL, TARGET_HOSTNAME = "hostnames-to-load", "/spec/target/pool", "/spec/target/hostname"
-Options = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A name as a field says it, whose it is, and how it is: state and word of `components/status.html`."""
+
+    name: str
+    owner: str = ""
+    state: str = ""
+    word: str = ""
+
+
+Options = list[Option]
 
 
 @page
@@ -42,11 +56,14 @@ def _pools(actor: Actor, text: str) -> Options:
     wanted = Q(name__icontains=name) & Q(account__name=owner) if slash else Q(name__icontains=text)
     found = list(rows.filter(wanted | Q(account__name__icontains=text)).order_by("name", "pk")[:OFFERED])
     seen = pool_numbers(actor, [row.pk for row in found])
-    return [(reference(row, actor.account.pk), f"{row.account.title}, {_health(seen.get(row.pk))}") for row in found]
+    return [_pool(reference(row, actor.account.pk), row.account.title, seen.get(row.pk)) for row in found]
 
 
-def _health(seen: Any) -> str:
-    return f"{seen.health}, {seen.servers_up} of {seen.servers_total} servers up" if seen else "unknown"
+def _pool(name: str, owner: str, seen: Any) -> Option:
+    if seen is None:
+        return Option(name, owner, "unknown")
+    word = f"{seen.health.capitalize()}: {seen.servers_up} of {seen.servers_total} servers up"
+    return Option(name, owner, seen.health, word)
 
 
 def _by_name(visible: Callable[[Actor], QuerySet[Any]]) -> Callable[[Actor, str], Options]:
@@ -55,30 +72,31 @@ def _by_name(visible: Callable[[Actor], QuerySet[Any]]) -> Callable[[Actor, str]
     def found(actor: Actor, text: str) -> Options:
         rows = visible(actor).select_related("account").prefetch_related(None)
         rows = rows.filter(Q(name__icontains=text) | Q(account__name__icontains=text)).order_by("name", "pk")
-        return [(reference(row, actor.account.pk), row.account.title) for row in rows[:OFFERED]]
+        return [Option(reference(row, actor.account.pk), row.account.title) for row in rows[:OFFERED]]
 
     return found
 
 
 def _hostnames(actor: Actor, text: str) -> Options:
     rows = definitions.hostnames(actor).select_related("account").filter(name__icontains=text).order_by("name")
-    return [
-        (row.name, f"{row.account.title}, {'verified' if row.verification else 'not verified'}")
-        for row in rows[:OFFERED]
-    ]
+    return [Option(row.name, row.account.title, *_verified(row)) for row in rows[:OFFERED]]
+
+
+def _verified(row: Hostname) -> tuple[str, str]:
+    return ("done", "Verified") if row.verification else ("waiting", "Waiting for verification")
 
 
 def _to_load(actor: Actor, query: QueryDict) -> Options:
     """Names that a capacity test may load, narrowed by the pool that the form has beside it."""
     pool = definitions.pool_named(actor, _cut(query.get(TARGET_POOL, "")), actor.account)
     names = hostnames_to_load(actor.account, pool, _cut(query.get(TARGET_HOSTNAME, "")), OFFERED)
-    return [(name, "") for name in names]
+    return [Option(name) for name in names]
 
 
 def _accounts(actor: Actor, text: str) -> Options:
     rows = accounts(actor) if actor.is_operator else accounts(actor).filter(pk=actor.account.pk)
     found = rows.filter(Q(name__icontains=text) | Q(title__icontains=text)).order_by("name")[:OFFERED]
-    return [(row.name, row.title) for row in found]
+    return [Option(row.name, row.title, *(("held", "Suspended") if row.suspended_at else ())) for row in found]
 
 
 KINDS: Mapping[str, Callable[[Actor, str], Options]] = {

@@ -1,6 +1,7 @@
 /* SHOW: what only some pages need is fetched there; the last part of console.js (apps/web/bundles.py). */
 if (document.querySelector("[data-brush]")) import("./brush.js");
 if (document.querySelector(".shell .table-box, .shell [data-live]")) import("./tables.js");
+if (document.querySelector("[role=combobox]")) import("./offers.js");
 if (document.querySelector("[data-slides]")) import("./sliders.js");
 if (document.querySelector(".shell .form[method=post]")) import("./drafts.js");
 if (matchMedia("(max-width: 40rem)").matches) import("./cards.js");

@@ -32,12 +32,14 @@ def offered(actor: Actor, kind: str, text: str) -> str:
 
 def test_a_name_is_offered_with_its_owner_and_how_it_is(tutorial_env: Actor) -> None:
     found = offered(tutorial_env, "pools", "next")
-    assert '<option value="acme/shop-next" label="Acme' in found
-    assert found.count("<option") == 1
-    assert offered(tutorial_env, "pools", "acme/shop").count("<option") >= 2
-    assert offered(tutorial_env, "pools", "nobody/shop").count("<option") == 0
-    assert 'value="front"' not in offered(tutorial_env, "accounts", "front")
-    assert 'value="acme"' in offered(tutorial_env, "accounts", "acm")
+    assert 'data-value="acme/shop-next"' in found
+    assert "Acme" in found
+    assert 'class="status idle"' in found  # nobody has observed it yet
+    assert found.count("<li") == 1
+    assert offered(tutorial_env, "pools", "acme/shop").count("<li") >= 2
+    assert offered(tutorial_env, "pools", "nobody/shop").count("<li") == 0
+    assert 'data-value="front"' not in offered(tutorial_env, "accounts", "front")
+    assert 'data-value="acme"' in offered(tutorial_env, "accounts", "acm")
 
 
 def test_names_of_others_are_not_offered(tutorial_env: Actor) -> None:
@@ -134,7 +136,7 @@ def test_hostnames_to_load_are_those_that_lead_to_the_pool_beside_the_field(tuto
     last = with_route(Pool.objects.get(name="shop-next"), "zz.acme.example")
     assert f'value="{last.name}"' in to_load(tutorial_env, "acme/shop-next")
     assert "api.globex.example" not in to_load(tutorial_env, "acme/shop-next")
-    assert "<option" not in to_load(tutorial_env, "acme/shop-next", "nowhere")
+    assert "<li" not in to_load(tutorial_env, "acme/shop-next", "nowhere")
     assert "api.globex.example" in to_load(tutorial_env, "", "globex")
     for odd in ("a\0b", "/", "%", "\u202e", "9" * 5000):
         assert client_of(tutorial_env).get("/options/hostnames-to-load", {"/spec/target/pool": odd}).status_code == 200

@@ -1,0 +1,67 @@
+/* SHOW: names that a field (role=combobox) is offered while somebody types: one list below it, filled by htmx. */
+const list = document.getElementById("offers");
+const rows = () => [...list.children];
+const isCombobox = (target) => target.matches?.("[role=combobox]");
+let field; // whose names stand in the list
+let picked;
+
+function place() {
+  const { left, top, bottom, width } = field.getBoundingClientRect();
+  list.style.minWidth = `${width}px`;
+  const below = bottom + 4 + list.offsetHeight <= innerHeight;
+  list.style.top = `${below ? bottom + 4 : Math.max(0, top - 4 - list.offsetHeight)}px`;
+  list.style.left = `${Math.max(0, Math.min(left, document.documentElement.clientWidth - list.offsetWidth))}px`;
+}
+
+function choose(at) {
+  rows().forEach((row, index) => (row.ariaSelected = index === at));
+  const row = rows()[at];
+  if (!row) return field?.removeAttribute("aria-activedescendant");
+  field.setAttribute("aria-activedescendant", row.id);
+  row.scrollIntoView({ block: "nearest" });
+}
+
+function show(open) {
+  if (field) field.ariaExpanded = open;
+  list.togglePopover(open);
+  if (open) place();
+  choose(-1);
+}
+
+function pick(row) {
+  picked = field.value = row.dataset.value;
+  show(false);
+  for (const name of ["input", "change"]) field.dispatchEvent(new Event(name, { bubbles: true }));
+}
+
+addEventListener("htmx:after:swap", ({ detail }) => {
+  const asked = detail.ctx?.sourceElement;
+  if (!asked || !isCombobox(asked)) return;
+  field = asked;
+  show(asked === document.activeElement && asked.value !== picked && rows().length > 0);
+});
+addEventListener("input", ({ target }) => isCombobox(target) && target.value !== picked && (picked = undefined));
+addEventListener("click", ({ target }) => {
+  const row = target.closest?.("#offers > li");
+  if (row) pick(row);
+  else if (isCombobox(target)) target.dispatchEvent(new Event("offer"));
+});
+// The field keeps the focus.
+list.addEventListener("mousedown", (event) => event.preventDefault());
+addEventListener("focusout", ({ target }) => target === field && show(false));
+addEventListener("scroll", ({ target }) => target !== list && list.matches(":popover-open") && place(), true);
+addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (!isCombobox(target)) return;
+  const open = list.matches(":popover-open") && target === field;
+  const now = rows().findIndex((row) => row.ariaSelected === "true");
+  if (open && key === "ArrowDown") choose(Math.min(rows().length - 1, now + 1));
+  else if (open && key === "ArrowUp") choose(now - 1);
+  else if (open && key === "Enter" && now >= 0) pick(rows()[now]);
+  else if (open && key === "Escape") show(false);
+  else if (!open && key === "ArrowDown") {
+    picked = undefined;
+    target.dispatchEvent(new Event("offer"));
+  } else return;
+  event.preventDefault();
+});
