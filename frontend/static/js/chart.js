@@ -62,6 +62,13 @@ function nameMark(box, plot) {
   box.nextElementSibling.textContent = near.map(({ text }) => text).join("; ");
 }
 
+// With nothing under the pointer the legend says the newest moment of which something is known.
+function sayNewest(plot) {
+  if (plot.cursor.idx != null) return;
+  const known = plot.data.slice(1).map((values) => values.findLastIndex((value) => value != null));
+  plot.setLegend({ idx: Math.max(...known) });
+}
+
 // A dragged stretch leads to the requests of its time.
 function offerRequests(box, plot) {
   const { left, width } = plot.select;
@@ -138,7 +145,7 @@ function options(box, { x, series }) {
     cursor: { sync: { key: "page", filters: { pub: (type) => ["mousemove", "mouseleave"].includes(type) } }, drag: { x: "requests" in box.dataset, y: false, setScale: false } },
     hooks: {
       draw: [drawMarks, drawHandle],
-      setCursor: [(plot) => nameMark(box, plot)],
+      setCursor: [(plot) => nameMark(box, plot), sayNewest],
       setSelect: [(plot) => offerRequests(box, plot)],
     },
     scales: { y: { range: (_, low, high) => [Math.min(0, low), high * 1.1 || 1] } },
@@ -166,6 +173,7 @@ export function draw() {
     plot.told = data.series.map(({ values }) => values);
     if (plot.held) columns[plot.handle] = plot.data[plot.handle]; // the answer is of where the limit was a moment ago
     plot.setData(columns);
+    sayNewest(plot);
     drawn.set(box, { plot, text, labels });
   }
 }
