@@ -12,6 +12,7 @@ from apps.compiler.grammars.client_certificates import HEADERS as CLIENT_HEADERS
 # A value is quoted for HAProxy, which at worst writes five signs for two.
 MAX_HEADER_TEXT = 768
 ANY = "*"
+HEADER, OF_REQUEST = "header", "header:Name"
 VARIABLES = {
     "client_address": "the address of the client",
     "host": "the host that was asked for, without port",
@@ -20,7 +21,11 @@ VARIABLES = {
     "request_id": "the id of the request, as X-Request-Id has it",
     "scheme": "http or https",
     "tls_version": "such as TLSv1.3; empty without TLS",
+    "uri": "the path of the request with its query",
+    OF_REQUEST: "that header of the request before policies change it; empty without it",
 }
+# What servers know the client by, and Spillway says.
+_OWN = frozenset(f"x-forwarded-{each}" for each in ("for", "host", "port", "proto"))
 _TEXT = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,766}[\x21-\x7e])?")
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 _ORIGIN = re.compile(r"https?://(?:\*\.)?(?:[a-z0-9-]{1,63}\.){0,8}[a-z0-9-]{1,63}(?::[1-9][0-9]{0,4})?")
@@ -30,9 +35,10 @@ _KEPT_OF_RESPONSES = frozenset({"content-length", "content-encoding", "content-r
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What the balancer fills in; `name` is one of `VARIABLES`."""
+    """What the balancer fills in; `name` is one of `VARIABLES`, or `header` of the header `of`."""
 
     name: str
+    of: str = ""
 
 
 def header_text(value: object) -> str:
@@ -42,11 +48,33 @@ def header_text(value: object) -> str:
             "header_text", f"Use 1 to {MAX_HEADER_TEXT} printable ASCII characters, without spaces at the ends."
         )
     for name in _VARIABLE.findall(value):
-        if name not in VARIABLES:
+        if not _is_variable(name):
             raise GrammarError("variable", f"Use one of these variables: {', '.join(f'{{{v}}}' for v in VARIABLES)}.")
     if "{" in _VARIABLE.sub("", value) or "}" in _VARIABLE.sub("", value):
         raise GrammarError("variable", "Close each brace: a variable is written as {host}.")
     return value
+
+
+def _is_variable(name: str) -> bool:
+    kind, colon, header = name.partition(":")
+    if not colon:
+        return name in VARIABLES
+    return kind == HEADER and bool(header_shape(header))
+
+
+def of_request(header: str) -> str:
+    """The name of the variable that is this header as clients send it; empty for what Spillway writes into each."""
+    return "" if header.lower() in _OWN | FORBIDDEN_HEADERS else f"{HEADER}:{header}"
+
+
+def is_format(value: str) -> bool:
+    """Whether it holds variables."""
+    return any(variables(value))
+
+
+def variables(value: str) -> Iterator[Variable]:
+    """Those of a value, in order."""
+    return (part for part in parts(value) if isinstance(part, Variable))
 
 
 def parts(value: str) -> Iterator[str | Variable]:
@@ -55,7 +83,8 @@ def parts(value: str) -> Iterator[str | Variable]:
     for match in _VARIABLE.finditer(value):
         if match.start() > end:
             yield value[end : match.start()]
-        yield Variable(match[1])
+        name, _, of = match[1].partition(":")
+        yield Variable(name, of)
         end = match.end()
     if end < len(value):
         yield value[end:]
@@ -65,7 +94,7 @@ def request_header(value: object) -> str:
     """A request header that a policy may change: none that the connection or the balancer owns. Raises GrammarError."""
     name = header_shape(value)
     lower = name.lower()
-    if lower in FORBIDDEN_HEADERS or lower.startswith(("x-forwarded-", "x-spillway-", CLIENT_HEADERS)):
+    if lower in FORBIDDEN_HEADERS or lower in _OWN or lower.startswith(("x-spillway-", CLIENT_HEADERS)):
         raise GrammarError("header_reserved", f"Choose another header; the balancer sets {name} itself.")
     return name
 

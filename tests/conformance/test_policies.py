@@ -35,6 +35,14 @@ CASES = {
         response_headers=HeaderChanges(set=(("X-Id", "{request_id}"),), remove=("X-Echo-Port",)),
         security_headers=SecurityHeaders(hsts_seconds=60, no_sniff=True, frames="deny", referrer="no-referrer"),
     ),
+    "told": Rules(
+        request_headers=HeaderChanges(
+            set=(("X-Uri", "{uri}"), ("X-Moved", "{header:X-Old}/{header:X-None}"), ("X-Forwarded-Ssl", "on")),
+            remove=("X-Old",),
+        ),
+        response_headers=HeaderChanges(set=(("X-Asked", "{uri} {header:X-Old}"),)),
+        rewrite=Rewrite(path="/all"),
+    ),
     "cors": Rules(
         cors=Cors(
             ("https://app.example.com", "https://*.example.org"),
@@ -100,6 +108,14 @@ def test_clients_get_headers_and_hsts_is_no_matter_of_http(proxy: RenderedProxy)
     assert (found["x-frame-options"], found["x-content-type-options"]) == ("DENY", "nosniff")
     assert found["referrer-policy"] == "no-referrer"
     assert not {"strict-transport-security", "x-echo-port"} & found.keys()
+
+
+def test_values_come_from_the_request_as_it_was_before_anything_changed_it(proxy: RenderedProxy) -> None:
+    answer = ask(proxy, "told", path="/a?b=c", X_Old="1, 2", X_Forwarded_Ssl="off")
+    assert [got(answer, name) for name in ("x-uri", "x-moved", "x-old")] == [["/a?b=c"], ["1, 2/"], None]
+    assert got(answer, "x-forwarded-ssl") == ["on"]
+    assert answer.headers["x-asked"] == "/a?b=c 1, 2"
+    assert got(ask(proxy, "told", path="/a"), "x-uri") == ["/a"]
 
 
 def test_a_route_without_rules_is_left_alone(proxy: RenderedProxy) -> None:

@@ -400,12 +400,45 @@ def test_whoever_must_show_what_nodes_cannot_ask_is_refused(condition: str, clos
         assert "/" not in [each[2] for each in refused]
 
 
-@pytest.mark.parametrize("name", ["X-Forwarded-Ssl", "X-Forwarded-Server", "X-Forwarded-Protocol"])
-def test_headers_that_nodes_do_not_set_are_said(name: str) -> None:
+@pytest.mark.parametrize("name", ["X-Forwarded-Ssl", "X-Forwarded-Uri", "X-Forwarded-Prefix"])
+def test_headers_that_nodes_do_not_set_themselves_are_set_by_rules(name: str) -> None:
     for line in (f"http-request set-header {name} on", f"reqadd {name}:\\ on"):
-        verdict, why = verdict_of(frontend(line, "default_backend a"), line)
-        assert verdict is Verdict.DIFFERENT
-        assert f"Nodes set no {name}" in why
+        found = frontend(line, "default_backend a")
+        assert verdict_of(found, line)[0] in {Verdict.MAPPED, Verdict.DIFFERENT}
+        assert f"'{name}': 'on'" in str(found.documents)
+    line = f"http-request del-header {name}"
+    assert f"'{name}'" in str(frontend(line, "default_backend a").documents)
+
+
+def test_a_header_that_nodes_own_is_said() -> None:
+    line = "http-request set-header Forwarded for=192.0.2.1"
+    verdict, why = verdict_of(frontend(line, "default_backend a"), line)
+    assert verdict is Verdict.DIFFERENT
+    assert "Nodes set no Forwarded" in why
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("%[capture.req.uri]", "{uri}"),
+        ("%[path]", "{path}"),
+        ("%[req.fhdr(CF-Connecting-IP)]", "{header:CF-Connecting-IP}"),
+        ("a-%[req.hdr(x-b)]", "a-{header:x-b}"),
+        ("%[req.hdr(X-Forwarded-For)]", None),
+        ("%[env(HOME)]", None),
+    ],
+)
+def test_values_of_headers_come_from_the_request(value: str, text: str | None) -> None:
+    line = f"http-request set-header X-Told {value}"
+    found = frontend(line, "default_backend a")
+    assert (f"'X-Told': '{text}'" in str(found.documents)) == (text is not None)
+    wanted = Verdict.NOT_POSSIBLE if text is None else Verdict.DIFFERENT if ".hdr" in value else Verdict.MAPPED
+    assert verdict_of(found, line)[0] is wanted
+
+
+def test_an_answer_has_its_headers_with_our_variables() -> None:
+    line = 'http-request return status 200 content-type text/plain string ok hdr X-Path "%[path]" if { path /a }'
+    assert "'X-Path': '{path}'" in str(frontend(line, "default_backend a").documents)
 
 
 def test_a_slash_is_put_behind_a_whole_path() -> None:

@@ -73,12 +73,13 @@ def test_a_location_of_a_sign_alone_takes_every_path() -> None:
         assert "204" in pool_of(found, "/health")
 
 
-def test_a_header_that_nodes_do_not_set_is_said() -> None:
+def test_a_header_that_nodes_do_not_set_is_set_by_rules() -> None:
     found = server(
         "location / { proxy_pass http://a; proxy_set_header X-Forwarded-Server $host;"
         " proxy_set_header X-Real-IP $remote_addr; }"
     )
-    assert verdict_of(found, "proxy_set_header X-Forwarded-Server $host")[0] is Verdict.DIFFERENT
+    assert verdict_of(found, "proxy_set_header X-Forwarded-Server $host")[0] is Verdict.MAPPED
+    assert "'X-Forwarded-Server': '{host}'" in str(found.documents)
     assert verdict_of(found, "proxy_set_header X-Real-IP $remote_addr")[0] is Verdict.MAPPED
 
 

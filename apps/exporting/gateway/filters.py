@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.compiler.header_text import Variable, parts
+from apps.compiler.header_text import is_format
 from apps.compiler.model.policy import Cors, HeaderChanges, Rewrite, Rules, SecurityHeaders
 from apps.compiler.model.shared import Redirect, Route
 
@@ -83,8 +83,8 @@ def _changes(changes: HeaderChanges | None, found: Filters, of_variables: str) -
     said, gone = changes or HeaderChanges(), list((changes or HeaderChanges()).remove or ())
     body: dict[str, Any] = {}
     for action, pairs in (("set", said.set or ()), ("add", said.add or ())):
-        plain = [{"name": name, "value": value} for name, value in pairs if not _is_format(value)]
-        formats = [name for name, value in pairs if _is_format(value)]
+        plain = [{"name": name, "value": value} for name, value in pairs if not is_format(value)]
+        formats = [name for name, value in pairs if is_format(value)]
         if formats:
             found.unsaid.append(of_variables)
             gone += formats if of_variables == VARIABLES and action == "set" else []
@@ -94,10 +94,6 @@ def _changes(changes: HeaderChanges | None, found: Filters, of_variables: str) -
     if len(gone) > MOST:
         found.closing = found.closing or "more than sixteen headers are removed"
     return body | ({"remove": list(dict.fromkeys(gone))[:MOST]} if gone else {})
-
-
-def _is_format(value: str) -> bool:
-    return any(isinstance(part, Variable) for part in parts(value))
 
 
 def _add_security(body: dict[str, Any], said: SecurityHeaders | None, found: Filters) -> None:

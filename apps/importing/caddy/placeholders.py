@@ -14,10 +14,12 @@ _OF_NGINX = {
     "http.request.uri.path": "$uri", "http.request.orig_uri": "$request_uri", "http.request.orig_uri.path": "$uri",
     "http.request.scheme": "$scheme", "http.request.uri.query": "$args",
 }  # fmt: skip
+_OF_HEADER = "http.request.header."
 _OURS = {
     "http.request.host": "host", "http.request.hostport": "host", "http.request.remote.host": "client_address",
     "http.vars.client_ip": "client_address", "http.request.client_ip": "client_address",
     "http.request.uri.path": "path", "http.request.orig_uri.path": "path", "http.request.scheme": "scheme",
+    "http.request.uri": "uri", "http.request.orig_uri": "uri",
     "http.request.method": "method", "http.request.uuid": "request_id", "http.request.tls.version": "tls_version",
 }  # fmt: skip
 
@@ -37,9 +39,13 @@ def as_nginx(text: str, more: dict[str, str] | None = None) -> str | None:
 
 def header_value(text: str) -> str | None:
     """The text with our variables; None where it says what ours cannot."""
-    if any(name not in _OURS for name in names_in(text)):
-        return None
     try:
-        return header_text.header_text(_PLACEHOLDER.sub(lambda found: f"{{{_OURS[found[1]]}}}", text))
+        return header_text.header_text(_PLACEHOLDER.sub(lambda found: _ours(found[1]), text))
     except GrammarError:
         return None
+
+
+def _ours(placeholder: str) -> str:
+    """Our variable; empty braces, which no text of a header may have, where there is none."""
+    header = placeholder.removeprefix(_OF_HEADER) if placeholder.startswith(_OF_HEADER) else ""
+    return f"{{{_OURS.get(placeholder) or header_text.of_request(header)}}}"

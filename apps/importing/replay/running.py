@@ -40,7 +40,7 @@ NOT_COMPARED = frozenset(
             "server",
         ),
         *("x-request-id", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-host", "x-real-ip"),
-        *("x-forwarded-protocol", "x-forwarded-ssl", "x-scheme", "accept-encoding", "transfer-encoding", "location"),
+        *("accept-encoding", "transfer-encoding", "location"),
         *(
             "allow",
             "retry-after",

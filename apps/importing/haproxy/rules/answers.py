@@ -43,7 +43,7 @@ def response_header(name: str, value: str, operation: str) -> Read:
     if value.strip() in ("", '""'):
         return [change("response_headers", "remove", name)], ""
     text = as_header_text(value.strip())
-    if text is None:
+    if text is None or header_text.of_request("") in text:
         return [], f"The value of {name} is made of what header texts have no variable for."
     return [change("response_headers", operation, (name, text))], ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.header_text import header_text
+from apps.compiler.header_text import header_text, of_request
 from apps.importing.haproxy.criteria.samples import parse_sample
 from apps.importing.logic.targets import HOST, PATH, QUERY, Target
 
@@ -14,10 +14,12 @@ _VARIABLES = {
     **dict.fromkeys(("src", "%ci", "var(txn.src)", "src,ipmask(32)"), "client_address"),
     **dict.fromkeys(("req.hdr(host)", "hdr(host)", "req.fhdr(host)", "hdr(Host)", "req.hdr(Host)"), "host"),
     **dict.fromkeys(("method", "%HM", "capture.req.method"), "method"),
-    **dict.fromkeys(("path", "%HP", "capture.req.uri", "url", "pathq", "%HU", "%HPO"), "path"),
+    **dict.fromkeys(("path", "%HP"), "path"),
+    **dict.fromkeys(("capture.req.uri", "url", "pathq", "%HU", "%HPO"), "uri"),
     **dict.fromkeys(("unique-id", "%ID", "uuid()", "uuid", "rand", "uuid(4)"), "request_id"),
     **dict.fromkeys(("ssl_fc_protocol", "%sslv"), "tls_version"),
 }
+_HEADER = re.compile(r"(?:req\.)?f?hdr\(([A-Za-z](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?)\)")
 _URI = ("capture.req.uri", "url", "pathq", "uri")
 _LOCATION = re.compile(r"(?:(https?)://([^/\x03?:]*)(?::([0-9]+))?)?([^?\x04]*)(\x04?)(?:\?(.*))?", re.DOTALL)
 
@@ -40,6 +42,8 @@ def _variable(found: re.Match[str]) -> str:
     if expression.startswith("str(") and expression.endswith(")"):
         return expression[4:-1]
     name = _VARIABLES.get(expression.strip())
+    if name is None and (header := _HEADER.fullmatch(expression.strip())):
+        name = of_request(header[1])
     return f"{{{name}}}" if name else "\0"
 
 

@@ -17,11 +17,8 @@ from apps.importing.logic.formulas import Formula
 
 Read = tuple[list[Effect], str]
 """Effects, and what of them differs; no effects and a reason where it is not possible, neither where all is well."""
-OURS = {
-    *("x-forwarded-for", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-host", "x-real-ip", "x-request-id"),
-    *("x-forwarded-protocol", "x-forwarded-ssl", "x-scheme", "x-forwarded-server", "forwarded", "x-forwarded-scheme"),
-}
 STANDARD = {"x-forwarded-for", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-host", "x-real-ip", "x-request-id"}
+OURS = STANDARD | {"forwarded"}
 FIXED = {"x-forwarded-proto": "https?", "x-forwarded-port": "[0-9]{1,5}"}
 # Words of a refusal that has an answer of its own.
 ANSWERS = frozenset({"string", "lf-string", "file", "lf-file", "errorfile", "errorfiles", "hdr"})
@@ -32,6 +29,9 @@ KEPT_OPEN = "different:Nodes say themselves which connections stay open."
 NO_NAME = "dead:No header has such a name."
 IN_ORDER = "different:Requests that wait for a server are served in the order in which they came."
 MOST_RETRIES = 10
+# `hdr` is what follows the last comma; the host has none.
+LAST_PART = re.compile(r"\[(?:req\.)?hdr\((?!host\b)", re.IGNORECASE)
+COMMAS = "different:The whole value of the other header is written; HAProxy takes what follows its last comma."
 COLON = "different:The name of a header has no colon; HAProxy sends two."
 
 
@@ -91,18 +91,20 @@ def _return(words: tuple[str, ...]) -> Read:
         return [fixed(status)], error.message
     said = "The body is sent as it is written, without variables." if "%[" in body else ""
     headers = [words[at + 1 : at + 3] for at, word in enumerate(words) if word == "hdr"]
-    effects = [change("response_headers", "set", pair) for pair in headers if _may_answer(pair)]
+    effects = [change("response_headers", "set", pair) for words in headers if (pair := _answered(words))]
     if len(effects) < len(headers):
         said = "Not every header of the answer can be set."
     return [*effects, fixed(status, body, content_type)], said
 
 
-def _may_answer(pair: tuple[str, ...]) -> bool:
+def _answered(words: tuple[str, ...]) -> tuple[str, str] | None:
+    """Name and value of a header of an answer; None where it cannot be said."""
+    if len(words) != 2 or (text := as_header_text(words[1])) is None:
+        return None
     try:
-        header_text.response_header(pair[0])
-        return len(pair) == 2 and as_header_text(pair[1]) is not None
+        return header_text.response_header(words[0]), text
     except GrammarError:
-        return False
+        return None
 
 
 def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
@@ -125,7 +127,7 @@ def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
     text = as_header_text(value)
     if text is None:
         return [], f"The value of {name} is made of what header texts have no variable for."
-    return [change("request_headers", operation, (name, text))], ""
+    return [change("request_headers", operation, (name, text))], COMMAS if LAST_PART.search(value) else ""
 
 
 def not_set(name: str) -> str:
@@ -187,7 +189,7 @@ def _del_header(words: tuple[str, ...]) -> Read:
         return [], "different:Servers get a host: that of the request, or the one that a line sets."
     if is_no_name(name):
         return [], NO_NAME
-    if name.lower() in OURS or name.lower() in ("proxy", "x-forwarded-by"):
+    if name.lower() in STANDARD | {"forwarded"}:
         return [], ""
     if "-m" in words[1:]:
         return [], "Headers are removed by their whole name; list them."

@@ -17,7 +17,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _OURS = {
     **dict.fromkeys(("host", "http_host"), "host"),
     **dict.fromkeys(("remote_addr", "realip_remote_addr", "proxy_protocol_addr"), "client_address"),
-    **dict.fromkeys(("uri", "document_uri"), "path"),
+    **dict.fromkeys(("uri", "document_uri"), "path"), "request_uri": "uri",
     "scheme": "scheme", "request_method": "method", "request_id": "request_id", "ssl_protocol": "tls_version",
 }  # fmt: skip
 # What a connection owns, or nodes set themselves from what they know.
@@ -37,13 +37,16 @@ def header_value(text: str) -> str | None:
     """The text with our variables; None where it says what ours cannot."""
     if "{" in _VARIABLE.sub("", text) or "}" in _VARIABLE.sub("", text):
         return None
-    names = [found[1] or found[2] for found in _VARIABLE.finditer(text)]
-    if any(name not in _OURS for name in names):
-        return None
     try:
-        return header_text.header_text(_VARIABLE.sub(lambda found: f"{{{_OURS[found[1] or found[2]]}}}", text))
+        return header_text.header_text(_VARIABLE.sub(lambda found: _ours(found[1] or found[2]), text))
     except GrammarError:
         return None
+
+
+def _ours(name: str) -> str:
+    """Our variable; `$http_x_tenant` is the header X-Tenant."""
+    header = name.removeprefix("http_").replace("_", "-") if name.startswith("http_") else ""
+    return f"{{{_OURS.get(name) or header_text.of_request(header)}}}"
 
 
 def request_headers(scope: Directive, word: str, variables: Variables, ledger: Ledger) -> Iterator[Effect]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from apps.compiler.header_text import Variable, parts
+from apps.compiler.header_text import is_format
 from apps.compiler.model.policy import Rules
 from apps.compiler.model.shared import Listener, LoadBalancer, Protocol, Route
 from apps.compiler.policies import rules_of
@@ -48,7 +48,7 @@ def _is_alike(rules: Rules) -> bool:
     said = {name for name in Rules.__dataclass_fields__ if getattr(rules, name) is not None}
     headers = rules.response_headers
     values = [value for _, value in (*(headers.set or ()), *(headers.add or ()))] if headers else []
-    return said <= _ALIKE and not any(isinstance(part, Variable) for value in values for part in parts(value))
+    return said <= _ALIKE and not any(is_format(value) for value in values)
 
 
 def add_caches(document: Document, load_balancers: Iterable[LoadBalancer]) -> None:

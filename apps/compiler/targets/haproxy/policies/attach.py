@@ -107,8 +107,8 @@ BLOCKS = (
     Block("timeouts", "ti", each(forwarding.add_timeouts)),
     Block("retries", "re", each(forwarding.add_retries)),
     Block("security_headers", "se", headers.add_security, headers.texts_of_security),
-    Block("request_headers", "rq", headers.add_to_request, headers.texts),
     Block("response_headers", "rs", headers.add_to_response, headers.texts),
+    Block("request_headers", "rq", headers.add_to_request, headers.texts),
     Block("rewrite", "rw", each(rewrite.add)),
 )
 ALL_BLOCKS = (SPLIT_BLOCK, *BLOCKS)

@@ -1,16 +1,17 @@
 """Blocks that change headers of requests and responses.
 
 There is a rule for each name of a header, not for each policy: the value is looked up. A value with variables is a
-format, in which only our variables count, and has a rule of its own.
+format, in which only our variables count, and has a rule of its own. What such a value takes from the request is kept
+before any header of it is changed; responses know nothing else of their request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from apps.compiler.grammars.rewriting import CACHING
-from apps.compiler.header_text import Variable, parts
+from apps.compiler.header_text import HEADER, Variable, is_format, parts, variables
 from apps.compiler.model.policy import HeaderChanges, SecurityHeaders
 from apps.compiler.model.shared import Listener, Protocol
 from apps.compiler.targets.haproxy.policies.lookup import SAID, Lookup
@@ -23,6 +24,7 @@ _FETCHES = {
     "path": "%[var(txn.path)]",
     "request_id": "%[unique-id]",
     "tls_version": "%[ssl_fc_protocol]",
+    "uri": "%[var(txn.uri)]",
 }
 CACHE_CONTROL = "cache-control"
 # What servers say of caches is theirs.
@@ -36,7 +38,7 @@ def texts(changes: HeaderChanges) -> dict[str, str]:
     """Values without variables, and the names that are removed."""
     found = {f"remove-{name.lower()}": SAID for name in changes.remove or ()}
     for action, pairs in _actions(changes):
-        found |= {f"{action}-{name.lower()}": value for name, value in pairs if not _is_format(value)}
+        found |= {f"{action}-{name.lower()}": value for name, value in pairs if not is_format(value)}
     return found
 
 
@@ -52,18 +54,40 @@ def add_to_response(section: Section, listener: Listener, lookup: Lookup, blocks
 
 def _add(section: Section, rule: str, listener: Listener, lookup: Lookup, blocks: Blocks) -> None:
     """Removed, set and added, in this order."""
+    _keep(section, lookup, blocks)
     for name in _names(name for changes in blocks.values() for name in changes.remove or ()):
         section.add(rule, "del-header", Value(name), "if", *lookup.has("remove-", name))
     for action in ("set", "add"):
         said = [(code, pair) for code in sorted(blocks) for each, pairs in _actions(blocks[code]) if each == action
                 for pair in pairs]  # fmt: skip
-        for name in _names(name for _, (name, value) in said if not _is_format(value)):
+        for name in _names(name for _, (name, value) in said if not is_format(value)):
             text, has = lookup.text(f"{action}-", name), lookup.has(f"{action}-", name)
             section.add(rule, f"{action}-header", Value(name), text, "if", *has)
         for code, (header, value) in said:
-            if _is_format(value):
+            if is_format(value):
                 written_value = Opaque(written(value, listener))
                 section.add(rule, f"{action}-header", Value(header), written_value, "if", *lookup.holds(code))
+
+
+def _keep(section: Section, lookup: Lookup, blocks: Blocks) -> None:
+    for code in sorted(blocks):
+        holds = ("if", *lookup.holds(code))
+        for variable in sorted(set(_variables(blocks[code])), key=lambda each: (each.name, each.of)):
+            if variable.name == HEADER:
+                section.add("http-request", f"set-var({_kept(variable)})", f"req.fhdr({variable.of})", *holds)
+            elif variable.name == "uri":
+                section.add("http-request", "set-var(txn.uri)", "var(txn.path)", *holds)
+                query = "%[var(txn.path)]?%[query]"
+                section.add("http-request", "set-var-fmt(txn.uri)", query, *holds, "{", "query", "-m", "found", "}")
+
+
+def _variables(changes: HeaderChanges) -> Iterator[Variable]:
+    return (each for _, pairs in _actions(changes) for _, value in pairs for each in variables(value))
+
+
+def _kept(variable: Variable) -> str:
+    """Names of headers have no underscore, so each has a variable of its own."""
+    return f"txn.header_{variable.of.lower().replace('-', '_')}"
 
 
 def _actions(changes: HeaderChanges) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
@@ -73,10 +97,6 @@ def _actions(changes: HeaderChanges) -> tuple[tuple[str, tuple[tuple[str, str], 
 def _names(names: Any) -> list[str]:
     """Names in lower case, each once: header names have no case."""
     return sorted({name.lower() for name in names})
-
-
-def _is_format(value: str) -> bool:
-    return any(isinstance(part, Variable) for part in parts(value))
 
 
 def written(value: str, listener: Listener) -> str:
@@ -89,7 +109,7 @@ def _part(part: str | Variable, listener: Listener) -> str:
         return part.replace("%", "%%")
     if part.name == "scheme":
         return "%[var(txn.proto)]" if listener.has_forwarders else listener.protocol.value
-    return _FETCHES[part.name]
+    return f"%[var({_kept(part)})]" if part.name == HEADER else _FETCHES[part.name]
 
 
 def texts_of_security(said: SecurityHeaders) -> dict[str, str]:

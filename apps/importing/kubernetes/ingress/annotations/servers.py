@@ -165,6 +165,20 @@ def balance(settings: Settings, said: Annotations) -> None:
         said.differs("upstream-hash-by", "Servers are chosen in turn: there is no hash of this.")
 
 
+def prefix(settings: Settings, said: Annotations) -> None:
+    """`x-forwarded-prefix`: set where paths are rewritten."""
+    text = said.text("x-forwarded-prefix")
+    if text is None:
+        return
+    if not settings.rewrite:
+        said.differs("x-forwarded-prefix", "ingress-nginx sets the header only where rewrite-target is.")
+    elif "$" in text:
+        said.impossible("x-forwarded-prefix", "The header has one text for all paths of a rule.")
+    else:
+        settings.rule("request_headers", set={"X-Forwarded-Prefix": text})
+        said.mapped("x-forwarded-prefix")
+
+
 def host(settings: Settings, said: Annotations) -> None:
     """`upstream-vhost`: the Host header that servers get."""
     name = said.text("upstream-vhost")

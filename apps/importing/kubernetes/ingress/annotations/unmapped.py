@@ -34,7 +34,6 @@ IMPOSSIBLE: Mapping[str, str] = {
     NGINX + "default-backend": "A pool without servers answers 503; " + _ERRORS,
     NGINX + "disable-proxy-intercept-errors": _ERRORS,
     NGINX + "custom-headers": "Write the headers in response_headers of a policy.",
-    NGINX + "x-forwarded-prefix": "X-Forwarded-Prefix is not set; tell the servers their prefix in their own settings.",
     NGINX + "mirror-target": "Only Google Cloud copies requests (mirror of a route).",
     NGINX + "mirror-request-body": "Only Google Cloud copies requests (mirror of a route).",
     NGINX + "mirror-host": "Only Google Cloud copies requests (mirror of a route).",
