@@ -300,6 +300,7 @@ def test_rows_are_selected_by_keyboard_with_shift_and_all_at_once_and_stay_selec
     expect(bar).to_be_visible()
     expect(said).to_have_text(re.compile(r"^1 of \d+ selected$"))
     assert wrong_in(page, 0) == complaints == []
+    look(page, "light", WIDE)
     boxes = page.locator("main tbody [type=checkbox]")
     boxes.nth(2).click(modifiers=["Shift"])  # the first was ticked by the keyboard
     expect(said).to_have_text(re.compile("^3 of"))
