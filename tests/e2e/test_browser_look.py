@@ -77,7 +77,7 @@ def test_the_wall_fits_its_screen_with_many_regions_and_pools(
     account = Pool.objects.get(name="shop").account
     Pool.objects.bulk_create(Pool(account=account, name=f"more-{at:03}") for at in range(60))
     for at in range(8):
-        region = Region.objects.create(name=f"region-{at}", title=f"Region {at}")
+        region = Region.objects.create(account=operator.account, name=f"region-{at}", title=f"Region {at}")
         Backend.objects.create(account=account, pool=Pool.objects.get(name="shop"), region=region)
     page = signed_in(chromium, live_server.url, operator).new_page()
     for width, height in ((1440, 900), (1920, 1080), (1280, 720)):

@@ -182,7 +182,7 @@ function dress() {
   hide();
 }
 
-const controls = () => all(".table-box :is(.sort, .table-tools)");
+const controls = () => all(".table-box :is(.sort, .table-tools, .unfold)");
 let focused;
 addEventListener("htmx:before:swap", () => (focused = [document.activeElement, controls().indexOf(document.activeElement)]));
 addEventListener("htmx:after:swap", () => {

@@ -13,11 +13,11 @@ from django.urls import reverse
 from apps.accounts.actors import Actor
 from apps.alerts.models import Alert, Finding
 from apps.core.clock import now
-from apps.definitions.models import LoadBalancer, Pool, Route
+from apps.definitions.models import LoadBalancer, Pool, Route, Server
 from apps.definitions.services import set_server
 from apps.fleet.models import Fleet, Node
 from apps.observe.collect.deltas import Counts
-from apps.observe.services import store_buckets
+from apps.observe.services import store_buckets, store_contact_errors
 from apps.rollouts.models import Revision, Rollout
 from apps.web.timeline.events import Event, events_of
 from apps.web.timeline.ranges import RANGES
@@ -177,3 +177,47 @@ def test_the_history_of_overflow_of_a_pool_has_the_same_marks_and_what_was_serve
     assert any(any(chart["series"][0]["values"]) for chart in charts)
     whole = client_of(acme).get(reverse("web:overflow"), {"partial": "history"}).content.decode()
     assert "marks" not in drawn(whole, "chart-overflow")
+
+
+def test_a_region_and_its_fleet_draw_what_was_asked_of_their_nodes(shop: Pool, operator: Actor) -> None:
+    serve(shop, 20)
+    node, client = Node.objects.earliest("pk"), client_of(operator)
+    alert_on("node", node.pk, operator, now())
+    rollout_on(node.fleet)
+    for url in (f"/regions/{node.fleet.region.name}", f"/fleets/{node.fleet_id}"):
+        page = client.get(url, {"range": "15m"}).content.decode()
+        rates = [value for value in drawn(page, "chart-requests")["series"][0]["values"] if value is not None]
+        assert max(rates) == pytest.approx(2)
+        assert f"node {node.pk} is down" in page
+        assert "Rollout" in page
+        assert 'data-requests="/requests?q=' in page
+
+
+def test_of_nodes_that_nobody_looked_at_nothing_is_known(shop: Pool, operator: Actor) -> None:
+    serve(shop, 20)
+    node, client = Node.objects.earliest("pk"), client_of(operator)
+    other = Node.objects.exclude(fleet__region=node.fleet.region).earliest("pk")
+    for url in (f"/regions/{other.fleet.region.name}", f"/fleets/{other.fleet_id}", f"/nodes/{other.pk}"):
+        assert "No data for the last 30 minutes." in client.get(url).content.decode()
+
+
+def test_titles_of_a_region_a_fleet_and_a_node_tell_trouble_on_the_page_and_in_its_live_part(
+    shop: Pool, operator: Actor
+) -> None:
+    client, node = client_of(operator), Node.objects.earliest("pk")
+    region, fleet = f"Region {node.fleet.region.name}", f"Fleet {node.fleet.name}"
+    names = {
+        f"/regions/{node.fleet.region.name}?partial=now": region,
+        f"/fleets/{node.fleet_id}?partial=nodes": fleet,
+        f"/nodes/{node.pk}?partial=state": f"Node {node.name}",
+    }
+
+    def titles() -> set[str]:
+        addresses = [address for part in names for address in (part, part.partition("?")[0])]
+        pages = [client.get(address).content.decode() for address in addresses]
+        return {found[1] for page in pages if (found := re.search("<title>(.*?) · Spillway</title>", page))}
+
+    assert titles() == set(names.values())
+    Server.objects.filter(backend__region=node.fleet.region).update(state="maintenance")
+    store_contact_errors({node.pk: "It does not answer."})
+    assert titles() == {f"● {name}" for name in names.values()}
