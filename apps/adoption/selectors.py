@@ -5,23 +5,34 @@ The documents that come out are applied like any others, after a look at the pla
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
+from urllib.parse import quote
 
 from apps.accounts.actors import Actor
 from apps.adoption import alb, elb, google
 from apps.adoption.contract import Adoption, Wish
 from apps.adoption.import_options import Order, unused
 from apps.compiler.grammar import GrammarError
+from apps.core.caching import made_once
 from apps.core.errors import Conflict, FieldError, Invalid, NotFound
 from apps.definitions.shapes.clouds.stack import region_of_cloud
-from apps.drivers.clouds.contract import CloudAccess, CloudError, CloudReader, FoundLoadBalancer
+from apps.drivers.clouds.contract import (
+    CloudAccess,
+    CloudError,
+    CloudReader,
+    FoundLoadBalancer,
+    FoundNetwork,
+    FoundSubnet,
+)
 from apps.drivers.clouds.registry import open_reader
 from apps.fleet.models import CloudAccount
 from apps.fleet.selectors import cloud_accounts
 
 Adopter = Callable[[FoundLoadBalancer, Wish], Adoption]
+NETWORKS_KEPT_S = 30.0
 ADOPTERS: Mapping[str, Adopter] = {
     "Application Load Balancer": alb.adopt,
     "Network Load Balancer": alb.adopt,
@@ -39,6 +50,33 @@ def load_balancers_of(*, actor: Actor, cloud_account_id: int, region: str) -> Se
         return reader.load_balancers()
     except CloudError as error:
         raise Conflict(error.message) from error
+
+
+def networks_of(*, actor: Actor, cloud_account: str, region: str) -> list[FoundNetwork]:
+    """Networks that a stack could stand in there, as the cloud said within the last half minute. Raises as above.
+
+    A person who types waits for it, so the cloud is asked once and briefly, and a refusal is kept as well.
+    """
+    actor.must_operate("cloud accounts")
+    account = cloud_accounts(actor).filter(name=cloud_account).first()
+    if account is None:
+        raise Conflict("Choose the cloud account to list its networks.")
+    key = f"networks:{account.pk}:{account.version}:{quote(region)}"
+    found = json.loads(made_once(key, lambda: _said_of_networks(actor, account, region), NETWORKS_KEPT_S))
+    if isinstance(found, str):
+        raise Conflict(found)
+    return [FoundNetwork(**each | {"subnets": tuple(FoundSubnet(**one) for one in each["subnets"])}) for each in found]
+
+
+def _said_of_networks(actor: Actor, account: CloudAccount, region: str) -> bytes:
+    try:
+        found = _reader(actor, account.pk, region, brief=True).networks()
+    except CloudError as error:
+        return json.dumps(error.message).encode()
+    except (Conflict, Invalid) as error:
+        said = error.field_errors[0].detail if isinstance(error, Invalid) else error.detail
+        return json.dumps(said).encode()
+    return json.dumps([asdict(each) for each in found]).encode()
 
 
 def adopt(*, actor: Actor, cloud_account_id: int, order: Order) -> Adoption:
@@ -60,7 +98,7 @@ def apply_document(adoption: Adoption) -> dict[str, Any]:
     return {"objects": list(adoption.documents)}
 
 
-def _reader(actor: Actor, cloud_account_id: int, region: str) -> CloudReader:
+def _reader(actor: Actor, cloud_account_id: int, region: str, *, brief: bool = False) -> CloudReader:
     actor.must_operate("cloud accounts")
     account = cloud_accounts(actor).filter(pk=cloud_account_id).first()
     if account is None:
@@ -68,7 +106,7 @@ def _reader(actor: Actor, cloud_account_id: int, region: str) -> CloudReader:
     if not region:
         raise Invalid([FieldError("/region", "missing", "Name the cloud region to search.")])
     try:
-        return open_reader(_access(account, region_of_cloud(region)))
+        return open_reader(replace(_access(account, region_of_cloud(region)), brief=brief))
     except GrammarError as error:
         raise Invalid([FieldError("/region", error.code, error.message)]) from error
     except CloudError as error:

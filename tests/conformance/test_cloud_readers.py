@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from apps.drivers.clouds import aws_session
 from apps.drivers.clouds.contract import CloudAccess, CloudError, FoundLoadBalancer, Numbers, TargetHealth
 from apps.drivers.clouds.memory import memory_cloud
 from apps.drivers.clouds.registry import open_reader
@@ -116,3 +119,29 @@ def test_the_fake_answers_like_a_cloud() -> None:
     cloud.failure = "It is away."
     with pytest.raises(CloudError):
         reader.target_health()
+
+
+def test_networks_are_listed_with_the_subnets_in_them(env: AwsEnv) -> None:
+    machines = env.client("ec2")
+    vpc = machines.create_vpc(CidrBlock="10.7.0.0/16")["Vpc"]["VpcId"]
+    machines.create_tags(Resources=[vpc], Tags=[{"Key": "Name", "Value": "front"}])
+    subnet = machines.create_subnet(VpcId=vpc, CidrBlock="10.7.1.0/24", AvailabilityZone=f"{REGION}a")["Subnet"]
+    found = {each.id: each for each in open_reader(access(env)).networks()}
+    assert (found[vpc].name, found[vpc].block) == ("front", "10.7.0.0/16")
+    assert [(each.id, each.zone, each.block) for each in found[vpc].subnets] == [
+        (subnet["SubnetId"], f"{REGION}a", "10.7.1.0/24")
+    ]
+    assert len(found) > 1  # the VPC that is there by default
+
+
+def test_a_brief_question_is_asked_once_and_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aws_session, "BRIEF_READ_S", 0.2)
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = "http://{}:{}".format(*silent.getsockname())
+        monkeypatch.setenv("SPILLWAY_CLOUD_ENDPOINT", endpoint)
+        began = time.monotonic()
+        with pytest.raises(CloudError, match="did not answer"):
+            open_reader(CloudAccess("aws", REGION, endpoint_url=endpoint, brief=True)).networks()
+        assert time.monotonic() - began < 3

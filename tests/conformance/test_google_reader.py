@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from apps.compiler.targets.terraform.google.render import render
 from apps.drivers.clouds.contract import CloudAccess, CloudError
 from apps.drivers.clouds.google import GoogleReader
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.fake_google import Env, Measured, served
+from tests.conformance.fake_google import API, Env, Measured, served
 from tests.pure.google_fixtures import everything
 
 REQUESTS = "loadbalancing.googleapis.com/https/backend_request_count"
@@ -34,7 +35,7 @@ def url(env: Env) -> Iterator[str]:
         yield found
 
 
-def _reader(url: str, project: str = "acme-prod", **fields: str) -> GoogleReader:
+def _reader(url: str, project: str = "acme-prod", **fields: Any) -> GoogleReader:
     return GoogleReader(CloudAccess("google", "global", project, url, **fields))
 
 
@@ -183,3 +184,10 @@ def test_importing_the_reader_imports_none_of_googles_libraries() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_networks_of_the_project_are_listed_with_their_subnetworks(env: Env, url: str) -> None:
+    subnetworks = [f"{API}/projects/acme-prod/regions/europe-west3/subnetworks/web"]
+    env.resources["networks"]["global/main"] = {"name": "main", "subnetworks": subnetworks}
+    (found,) = _reader(url).networks()
+    assert (found.id, [(each.id, each.zone) for each in found.subnets]) == ("main", [("web", "europe-west3")])

@@ -15,6 +15,7 @@ from apps.drivers.clouds.contract import (
     CloudAccess,
     CloudError,
     FoundLoadBalancer,
+    FoundNetwork,
     Numbers,
     Standing,
     Stranger,
@@ -75,6 +76,11 @@ class AwsReader:
                 if each["LoadBalancerArn"] == found_id:
                     return aws_describing.describe(self._balancing, machines, each)
         raise CloudError("AWS no longer has this load balancer in the region.")
+
+    def networks(self) -> Sequence[FoundNetwork]:
+        """VPCs with their subnets."""
+        with in_words():
+            return aws_describing.networks(client(self._access, "ec2"))
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
         """By tags, and by what it belongs to; services are asked only where a kind of theirs is wanted."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from apps.drivers.clouds.contract import CloudError, FoundLoadBalancer
+from apps.drivers.clouds.contract import CloudError, FoundLoadBalancer, FoundNetwork, FoundSubnet
 
 KINDS = {"application": "Application Load Balancer", "network": "Network Load Balancer"}
 CLASSIC_KIND, CLASSIC = "Classic Load Balancer", "classic/"
@@ -90,6 +90,27 @@ def describe_classic(balancing: Any, machines: Any, found_id: str) -> FoundLoadB
     ids = [each["InstanceId"] for each in found[0].get("Instances", ())]
     described = {"loadBalancer": found[0], "attributes": attributes, "instances": _addresses(machines, ids)}
     return FoundLoadBalancer(CLASSIC_KIND, name, found_id, _plain(described))
+
+
+def networks(machines: Any) -> list[FoundNetwork]:
+    """The VPCs of the region; `machines` is a client of EC2."""
+    subnets: dict[str, list[FoundSubnet]] = {}
+    for each in _all(machines, "describe_subnets", "Subnets"):
+        found = FoundSubnet(each["SubnetId"], _name(each), each["AvailabilityZone"], each.get("CidrBlock", ""))
+        subnets.setdefault(each["VpcId"], []).append(found)
+    return [
+        FoundNetwork(each["VpcId"], _name(each), each.get("CidrBlock", ""), tuple(subnets.get(each["VpcId"], ())))
+        for each in _all(machines, "describe_vpcs", "Vpcs")
+    ]
+
+
+def _all(machines: Any, call: str, field: str) -> Iterator[dict[str, Any]]:
+    for page in machines.get_paginator(call).paginate():
+        yield from page[field]
+
+
+def _name(described: dict[str, Any]) -> str:
+    return next((str(tag["Value"]) for tag in described.get("Tags", ()) if tag["Key"] == "Name"), "")
 
 
 def _plain(value: Any) -> Any:

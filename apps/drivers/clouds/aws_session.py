@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from boto3.session import Session
 
 CONNECT_S, READ_S, ATTEMPTS = 5, 10, 3
+BRIEF_CONNECT_S, BRIEF_READ_S = 2, 4
 ROLE_SESSION = "spillway-reads"
 
 
@@ -26,9 +27,9 @@ def client(access: CloudAccess, service: str) -> Any:
     from botocore.config import Config
 
     config = Config(
-        connect_timeout=CONNECT_S,
-        read_timeout=READ_S,
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        connect_timeout=BRIEF_CONNECT_S if access.brief else CONNECT_S,
+        read_timeout=BRIEF_READ_S if access.brief else READ_S,
+        retries={"mode": "standard", "total_max_attempts": 1 if access.brief else ATTEMPTS},
         user_agent_extra="spillway",
     )
     with in_words():

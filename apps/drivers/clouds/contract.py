@@ -25,7 +25,7 @@ class CloudAccess:
     """Where to ask: the cloud's region, its project (Google), another endpoint where it is not empty.
 
     `credentials` is a reference (`env:NAME`, `role:ARN`, `profile:NAME`, empty for the process's own). What is ours
-    carries the tag `spillway-stack` with the value `stack`.
+    carries the tag `spillway-stack` with the value `stack`. Where a person waits, a call is `brief`: it is made once.
     """
 
     cloud: str
@@ -34,6 +34,7 @@ class CloudAccess:
     endpoint_url: str = ""
     credentials: str = ""
     stack: str = ""
+    brief: bool = False
 
 
 def endpoints_of(access: CloudAccess) -> list[str]:
@@ -85,6 +86,26 @@ class FoundLoadBalancer:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundSubnet:
+    """A part of a network; `zone` is where it is, a region at Google."""
+
+    id: str
+    name: str = ""
+    zone: str = ""
+    block: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundNetwork:
+    """A network that load balancers can stand in: a VPC of AWS, a network of Google, whose name is its id."""
+
+    id: str
+    name: str = ""
+    block: str = ""
+    subnets: tuple[FoundSubnet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """One thing of a stack that its cloud has: Terraform's type (`kind`), and the id by which Terraform imports it.
 
@@ -128,6 +149,9 @@ class CloudReader(Protocol):
 
     def describe(self, found_id: str) -> FoundLoadBalancer:
         """One of them with all that it does."""
+
+    def networks(self) -> Sequence[FoundNetwork]:
+        """Networks of the region that a stack could stand in, with their subnets."""
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
         """What carries the mark of a stack, of these kinds and what belongs to them, as it is found; parents first."""

@@ -16,6 +16,8 @@ from apps.drivers.clouds.contract import (
     CloudAccess,
     CloudError,
     FoundLoadBalancer,
+    FoundNetwork,
+    FoundSubnet,
     Numbers,
     Standing,
     Stranger,
@@ -84,6 +86,14 @@ class GoogleReader:
             described = self._url_map(name) if collection == "urlMaps" else self._tcp_proxy(name)
         kind = "URL map" if collection == "urlMaps" else "TCP proxy"
         return FoundLoadBalancer(kind, name, found_id, described)
+
+    def networks(self) -> Sequence[FoundNetwork]:
+        """Networks of the project; each names its subnetworks."""
+        with in_words(self._access):
+            return [
+                FoundNetwork(each.name, subnets=tuple(map(_subnetwork, each.subnetworks)))
+                for each in self._listed("NetworksClient")
+            ]
 
     def _object_of(self, name: str) -> str:
         """The object of ours that a name tells: `sw-stk3-bkd-4-0a1b2` → `bkd-4`; empty for what is not the stack's."""
@@ -181,6 +191,11 @@ def _services_in(value: Any) -> set[str]:
     if isinstance(value, list):
         return set().union(*map(_services_in, value))
     return {value} if isinstance(value, str) and "/backendServices/" in value else set()
+
+
+def _subnetwork(url: str) -> FoundSubnet:
+    """`…/regions/europe-west3/subnetworks/web` is `web` in `europe-west3`."""
+    return FoundSubnet(_last(url), zone=url.partition("/regions/")[2].partition("/")[0])
 
 
 def _last(url: str) -> str:

@@ -14,6 +14,7 @@ from apps.drivers.clouds.contract import (
     CloudAccess,
     CloudError,
     FoundLoadBalancer,
+    FoundNetwork,
     Numbers,
     Standing,
     Stranger,
@@ -30,6 +31,7 @@ class MemoryCloud:
     health: list[TargetHealth] = field(default_factory=list)
     counted: list[Numbers] = field(default_factory=list)
     balancers: list[FoundLoadBalancer] = field(default_factory=list)
+    networks: list[FoundNetwork] = field(default_factory=list)
     made: list[Standing] = field(default_factory=list)
     added: list[Stranger] = field(default_factory=list)
     failure: str = ""
@@ -70,6 +72,10 @@ class MemoryReader:
             if each.id == found_id:
                 return each
         raise CloudError("The cloud no longer has this load balancer in the region.")
+
+    def networks(self) -> Sequence[FoundNetwork]:
+        """As the test wrote them."""
+        return list(self._asked().networks)
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:  # noqa: ARG002 - all is of one stack
         """What was made there, of these kinds."""

@@ -14,9 +14,13 @@ from apps.definitions.shapes.clouds.cloud_account import CLOUDS
 from apps.definitions.shapes.clouds.static_ip import OF_CLOUDS, OF_FLEETS
 from apps.fleet import selectors as topology
 from apps.web.kit.object_forms import ObjectForm, OperatorPages
+from apps.web.kit.shape_fields import LINES, offers
 
 NAMES: Mapping[str, str] = {cloud.value: name for cloud, name in CLOUDS.items()}
 AWS, GOOGLE = NAMES
+# What a question to the cloud needs of the other fields.
+_ASKED = ("cloud_account", "cloud_region", "network/vpc", "network/subnets")
+OF_THE_FORM = {"hx-include": ", ".join(f"[name='/spec/{name}']" for name in _ASKED)}
 
 
 class CloudForm(ObjectForm):
@@ -54,6 +58,19 @@ class Accounts(forms.Select):
         return option
 
 
+class AddedLines(forms.Textarea):
+    """Lines to which names are added that the cloud says."""
+
+    template_name = "django/forms/widgets/added_lines.html"
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        """With the field below the lines."""
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        context["widget"]["adding"] = offers("subnets") | OF_THE_FORM | {"placeholder": "Add from the cloud"}
+        context["widget"]["adding"]["aria-label"] = "Add a subnet from the cloud"
+        return context
+
+
 class StackForm(CloudForm):
     """One cloud account in one of its regions."""
 
@@ -70,6 +87,8 @@ class StackForm(CloudForm):
         field = self.fields["/spec/cloud_account"]
         plain: Any = field.widget
         field.widget = Accounts(choices=plain.choices)
+        self.fields["/spec/network/vpc"].widget.attrs |= offers("networks") | OF_THE_FORM
+        self.fields["/spec/network/subnets"].widget = AddedLines(attrs=LINES)
         field.widget.clouds = dict(topology.cloud_accounts(actor).values_list("name", "cloud"))
 
 

@@ -12,7 +12,8 @@ from django.http import HttpResponse, QueryDict
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.accounts.selectors import accounts
-from apps.core.errors import NotFound
+from apps.adoption.selectors import networks_of
+from apps.core.errors import Conflict, NotFound
 from apps.definitions import selectors as definitions
 from apps.definitions.load_targets import hostnames_to_load
 from apps.definitions.shapes.base.writing import reference
@@ -39,10 +40,13 @@ Options = list[Option]
 @page
 def options(request: PageRequest, kind: str) -> HttpResponse:
     """The first of a kind in whose name the text occurs, which is the one value that a field sends of itself."""
-    if kind not in KINDS and kind != OF_LOAD:
-        raise NotFound("There is no such list of names.")
     text = _cut(next(iter(request.GET.values()), ""))
-    found = KINDS[kind](request.actor, text) if kind != OF_LOAD else _to_load(request.actor, request.GET)
+    if kind in KINDS:
+        found = KINDS[kind](request.actor, text)
+    elif kind in OF_FORMS and (request.actor.is_operator or kind == OF_LOAD):
+        found = OF_FORMS[kind](request.actor, request.GET)
+    else:
+        raise NotFound("There is no such list of names.")
     return show(request, "pages/search/options.html", {"options": found})
 
 
@@ -99,6 +103,42 @@ def _accounts(actor: Actor, text: str) -> Options:
     return [Option(row.name, row.title, *(("held", "Suspended") if row.suspended_at else ())) for row in found]
 
 
+def _networks(actor: Actor, query: QueryDict) -> Options:
+    """Networks at the cloud whose account the form has beside the field."""
+    found, refused = _of_cloud(actor, query)
+    text = _cut(query.get("/spec/network/vpc", ""))
+    options = [Option(each.id, ", ".join(filter(None, (each.name, each.block)))) for each in found]
+    return [each for each in options if text in f"{each.name} {each.owner}"][:OFFERED] or refused
+
+
+def _subnets(actor: Actor, query: QueryDict) -> Options:
+    """Subnets of the network in the form that are not chosen yet; without one those of each."""
+    found, refused = _of_cloud(actor, query)
+    network, text = (_cut(query.get(name, "")) for name in ("/spec/network/vpc", "add"))
+    chosen = query.get("/spec/network/subnets", "").split()
+    options = [
+        Option(each.id, ", ".join(filter(None, (each.name, each.zone, each.block))))
+        for whole in found
+        if network in ("", whole.id)
+        for each in whole.subnets
+        if each.id not in chosen
+    ]
+    return [each for each in options if text in f"{each.name} {each.owner}"][:OFFERED] or refused
+
+
+def _of_cloud(actor: Actor, query: QueryDict) -> tuple[list[Any], Options]:
+    account, region = (_cut(query.get(f"/spec/cloud_{name}", "")) for name in ("account", "region"))
+    try:
+        return networks_of(actor=actor, cloud_account=account, region=region), []
+    except Conflict as error:
+        return [], [Option("", error.detail)]
+
+
+OF_FORMS: Mapping[str, Callable[[Actor, QueryDict], Options]] = {
+    OF_LOAD: _to_load,
+    "networks": _networks,
+    "subnets": _subnets,
+}
 KINDS: Mapping[str, Callable[[Actor, str], Options]] = {
     "pools": _pools,
     "certificates": _by_name(definitions.certificates),

@@ -28,10 +28,15 @@ function show(open) {
   choose(-1);
 }
 
-function pick(row) {
-  picked = field.value = row.dataset.value;
+// A field that adds to another one takes the next name then.
+function pick({ dataset: { value } }) {
+  if (!value) return;
+  const other = document.getElementById(field.dataset.adds);
+  if (other) other.value = `${other.value.trim()}\n${value}\n`.trimStart();
+  if (other) field.value = "";
+  else picked = field.value = value;
   show(false);
-  for (const name of ["input", "change"]) field.dispatchEvent(new Event(name, { bubbles: true }));
+  for (const name of ["input", "change"]) (other ?? field).dispatchEvent(new Event(name, { bubbles: true }));
 }
 
 addEventListener("htmx:after:swap", ({ detail }) => {

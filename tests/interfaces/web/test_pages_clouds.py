@@ -15,7 +15,7 @@ from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Backend, Listener
 from apps.definitions.services import apply_document
-from apps.drivers.clouds.contract import FoundLoadBalancer, Numbers, TargetHealth
+from apps.drivers.clouds.contract import FoundLoadBalancer, FoundNetwork, FoundSubnet, Numbers, TargetHealth
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.drivers.infra.contract import PlannedChange
 from apps.fleet.models import AddressPool, CloudAccount, Stack, StaticIP
@@ -365,3 +365,39 @@ def test_a_cloud_account_is_tested_and_what_the_cloud_says_is_said(stack: Stack)
     said = client.post(test, follow=True).content.decode()
     assert "Cloud account prod does not work in eu-central-1." in said
     assert "SPILLWAY_CLOUD_NOBODY" in said
+
+
+def test_the_form_of_a_stack_offers_the_networks_of_its_cloud_account(
+    operator: Actor, stack: Stack, cloud: tuple[str, MemoryCloud]
+) -> None:
+    subnets = (FoundSubnet("subnet-0a", "web", "eu-central-1a", "10.7.1.0/24"), FoundSubnet("subnet-0b"))
+    cloud[1].networks = [FoundNetwork("vpc-0a", "front", "10.7.0.0/16", subnets), FoundNetwork("vpc-0b")]
+    client, typed = client_of(operator), {"/spec/cloud_account": "prod", "/spec/cloud_region": "eu-central-1"}
+
+    def offered(kind: str, **more: str) -> list[str]:
+        answer = client.get(f"/options/{kind}", typed | {f"/spec/network/{name}": text for name, text in more.items()})
+        return re.findall(r'data-value="([^"]+)"', answer.content.decode())
+
+    assert offered("networks", vpc="") == ["vpc-0a", "vpc-0b"]
+    assert offered("networks", vpc="front") == ["vpc-0a"]
+    assert offered("subnets", vpc="vpc-0a", subnets="subnet-0a") == ["subnet-0b"]
+    assert offered("subnets", vpc="vpc-0b") == []
+    assert cloud[1].asked == 1  # what the cloud said is kept for a while
+    form = text_of(client, "/stacks/new")
+    assert 'hx-get="/options/networks"' in form
+    assert 'data-adds="id_/spec/network/subnets"' in form
+
+
+def test_a_cloud_that_refuses_says_so_in_the_list_of_its_networks(
+    operator: Actor, acme: Actor, stack: Stack, cloud: tuple[str, MemoryCloud]
+) -> None:
+    cloud[1].failure = "AWS says UnauthorizedOperation: you may not."
+    typed = {"/spec/network/vpc": "", "/spec/cloud_account": "prod", "/spec/cloud_region": "eu-central-1"}
+    client = client_of(operator)
+    assert "AWS says UnauthorizedOperation" in client.get("/options/networks", typed).content.decode()
+    nowhere = client.get("/options/networks", typed | {"/spec/cloud_region": "moon"}).content.decode()
+    assert "eu-central-1, or global" in nowhere
+    assert "Choose the cloud account" in client.get("/options/subnets").content.decode()
+    assert client_of(operator, "viewer").get("/options/networks", typed).status_code == 403
+    assert client_of(acme).get("/options/networks", typed).status_code == 404
+    assert cloud[1].asked == 1
