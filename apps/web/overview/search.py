@@ -18,6 +18,7 @@ from apps.fleet import selectors as topology
 from apps.logs import searching
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.overview.commands import OF_EACH, Command, commands, settings_named
+from apps.web.overview.fields import fields_named
 
 REQUEST_ID = re.compile(r"[0-9a-f]{32}")
 ACCOUNTS_ASKED = 100
@@ -41,6 +42,7 @@ def _found(actor: Actor, text: str) -> list[Group]:
         *_traffic(actor, text),
         *(_platform(actor, text) if actor.is_operator else []),
         ("Settings", settings_named(actor, text)),
+        ("Fields", fields_named(actor, text) if len(text) > 2 else []),
     ]
 
 

@@ -6,10 +6,16 @@ if (document.getElementById("bulk")) import("./selection.js");
 if (document.querySelector("[data-slides]")) import("./sliders.js");
 if (document.querySelector(".shell .form[method=post]")) import("./drafts.js");
 if (matchMedia("(max-width: 40rem)").matches) import("./cards.js");
-// A link may lead to a question (#start of a capacity test) or to a drawer (#what-if).
-const asked = document.getElementById(location.hash.slice(1));
-asked?.showModal?.();
-if (asked?.matches("details")) asked.open = true;
+// A link may lead to a question (#start of a capacity test), to a drawer (#what-if), or to a field of a form.
+function arrive() {
+  const asked = document.getElementById(location.hash.slice(1));
+  document.getElementById("palette")?.close();
+  asked?.showModal?.();
+  for (let fold = asked?.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  if (asked?.id.startsWith("id_")) (asked.matches("div") ? asked.querySelector("input") : asked).focus();
+}
+arrive();
+addEventListener("hashchange", arrive);
 const charts = () => document.querySelector("[data-chart]") && import("./chart.js").then((chart) => chart.draw());
 charts();
 addEventListener("htmx:after:swap", charts);

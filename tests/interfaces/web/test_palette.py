@@ -6,11 +6,13 @@ import re
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.definitions.models import Server
 from apps.web.overview.commands import MAKES, commands
+from apps.web.overview.fields import NOUNS, labels_of
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
 
@@ -101,3 +103,30 @@ def test_trouble_is_counted_beside_the_page_that_shows_it(operator: Client) -> N
     operator.post("/regions/us-central1/drain", {"do": "drain", "reason": "switches"})
     assert '1<span class="sr"> drained</span>' in shown()
     assert 'hx-target="#trouble-regions"' in shown()
+
+
+def test_a_field_is_found_by_what_its_form_calls_it(operator: Client) -> None:
+    assert 'href="/pools/new#id_/spec/connect_timeout_ms"' in found(operator, "connect timeout")
+    assert 'href="/routes/new#id_redirect_keep_query"' in found(operator, "keep query")
+    assert 'href="/schedules/new#id_cron"' in found(operator, "cron expr")
+    assert "/fleets/new#" in found(operator, "peer port")
+
+
+def test_customers_find_fields_of_their_own_forms_and_viewers_none(acme: Actor) -> None:
+    assert "/fleets/new#" not in found(client_of(acme), "peer port")
+    assert "/pools/new#" in found(client_of(acme), "connect timeout")
+    assert "/pools/new#" not in found(client_of(acme, "viewer"), "connect timeout")
+
+
+@pytest.mark.slow(reason="It opens each of the forms.")
+def test_every_field_that_is_found_is_in_its_form(operator: Client) -> None:
+    missing = {}
+    for kind, noun in NOUNS.items():
+        page = operator.get(reverse(f"web:{MAKES[noun][0]}")).content.decode()
+        ids = set(re.findall(r' id="(id_[^"]+)"', page))
+        missing[kind] = {name for _, name in labels_of(kind) if f"id_{name}" not in ids}
+    # What a form has where there are stacks, and a database of countries.
+    assert {kind: names for kind, names in missing.items() if names} == {
+        "LoadBalancer": {"/spec/stacks"},
+        "NetworkList": {"/spec/countries"},
+    }
