@@ -21,6 +21,10 @@ charts();
 addEventListener("htmx:after:swap", charts);
 // The icon of the tab says what the title says.
 const icon = document.querySelector("[data-trouble]");
-const signal = () => (icon.href = document.title.startsWith("●") ? icon.dataset.trouble : icon.dataset.well);
+const signal = () => {
+  const { trouble, well } = icon.dataset;
+  const wanted = document.title.startsWith("●") ? trouble : well;
+  if (icon.getAttribute("href") !== wanted) icon.href = wanted;
+};
 if (icon) new MutationObserver(signal).observe(document.head, { subtree: true, childList: true, characterData: true });
 if (icon) signal();

@@ -31,6 +31,7 @@ function open() {
     again = true;
   };
   stream.onerror = () => {
+    if (!again && !failures) fire("rollouts", {});
     close();
     failures += 1;
     show("lost");
