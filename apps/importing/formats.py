@@ -24,7 +24,8 @@ Reader = Callable[[str, Mapping[str, str], ImportOptions], Import]
 class Format:
     """`content` is found in its texts alone, `patterns` name its main file; `file` is what people call it.
 
-    `is_several`: no file names another one, so all that are given are read.
+    `is_several`: no file names another one, so all that are given are read. `everywhere` are sentences about what
+    differs whatever the file says.
     """
 
     name: str
@@ -34,7 +35,17 @@ class Format:
     content: re.Pattern[str]
     read: Reader
     is_several: bool = False
+    everywhere: tuple[str, ...] = ()
 
+
+# Of any format: what Spillway does with each request.
+CLIENT_FACTS = (
+    "Spillway sets X-Forwarded-For, -Proto, -Port and -Host, X-Real-IP and X-Request-Id; what clients send in them "
+    "counts only from proxies that a listener trusts."
+)
+UNDERSCORES = "A request with an underscore in the name of a header is answered 403."
+REDIRECTS = "Redirects of servers reach clients as they are; nginx puts its own address into some of them."
+PATHS = "Paths are compared as clients write them, without resolving %2F, // and .. first."
 
 # Content is looked for in this order: `listen 80;` of nginx looks like a section of HAProxy, and a row may hold it.
 FORMATS: Mapping[str, Format] = {
@@ -48,6 +59,7 @@ FORMATS: Mapping[str, Format] = {
             re.compile(r"^[ \t]*(?:- )?[\"']?apiVersion[\"']?[ \t]*:", re.MULTILINE),
             read_kubernetes,
             is_several=True,
+            everywhere=(CLIENT_FACTS, UNDERSCORES, PATHS),
         ),
         Format(
             "caddy",
@@ -56,6 +68,13 @@ FORMATS: Mapping[str, Format] = {
             ("caddy.json", "Caddyfile"),
             re.compile(r"\"apps\"\s*:\s*\{\s*\"(?:http|tls|pki|layer4)\"\s*:"),
             read_caddy,
+            everywhere=(
+                CLIENT_FACTS,
+                UNDERSCORES,
+                PATHS,
+                "The case of paths counts; Caddy ignores it.",
+                "Clients are not offered HTTP/3 before a listener says so.",
+            ),
         ),
         Format(
             "nginx-proxy-manager",
@@ -64,6 +83,7 @@ FORMATS: Mapping[str, Format] = {
             ("database.sqlite", "*.sql"),
             re.compile(r"^CREATE TABLE [^\n]{0,40}\bproxy_host\b", re.MULTILINE),
             read_npm,
+            everywhere=(CLIENT_FACTS, UNDERSCORES, PATHS, REDIRECTS),
         ),
         Format(
             "nginx",
@@ -72,6 +92,13 @@ FORMATS: Mapping[str, Format] = {
             ("nginx.conf",),
             re.compile(r"^[ \t]*(?:http|stream|events|server|upstream[ \t]+\S+)[ \t\r\n]*\{", re.MULTILINE),
             read_nginx,
+            everywhere=(
+                CLIENT_FACTS,
+                UNDERSCORES,
+                PATHS,
+                REDIRECTS,
+                "Bodies may have any length where client_max_body_size says nothing; nginx takes 1 MiB.",
+            ),
         ),
         Format(
             "haproxy",
@@ -80,6 +107,11 @@ FORMATS: Mapping[str, Format] = {
             ("*.cfg",),
             re.compile(rf"^[ \t]*(?:{'|'.join(sorted(KINDS))})(?=[ \t]+[\w#]|[ \t]*$)", re.MULTILINE),
             read_haproxy,
+            everywhere=(
+                CLIENT_FACTS,
+                UNDERSCORES,
+                "Where the file says no timeout, that of Spillway counts; HAProxy waits without end.",
+            ),
         ),
     )
 }

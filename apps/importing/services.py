@@ -32,9 +32,13 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PlannedImport:
-    """The report without secrets, and the plan; it is None while questions are open or objects are refused."""
+    """The report without secrets, what differs everywhere, and the plan.
+
+    The plan is None while questions are open or objects are refused.
+    """
 
     found: Import
+    everywhere: tuple[str, ...]
     plan: StoredPlan | None = None
     refusals: tuple[Refusal, ...] = ()
 
@@ -50,21 +54,22 @@ def plan_import(*, actor: Actor, order: Order) -> PlannedImport:
 
 
 def _plan_import(actor: Actor, order: Order) -> PlannedImport:
-    read = _read(order)
+    read, everywhere = _read(order), order.format.everywhere
     told = replace(
         read,
         needs=tuple(map(by_fields, read.needs)),
         report=tuple(map(_shown, read.report)),
     )
     if read.needs or not read.documents:
-        return PlannedImport(told)
+        return PlannedImport(told, everywhere)
     objects = list(read.documents)
     try:
-        return PlannedImport(told, _planned(actor, objects))
+        return PlannedImport(told, everywhere, _planned(actor, objects))
     except Invalid as invalid:
-        return PlannedImport(told, refusals=tuple(_refusal(objects, each) for each in invalid.field_errors))
+        refusals = tuple(_refusal(objects, each) for each in invalid.field_errors)
+        return PlannedImport(told, everywhere, refusals=refusals)
     except Conflict as conflict:
-        return PlannedImport(told, refusals=(Refusal("", "", "", conflict.detail),))
+        return PlannedImport(told, everywhere, refusals=(Refusal("", "", "", conflict.detail),))
 
 
 def _shown(line: LineReport) -> LineReport:

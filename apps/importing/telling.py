@@ -1,10 +1,10 @@
-"""The report of an import as text: what needs an answer first, then lines by verdict, then the counts."""
+"""The report of an import as text: lines by verdict, what differs everywhere, open questions, then the counts."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from apps.importing.contract import Import
@@ -20,13 +20,15 @@ HEADINGS = {
 SHOWN = (Verdict.NOT_POSSIBLE, Verdict.DIFFERENT, Verdict.DEAD)
 
 
-def report(found: Import, *, every_line: bool = False) -> Iterator[str]:
+def report(found: Import, everywhere: Iterable[str], *, every_line: bool = False) -> Iterator[str]:
     """The lines of the report; mapped lines and settings of nodes only where every line is asked for."""
     for verdict, heading in HEADINGS.items():
         lines = [line for line in found.report if line.verdict is verdict]
         if lines and (every_line or verdict in SHOWN):
             yield f"{heading}:"
             yield from (text for line in lines for text in _line(line, every_line=every_line))
+    yield "Different everywhere:"
+    yield from (f"  {sentence}" for sentence in everywhere)
     if found.needs:
         yield "Before this can be applied, say:"
         yield from (f"  {need}" for need in found.needs)
@@ -67,10 +69,11 @@ def by_fields(sentence: str) -> str:
     return _OPTIONS.sub(lambda match: _FIELDS[match[1]] + (": " if match[2] else ""), sentence)
 
 
-def as_data(found: Import) -> Mapping[str, Any]:
+def as_data(found: Import, everywhere: Iterable[str]) -> Mapping[str, Any]:
     """The whole import as plain data, for programs."""
     return {
         "objects": list(found.documents),
+        "everywhere": list(everywhere),
         "needs": list(found.needs),
         "report": [
             {

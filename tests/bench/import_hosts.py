@@ -113,7 +113,7 @@ def measure(way: str, hosts: int, *, store: bool) -> list[str]:
     begun = time.process_time()
     found = form.read(*divided(form, name, files), ImportOptions(prefix="many-"))
     read = time.process_time()
-    told = list(report(found, every_line=True))
+    told = list(report(found, form.everywhere, every_line=True))
     done = time.process_time()
     _expect(way, hosts, found, told)
     stored = _stored(found) if store else ("–", "–")

@@ -14,6 +14,7 @@ import pytest
 from apps.definitions.reading.documents import read_object
 from apps.importing.context import PRIVATE
 from apps.importing.contract import Import
+from apps.importing.formats import FORMATS
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.haproxy.text.words import Words
@@ -334,8 +335,9 @@ def test_what_nothing_uses_is_dead() -> None:
 
 
 def test_the_report_is_told_with_counts() -> None:
-    told = list(report(read((CORPUS / "22-typos.cfg").read_text())))
+    told = list(report(read((CORPUS / "22-typos.cfg").read_text()), FORMATS["haproxy"].everywhere))
     assert told[0] == "Not possible:"
+    assert told[told.index("Different everywhere:") + 2].endswith("in the name of a header is answered 403.")
     assert any("did you mean maxconn?" in line for line in told)
     assert told[-1].startswith("18 lines: 7 not possible, ")
 

@@ -114,6 +114,7 @@ def test_there_is_no_plan_before_all_questions_are_answered(house: Api) -> None:
     assert any("servers: 127.0.0.1:8080=HOST:PORT" in need for need in found["needs"])
     answered = imported(house, text, servers={"127.0.0.1:8080": "10.50.0.9:8080"})
     assert answered["needs"] == []
+    assert any("underscore" in each for each in answered["everywhere"])
     assert answered["plan"]["counts"]["create"] > 0
 
 

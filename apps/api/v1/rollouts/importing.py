@@ -34,6 +34,7 @@ def _shape(made: PlannedImport) -> dict[str, object]:
         "counts": {str(verdict): counts[verdict] for verdict in Verdict},
         "lines": [shown.ImportedLine.of(line) for line in made.found.report],
         "objects": [shown.ImportedObject.of(each, account=each.get("account")) for each in made.found.documents],
+        "everywhere": list(made.everywhere),
         "needs": list(made.found.needs),
         "refusals": [shown.ImportRefusal.of(each) for each in made.refusals],
         "plan": _plan(plan) if plan else None,

@@ -92,9 +92,9 @@ class Command(BaseCommand):
             raise CommandError("Manifests cannot be replayed: that would need their cluster.")
         found = form.read(text, files, _options(options))
         if options["json"]:
-            self.stdout.write(json.dumps(as_data(found), indent=2))
+            self.stdout.write(json.dumps(as_data(found, form.everywhere), indent=2))
             return
-        for line in report(found, every_line=options["every_line"]):
+        for line in report(found, form.everywhere, every_line=options["every_line"]):
             self.stdout.write(line)
         if options["replay"]:
             self._replay(form, text, files, _options(options))

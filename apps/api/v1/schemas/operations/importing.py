@@ -90,6 +90,9 @@ class Imported(words.Shown):
     counts = VerdictCounts()
     lines = ImportedLine(many=True)
     objects = ImportedObject(many=True)
+    everywhere = serializers.ListField(
+        child=serializers.CharField(), help_text="What differs whatever the configuration says."
+    )
     needs = serializers.ListField(child=serializers.CharField(), help_text="What to send as well; names the field.")
     refusals = ImportRefusal(many=True)
     plan = writing.Applied(allow_null=True)
