@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from apps.importing.verdicts import Verdict
 from tests.pure.test_importing_nginx import pool_of, read, server, verdict_of
 
@@ -33,8 +35,22 @@ def test_the_same_directives_are_lost_where_they_have_an_effect() -> None:
     lost = {each.text for each in found.report if each.verdict is Verdict.NOT_POSSIBLE}
     assert lost == {
         "index index.html", "root /srv", "proxy_cache one", "proxy_cache_bypass $http_upgrade",
-        "proxy_redirect http://d/ /d/", "expires 1h",
+        "proxy_redirect http://d/ /d/",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "caching"),
+    [
+        ("1h", "max-age=3600"), ("30d", "max-age=2592000"), ("max", "max-age=315360000"), ("-1", "no-cache"),
+        ("epoch", "no-cache"), ("modified +1h", ""), ("@15h30m", ""), ("$when", ""),
+    ],
+)  # fmt: skip
+def test_a_time_of_expiry_becomes_its_cache_control(said: str, caching: str) -> None:
+    found = server(f"location / {{ proxy_pass http://a; expires {said}; }}")
+    wanted = Verdict.DIFFERENT if caching else Verdict.NOT_POSSIBLE
+    assert verdict_of(found, f"expires {said}")[0] is wanted
+    assert (f"'Cache-Control': '{caching}'" in str(found.documents)) == bool(caching)
 
 
 def test_a_port_of_quic_speaks_tls_and_says_that_http3_is_off() -> None:

@@ -11,6 +11,7 @@ from apps.importing.haproxy.rules.requests import OURS, STANDARD, not_set
 from apps.importing.logic.decisions import Effect, change
 from apps.importing.nginx.rules.variables import Variables
 from apps.importing.nginx.text.directives import Directive
+from apps.importing.nginx.text.units import milliseconds
 from apps.importing.verdicts import Ledger, Verdict
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -28,6 +29,9 @@ USUAL = {
     "x-forwarded-port": ("$server_port",),
     "x-forwarded-host": ("$host", "$http_host", "$host:$server_port"),
 }
+EXPIRY = "A policy has headers and no times of expiry: set Cache-Control there, or let the server set it."
+WITHOUT_EXPIRES = "Cache-Control says it alone, without Expires, and in responses with errors as well."
+TEN_YEARS_S = 315_360_000
 WITH_ERRORS = "Responses with errors have it as well, as if it said always."
 
 NO_LENGTH = "Nodes say the length of what they answer themselves."
@@ -148,8 +152,33 @@ def response_headers(scope: Directive, variables: Variables, ledger: Ledger, *, 
             if each.args[-1] != "always":
                 ledger.differs(each.line, WITH_ERRORS)
             yield change("response_headers", "add", (name, value))
+    yield from _expiry(scope, ledger)
     if proxied:
         yield from _hidden(scope, proxied, ledger)
+
+
+def _expiry(scope: Directive, ledger: Ledger) -> Iterator[Effect]:
+    """`expires 30d` as the Cache-Control that it sends."""
+    said = scope.inherited("expires")
+    if said is None or said.args == ("off",):
+        return
+    caching = _caching(said.args)
+    if not caching:
+        ledger.impossible(said.line, EXPIRY)
+        return
+    ledger.mapped(said.line)
+    ledger.differs(said.line, WITHOUT_EXPIRES)
+    yield change("response_headers", "set", ("Cache-Control", caching))
+
+
+def _caching(args: tuple[str, ...]) -> str:
+    """Empty where it is made of more than a time."""
+    text = args[0] if len(args) == 1 else ""
+    if text == "epoch" or (text.startswith("-") and milliseconds(text[1:]) is not None):
+        return "no-cache"
+    time = milliseconds(text)
+    seconds = TEN_YEARS_S if text == "max" else None if time is None else time // 1000
+    return "" if seconds is None else f"max-age={seconds}"
 
 
 def _hidden(scope: Directive, proxied: str, ledger: Ledger) -> Iterator[Effect]:

@@ -22,7 +22,6 @@ SCRIPTS = "Nodes run no programs of the configuration; put a server behind that 
 NO_CACHE = "Nothing is cached here."
 NO_FILES = "Every request of this block is answered without files."
 PAGES = "It has a page of error_page, which nodes send by themselves (error_pages); who asks for the page gets 404."
-EXPIRY = "A policy has headers and no times of expiry: set Cache-Control there, or let the server set it."
 OUTSIDE = "It stands outside of any server: read the file that includes this one, with this one beside it (--files)."
 # The first that fits the whole name counts.
 NODE = (
@@ -150,8 +149,6 @@ def _judge_by_place(ledger: Ledger, directive: Directive) -> bool:
         ledger.differs(line, PAGES)
     elif name in OF_FILES and block is not None and not _uses_files(block, name):
         ledger.note(line, Verdict.DEAD, NO_FILES)
-    elif name == "expires" and block is not None and _answers(block):
-        ledger.impossible(line, EXPIRY)
     else:
         return False
     return True
