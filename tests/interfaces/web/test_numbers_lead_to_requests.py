@@ -126,7 +126,7 @@ def test_an_operator_finds_the_requests_of_all_accounts_together(
     page = client_of(operator).get(url)
     assert page.context["drawing"].total == 2
     text = page.content.decode()
-    assert all(f'<td data-label="Account">{name}</td>' in text for name in ("acme", "globex"))
+    assert all(f'<td data-label="Account" class="minor">{name}</td>' in text for name in ("acme", "globex"))
     assert "?account=globex" in text
     assert client_of(acme).get("/requests?account=%2A").status_code == 422
     assert client_of(operator).get("/requests/patterns?account=%2A").status_code == 422
