@@ -45,6 +45,9 @@ CLIENT_FACTS = (
 )
 UNDERSCORES = "A request with an underscore in the name of a header is answered 403."
 REDIRECTS = "Redirects of servers reach clients as they are; nginx puts its own address into some of them."
+FAILED_SERVERS = (
+    "A server that fails is left out only where max_fails or fail_timeout says so; nginx leaves each out for 10 s."
+)
 PATHS = "Paths are compared as clients write them, without resolving %2F, // and .. first."
 
 # Content is looked for in this order: `listen 80;` of nginx looks like a section of HAProxy, and a row may hold it.
@@ -83,7 +86,7 @@ FORMATS: Mapping[str, Format] = {
             ("database.sqlite", "*.sql"),
             re.compile(r"^CREATE TABLE [^\n]{0,40}\bproxy_host\b", re.MULTILINE),
             read_npm,
-            everywhere=(CLIENT_FACTS, UNDERSCORES, PATHS, REDIRECTS),
+            everywhere=(CLIENT_FACTS, UNDERSCORES, PATHS, REDIRECTS, FAILED_SERVERS),
         ),
         Format(
             "nginx",
@@ -97,6 +100,7 @@ FORMATS: Mapping[str, Format] = {
                 UNDERSCORES,
                 PATHS,
                 REDIRECTS,
+                FAILED_SERVERS,
                 "Bodies may have any length where client_max_body_size says nothing; nginx takes 1 MiB.",
             ),
         ),
