@@ -273,9 +273,9 @@ def test_a_drained_server_is_ready_again_by_the_button_of_the_message(
     bar = page.get_by_role("form", name="Selected servers")
     expect(bar).to_be_hidden()
     page.locator("input[name=server]").first.check()
-    expect(bar).to_contain_text("1 selected")
+    expect(bar).to_contain_text("1 of 6 selected")
     bar.get_by_role("button", name="Select all").click()
-    expect(bar).not_to_contain_text("1 selected")
+    expect(bar).not_to_contain_text("1 of 6 selected")
     bar.get_by_role("button", name="Clear selection").click()
     expect(bar).to_be_hidden()
     chosen = page.locator("input[name=server]").first
