@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
 from apps.accounts.actors import Actor
@@ -361,6 +362,8 @@ def test_a_cloud_account_is_tested_and_what_the_cloud_says_is_said(stack: Stack)
     assert f'action="{test}"' in text_of(client, "/cloud-accounts")
     said = client.post(test, follow=True).content.decode()
     assert "Cloud account prod works. It has 0 load balancers in eu-central-1." in said
+    assert "You tested a moment ago" in client.post(test, follow=True).content.decode()
+    cache.clear()
     CloudAccount.objects.update(endpoint_url="", credentials="env:NOBODY")
     said = client.post(test, follow=True).content.decode()
     assert "Cloud account prod does not work in eu-central-1." in said
