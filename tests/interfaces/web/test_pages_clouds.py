@@ -15,7 +15,7 @@ from apps.accounts.models import Account
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Backend, Listener
-from apps.definitions.services import apply_document
+from apps.definitions.services import apply_document, save_object
 from apps.drivers.clouds.contract import FoundLoadBalancer, FoundNetwork, FoundSubnet, Numbers, TargetHealth
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.drivers.infra.contract import PlannedChange
@@ -404,3 +404,15 @@ def test_a_cloud_that_refuses_says_so_in_the_list_of_its_networks(
     assert client_of(operator, "viewer").get("/options/networks", typed).status_code == 403
     assert client_of(acme).get("/options/networks", typed).status_code == 404
     assert cloud[1].asked == 1
+
+
+def test_a_zone_on_route_53_is_tested_by_the_cloud_account_of_its_stack(operator: Actor, stack: Stack) -> None:
+    spec = {"domain": "example.net", "driver": "route53", "stack": stack.name}
+    zone = save_object(actor=operator, kind="Zone", name="example", spec=spec)
+    client = client_of(operator)
+    assert "Cloud account prod works." in client.post(f"/zones/{zone.pk}/test", follow=True).content.decode()
+    cache.clear()
+    typed = {"/spec/domain": "example.org", "/spec/driver": "route53", "/spec/stack": stack.name, "test": "1"}
+    page = client.post("/zones/new", typed | {"/spec/key_algorithm": "hmac-sha256"}).content.decode()
+    assert "The connection works." in page
+    assert "Cloud account prod works." in page
