@@ -234,6 +234,12 @@ ROWS = (
         "ACME path for any host", 14, "a route for `*` and the path", r"^\*/\.well-known/acme-challenge/ route-",
         route={"hostname": "*", "path": "/.well-known/acme-challenge"},
     ),
+    Row(
+        "`http-response replace-header` of Location", None, "`response_rewrite` of a policy",
+        r"^ +http-response replace-header Location ", rules={
+            "response_rewrite": {"location_prefix": "http://app.internal/", "location_replacement": "/"}
+        },
+    ),
     Row("`set-var`", 13, "Headers, conditions and rewrites read what they need themselves.", answer=NO),
     Row("`nbthread`", 11, "`node_settings.threads` of a fleet", "nbthread 3", fleet=_settings(threads=3)),
     Row(

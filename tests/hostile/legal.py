@@ -256,6 +256,7 @@ PORT = whole(1, 65_535)
 WORD = text(63, r"[a-z0-9-]+")
 HEADER = text(64, r"[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?")
 CORS_HEADER = text(64, r"[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?|\*")
+LOCATION = text(700, r"(?=.)(https?://([A-Za-z0-9.-]{1,253}(:[1-9][0-9]{0,4})?)?)?(/[A-Za-z0-9._~+=:@&!/-]{0,255})?")
 CORS_METHOD = one_of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "*")
 RESERVED = re.compile(
     r"(?i)host|connection|te|trailer|upgrade|keep-alive|content-length|transfer-encoding|forwarded|x-real-ip"

@@ -46,6 +46,9 @@ POLICY_RULES: Document = {
     "body": {"max_bytes": 1, "buffered": True},
     "bandwidth": {"download_bytes_per_s": 10_000, "upload_bytes_per_s": 10_000, "per": "request"},
     "timeouts": {"response_ms": 1, "tunnel_ms": 1},
+    "response_rewrite": {
+        "location_prefix": "http://app.internal:8080/", "location_replacement": "/", "secure_cookies": True,
+    },
     "retries": {"after_sending": False, "attempts": 1},
     "overflow": {"mode": "listed", "order": ["us-central1"]},
     "log": {"requests": "sampled", "one_in": 2, "query": True, "headers": ["User-Agent"]},

@@ -457,3 +457,39 @@ def test_a_backend_of_http_that_gets_connections_as_well_is_two_pools() -> None:
     assert listeners_of(found)[0]["default_pool"] == "a-tcp"
     assert (spec_of(found, "Pool", "a")["protocol"], spec_of(found, "Pool", "a-tcp")["protocol"]) == ("http", "tcp")
     assert verdict_of(found, "backend a")[0] is Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (r"http-response replace-header Location ^http://app:8080/(.*) /\1", ("http://app:8080/", "/")),
+        (r"http-response replace-header Location http://(.*) https://\1", ("http://", "https://")),
+        (r"rspirep ^Location:\ http://app\.internal/(.*) Location:\ https://www.acme.example/\1",
+         ("http://app.internal/", "https://www.acme.example/")),
+        (r"http-response replace-header Location ^http://(.*)/a https://\1/b", None),
+        (r"http-response replace-header X-Other ^http://(.*) https://\1", None),
+    ],
+)  # fmt: skip
+def test_a_location_of_servers_begins_otherwise(line: str, said: tuple[str, str] | None) -> None:
+    found = frontend(line, "default_backend a")
+    verdict = verdict_of(found, line)[0]
+    if said is None:
+        assert verdict is Verdict.NOT_POSSIBLE
+    else:
+        assert verdict is (Verdict.MAPPED if "^" in line else Verdict.DIFFERENT)
+        block = {"location_prefix": said[0], "location_replacement": said[1]}
+        assert f"'response_rewrite': {block}" in str(found.documents)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'http-response replace-header Set-Cookie (.*) "\1; Secure"',
+        r"http-response replace-header Set-Cookie ^(.*) \1;\ secure",
+        r"rspirep ^Set-Cookie:\ (.*) Set-Cookie:\ \1;\ Secure",
+    ],
+)
+def test_cookies_of_servers_become_secure(line: str) -> None:
+    found = frontend(line, "default_backend a")
+    assert verdict_of(found, line)[0] is Verdict.MAPPED
+    assert "'response_rewrite': {'secure_cookies': True}" in str(found.documents)

@@ -374,3 +374,21 @@ def test_two_classes_of_one_port_need_addresses() -> None:
 
 def test_equal_manifests_give_equal_objects() -> None:
     assert read(ingress()).documents == read(ingress()).documents
+
+
+def test_redirects_of_servers_and_a_prefix_that_they_are_told() -> None:
+    found = read(ingress(proxy_redirect_from="http://a.internal/", proxy_redirect_to="/", rewrite_target="/x"))
+    assert rules_of(found)["response_rewrite"] == {"location_prefix": "http://a.internal/", "location_replacement": "/"}
+    told = read(ingress(x_forwarded_prefix="/shop", rewrite_target="/x"))
+    assert rules_of(told)["request_headers"]["set"] == {"X-Forwarded-Prefix": "/shop"}
+    assert said(told, "x-forwarded-prefix")[0] is Verdict.MAPPED
+    alone = read(ingress(x_forwarded_prefix="/shop"))
+    assert said(alone, "x-forwarded-prefix")[0] is Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize(("start", "to"), [("off", "/"), ("default", "/"), ("~^http://a/(.*)", "/$1")])
+def test_redirects_of_servers_that_stay_as_they_are(start: str, to: str) -> None:
+    found = read(ingress(proxy_redirect_from=start, proxy_redirect_to=to))
+    assert "response_rewrite" not in str(found.documents)
+    wanted = {"off": Verdict.MAPPED, "default": Verdict.DIFFERENT}.get(start, Verdict.NOT_POSSIBLE)
+    assert said(found, "proxy-redirect-from")[0] is wanted

@@ -35,8 +35,26 @@ def test_the_same_directives_are_lost_where_they_have_an_effect() -> None:
     lost = {each.text for each in found.report if each.verdict is Verdict.NOT_POSSIBLE}
     assert lost == {
         "index index.html", "root /srv", "proxy_cache one", "proxy_cache_bypass $http_upgrade",
-        "proxy_redirect http://d/ /d/",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "prefix", "text"),
+    [
+        ("http://d/ /d/", "http://d/", "/d/"),
+        ("http://d:81 $scheme://$host", "http://d:81/", "/"),
+        ("http://d/x/ $scheme://$http_host/y/", "http://d/x/", "/y/"),
+        ("http:// https://", "http://", "https://"),
+        ("~^http://d/(.*)$ /$1", None, None),
+        ("http://d/ $scheme://e/", None, None),
+    ],
+)
+def test_redirects_of_servers_begin_otherwise(said: str, prefix: str | None, text: str | None) -> None:
+    found = server(f"location / {{ proxy_pass http://d; proxy_redirect {said}; }}")
+    wanted = Verdict.NOT_POSSIBLE if prefix is None else Verdict.MAPPED
+    assert verdict_of(found, f"proxy_redirect {said}")[0] is wanted
+    block = {"location_prefix": prefix, "location_replacement": text}
+    assert (f"'response_rewrite': {block}" in str(found.documents)) == (prefix is not None)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ def _asked(rules: Rules) -> Iterator[Asked]:
     limit = asked_of_client_limit(rules.client_limit)
     yield from ((f"client_limit.{name}", allowed, said) for name, allowed, said in limit)
     yield from _of_answers(rules)
+    yield from _of_forwarding(rules)
     yield from _of_split(rules.split)
     if rules.log:
         yield "log.requests", request_log.which, rules.log.requests
@@ -125,6 +126,12 @@ def _of_answers(rules: Rules) -> Iterator[Asked]:
         yield "error_pages.body", grammar.body, rules.error_pages.body
     if rules.body:
         yield "body.max_bytes", _bytes, rules.body.max_bytes
+    if rules.response_rewrite:
+        yield "response_rewrite.location_prefix", rewriting.location, rules.response_rewrite.location_prefix
+        yield "response_rewrite.location_replacement", rewriting.location, rules.response_rewrite.location_replacement
+
+
+def _of_forwarding(rules: Rules) -> Iterator[Asked]:
     if rules.timeouts:
         yield "timeouts.response_ms", _time_ms, rules.timeouts.response_ms
         yield "timeouts.tunnel_ms", _time_ms, rules.timeouts.tunnel_ms

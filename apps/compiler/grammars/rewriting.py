@@ -37,6 +37,12 @@ query = matching(
     "query",
     f"Use 1 to {MAX_QUERY} letters, digits, . _ ~ : @ ! / + = & - and %-encoded signs in the query.",
 )
+# The beginning of a Location, with or without scheme and host.
+location = matching(
+    r"(?=.)(?:https?://(?:[A-Za-z0-9.-]{1,253}(?::[1-9][0-9]{0,4})?)?)?(?:/[A-Za-z0-9._~+=:@&!/-]{0,255})?",
+    "location",
+    "Begin with http://, https:// or /, such as http://app.internal:8080/ or /shop/.",
+)
 caching = one_of(CACHING)  # how long others may keep responses
 
 

@@ -189,6 +189,18 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseRewrite:
+    """What clients get instead of what servers say in Location and Set-Cookie.
+
+    `location_replacement` stands in the place of `location_prefix`; `secure_cookies` are sent over https only.
+    """
+
+    location_prefix: str | None = None
+    location_replacement: str | None = None
+    secure_cookies: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """The blocks; None for one of which nothing is said."""
 
@@ -201,6 +213,7 @@ class Rules:
     security_headers: SecurityHeaders | None = None
     cors: Cors | None = None
     rewrite: Rewrite | None = None
+    response_rewrite: ResponseRewrite | None = None
     maintenance: Maintenance | None = None
     client_limit: ClientLimit | None = None
     error_pages: ErrorPages | None = None

@@ -23,6 +23,7 @@ ASIDE = {
     "error_pages": "Error pages have no place in the Gateway API:",
     "body": "The longest body has no place in the Gateway API:",
     "bandwidth": "Limits of bandwidth have no place in the Gateway API:",
+    "response_rewrite": "Changes of redirects and cookies of servers have no place in the Gateway API:",
     "overflow": "Overflow to other regions has no place in the Gateway API:",
     "split": "A client of a split may change sides with each request:",
     "log": "What the request log keeps is the controller's to say:",

@@ -93,6 +93,14 @@ POLICIES = (
         cannot("Spillway has not tested this rewrite on Google Cloud.", "Use the route's prefix rewrite."),
     ),
     _block(
+        "response_rewrite",
+        cannot("An ALB does not change redirects and cookies of servers.", "Let the servers name public addresses."),
+        cannot(
+            "Spillway has not tested changes of redirects and cookies on Google Cloud.",
+            "Let the servers name public addresses.",
+        ),
+    ),
+    _block(
         "maintenance",
         cannot(
             "Spillway does not serve maintenance pages from an ALB.",

@@ -34,7 +34,7 @@ from apps.definitions.shapes.traffic.authentication import ApiKeys, BasicAuth, J
 from apps.definitions.shapes.traffic.client_limit import ClientLimit
 from apps.definitions.shapes.traffic.policy_answers import Body, ErrorPages
 from apps.definitions.shapes.traffic.policy_forwarding import Bandwidth, RequestOverflow, Retries, Split, Timeouts
-from apps.definitions.shapes.traffic.policy_rewrite import Rewrite
+from apps.definitions.shapes.traffic.policy_rewrite import ResponseRewrite, Rewrite
 
 MOST_HEADERS = 30
 MOST_ORIGINS = 20
@@ -306,6 +306,9 @@ class Rules(model.Rules, Shape):
     ] = None
     cors: Annotated[Cors | None, About("Which other origins may read responses.", "CORS")] = None
     rewrite: Annotated[Rewrite | None, About("The host, path and query that servers receive.", "Rewrite")] = None
+    response_rewrite: Annotated[
+        ResponseRewrite | None, About("Redirects and cookies of servers, as clients receive them.", "Response rewrite")
+    ] = None
     maintenance: Annotated[Maintenance | None, About("A page instead of the service.", "Maintenance page")] = None
     client_limit: Annotated[ClientLimit | None, About("How many requests one client may send.", "Limit per client")] = (
         None

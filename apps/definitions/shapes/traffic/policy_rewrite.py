@@ -1,4 +1,4 @@
-"""The shape of a policy's block of rewrites: host, path and query as servers get them."""
+"""The shapes of a policy's rewrites: host, path and query as servers get them, redirects and cookies as clients do."""
 
 from __future__ import annotations
 
@@ -88,3 +88,37 @@ class Rewrite(model.Rewrite, Shape):
             most = rewriting.groups_of(regex)
             if rewriting.highest_group(new) > most:
                 yield FieldError("/path_replacement", "group", f"The pattern has {most} groups.")
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRewrite(model.ResponseRewrite, Shape):
+    """What clients receive instead of what servers say in Location and Set-Cookie."""
+
+    sparse: ClassVar = True
+
+    location_prefix: Annotated[
+        Annotated[str, text(rewriting.location, "the beginning of a URL", 512)] | None,
+        About(
+            "How a Location of servers begins, such as their own address; others stay as they are.",
+            "Location begins with",
+            example="http://app.internal:8080/",
+        ),
+    ] = None
+    location_replacement: Annotated[
+        Annotated[str, text(rewriting.location, "the beginning of a URL", 512)] | None,
+        About("How clients receive it.", "Replace it by", example="/"),
+    ] = None
+    secure_cookies: Annotated[
+        Boolean | None,
+        About(
+            "Whether cookies of servers get the attribute Secure where clients use https.",
+            "Add Secure to cookies",
+        ),
+    ] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """Of the beginning and what replaces it, none stands alone."""
+        for name, other in (("location_prefix", "location_replacement"), ("location_replacement", "location_prefix")):
+            if sent.get(name) is not None and sent.get(other) is None:
+                yield FieldError(f"/{other}", "missing", f"Fill in {other} as well, or leave out {name}.")

@@ -6,11 +6,13 @@ import re
 
 from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars import rewriting
 from apps.importing.haproxy.rules.formats import as_header_text
 from apps.importing.haproxy.rules.old_words import removed_by
 from apps.importing.haproxy.rules.requests import COLON, KEPT_OPEN, NO_NAME, WHOLE, Read, is_no_name
 from apps.importing.logic.decisions import Effect, change
 
+_PREFIX = re.compile(r"(\^?)(.*?)\(\.\*\)\$?")
 _HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?(?:\\?\s)*(.*)", re.DOTALL)
 
 
@@ -22,6 +24,8 @@ def read_response(action: str, words: tuple[str, ...]) -> Read | None:
         return _removed(words)
     if action == "allow":
         return [], ""
+    if action == "replace-header" and len(words) > 2 and (found := rewritten(words[0], words[1], " ".join(words[2:]))):
+        return found
     if action == "replace-header" and len(words) > 2 and words[1] in WHOLE:
         return _replaced(words[0], f"{words[0]}: {' '.join(words[2:])}")
     if action in ("replace-header", "replace-value"):
@@ -46,6 +50,24 @@ def response_header(name: str, value: str, operation: str) -> Read:
     if text is None or header_text.of_request("") in text:
         return [], f"The value of {name} is made of what header texts have no variable for."
     return [change("response_headers", operation, (name, text))], ""
+
+
+def rewritten(name: str, expression: str, text: str) -> Read | None:
+    """A Location that begins otherwise, cookies that become Secure; None for anything else."""
+    if name.lower() == "set-cookie" and expression in WHOLE and re.fullmatch(r"\\[01];\s*secure", text, re.IGNORECASE):
+        return [change("response_rewrite", "secure_cookies", True)], ""
+    pattern, replaced = _PREFIX.fullmatch(expression), text.removesuffix("\\1")
+    if name.lower() != "location" or pattern is None or replaced == text:
+        return None
+    prefix = re.sub(r"\\([./?-])", r"\1", pattern[2])
+    try:
+        effects = [
+            change("response_rewrite", "location_prefix", rewriting.location(prefix)),
+            change("response_rewrite", "location_replacement", rewriting.location(replaced)),
+        ]
+    except GrammarError:
+        return None
+    return effects, "" if pattern[1] else "different:Only the beginning of a Location is replaced."
 
 
 def _replaced(name: str, text: str) -> Read | None:
@@ -79,7 +101,9 @@ def read_old(keyword: str, words: tuple[str, ...]) -> Read | None:
     if keyword == "rspadd":
         return response_header(found[1], found[2], "add")
     if keyword in ("rsprep", "rspirep") and len(words) > 1:
-        return _replaced(found[1], words[1])
+        text = re.sub(rf"^{re.escape(found[1])}:(?:\\?\s)*", "", words[1], flags=re.IGNORECASE)
+        anchor = "^" if words[0].startswith("^") else ""
+        return rewritten(found[1], f"{anchor}{found[2]}", text) or _replaced(found[1], words[1])
     return None
 
 

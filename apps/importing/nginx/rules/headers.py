@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from apps.compiler import header_text
 from apps.compiler.grammar import GrammarError, server_host
+from apps.compiler.grammars import rewriting
 from apps.importing.haproxy.rules.requests import OURS, STANDARD, not_set
 from apps.importing.logic.decisions import Effect, change
 from apps.importing.nginx.rules.variables import Variables
@@ -32,6 +33,7 @@ USUAL = {
 EXPIRY = "A policy has headers and no times of expiry: set Cache-Control there, or let the server set it."
 WITHOUT_EXPIRES = "Cache-Control says it alone, without Expires, and in responses with errors as well."
 TEN_YEARS_S = 315_360_000
+_OWN_HOST = re.compile(r"^\$scheme://\$(?:http_)?host(?::\$server_port)?(?=/|$)")
 WITH_ERRORS = "Responses with errors have it as well, as if it said always."
 
 NO_LENGTH = "Nodes say the length of what they answer themselves."
@@ -155,6 +157,7 @@ def response_headers(scope: Directive, variables: Variables, ledger: Ledger, *, 
     yield from _expiry(scope, ledger)
     if proxied:
         yield from _hidden(scope, proxied, ledger)
+        yield from _redirected(scope, ledger)
 
 
 def _expiry(scope: Directive, ledger: Ledger) -> Iterator[Effect]:
@@ -179,6 +182,25 @@ def _caching(args: tuple[str, ...]) -> str:
     time = milliseconds(text)
     seconds = TEN_YEARS_S if text == "max" else None if time is None else time // 1000
     return "" if seconds is None else f"max-age={seconds}"
+
+
+def _redirected(scope: Directive, ledger: Ledger) -> Iterator[Effect]:
+    """`proxy_redirect http://app:8080/ /`, the first one of a block; a path alone says the host of the request."""
+    said = [each for each in scope.all_inherited("proxy_redirect") if len(each.args) == 2]
+    for each in said[1:]:
+        ledger.impossible(each.line, "One beginning of Location is replaced for each route.")
+    for each in said[:1]:
+        prefix, text = each.args[0], _OWN_HOST.sub("", each.args[1])
+        if text == "":
+            prefix, text = f"{prefix}/", "/"
+        try:
+            pair = rewriting.location(prefix), rewriting.location(text)
+        except GrammarError:
+            ledger.impossible(each.line, "The beginning of a Location and what replaces it are texts like http://app/.")
+            continue
+        ledger.mapped(each.line)
+        yield change("response_rewrite", "location_prefix", pair[0])
+        yield change("response_rewrite", "location_replacement", pair[1])
 
 
 def _hidden(scope: Directive, proxied: str, ledger: Ledger) -> Iterator[Effect]:

@@ -110,6 +110,7 @@ BLOCKS = (
     Block("response_headers", "rs", headers.add_to_response, headers.texts),
     Block("request_headers", "rq", headers.add_to_request, headers.texts),
     Block("rewrite", "rw", each(rewrite.add)),
+    Block("response_rewrite", "rr", rewrite.add_to_responses),
 )
 ALL_BLOCKS = (SPLIT_BLOCK, *BLOCKS)
 

@@ -1,12 +1,23 @@
-"""What servers get instead of what the client asked for: another host, another path, another query or none."""
+"""What servers get instead of what the client asked for, and clients instead of what servers say.
+
+Another host, another path, another query or none; a Location that begins otherwise, cookies for https only.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from apps.compiler.matching import patterns
-from apps.compiler.model.policy import Rewrite
+from apps.compiler.model.policy import ResponseRewrite, Rewrite
+from apps.compiler.model.shared import Listener
 from apps.compiler.targets.haproxy.actions import IS_REDIRECT
+from apps.compiler.targets.haproxy.policies.headers import OVER_HTTPS, may_be_https
+from apps.compiler.targets.haproxy.policies.lookup import Lookup
 from apps.compiler.targets.haproxy.writer import Argument, Call, Opaque, Section, Value
 
+_ORIGIN = re.compile(r"(https?://[^/]*)?(.*)")
+_NOT_SECURE = r"^(?i)(?!.*;\s*secure\s*(?:;|$))(.*)$"
 _HAS_QUERY = ("{", "var(txn.query)", "-m", "len", "gt", "0", "}")
 
 
@@ -27,6 +38,28 @@ def add(section: Section, when: tuple[str, ...], rewrite: Rewrite) -> None:
         _add_query(section, when, rewrite)
     if rewrite.drop_query:
         section.add("http-request", "set-pathq", "%[path]", "if", *when)
+
+
+def add_to_responses(
+    section: Section, listener: Listener, lookup: Lookup, blocks: Mapping[str, ResponseRewrite]
+) -> None:
+    """Only of servers: redirects of our own name what clients asked for."""
+    for code, said in blocks.items():
+        holds = ("if", *lookup.holds(code))
+        if said.location_prefix is not None and said.location_replacement is not None:
+            text = Opaque(rf"{said.location_replacement}\1")
+            pattern = Opaque(_beginning(said.location_prefix))
+            section.add("http-response", "replace-header", "Location", pattern, text, *holds)
+        if said.secure_cookies and may_be_https(listener):
+            over = OVER_HTTPS if listener.has_forwarders else ()
+            section.add("http-response", "replace-header", "Set-Cookie", _NOT_SECURE, r"\1; Secure", *holds, *over)
+
+
+def _beginning(prefix: str) -> str:
+    """Scheme and host have no case, paths have."""
+    found = _ORIGIN.fullmatch(prefix)
+    origin, path = (found[1] or "", found[2]) if found else ("", prefix)
+    return f"^{f'(?i:{re.escape(origin)})' if origin else ''}{re.escape(path)}(.*)$"
 
 
 def _add_query(section: Section, when: tuple[str, ...], rewrite: Rewrite) -> None:

@@ -6,6 +6,7 @@ import re
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars import rewriting
 from apps.compiler.grammars.servers import cookie_name
 from apps.importing.kubernetes.ingress.settings import LONGEST_MS, Annotations, Settings
 from apps.importing.kubernetes.objects.secrets import authorities, certificate
@@ -177,6 +178,24 @@ def prefix(settings: Settings, said: Annotations) -> None:
     else:
         settings.rule("request_headers", set={"X-Forwarded-Prefix": text})
         said.mapped("x-forwarded-prefix")
+
+
+def redirects(settings: Settings, said: Annotations) -> None:
+    """`proxy-redirect-from` and `proxy-redirect-to`; `off` and `default` leave Location as it is."""
+    names = ("proxy-redirect-from", "proxy-redirect-to")
+    found = [said.text(name) for name in names]
+    for name, text in zip(names, found, strict=True):
+        if text is not None:
+            said.mapped(name)
+    if found[0] == "default":
+        said.differs(names[0], "Redirects of servers are passed on as they are.")
+    if not found[0] or not found[1] or found[0] in ("off", "default"):
+        return
+    try:
+        prefix, text = map(rewriting.location, found)
+        settings.rule("response_rewrite", location_prefix=prefix, location_replacement=text)
+    except GrammarError as error:
+        said.impossible(names[0], error.message)
 
 
 def host(settings: Settings, said: Annotations) -> None:

@@ -42,8 +42,6 @@ IMPOSSIBLE: Mapping[str, str] = {
     NGINX + "limit-rate-after": "Bandwidth is limited from the first byte on.",
     NGINX + "proxy-cookie-domain": "Cookies of servers are passed on as they are.",
     NGINX + "proxy-cookie-path": "Cookies of servers are passed on as they are.",
-    NGINX + "proxy-redirect-from": "Location of servers is passed on as it is.",
-    NGINX + "proxy-redirect-to": "Location of servers is passed on as it is.",
     NGINX + "connection-proxy-header": "The header Connection is Spillway's own.",
     NGINX + "upstream-hash-by-subset": "There is no hash of subsets.",
     NGINX + "upstream-hash-by-subset-size": "There is no hash of subsets.",
