@@ -52,7 +52,7 @@ def test_a_header_whose_name_only_begins_so_stays() -> None:
 
 
 def test_an_attribute_that_is_put_behind_each_cookie_becomes_no_cookie() -> None:
-    line = "rsprep ^Set-Cookie:\\ (.*) Set-Cookie:\\ \\1;\\ Secure"
+    line = "rsprep ^Set-Cookie:\\ (.*) Set-Cookie:\\ \\1;\\ Partitioned"
     found = frontend(line, "default_backend a")
     assert verdict_of(found, line)[0] is Verdict.NOT_POSSIBLE
     assert rules(found) == {}
