@@ -80,6 +80,7 @@ def test_a_dragged_stretch_of_a_chart_leads_to_the_requests_of_its_time(page: Pa
 
 
 def test_a_mark_under_the_pointer_says_what_it_is(page: Page) -> None:
+    """The world of a worker is as old as it is: its own marks may stand before, or beside it."""
     said = page.locator("[data-chart=chart-requests] + .chart-says")
     over = page.locator("[data-chart=chart-requests] .u-over")
     box = over.bounding_box()
@@ -88,6 +89,6 @@ def test_a_mark_under_the_pointer_says_what_it_is(page: Page) -> None:
     expect(said).to_be_empty()
     for x in range(int(box["width"] / 2), int(box["width"]), 4):
         over.hover(position={"x": x, "y": 20})
-        if said.text_content():
+        if "Pool shop was down" in (said.text_content() or ""):
             break
-    expect(said).to_have_text("Pool shop was down")
+    expect(said).to_contain_text("Pool shop was down")
