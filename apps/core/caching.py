@@ -14,10 +14,13 @@ from django.core.cache.backends.redis import RedisCache, RedisCacheClient
 from redis import Redis
 from redis.exceptions import RedisError
 
+from apps.core.errors import Conflict
 from apps.core.stores import redis_clients
 
 # Whoever makes something may die over it; then each of those who wait makes its own.
 MAKING_S, LOOK_EVERY_S = 3.0, 0.02
+# A test asks somebody else's machine, and holds a process of the console meanwhile.
+BETWEEN_TESTS_S = 3
 
 logger = logging.getLogger(__name__)
 
@@ -71,10 +74,14 @@ class ForgivingRedisCache(RedisCache):
     delete_many = _forgiving("delete_many", otherwise=None)
 
 
-def first_within(seconds: float, *words: object) -> bool:
-    """Whether nobody did this in any process within so many seconds; without Redis everybody is the first."""
+def pause_between_tests(*words: object) -> None:
+    """Let whoever the words name test a connection once in a while, in whatever process; without Redis, always.
+
+    Raises Conflict for a test that comes too early.
+    """
     key = hashlib.sha256(repr(words).encode()).hexdigest()
-    return bool(cache.add(f"first:{key}", True, timeout=seconds))
+    if not cache.add(f"first:{key}", True, timeout=BETWEEN_TESTS_S):
+        raise Conflict(f"You tested a moment ago; wait {BETWEEN_TESTS_S} seconds.")
 
 
 def made_once(key: str, make: Callable[[], bytes], lasts_s: float) -> bytes:

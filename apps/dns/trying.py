@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.accounts.actors import Actor
-from apps.core.caching import first_within
+from apps.core.caching import pause_between_tests
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Zone
 from apps.definitions.shapes.base.reading import read_or_raise
@@ -17,7 +17,6 @@ from apps.definitions.writing.kinds.zones import only_for_development
 from apps.dns.targets import driver_of
 from apps.drivers.dns.contract import DnsError
 
-BETWEEN_TESTS_S = 3
 # A person waits for the answer, and so does a process of the console.
 ANSWERS_WITHIN_S = 2.0
 
@@ -40,8 +39,7 @@ def try_server(*, actor: Actor, zone: Zone) -> str:
     actor.must_operate("zones")
     if zone.driver == Zone.Driver.ROUTE53:
         raise Conflict("This zone belongs to a stack: its cloud account is tested instead.")
-    if not first_within(BETWEEN_TESTS_S, "dns", actor.account.pk, actor.name):
-        raise Conflict(f"You tested a moment ago; wait {BETWEEN_TESTS_S} seconds.")
+    pause_between_tests("dns", actor.account.pk, actor.name)
     try:
         found = driver_of(zone, ANSWERS_WITHIN_S).check()
     except DnsError as error:

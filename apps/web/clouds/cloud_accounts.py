@@ -14,7 +14,7 @@ from apps.accounts.actors import Actor
 from apps.adoption import selectors as adoption
 from apps.adoption.contract import Verdict
 from apps.adoption.import_options import read_order
-from apps.core.caching import first_within
+from apps.core.caching import pause_between_tests
 from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.selectors import only
 from apps.definitions.services import plan_document
@@ -32,7 +32,6 @@ VERDICTS = {
 }
 # Where every account of a cloud may ask.
 ANYWHERE = {"aws": "us-east-1", "google": "global"}
-BETWEEN_TESTS_S = 3
 ORDER = (Verdict.LEFT_OUT, Verdict.LOSSY, Verdict.MAPPED)
 
 
@@ -132,8 +131,7 @@ def test_connection(request: PageRequest, pk: int) -> HttpResponse:
 def try_account(actor: Actor, row: CloudAccount, region: str) -> str:
     """A sentence about what the cloud says of the account. Raises Forbidden, Conflict where it does not work."""
     actor.may_write()
-    if not first_within(BETWEEN_TESTS_S, "cloud", actor.account.pk, actor.name):
-        raise Conflict(f"You tested a moment ago; wait {BETWEEN_TESTS_S} seconds.")
+    pause_between_tests("cloud", actor.account.pk, actor.name)
     try:
         found = adoption.load_balancers_of(actor=actor, cloud_account_id=row.pk, region=region)
     except (Conflict, Invalid) as error:
