@@ -17,6 +17,8 @@ from apps.web.bulk.selecting import Noun, each_selected, reason_of, rejected, se
 from apps.web.kit.figures import Figures
 from apps.web.kit.pages import PageRequest, back_to, show
 
+Cells = Callable[[list[Any]], Iterable[Sequence[str]]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -29,7 +31,7 @@ class Question:
     text: str
     button: str
     heads: Sequence[str] = ()
-    cells: Callable[[list[Any]], Iterable[Sequence[str]]] = lambda rows: ((),) * len(rows)
+    cells: Cells = lambda rows: ((),) * len(rows)
     must_be: str = ""
     sent: Mapping[str, str] = field(default_factory=dict)
 
@@ -60,9 +62,12 @@ def now_of(figures: Figures) -> str:
 
 
 def delete_selected(
-    request: PageRequest, noun: Noun, kind: str, rows: QuerySet[Any], question: Callable[[str], Question]
+    request: PageRequest, noun: Noun, kind: str, rows: QuerySet[Any], *, text: str, heads: Sequence[str], cells: Cells
 ) -> HttpResponse:
-    """Delete the selected rows in the versions that were shown, once somebody typed the name, or how many they are."""
+    """Delete the selected rows in the versions that were shown, once somebody typed the name, or how many they are.
+
+    `text` says what goes with them; `heads` and `cells` are those of the question.
+    """
     try:
         wanted = selected(request.POST, noun)
     except Invalid as error:
@@ -70,7 +75,16 @@ def delete_selected(
     found = list(rows.filter(pk__in=wanted))
     must_be = found[0].name if len(found) == 1 else noun.counted(len(found))
     if found and request.POST.get("confirm") != must_be:
-        return ask(request, noun, found, question(must_be))
+        question = Question(
+            title=f"Delete {must_be}?",
+            text=text,
+            button=f"Delete {noun.word}s",
+            heads=heads,
+            cells=cells,
+            must_be=must_be,
+            sent={"do": "delete"},
+        )
+        return ask(request, noun, found, question)
     return each_selected(request, noun, rows, partial(_delete, request, kind), "deleted")
 
 

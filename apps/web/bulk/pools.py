@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,9 @@ def change_pools(request: PageRequest) -> HttpResponse:
     request.actor.may_write()
     do, rows = request.POST.get("do", ""), request.actor.visible(selectors.pools(request.actor))
     if do == "delete":
-        return delete_selected(request, POOLS, "Pool", rows, partial(_deleting, request))
+        text = "Their servers are deleted too. A pool that a route or a listener uses stays, and is named."
+        heads = ("Servers", "Requests/s")
+        return delete_selected(request, POOLS, "Pool", rows, text=text, heads=heads, cells=partial(_lost, request))
     region = regions(request.actor).filter(name=request.POST.get("region", "")[:63]).first()
     if do not in ACTIONS or region is None:
         return rejected(request, POOLS, "Choose a region and an action.")
@@ -85,19 +87,8 @@ def _all_servers(pool: Pool) -> list[Server]:
     return [server for each in pool.backends.all() for server in each.servers.all()]
 
 
-def _deleting(request: PageRequest, must_be: str) -> Question:
-    def cells(rows: list[Any]) -> Iterable[Sequence[str]]:
-        numbers = pool_numbers(request.actor, [pool.pk for pool in rows])
-        for pool in rows:
-            seen = numbers.get(pool.pk)
-            yield str(len(_all_servers(pool))), now_of(figures_of(seen.numbers if seen else None))
-
-    return Question(
-        title=f"Delete {must_be}?",
-        text="Their servers are deleted too. A pool that a route or a listener uses stays, and is named.",
-        button="Delete pools",
-        heads=("Servers", "Requests/s"),
-        cells=cells,
-        must_be=must_be,
-        sent={"do": "delete"},
-    )
+def _lost(request: PageRequest, rows: list[Any]) -> Iterator[Sequence[str]]:
+    numbers = pool_numbers(request.actor, [pool.pk for pool in rows])
+    for pool in rows:
+        seen = numbers.get(pool.pk)
+        yield str(len(_all_servers(pool))), now_of(figures_of(seen.numbers if seen else None))

@@ -15,7 +15,7 @@ from apps.definitions.previewing.effective_rules import maintained
 from apps.definitions.reading.describing import Document
 from apps.definitions.selectors import describe
 from apps.definitions.selectors import routes as visible_routes
-from apps.web.bulk.asking import Question, delete_selected, now_of
+from apps.web.bulk.asking import delete_selected, now_of
 from apps.web.bulk.selecting import Noun, each_selected, reason_of, rejected
 from apps.web.kit.pages import PageRequest, post_page
 from apps.web.kit.saving import Typed, save
@@ -31,7 +31,9 @@ def change_routes(request: PageRequest) -> HttpResponse:
     request.actor.may_write()
     do, policy = request.POST.get("do", ""), request.POST.get("policy", "").strip()[:127]
     if do == "delete":
-        return delete_selected(request, ROUTES, "Route", visible_routes(request.actor), partial(_question, request))
+        text = "Their requests go to other matching routes, or get 404. Pools and servers are not deleted."
+        rows, cells = visible_routes(request.actor), partial(_lost, request)
+        return delete_selected(request, ROUTES, "Route", rows, text=text, heads=("Matches", "Requests/s"), cells=cells)
     if do in ("attach", "detach") and not policy:
         return rejected(request, ROUTES, "Enter the name of a policy.")
     ways: dict[str, tuple[Change, str]] = {
@@ -81,16 +83,5 @@ def _as_named_by(row: Route, policy: str) -> str:
     return policy.removeprefix(f"{row.account.name}/")
 
 
-def _question(request: PageRequest, must_be: str) -> Question:
-    def cells(rows: list[Any]) -> Iterable[Sequence[str]]:
-        return [(row.where, now_of(row.figures)) for row in rows_of(request.actor, rows)]
-
-    return Question(
-        title=f"Delete {must_be}?",
-        text="Their requests go to other matching routes, or get 404. Pools and servers are not deleted.",
-        button="Delete routes",
-        heads=("Matches", "Requests/s"),
-        cells=cells,
-        must_be=must_be,
-        sent={"do": "delete"},
-    )
+def _lost(request: PageRequest, rows: list[Any]) -> Iterable[Sequence[str]]:
+    return [(row.where, now_of(row.figures)) for row in rows_of(request.actor, rows)]
