@@ -6,6 +6,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -179,11 +180,13 @@ def test_a_check_is_refused_where_the_key_may_read_but_not_update(tmp_path: Path
             open_dns("rfc2136", ServerTarget(DOMAIN, bind.server)).check()
 
 
-def test_a_check_of_powerdns_repeats_nothing_of_what_answers_there() -> None:
+@contextmanager
+def answering_once(status: int, body: bytes) -> Iterator[DnsDriver]:
+    """A driver whose PowerDNS is a server that gives this one answer."""
+
     class Other(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = b'{"error": "internal words"}'
-            self.send_response(422)
+            self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -193,9 +196,12 @@ def test_a_check_of_powerdns_repeats_nothing_of_what_answers_there() -> None:
 
     with HTTPServer(("127.0.0.1", 0), Other) as server:
         Thread(target=server.handle_request).start()
-        driver = open_dns("powerdns", ServerTarget(DOMAIN, f"http://127.0.0.1:{server.server_port}", "word"))
-        with pytest.raises(Refused) as caught:
-            driver.check()
+        yield open_dns("powerdns", ServerTarget(DOMAIN, f"http://127.0.0.1:{server.server_port}", "word"))
+
+
+def test_a_check_of_powerdns_repeats_nothing_of_what_answers_there() -> None:
+    with answering_once(422, b'{"error": "internal words"}') as driver, pytest.raises(Refused) as caught:
+        driver.check()
     assert "HTTP 422" in caught.value.message
     assert "internal words" not in caught.value.message
 
@@ -229,21 +235,8 @@ def test_where_the_zone_is_not_given_away_known_names_are_asked_for(tmp_path: Pa
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b'{"rrsets": [{}]}', b'{"rrsets": [{"name": "a", "records": 1}]}'])
 def test_what_only_looks_like_the_api_of_powerdns_is_refused(body: bytes) -> None:
-    class Other(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Other) as server:
-        Thread(target=server.handle_request).start()
-        driver = open_dns("powerdns", ServerTarget(DOMAIN, f"http://127.0.0.1:{server.server_port}", "word"))
-        with pytest.raises(Refused, match="is not the API of PowerDNS"):
-            driver.read(())
+    with answering_once(200, body) as driver, pytest.raises(Refused, match="is not the API of PowerDNS"):
+        driver.read(())
 
 
 def test_nobody_listens_and_names_without_an_address_are_unreachable() -> None:
