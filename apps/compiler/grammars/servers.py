@@ -36,7 +36,8 @@ plain_lines = matching(
 )
 connection_count = between(1, MAX_CONNECTIONS)
 error_count = between(1, 1000)  # in a row
-retry_count = between(0, 10)
+MOST_RETRIES = 10
+retry_count = between(0, MOST_RETRIES)
 percent = between(1, 100)
 idle_seconds = between(1, LONGEST_IDLE_S)  # how long a client is remembered
 

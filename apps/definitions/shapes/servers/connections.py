@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from apps.compiler.grammars.servers import MAX_CONNECTIONS
+from apps.compiler.grammars.servers import MAX_CONNECTIONS, MOST_RETRIES
 from apps.compiler.model.servers import HttpVersion, ProxyProtocol, RetryOn, Reuse
 from apps.definitions.shapes.base.shape import About, Distinct, Shape
 from apps.definitions.shapes.base.words import LISTED, whole, word
@@ -60,7 +60,7 @@ class Retries(Shape):
     component: ClassVar[str] = "PoolRetries"
 
     attempts: Annotated[
-        int, whole(0, 10), About("The number of retries after the first attempt.", "Attempts", "", 2)
+        int, whole(0, MOST_RETRIES), About("The number of retries after the first attempt.", "Attempts", "", 2)
     ] = 3
     on: Annotated[
         tuple[Annotated[RetryOn, word(RetryOn)], ...],

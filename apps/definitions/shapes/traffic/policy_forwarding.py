@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from apps.compiler import grammar
 from apps.compiler.grammars import cookies
-from apps.compiler.grammars.servers import cookie_name
+from apps.compiler.grammars.servers import MOST_RETRIES, cookie_name
 from apps.compiler.model import policy as model
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import About, Data, Distinct, Grammar, Shape
@@ -86,7 +86,7 @@ class Retries(model.Retries, Shape):
         ),
     ] = None
     attempts: Annotated[
-        Annotated[int, whole(0, 10)] | None,
+        Annotated[int, whole(0, MOST_RETRIES)] | None,
         About(
             "The number of retries after the first attempt, instead of the pool's; needs HAProxy 3.2 or later.",
             "Retries",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars.servers import MOST_RETRIES
 from apps.definitions.shapes.servers.source import source as source_of
 from apps.importing.caddy.context import Caddy
 from apps.importing.caddy.durations import time_at
@@ -126,4 +127,4 @@ def _retries(caddy: Caddy, at: Path) -> dict[str, Any]:
         caddy.fields.differs((*at, "try_duration"), "Retries are bounded by their number, not by time.")
     if caddy.fields.at(*at, "retry_match") is not None:
         caddy.fields.impossible((*at, "retry_match"), "Requests that can be repeated are retried.")
-    return {"retries": {"attempts": min(int(retries), 10)}} if isinstance(retries, int) and retries else {}
+    return {"retries": {"attempts": min(int(retries), MOST_RETRIES)}} if isinstance(retries, int) and retries else {}

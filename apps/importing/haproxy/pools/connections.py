@@ -7,6 +7,7 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars.servers import MOST_RETRIES
 from apps.importing.haproxy.pools.servers import ServerLine, common
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
@@ -131,8 +132,8 @@ def retries(context: Context, section: Section) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if count is not None and count.words[1:] and count.words[1].isdecimal():
         context.ledger.mapped(count)
-        found["attempts"] = min(10, int(count.words[1]))
-        if int(count.words[1]) > 10:
+        found["attempts"] = min(MOST_RETRIES, int(count.words[1]))
+        if int(count.words[1]) > MOST_RETRIES:
             context.ledger.differs(count, "A request is retried ten times at most.")
         found["on"] = ["connect"]
     if on is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
+from apps.compiler.grammars.servers import MOST_RETRIES
 from apps.importing.haproxy.rules.formats import as_header_text
 from apps.importing.haproxy.rules.redirects import redirect_effect
 from apps.importing.haproxy.rules.rewriting import read_replace_path, read_set_path
@@ -28,7 +29,6 @@ EACH = "different:The header is set in every request, whether the client sent it
 KEPT_OPEN = "different:Nodes say themselves which connections stay open."
 NO_NAME = "dead:No header has such a name."
 IN_ORDER = "different:Requests that wait for a server are served in the order in which they came."
-MOST_RETRIES = 10
 # `hdr` is what follows the last comma; the host has none.
 LAST_PART = re.compile(r"\[(?:req\.)?hdr\((?!host\b)", re.IGNORECASE)
 COMMAS = "different:The whole value of the other header is written; HAProxy takes what follows its last comma."

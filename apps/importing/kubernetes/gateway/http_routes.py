@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.compiler.grammars.servers import MOST_RETRIES
 from apps.compiler.matching.hosts import covers, example_of
 from apps.importing.kubernetes.context import Context
 from apps.importing.kubernetes.gateway.attaching import attachments
@@ -130,7 +131,7 @@ class HttpRoutes:
             attempts = route.at(*at, "retry", "attempts")
             on = list(dict.fromkeys(["connect", "no_answer", *(code for code in codes if code in CODES)]))
             said = attempts if type(attempts) is int and attempts >= 0 else 1
-            found["retries"] = {"attempts": min(said, 10), "on": on}
+            found["retries"] = {"attempts": min(said, MOST_RETRIES), "on": on}
             route.mapped((*at, "retry", "attempts"))
             for path, code in route.texts(*at, "retry", "codes"):
                 route.mapped(path) if code in CODES else route.impossible(path, "There is no retry after this status.")

@@ -7,7 +7,7 @@ import re
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import rewriting
-from apps.compiler.grammars.servers import cookie_name
+from apps.compiler.grammars.servers import MOST_RETRIES, cookie_name
 from apps.importing.kubernetes.ingress.settings import LONGEST_MS, Annotations, Settings
 from apps.importing.kubernetes.objects.secrets import authorities, certificate
 
@@ -43,7 +43,7 @@ def retries(settings: Settings, said: Annotations) -> None:
         found["attempts"] = 0
     else:
         found["on"] = list(dict.fromkeys(each for word in words for each in ERRORS.get(word, ())))
-        found["attempts"] = 10 if tries == 0 else (tries or 3) - 1
+        found["attempts"] = MOST_RETRIES if tries == 0 else (tries or 3) - 1
     if not found.get("on", True):
         found = {"attempts": 0}
     said.mapped("proxy-next-upstream")
