@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from tests.run_suite import COMPUTING, PROCESSES
 from tests.suite_report import BUDGETS, NOISE, QUIET, SLOW_S, Machine, Run, overdrawn, report, unexplained
 
 TESTS = Path(__file__).resolve().parents[1]
+# A page's CSRF token is 64 random letters and digits: it holds a given pair of them in one run of sixty.
+CHANCE = re.compile(r"""assert b?["']\w{1,3}["'] not in (?!\{)""")
 SLOW = Entry(call=Cost(wall=1.4))
 THREE_SECONDS = asdict(Entry(call=Cost(wall=3.0)))
 
@@ -21,6 +24,11 @@ THREE_SECONDS = asdict(Entry(call=Cost(wall=3.0)))
 def test_every_folder_with_tests_is_run() -> None:
     folders = {path.relative_to(TESTS.parent).parts[1] for path in TESTS.rglob("test_*.py")}
     assert {f"tests/{folder}" for folder in folders} == {*COMPUTING, *PROCESSES}
+
+
+def test_no_test_of_an_interface_looks_for_what_a_random_token_may_hold() -> None:
+    tests = sorted(TESTS.joinpath("interfaces").rglob("test_*.py"))
+    assert {path.name: found for path in tests if (found := CHANCE.findall(path.read_text()))} == {}
 
 
 def test_a_slow_test_without_a_reason_is_named() -> None:
