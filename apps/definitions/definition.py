@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from django.db import models
 
 from apps.accounts.models import Account
+
+
+def choices(enum: type[StrEnum]) -> list[tuple[str, str]]:
+    """The members of an enumeration as a column's choices."""
+    return [(member.value, member.value) for member in enum]
 
 
 class Definition(models.Model):
