@@ -26,6 +26,7 @@ from apps.definitions.models import (
     Server,
     Zone,
 )
+from apps.definitions.serving import leading_to
 from apps.fleet.models import CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 
@@ -80,9 +81,7 @@ def _stacks_of(row: object) -> QuerySet[Stack]:  # noqa: C901, PLR0911 - an answ
 
 
 def _fronts_of_pool(pool: int) -> QuerySet[LoadBalancer]:
-    return LoadBalancer.objects.filter(
-        Q(routes__pools__pool=pool) | Q(listeners__default_pool=pool) | Q(listeners__sni_routes__pool=pool)
-    )
+    return LoadBalancer.objects.filter(Q(routes__pools__pool=pool) | Q(listeners__in=leading_to([pool])))
 
 
 def load_balancers_of_policy(row: Policy) -> list[int]:

@@ -35,6 +35,7 @@ from apps.definitions.models import (
     NetworkList,
     Policy,
     Pool,
+    ProtocolRoute,
     Record,
     Route,
     RoutePolicy,
@@ -48,6 +49,7 @@ from apps.definitions.models import (
 )
 from apps.definitions.previewing.conflicts import RouteConflict, route_conflicts
 from apps.definitions.reading.describing import describe, envelope
+from apps.definitions.serving import leading_to
 from apps.definitions.sharing import seen_pools, seen_zones
 from apps.fleet.models import Fleet, Node, StaticIP
 
@@ -201,7 +203,9 @@ def load_balancers(_actor: Actor) -> QuerySet[LoadBalancer]:
     """The fronts: the operator's own, which every account may name in a route."""
     # Nothing to hide: what belongs to others in a listener is left out when it is shown to customers.
     listeners = Listener.objects.select_related("static_ip", "default_pool__account", "default_certificate__account")
-    listeners = listeners.prefetch_related(Prefetch("sni_routes", SniRoute.objects.select_related("pool__account")))
+    ways = (("sni_routes", SniRoute.objects), ("protocol_routes", ProtocolRoute.objects))
+    for name, of in ways:
+        listeners = listeners.prefetch_related(Prefetch(name, of.select_related("pool__account")))
     listeners = listeners.prefetch_related(Prefetch("certificates", Certificate.objects.select_related("account")))
     rows = LoadBalancer.objects.select_related("account")
     return rows.prefetch_related("fleets", "stacks", Prefetch("listeners", listeners)).order_by("name")
@@ -248,10 +252,9 @@ def fleets_of_each(load_balancers: Iterable[int]) -> list[tuple[int, int]]:
 
 def fleets_of_pools(pool_ids: list[int]) -> QuerySet[Fleet]:
     """Fleets that run any of the pools: those of its regions, and those that a route or a listener leads to it."""
-    listeners = Q(listeners__default_pool__in=pool_ids) | Q(listeners__sni_routes__pool__in=pool_ids)
-    fronts = LoadBalancer.objects.filter(Q(routes__pools__pool__in=pool_ids) | listeners)
-    led = Q(load_balancers__in=fronts)
-    return Fleet.objects.filter(led | Q(region__backends__pool__in=pool_ids)).distinct()
+    led = Q(routes__pools__pool__in=pool_ids) | Q(listeners__in=leading_to(pool_ids))
+    fronts = LoadBalancer.objects.filter(led)
+    return Fleet.objects.filter(Q(load_balancers__in=fronts) | Q(region__backends__pool__in=pool_ids)).distinct()
 
 
 def fleets_of_hostname(claim: Hostname) -> QuerySet[Fleet]:

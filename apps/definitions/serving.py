@@ -1,10 +1,30 @@
-"""A question to the rows: which pools only clouds serve, so that no fleet's node can check them."""
+"""Questions to the rows: which listeners lead to a pool, and which pools only clouds serve, unchecked by nodes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 
-from apps.definitions.models import Listener, LoadBalancer, RoutePool, SniRoute
+from django.db.models import Q, QuerySet
+
+from apps.definitions.models import Listener, LoadBalancer, Pool, ProtocolRoute, RoutePool, SniRoute
+
+# Where the pools of connections are written: no route of a load balancer says them.
+CONNECTION_ROUTES = (SniRoute, ProtocolRoute)
+
+
+def leading_to(pools: Collection[Pool | int]) -> QuerySet[Listener]:
+    """Listeners that lead connections, or what matches no route, to any of the pools (rows or primary keys)."""
+    by_route = [Q(pk__in=each.objects.filter(pool__in=pools).values("listener")) for each in CONNECTION_ROUTES]
+    return Listener.objects.filter(Q(default_pool__in=pools) | by_route[0] | by_route[1])
+
+
+def led_to_by(listeners: QuerySet[Listener]) -> Q:
+    """The condition of pools that these listeners lead to without any route of their load balancer."""
+    found = Q(pk__in=listeners.exclude(default_pool=None).order_by().values("default_pool"))
+    for each in CONNECTION_ROUTES:
+        found |= Q(pk__in=each.objects.filter(listener__in=listeners.order_by()).order_by().values("pool"))
+    return found
 
 
 def clouds_alone() -> frozenset[int]:
@@ -16,15 +36,14 @@ def clouds_alone() -> frozenset[int]:
     for pool, balancer in defaults.values_list("default_pool_id", "load_balancer_id"):
         if pool is not None:
             balancers[pool].add(balancer)
-    for pool, balancer in SniRoute.objects.order_by().values_list("pool_id", "listener__load_balancer_id"):
-        balancers[pool].add(balancer)
+    for each in CONNECTION_ROUTES:
+        for pool, balancer in each.objects.order_by().values_list("pool_id", "listener__load_balancer_id"):
+            balancers[pool].add(balancer)
     clouds = set(LoadBalancer.objects.filter(fleets=None).exclude(stacks=None).values_list("pk", flat=True))
     return frozenset(pool for pool, used in balancers.items() if used <= clouds)
 
 
 def in_use() -> frozenset[int]:
     """Pools that a route or a listener leads to."""
-    routed = RoutePool.objects.order_by().values_list("pool_id", flat=True).distinct()
-    defaults = Listener.objects.exclude(default_pool=None).order_by().values_list("default_pool_id", flat=True)
-    passed_on = SniRoute.objects.order_by().values_list("pool_id", flat=True).distinct()
-    return frozenset(pk for pk in (*routed, *defaults, *passed_on) if pk is not None)
+    used = Q(pk__in=RoutePool.objects.order_by().values("pool")) | led_to_by(Listener.objects.all())
+    return frozenset(Pool.objects.filter(used).order_by().values_list("pk", flat=True))

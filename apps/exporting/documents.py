@@ -13,6 +13,7 @@ from apps.accounts.models import Account
 from apps.definitions import selectors
 from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool, Route
 from apps.definitions.selectors import envelope
+from apps.definitions.serving import led_to_by
 from apps.exporting.contract import Export, Notes
 from apps.exporting.yaml_text import yaml_text
 from apps.fleet import selectors as topology
@@ -99,8 +100,7 @@ def _pools(actor: Actor, balancer: LoadBalancer, routes: QuerySet[Route]) -> Que
         for each in assertions:
             account, _, name = str(each["expect"].get("pool") or "").rpartition("/")
             asserted.add((account or owner, name))
-    led = Q(route_shares__route__load_balancer=balancer) | Q(listeners__load_balancer=balancer)
-    led |= Q(sni_routes__listener__load_balancer=balancer)
+    led = Q(route_shares__route__load_balancer=balancer) | led_to_by(balancer.listeners.all())
     for account, name in asserted:
         led |= Q(account__name=account, name=name)
     rows = selectors.pools(actor)

@@ -51,8 +51,7 @@ def _alone(whole: StackSnapshot, load_balancer_id: str) -> StackSnapshot:
     named = {share.pool_id for front in fronts for route in front.routes for share in route.pools}
     named |= {route.mirror_pool_id or "" for front in fronts for route in front.routes}
     listeners = [listener for front in fronts for listener in front.listeners]
-    named |= {each.default_pool_id or "" for each in listeners}
-    named |= {route.pool_id for each in listeners for route in each.sni_routes}
+    named |= {key for each in listeners for key in each.pool_ids}
     certificates = {key for each in listeners for key in each.certificate_ids}
     return replace(
         whole,

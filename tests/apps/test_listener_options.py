@@ -11,12 +11,14 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.listener_options import (
     ClientAddress,
     ClientCertificates,
+    ClientProtocol,
     ClientVerify,
     Compression,
     ConnectionLimit,
     Connections,
     KeepAlive,
     ListenerTls,
+    ProtocolRoute,
     SniRoute,
     TlsPreset,
     TlsVersion,
@@ -332,6 +334,44 @@ def test_names_of_tls_lead_to_pools_that_stay_while_they_do(tutorial_env: Actor,
     delete_object(actor=acme, kind="Pool", name="database")
 
 
+def _by_protocol(**route: str) -> dict[str, Any]:
+    return {"sni_routes": [], "protocol_routes": [route]}
+
+
+BY_PROTOCOL = BY_NAME | {
+    "sni_routes": [],
+    "protocol_routes": [{"alpn": "acme-tls/1", "pool": "acme/database"}, {"protocol": "ssh", "pool": "acme/database"}],
+}
+
+
+def test_routes_by_protocol_are_stored_frozen_shown_and_keep_their_pool(tutorial_env: Actor, acme: Actor) -> None:
+    pool = save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
+    save(tutorial_env, PLAIN, BY_PROTOCOL)
+    assert described(tutorial_env)["tls"]["protocol_routes"] == BY_PROTOCOL["protocol_routes"]
+    key = f"pool-{pool.pk}"
+    assert frozen()["tls"].protocol_routes == (
+        ProtocolRoute(key, alpn="acme-tls/1"), ProtocolRoute(key, ClientProtocol.SSH),
+    )  # fmt: skip
+    assert key in {each.id for each in snapshot_of(Fleet.objects.get(name="us-central1")).pools}
+    with pytest.raises(Conflict) as caught:
+        delete_object(actor=acme, kind="Pool", name="database")
+    assert "in use by" in str(caught.value)
+    shown = settings_of(load_balancers(tutorial_env).get(name="front").listeners.get(name="tls"))
+    assert shown == (("Protocol routes: alpn:acme-tls/1", "acme/database"), ("Protocol routes: ssh", "acme/database"))
+    save(tutorial_env, PLAIN)
+    delete_object(actor=acme, kind="Pool", name="database")
+
+
+def test_a_pool_that_connections_go_to_is_not_emptied_unasked(tutorial_env: Actor, acme: Actor) -> None:
+    server = {"name": "s1", "address": "10.0.0.1", "port": 5432}
+    filled = DATABASE | {"backends": [{"region": "us-central1", "servers": [server]}]}
+    save_object(actor=acme, kind="Pool", name="database", spec=filled)
+    save(tutorial_env, PLAIN, BY_PROTOCOL)
+    with pytest.raises(Invalid) as caught:
+        save_object(actor=acme, kind="Pool", name="database", spec=DATABASE)
+    assert "in use by listener front/tls" in str(caught.value.field_errors)
+
+
 @pytest.mark.parametrize(
     ("change", "pointer", "code"),
     [
@@ -340,6 +380,13 @@ def test_names_of_tls_lead_to_pools_that_stay_while_they_do(tutorial_env: Actor,
         ({"sni_routes": [{"hostname": "db", "pool": "acme/shop"}]}, "/sni_routes/0/hostname", "too_few_labels"),
         ({"sni_routes": []}, "/default_pool", "missing"),
         ({"protocol": "http"}, "/sni_routes", "protocol"),
+        (_by_protocol(protocol="ssh", pool="acme/shop"), "/protocol_routes/0/pool", "protocol"),
+        (_by_protocol(protocol="ssh", pool="acme/nobody"), "/protocol_routes/0/pool", "unknown"),
+        (_by_protocol(protocol="smtp", pool="acme/database"), "/protocol_routes/0/protocol", "choice"),
+        (_by_protocol(alpn="a b", pool="acme/database"), "/protocol_routes/0/alpn", "alpn"),
+        (_by_protocol(pool="acme/database"), "/protocol_routes/0", "one_of"),
+        (_by_protocol(protocol="tls", alpn="h2", pool="acme/database"), "/protocol_routes/0", "one_of"),
+        (_by_protocol(protocol="ssh", pool="acme/database") | {"protocol": "http"}, "/protocol_routes", "protocol"),
     ],
 )
 def test_a_wrong_route_by_name_is_said_where_it_stands(
@@ -417,6 +464,8 @@ def test_a_customers_certificate_is_presented_by_https_and_by_no_listener_of_tcp
     [
         ({"protocol": "http"}, "/certificates", "protocol"),
         ({"certificates": []}, "/sni_routes", "passthrough"),
+        ({"protocol_routes": [{"protocol": "tls", "pool": "acme/database"}]}, "/protocol_routes", "protocol"),
+        ({"protocol_routes": [{"alpn": "smtp", "pool": "acme/database"}]}, "/tls", "alpn"),
         ({"certificates": [], "sni_routes": [], "client_certificates": []}, "/tls", "protocol"),
         ({"certificates": [], "sni_routes": [], "tls": None}, "/client_certificates", "protocol"),
         ({"tls": {"http2": False}}, "/tls", "protocol"),

@@ -13,10 +13,12 @@ from apps.compiler.model.listener_options import (
     Cache,
     ClientAddress,
     ClientCertificates,
+    ClientProtocol,
     ClientVerify,
     Compression,
     ConnectionLimit,
     ListenerTls,
+    ProtocolRoute,
     SniRoute,
     TlsPreset,
     Tracing,
@@ -198,6 +200,9 @@ LISTENERS: Examples = {
     "listeners.tracing": _listener(tracing=Tracing()),
     "listeners.monitor_path": _listener(monitor_path="/up"),
     "listeners.sni_routes": replace(_listener(sni_routes=(SniRoute("db.example", "pool-2"),)), tcp=True),
+    "listeners.protocol_routes": replace(
+        _listener(protocol_routes=(ProtocolRoute("pool-2", ClientProtocol.SSH),)), tcp=True
+    ),
     "listeners.client_certificates": Example(
         listener={"client_certificates": (ClientCertificates(ClientVerify.REQUIRED, AUTHORITY.pem),)}, https=True
     ),

@@ -257,6 +257,10 @@ ROWS = (
         pool={"protocol": "tcp"}, listener=_TCP | {"sni_routes": [{"hostname": "a.example.com", "pool": "shop"}]},
     ),
     Row(
+        "protocols that share a port", None, "`protocol_routes` of a tcp listener", r"req\.proto_http",
+        pool={"protocol": "tcp"}, listener=_TCP | {"protocol_routes": [{"protocol": "http", "pool": "shop"}]},
+    ),
+    Row(
         "health checks of protocols", 6, "`health_check.kind`: gRPC, PostgreSQL, MySQL, Redis, SMTP, LDAP",
         "option pgsql-check", pool={"protocol": "tcp", "health_check": {"kind": "postgresql", "user": "check"}},
         listener=_TCP | {"default_pool": "shop"},

@@ -17,12 +17,14 @@ from apps.compiler.model.listener_options import (
     Cache,
     ClientAddress,
     ClientCertificates,
+    ClientProtocol,
     ClientVerify,
     Compression,
     ConnectionLimit,
     Connections,
     ListenerOptions,
     ListenerTls,
+    ProtocolRoute,
     SniRoute,
     TlsPreset,
     TlsVersion,
@@ -55,6 +57,7 @@ LOST: list[tuple[dict[str, Any], str, Severity]] = [
     ({"client_limit": ConnectionLimit(connections=20)}, "client_limit", Severity.REFUSED),
     ({"client_certificates": (OF_CLIENTS,)}, "client_certificates", Severity.REFUSED),
     ({"sni_routes": (SniRoute("db.example", "pool-1"),)}, "sni_routes", Severity.REFUSED),
+    ({"protocol_routes": (ProtocolRoute("pool-1", ClientProtocol.SSH),)}, "protocol_routes", Severity.REFUSED),
 ]
 
 

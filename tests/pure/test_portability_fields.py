@@ -35,6 +35,7 @@ WHOLE = (
         "listeners.compression",
         "listeners.tracing",
         "listeners.sni_routes",
+        "listeners.protocol_routes",
         "listeners.client_certificates",
     ),
 )

@@ -141,13 +141,19 @@ def _check_options(notes: Notes, listener: Listener) -> None:
         notes.ask(listener, "compression.types", grammar.some, listener.compression.types)
         for each in listener.compression.types:
             notes.ask(listener, "compression.types", grammar.media_type, each)
-    for route in listener.sni_routes:
-        notes.ask(listener, "sni_routes.hostname", grammar.hostname, route.hostname)
+    _check_connection_routes(notes, listener)
     _check_client_certificates(notes, listener)
     for each in listener.tls.alpn if listener.tls else ():
         notes.ask(listener, "tls.alpn", grammar.alpn, each)
     if listener.monitor_path is not None:
         notes.ask(listener, "monitor_path", grammar.path, listener.monitor_path)
+
+
+def _check_connection_routes(notes: Notes, listener: Listener) -> None:
+    for route in listener.sni_routes:
+        notes.ask(listener, "sni_routes.hostname", grammar.hostname, route.hostname)
+    for name in (each.alpn for each in listener.protocol_routes if each.alpn):
+        notes.ask(listener, "protocol_routes.alpn", grammar.alpn, name)
 
 
 def _check_tracing(notes: Notes, listener: Listener, tracing: Tracing) -> None:

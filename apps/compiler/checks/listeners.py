@@ -31,7 +31,7 @@ def check_listener_use(notes: Notes, listener: Listener, pools: Mapping[str, Any
     is_tcp = listener.protocol is Protocol.TCP
     pool = pools.get(listener.default_pool_id or "")
     if pool is None or notes.is_out(pool.id):
-        if (is_tcp and not listener.sni_routes) or listener.default_pool_id:
+        if (is_tcp and not listener.connection_routes) or listener.default_pool_id:
             message = "Choose an existing default pool; this one is missing or left out."
             notes.quarantine(listener, "unknown_pool", message, "default_pool_id")
     elif is_tcp != (pool.protocol is Protocol.TCP):
@@ -40,13 +40,17 @@ def check_listener_use(notes: Notes, listener: Listener, pools: Mapping[str, Any
 
 
 def with_known_pools(notes: Notes, listener: Listener, pools: Mapping[str, AnyPool]) -> Listener:
-    """The listener without routes by SNI to pools that are missing, left out or not tcp pools."""
-    known = tuple(each for each in listener.sni_routes if _passes_on(notes, pools.get(each.pool_id)))
-    if len(known) < len(listener.sni_routes):
-        names = ", ".join(each.hostname for each in listener.sni_routes if each not in known)
-        message = f"Choose other pools for {names}: missing, left out or not tcp pools."
-        notes.warn(listener, "unknown_pool", message, "sni_routes")
-    return replace(listener, sni_routes=known)
+    """The listener without routes of connections to pools that are missing, left out or not tcp pools."""
+    lost = tuple(each for each in listener.connection_routes if not _passes_on(notes, pools.get(each.pool_id)))
+    for name, routes in (("sni_routes", listener.sni_routes), ("protocol_routes", listener.protocol_routes)):
+        if names := ", ".join(each.said for each in routes if each in lost):
+            message = f"Choose other pools for {names}: missing, left out or not tcp pools."
+            notes.warn(listener, "unknown_pool", message, name)
+    return replace(
+        listener,
+        sni_routes=tuple(each for each in listener.sni_routes if each not in lost),
+        protocol_routes=tuple(each for each in listener.protocol_routes if each not in lost),
+    )
 
 
 def _passes_on(notes: Notes, pool: AnyPool | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.compiler.differences.words import Named, Part, named, say, take_apart, words_of
 from apps.compiler.model.fleet import BypassToken, Pool, RegionShare, Snapshot
-from apps.compiler.model.listener_options import SniRoute
+from apps.compiler.model.listener_options import ConnectionRoute, SniRoute
 from apps.compiler.model.policy import Rules
 from apps.compiler.model.shared import AnyPool, Listener, LoadBalancer, Route, Server, WeightedPool
 from apps.compiler.policies import NOTHING
@@ -134,8 +134,8 @@ def _parts(name: str, before: Any, after: Any, known: _Known) -> list[Part]:
         return _rule_changes(before, after, known)
     if name == "pools":
         return _share_changes(before, after, known.names)
-    if name == "sni_routes":
-        return _sni_changes(before, after, known.names)
+    if name in ("sni_routes", "protocol_routes"):
+        return _connection_changes(before, after, known.names)
     if name == "elsewhere":
         return _elsewhere_changes(before, after, known.names)
     if name == "networks":  # there may be thousands
@@ -167,9 +167,11 @@ def _share_changes(before: tuple[WeightedPool, ...], after: tuple[WeightedPool, 
     ]
 
 
-def _sni_changes(before: tuple[SniRoute, ...], after: tuple[SniRoute, ...], names: Named) -> list[Part]:
-    """One part per hostname: `connections for db.example.com`, the pool before and after."""
-    old, new = ({each.hostname: _taken(each, names) for each in side} for side in (before, after))
+def _connection_changes(
+    before: tuple[ConnectionRoute, ...], after: tuple[ConnectionRoute, ...], names: Named
+) -> list[Part]:
+    """One part per name or protocol: `connections for db.example.com`, the pool before and after."""
+    old, new = ({each.said: _taken(each, names) for each in side} for side in (before, after))
     return [
         (f"connections for {key}", old.get(key, "none"), new.get(key, "none"))
         for key in sorted({*old, *new})
@@ -177,8 +179,9 @@ def _sni_changes(before: tuple[SniRoute, ...], after: tuple[SniRoute, ...], name
     ]
 
 
-def _taken(route: SniRoute, names: Named) -> str:
-    return named(route.pool_id, names) + (", TLS passed on" if route.passthrough else "")
+def _taken(route: ConnectionRoute, names: Named) -> str:
+    passed_on = isinstance(route, SniRoute) and route.passthrough
+    return named(route.pool_id, names) + (", TLS passed on" if passed_on else "")
 
 
 def _elsewhere_changes(before: tuple[RegionShare, ...], after: tuple[RegionShare, ...], names: Named) -> list[Part]:

@@ -161,6 +161,37 @@ class SniRoute:
     pool_id: str
     passthrough: bool = False
 
+    @property
+    def said(self) -> str:
+        """What is asked."""
+        return self.hostname
+
+
+class ClientProtocol(StrEnum):
+    """What clients of a tcp listener send first; `silent` ones wait for the server to speak."""
+
+    TLS = "tls"
+    HTTP = "http"
+    SSH = "ssh"
+    SILENT = "silent"
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolRoute:
+    """Connections that begin so, or whose TLS offers the protocol `alpn`, go to the pool: one of both is said."""
+
+    pool_id: str
+    protocol: ClientProtocol | None = None
+    alpn: str = ""
+
+    @property
+    def said(self) -> str:
+        """What is asked: `ssh`, or the name of ALPN."""
+        return self.protocol or self.alpn
+
+
+ConnectionRoute = SniRoute | ProtocolRoute
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerOptions:
@@ -177,4 +208,10 @@ class ListenerOptions:
     monitor_path: str | None = None
     default_certificate_id: str | None = None
     sni_routes: tuple[SniRoute, ...] = ()
+    protocol_routes: tuple[ProtocolRoute, ...] = ()
     client_certificates: tuple[ClientCertificates, ...] = ()
+
+    @property
+    def connection_routes(self) -> tuple[ConnectionRoute, ...]:
+        """All that lead connections to pools; the rest is for the default pool."""
+        return (*self.sni_routes, *self.protocol_routes)

@@ -291,6 +291,12 @@ class Listener(ListenerOptions):
         return self.ends_tls or self.protocol is Protocol.HTTPS
 
     @property
+    def pool_ids(self) -> set[str]:
+        """The pools that it leads to without any route of its load balancer."""
+        own = {self.default_pool_id} if self.default_pool_id else set()
+        return own | {each.pool_id for each in self.connection_routes}
+
+    @property
     def has_forwarders(self) -> bool:
         """Whether the X-Forwarded-For or Forwarded of some is believed."""
         said = self.client_address

@@ -66,8 +66,7 @@ def alone(snapshot: Snapshot, load_balancer_id: str) -> Snapshot:
     if found is None:
         raise NotAlone(f"The fleet {snapshot.fleet} does not run this load balancer.")
     named = {share.pool_id for route in found.routes for share in route.pools}
-    named |= {listener.default_pool_id or "" for listener in found.listeners}
-    named |= {route.pool_id for listener in found.listeners for route in listener.sni_routes}
+    named |= {key for listener in found.listeners for key in listener.pool_ids}
     pools = tuple(replace(pool, elsewhere=()) for pool in snapshot.pools if pool.id in named)
     return replace(
         snapshot,

@@ -14,7 +14,13 @@ from apps.definitions.freezing.frozen_lists import NetworkLists, with_lists
 from apps.definitions.freezing.frozen_routes import UNREADABLE, RoutesServed, frozen_routes
 from apps.definitions.freezing.frozen_servers import options_of_row
 from apps.definitions.freezing.listener_certificates import Presented
-from apps.definitions.freezing.listener_options import COLUMNS, OBJECTS, frozen_options, sni_routes_of
+from apps.definitions.freezing.listener_options import (
+    COLUMNS,
+    OBJECTS,
+    frozen_options,
+    protocol_routes_of,
+    sni_routes_of,
+)
 from apps.definitions.models import Backend, HealthCheck, Listener, LoadBalancer, Pool, Route, RoutePool, Server
 from apps.fleet.models import Fleet, Stack
 
@@ -56,7 +62,7 @@ def frozen_listeners(
 ) -> dict[int, list[model.Listener]]:
     """Load balancer → its listeners."""
     found: dict[int, list[model.Listener]] = defaultdict(list)
-    sni_routes, lists = sni_routes_of(rows), NetworkLists()
+    sni_routes, protocol_routes, lists = sni_routes_of(rows), protocol_routes_of(rows), NetworkLists()
     own = ("id", "account_id", "load_balancer_id", "name", "protocol", "port", "default_pool_id")
     columns = (*own, *COLUMNS, *_STATIC_IP, "names_certificates")
     named = Exists(Listener.certificates.through.objects.filter(listener=OuterRef("pk")))
@@ -76,6 +82,7 @@ def frozen_listeners(
                 certificate_ids=tuple(f"crt-{key}" for key in presented.by_listener.get(row.id, ())),
                 default_pool_id=f"pool-{row.default_pool_id}" if row.default_pool_id else None,
                 sni_routes=tuple(sni_routes[row.id]),
+                protocol_routes=tuple(protocol_routes[row.id]),
                 ends_tls=row.protocol == model.Protocol.TCP and row.names_certificates,
                 **options,
             )

@@ -13,7 +13,7 @@ from apps.compiler.model.access import ConnectionAccess as ListedNetworks
 from apps.compiler.model.shared import LoadBalancer
 from apps.core.errors import FieldError
 from apps.definitions.freezing.frozen_lists import NetworkLists, with_lists
-from apps.definitions.models import Listener, SniRoute
+from apps.definitions.models import Listener, ProtocolRoute, SniRoute
 from apps.definitions.models import LoadBalancer as Row
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
@@ -77,6 +77,16 @@ def sni_routes_of(listeners: QuerySet[Listener]) -> dict[int, list[model.SniRout
     rows = SniRoute.objects.filter(listener__in=listeners.order_by().values("pk")).order_by("listener_id", "hostname")
     for listener, hostname, pool, passthrough in rows.values_list("listener_id", "hostname", "pool_id", "passthrough"):
         found[listener].append(model.SniRoute(hostname, f"pool-{pool}", passthrough))
+    return found
+
+
+def protocol_routes_of(listeners: QuerySet[Listener]) -> dict[int, list[model.ProtocolRoute]]:
+    """Listener → its routes by what clients send first."""
+    found: dict[int, list[model.ProtocolRoute]] = defaultdict(list)
+    rows = ProtocolRoute.objects.filter(listener__in=listeners.order_by().values("pk")).order_by("listener_id", "id")
+    for listener, protocol, alpn, pool in rows.values_list("listener_id", "protocol", "alpn", "pool_id"):
+        told = model.ClientProtocol(protocol) if protocol else None
+        found[listener].append(model.ProtocolRoute(f"pool-{pool}", told, alpn))
     return found
 
 

@@ -35,8 +35,9 @@ from apps.definitions.freezing.listener_certificates import certificates_of, fro
 from apps.definitions.freezing.listener_options import frozen_object
 from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.issuing.orders import challenges_of
-from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server, SniRoute
+from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server
 from apps.definitions.ports import PORTS
+from apps.definitions.serving import led_to_by
 from apps.definitions.shapes.platform.node_settings import NodeSettingsSpec
 from apps.fleet import distances
 from apps.fleet.models import Fleet, Node, Region, StaticIP
@@ -187,12 +188,9 @@ def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
     first route is a map entry and no reload.
     """
     by_routes = RoutePool.objects.filter(route__load_balancer__fleets=fleet).values("pool_id")
-    by_listeners = Listener.objects.filter(load_balancer__fleets=fleet, default_pool__isnull=False)
-    by_sni = SniRoute.objects.filter(listener__load_balancer__fleets=fleet).values("pool_id")
+    by_listeners = led_to_by(Listener.objects.filter(load_balancer__fleets=fleet))
     in_region = Backend.objects.filter(region_id=fleet.region_id).values("pool_id")
-    return Pool.objects.filter(
-        Q(pk__in=by_routes) | Q(pk__in=by_sni) | Q(pk__in=by_listeners.values("default_pool_id")) | Q(pk__in=in_region)
-    )
+    return Pool.objects.filter(Q(pk__in=by_routes) | by_listeners | Q(pk__in=in_region))
 
 
 def _may_go_to(pool: Any, regions: _Regions) -> list[str]:

@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from apps.accounts.models import Account, Hostname
 from apps.compiler.model import shared as model
+from apps.compiler.model.listener_options import ClientProtocol
 from apps.definitions.definition import Definition, choices
 from apps.definitions.models.pools import Certificate, Pool
 from apps.fleet.models import Fleet, Stack, StaticIP
@@ -72,6 +73,21 @@ class SniRoute(models.Model):
 
     def __str__(self) -> str:
         return f"{self.hostname} → {self.pool}"
+
+
+class ProtocolRoute(models.Model):
+    """Connections to a tcp listener that begin as this protocol, or offer this name of ALPN, and their pool."""
+
+    listener = models.ForeignKey(Listener, on_delete=models.CASCADE, related_name="protocol_routes")
+    protocol = models.CharField(max_length=6, choices=choices(ClientProtocol), null=True)
+    alpn = models.CharField(max_length=64, blank=True, default="")
+    pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="protocol_routes")
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.protocol or self.alpn} → {self.pool}"
 
 
 class NetworkList(Definition):

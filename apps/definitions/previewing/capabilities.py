@@ -17,7 +17,8 @@ from apps.compiler.portability.incompatibilities import Target
 from apps.compiler.portability.table.asking import rows_of
 from apps.compiler.portability.table.cells import Cell, Column, Row, Verdict
 from apps.definitions.freezing.node_builds import builds_by_fleet
-from apps.definitions.models import Listener, LoadBalancer, Policy, Pool, Route, RoutePool
+from apps.definitions.models import LoadBalancer, Policy, Pool, Route, RoutePool
+from apps.definitions.serving import leading_to
 
 __all__ = ["Reach", "Row", "Standing", "Told", "may_differ", "rows_of", "told_of"]
 MOST_NAMED = 3
@@ -115,8 +116,7 @@ def standings_of(load_balancer: str) -> tuple[Standing, ...]:
 def standings_of_pool(actor: Actor, pool: Pool) -> tuple[Standing, ...]:
     """Where the load balancers stand that lead to a pool; customers read the names of those that they use."""
     shares = RoutePool.objects.filter(pool=pool).order_by()
-    listeners = Listener.objects.filter(Q(default_pool=pool) | Q(sni_routes__pool=pool))
-    leading = Q(pk__in=shares.values("route__load_balancer")) | Q(pk__in=listeners.values("load_balancer"))
+    leading = Q(pk__in=shares.values("route__load_balancer")) | Q(pk__in=leading_to([pool]).values("load_balancer"))
     own = shares.filter(route__account=actor.account).values_list("route__load_balancer__name", flat=True)
     return _standings(LoadBalancer.objects.filter(leading), None if actor.is_operator else set(own))
 

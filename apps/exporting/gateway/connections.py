@@ -13,6 +13,7 @@ from apps.exporting.gateway.services import Services
 
 Manifest = dict[str, Any]
 PASSED_ON = "Left out, as a listener that ends TLS cannot pass it on for some names (listener, name):"
+FIRST = "Left out, as the Gateway API does not ask what clients send first (listener, protocol):"
 DEFAULT = "Connections without a name, or with one that no route has, are closed instead of going to the default pool:"
 ONE = "A wildcard of the Gateway API stands for one label or several (listener, name):"
 
@@ -41,6 +42,8 @@ def _of_listener(
     if listener.protocol is not Protocol.TCP:
         return
     base = f"{parent['name']}-{parent['sectionName']}"
+    for way in listener.protocol_routes:
+        notes.add(FIRST, f"{listener.label} {way.said}")
     for each in listener.sni_routes:
         label = f"{listener.label} {each.hostname}"
         if each.passthrough and listener.ends_tls:

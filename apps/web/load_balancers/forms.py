@@ -27,6 +27,7 @@ from apps.web.kit.pages import PageRequest, onward, operators_only, page, post_p
 from apps.web.kit.saving import Typed, confirmed, save_form, save_or_attach_errors, tell
 from apps.web.kit.shape_fields import LINES, offers, words
 from apps.web.kit.shape_forms import DocumentForm, Group
+from apps.web.load_balancers import connection_lines
 
 NOUN = "load balancers"
 # Blocks that do something even where all in them is as by default; the others are left out then.
@@ -37,11 +38,13 @@ SWITCHES = {
 }
 _NAME_SENT = re.compile(r"(/spec/listeners/[0-9]{1,4})/name")
 TOLD = "Its nodes follow moments later."
-PASSED_ON = "passthrough"
-SNI_ROUTES = (
-    "One per line: the hostname, then a tcp pool. With certificates, TLS is ended; write passthrough behind the pool "
-    "to pass it on."
-)
+# Lists of connections' ways, a line each: how they are written.
+WAYS = {
+    "sni_routes": "One per line: the hostname, then a tcp pool. With certificates, TLS is ended; write passthrough "
+    "behind the pool to pass it on.",
+    "protocol_routes": "One per line: ssh, http, tls, silent (nothing for five seconds) or alpn: and a protocol of "
+    "ALPN, then a tcp pool.",
+}
 
 
 class LoadBalancerForm(ObjectForm):
@@ -78,12 +81,11 @@ class ListenerForm(DocumentForm):
         super().__init__(data, shape=ListenerSpec, document=document, names=names, pointer=pointer)
         for name, choices in (("default_pool", "pools"), ("default_certificate", "certificates")):
             self.fields[f"{pointer}/{name}"].widget.attrs |= offers(choices)
-        self._sni_routes = f"{pointer}/sni_routes"
-        self.fields[self._sni_routes] = forms.CharField(
-            **words(ListenerSpec, "sni_routes") | {"help_text": SNI_ROUTES},
-            widget=forms.Textarea(attrs=LINES),
-        )
-        self.initial[self._sni_routes] = _lines((document or {}).get("sni_routes", []))
+        for name, hint in WAYS.items():
+            self.fields[f"{pointer}/{name}"] = forms.CharField(
+                **words(ListenerSpec, name) | {"help_text": hint}, widget=forms.Textarea(attrs=LINES)
+            )
+            self.initial[f"{pointer}/{name}"] = connection_lines.write((document or {}).get(name, []))
         for name, label in SWITCHES.items():
             self.fields[f"{pointer}/{name}"] = forms.BooleanField(label=label, required=False)
             self.initial[f"{pointer}/{name}"] = name in (document or {})
@@ -98,8 +100,10 @@ class ListenerForm(DocumentForm):
         found = self.document()
         blocks = {name: found.pop(name) for name in SWITCHES}
         on = {name: block for name, block in blocks.items() if self.cleaned_data[f"{self.pointer}/{name}"]}
-        routes = _routes(self.cleaned_data[self._sni_routes])
-        return {**self.without_defaults(found), **on, "sni_routes": routes}
+        sent = {name: self.cleaned_data[f"{self.pointer}/{name}"] for name in WAYS}
+        names = connection_lines.sni_routes(sent["sni_routes"])
+        protocols = connection_lines.protocol_routes(sent["protocol_routes"])
+        return {**self.without_defaults(found), **on, "sni_routes": names, "protocol_routes": protocols}
 
     @property
     def groups(self) -> list[Group]:
@@ -118,17 +122,6 @@ class ListenerForm(DocumentForm):
             return group
         switch = self[f"{self.pointer}/{name}"]
         return Group(group.title, [switch, *group.fields], group.hint, folds=True, is_open=bool(switch.value()))
-
-
-def _lines(routes: list[dict[str, Any]]) -> str:
-    words = ((each["hostname"], each["pool"], *([PASSED_ON] if each.get("passthrough") else [])) for each in routes)
-    return "\n".join(map(" ".join, words))
-
-
-def _routes(text: str) -> list[dict[str, Any]]:
-    lines = (line.split(maxsplit=2) for line in text.splitlines() if line.strip())
-    routes = [dict[str, Any](zip(("hostname", "pool", "passthrough"), line, strict=False)) for line in lines]
-    return [each | {"passthrough": True} if each.get("passthrough") == PASSED_ON else each for each in routes]
 
 
 LOAD_BALANCERS = OperatorPages(

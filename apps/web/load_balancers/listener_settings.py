@@ -9,6 +9,7 @@ from apps.definitions.models import Listener
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.traffic.load_balancer import ListenerSpec
+from apps.web.load_balancers import connection_lines
 
 # What `tls` says of https alone.
 OF_REQUESTS = ("http2", "http3", "same_certificate")
@@ -24,10 +25,10 @@ def settings_of(listener: Listener) -> tuple[tuple[str, str], ...]:
 
 
 def _said(field: Field, value: Any) -> Iterator[tuple[str, str]]:
-    if field.many and field.name == "sni_routes":
-        for each in value:
-            passed_on = ", TLS passed on" if each["passthrough"] else ""
-            yield f"{field.about.label}: {each['hostname']}", each["pool"] + passed_on
+    if field.name in ("sni_routes", "protocol_routes"):
+        for line in connection_lines.write(value).splitlines():
+            asked, pool, *passed_on = line.split(" ")
+            yield f"{field.about.label}: {asked}", pool + (", TLS passed on" if passed_on else "")
     elif field.child:
         for document in value if field.many else [value]:
             for each in fields_of(field.child):

@@ -166,6 +166,23 @@ def test_names_that_tls_is_passed_on_for_are_lines(front: LoadBalancer, tutorial
     assert listeners_of(front) == before
 
 
+def test_what_clients_send_first_and_its_pools_are_lines(front: LoadBalancer, tutorial_env: Actor) -> None:
+    apply_document(actor=tutorial_env, objects=[{"kind": "Pool", "name": "ssh", "spec": {"protocol": "tcp"}}])
+    routes = [{"alpn": "acme-tls/1", "pool": "ssh"}, {"protocol": "ssh", "pool": "ssh"}]
+    fields = {"name": "many", "protocol": "tcp", "port": "9443", "protocol_routes": "ssh ssh\r\nalpn:acme-tls/1  ssh"}
+    send(tutorial_env, "listener-new", front.pk, **{f"spec__listeners__1__{each}": fields[each] for each in fields})
+    before = listeners_of(front)
+    assert before[1]["protocol_routes"] == routes
+    stored = Listener.objects.get(name="many").pk
+    send(tutorial_env, "listener-edit", front.pk, stored)
+    assert listeners_of(front) == before
+    for wrong, said in (("ssh", "Fill in pool"), ("smtp ssh", "Use one of"), ("ssh ssh ssh", "Use")):
+        answer = send(tutorial_env, "listener-edit", front.pk, stored, spec__listeners__1__protocol_routes=wrong)
+        assert answer.status_code == 422
+        assert said in answer.content.decode(), wrong
+    assert listeners_of(front) == before
+
+
 def test_what_is_refused_stands_beside_its_field(front: LoadBalancer, tutorial_env: Actor) -> None:
     listener = Listener.objects.get(load_balancer=front)
     answer = send(tutorial_env, "listener-edit", front.pk, listener.pk, spec__listeners__0__port="0")

@@ -102,6 +102,12 @@ LISTENERS = (
         Verdict.NOT,
     ),
     _clouds(
+        "protocol_routes",
+        "{cloud} forwards all connections of a tcp listener to one pool, whatever clients send first.",
+        f"Create a listener for each protocol, or {_FLEET}",
+        Verdict.NOT,
+    ),
+    _clouds(
         "client_certificates",
         "{cloud} verifies client certificates against a trust store, which Spillway does not manage; "
         "without it, every client would get in.",

@@ -29,6 +29,7 @@ from apps.compiler.targets.haproxy.listeners.client_address import (
 )
 from apps.compiler.targets.haproxy.listeners.client_certificates import add_client_rules, add_connection_rules
 from apps.compiler.targets.haproxy.listeners.client_limit import add_connection_limit, drop_mark, tell_servers
+from apps.compiler.targets.haproxy.listeners.connection_routes import add_connection_routes
 from apps.compiler.targets.haproxy.listeners.handover import (
     add_silence,
     add_way,
@@ -40,7 +41,6 @@ from apps.compiler.targets.haproxy.listeners.handover import (
 )
 from apps.compiler.targets.haproxy.listeners.options import add_options
 from apps.compiler.targets.haproxy.listeners.same_certificate import add_host_rules
-from apps.compiler.targets.haproxy.listeners.sni import add_sni_rules
 from apps.compiler.targets.haproxy.listeners.tls import add_bind, add_http3
 from apps.compiler.targets.haproxy.listeners.tracing import add_traces, tracing_of
 from apps.compiler.targets.haproxy.lookup import Asked, add_lookup
@@ -104,13 +104,13 @@ def _add_connections(document: Document, section: Section, snapshot: Snapshot, l
 def _add_tcp_rules(section: Section, snapshot: Snapshot, listener: Listener) -> None:
     own = own_region(snapshot)
     request_log.add_connections(section, listener)
-    add_sni_rules(section, listener)
+    add_connection_routes(section, listener)
     add_silence(section, listener)
     if listener.ends_tls:
         add_connection_rules(section, listener)
     if own is not None:
         _add_tcp_overflow(section, snapshot, own, listener)
-    if own is not None or listener.sni_routes:
+    if own is not None or listener.connection_routes:
         section.add("use_backend", "%[var(txn.action)]")
     _add_default(section, listener)
 
@@ -124,7 +124,7 @@ def _add_tcp_overflow(section: Section, snapshot: Snapshot, own: Region, listene
     if other_regions(snapshot):  # HAProxy opens a map that only this line names from where it was started
         section.add("unique-id-format", tcp_marker(own.id))
     rules = Rules(section, is_http=False, **needs_of(snapshot))
-    if not listener.sni_routes:
+    if not listener.connection_routes:
         rules.let("action", f"str({listener.default_pool_id})")
     add_home_rules(rules, snapshot, own)
 

@@ -25,8 +25,8 @@ from apps.compiler.targets.haproxy.listeners.client_certificates import (
     list_lines,
     resumes_sessions,
 )
+from apps.compiler.targets.haproxy.listeners.connection_routes import sni_maps
 from apps.compiler.targets.haproxy.listeners.same_certificate import names_maps
-from apps.compiler.targets.haproxy.listeners.sni import sni_maps
 from apps.compiler.targets.haproxy.listeners.tls import add_quic_secret, certificate_list_path, takes_http3
 from apps.compiler.targets.haproxy.listeners.tracing import sampler_maps
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, asked_at, map_content, route_maps, served_at

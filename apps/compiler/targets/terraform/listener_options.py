@@ -50,6 +50,8 @@ def _of_clients(column: Column, listener: Listener) -> Iterator[Incompatibility]
         yield told(column, listener, "client_limit", "client_limit")
     if listener.sni_routes:
         yield told(column, listener, "sni_routes", "sni_routes")
+    if listener.protocol_routes:
+        yield told(column, listener, "protocol_routes", "protocol_routes")
     if listener.client_certificates:
         yield told(column, listener, "client_certificates", "client_certificates")
 

@@ -33,8 +33,8 @@ def _written(field: Field, value: Any, owner: int | None) -> Any:
     entries = [_one(field, each, owner) for each in value]
     if field.distinct is None or not field.distinct.keys:
         return sorted(entries) if field.sorted else entries
-    key = field.distinct.keys[0][0]
-    return sorted(entries, key=lambda entry: str(entry[key]))
+    keys = field.distinct.keys[0]
+    return sorted(entries, key=lambda entry: [str(entry.get(key, "")) for key in keys])
 
 
 def _one(field: Field, value: Any, owner: int | None) -> Any:

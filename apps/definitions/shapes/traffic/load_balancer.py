@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars.client_certificates import MOST_ENTRIES, distinct, without_default
+from apps.compiler.model.listener_options import ClientProtocol
 from apps.compiler.model.shared import Protocol
+from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import ALWAYS, UNORDERED, About, Check, Data, Distinct, Shape
 from apps.definitions.shapes.base.words import (
     LISTED,
@@ -24,6 +27,8 @@ from apps.definitions.shapes.base.words import (
 from apps.definitions.shapes.traffic.access import ConnectionAccess
 from apps.definitions.shapes.traffic.client_limit import ConnectionLimitSpec
 from apps.definitions.shapes.traffic.listener_options import (
+    MAX_PROTOCOLS,
+    PROTOCOL,
     CacheSpec,
     ClientAddressSpec,
     ClientCertificatesSpec,
@@ -34,6 +39,12 @@ from apps.definitions.shapes.traffic.listener_options import (
 )
 
 PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.HTTPS: "HTTPS", Protocol.TCP: "TCP"}
+CLIENT_PROTOCOLS = {
+    ClientProtocol.TLS: "TLS",
+    ClientProtocol.HTTP: "HTTP",
+    ClientProtocol.SSH: "SSH",
+    ClientProtocol.SILENT: "Nothing for five seconds",
+}
 
 
 def _where_tls_ends(certificates: tuple[str, ...], data: Data) -> None:
@@ -45,8 +56,10 @@ def _where_tls_ends(certificates: tuple[str, ...], data: Data) -> None:
 
 
 def _of_tcp(pool: str | None, data: Data) -> None:
-    if data.get("protocol") is Protocol.TCP and pool is None and not data.get("sni_routes", True):
-        raise GrammarError("missing", "A tcp listener needs a default_pool or sni_routes; it has no routes.")
+    chosen = data.get("sni_routes", True) or data.get("protocol_routes", True)
+    if data.get("protocol") is Protocol.TCP and pool is None and not chosen:
+        detail = "A tcp listener needs a default_pool, sni_routes or protocol_routes; it has no routes."
+        raise GrammarError("missing", detail)
 
 
 def _one_of_them(certificate: str | None, data: Data) -> None:
@@ -90,8 +103,10 @@ def _with_tls(value: object, data: Data) -> None:
         raise GrammarError("protocol", "A tcp listener has this only with certificates; name one, or leave it out.")
 
 
-def _of_its_protocol(value: TlsSpec, data: Data) -> None:
+def _of_its_protocol(value: TlsSpec | None, data: Data) -> None:
     protocol = data.get("protocol")
+    if value is None:
+        return
     if protocol is Protocol.HTTPS and value.alpn:
         raise GrammarError("protocol", "An https listener offers h2 and http/1.1 (http2); leave alpn out.")
     of_connections = TlsSpec(
@@ -130,6 +145,48 @@ def _besides_ended(routes: tuple[SniRouteSpec, ...], data: Data) -> None:
     if any(each.passthrough for each in routes) and not data.get("certificates", True):
         detail = "Without certificates every connection is passed on; leave passthrough out."
         raise GrammarError("passthrough", detail)
+
+
+def _told_apart(routes: tuple[ProtocolRouteSpec, ...], data: Data) -> None:
+    if data.get("certificates") and any(each.protocol is ClientProtocol.TLS for each in routes):
+        detail = "All clients of a listener with certificates speak TLS; lead what begins otherwise, or choose by alpn."
+        raise GrammarError("protocol", detail)
+
+
+def _offered(value: TlsSpec | None, data: Data) -> None:
+    asked = {each.alpn for each in data.get("protocol_routes", ()) if each.alpn} if data.get("certificates") else set()
+    if missing := sorted(asked - set(value.alpn if value else ())):
+        detail = f"Offer {', '.join(missing)} in alpn as well: protocol_routes choose by what was agreed on."
+        raise GrammarError("alpn", detail)
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolRouteSpec(Shape):
+    """How clients begin, and the pool that gets their connections."""
+
+    component: ClassVar[str] = "ProtocolRoute"
+
+    pool: Annotated[Reference, About("A tcp pool.", "Pool")]
+    protocol: Annotated[
+        ClientProtocol | None,
+        word(ClientProtocol, CLIENT_PROTOCOLS),
+        About("What clients send first.", "Protocol", absent_when_empty=True),
+    ] = None
+    alpn: Annotated[
+        str,
+        PROTOCOL,
+        About(
+            "A protocol of ALPN: one that the client's TLS offers, or that a listener with certificates agreed on.",
+            "ALPN",
+            absent_when_empty=True,
+        ),
+    ] = ""
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """Exactly one of the two."""
+        if ("protocol" in sent) == ("alpn" in sent):
+            yield FieldError("", "one_of", "Say exactly one of protocol and alpn.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +241,21 @@ class ListenerSpec(Shape):
             absent_when_empty=True,
         ),
     ] = ()
+    protocol_routes: Annotated[
+        tuple[ProtocolRouteSpec, ...],
+        LISTED,
+        Distinct(("protocol", "alpn")),
+        at_most(MAX_PROTOCOLS, "protocols"),
+        Check(_only_of_tcp),
+        Check(_told_apart),
+        About(
+            "Pools of a tcp listener, by what clients send first, so that SSH, HTTP and TLS share a port; with "
+            "certificates, by what they send inside TLS. An `alpn` is looked at before `sni_routes`, the rest after.",
+            "Protocol routes",
+            most=MAX_PROTOCOLS,
+            absent_when_empty=True,
+        ),
+    ] = ()
     default_pool: Annotated[
         Reference | None,
         Check(_of_tcp),
@@ -203,6 +275,8 @@ class ListenerSpec(Shape):
         TlsSpec | None,
         Check(_with_tls),
         Check(_of_its_protocol),
+        Check(_offered),
+        ALWAYS,
         About("The TLS settings of a listener with certificates.", "TLS", absent_when_empty=True),
     ] = None
     client_certificates: Annotated[

@@ -8,7 +8,7 @@ from apps.accounts.models import Account
 from apps.compiler.model.shared import Protocol
 from apps.compiler.model.stack import ON_FLEETS, Cloud
 from apps.core.errors import FieldError, Invalid
-from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool, SniRoute
+from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool, ProtocolRoute, SniRoute
 from apps.definitions.shapes.base.writing import copy_objects
 from apps.definitions.shapes.clouds.stack import network_of
 from apps.definitions.shapes.platform.topology import FLEET_PORTS
@@ -67,7 +67,8 @@ def missing_network(stack: Stack) -> str:
     return ""
 
 
-Parts = tuple[StaticIP | None, list[Certificate], Pool | None, Certificate | None, list[SniRoute]]
+Ways = tuple[list[SniRoute], list[ProtocolRoute]]
+Parts = tuple[StaticIP | None, list[Certificate], Pool | None, Certificate | None, Ways]
 
 
 def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -> Parts:
@@ -86,20 +87,28 @@ def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -
         )
     default = changes.owned(Certificate, owner, spec.default_certificate, f"{pointer}/default_certificate")
     expect_lists(changes, owner, spec.access, f"{pointer}/access")
-    return address, certificates, pool, default, _sni_routes(changes, owner, spec, pointer)
+    return address, certificates, pool, default, _ways(changes, owner, spec, pointer)
 
 
-def _sni_routes(changes: ChangeSet, owner: Account, spec: ListenerSpec, pointer: str) -> list[SniRoute]:
-    """The pools that connections go to, by hostname; rows that have no listener yet."""
-    found = []
-    for position, each in enumerate(spec.sni_routes):
-        named = f"{pointer}/sni_routes/{position}/pool"
-        pool = changes.owned(Pool, owner, each.pool, named)
-        if pool and pool.protocol != Protocol.TCP:
-            changes.add_error(named, "protocol", f"A tcp listener leads to tcp pools, not {pool.protocol}.")
-        elif pool:
-            found.append(SniRoute(hostname=each.hostname, pool=pool, passthrough=each.passthrough))
-    return found
+def _ways(changes: ChangeSet, owner: Account, spec: ListenerSpec, pointer: str) -> Ways:
+    """The pools that connections go to, by hostname and by what clients send first; rows that have no listener yet."""
+    names, protocols = [], []
+    for position, name in enumerate(spec.sni_routes):
+        if pool := _tcp_pool(changes, owner, name.pool, f"{pointer}/sni_routes/{position}/pool"):
+            names.append(SniRoute(hostname=name.hostname, pool=pool, passthrough=name.passthrough))
+    for position, way in enumerate(spec.protocol_routes):
+        if pool := _tcp_pool(changes, owner, way.pool, f"{pointer}/protocol_routes/{position}/pool"):
+            protocols.append(ProtocolRoute(protocol=way.protocol, alpn=way.alpn, pool=pool))
+    return names, protocols
+
+
+def _tcp_pool(changes: ChangeSet, owner: Account, reference: str, pointer: str) -> Pool | None:
+    """The pool that connections go to."""
+    pool = changes.owned(Pool, owner, reference, pointer)
+    if pool and pool.protocol != Protocol.TCP:
+        changes.add_error(pointer, "protocol", f"A tcp listener leads to tcp pools, not {pool.protocol}.")
+        return None
+    return pool
 
 
 def _reject_taken_ports(
@@ -176,13 +185,18 @@ def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) ->
     row = Listener.objects.filter(load_balancer=balancer, name=spec.name).first()
     row = row or Listener(load_balancer=balancer, name=spec.name)
     row.account, row.protocol, row.port = balancer.account, spec.protocol, spec.port
-    row.static_ip, certificates, row.default_pool, row.default_certificate, sni_routes = parts
+    row.static_ip, certificates, row.default_pool, row.default_certificate, ways = parts
     row.monitor_path = spec.monitor_path
     copy_objects(spec, row, "access", "tls", "client_certificates", "client_address", "connections", "client_limit")
     copy_objects(spec, row, "compression", "cache", "tracing")
     row.save()
     row.certificates.set(certificates)
+    names, protocols = ways
+    for name in names:
+        name.listener = row
+    for protocol in protocols:
+        protocol.listener = row
     row.sni_routes.all().delete()
-    for each in sni_routes:
-        each.listener = row
-    SniRoute.objects.bulk_create(sni_routes)
+    row.protocol_routes.all().delete()
+    SniRoute.objects.bulk_create(names)
+    ProtocolRoute.objects.bulk_create(protocols)

@@ -12,11 +12,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import starmap
 
-from django.db.models import Q
-
 from apps.core.errors import FieldError, Invalid
-from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading.describing import Document
+from apps.definitions.serving import leading_to
 from apps.definitions.writing.change_set import ChangeSet
 
 CODE = "would_empty"
@@ -102,8 +101,7 @@ def _of_objects(changes: ChangeSet) -> Iterator[Loss]:
 
 def _users(pool: Pool) -> list[str]:
     routes = RoutePool.objects.filter(pool=pool).values_list("route__account__name", "route__name")
-    leading = Listener.objects.filter(Q(default_pool=pool) | Q(sni_routes__pool=pool)).distinct()
-    listeners = leading.values_list("load_balancer__name", "name")
+    listeners = leading_to([pool]).values_list("load_balancer__name", "name")
     found = [f"route {account}/{name}" for account, name in routes.order_by("route__name")]
     return found + [f"listener {front}/{name}" for front, name in listeners.order_by("name")]
 

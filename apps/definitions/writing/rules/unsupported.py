@@ -11,6 +11,7 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import LoadBalancer, Route, RoutePool, Server
 from apps.definitions.previewing.portability import incompatibilities_of
 from apps.definitions.reading.describing import Document
+from apps.definitions.serving import leading_to
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.unsupported_policies import asked_before, policy_behind
 
@@ -42,8 +43,7 @@ def _fronts_to_look_at(saved: Saved) -> list[LoadBalancer]:
 
     A mirror is all that a fleet refuses of routes, so those without one cost nothing here.
     """
-    led = Q(routes__pools__pool__in=saved["Pool"]) | Q(listeners__default_pool__in=saved["Pool"])
-    led |= Q(listeners__sni_routes__pool__in=saved["Pool"])
+    led = Q(routes__pools__pool__in=saved["Pool"]) | Q(listeners__in=leading_to(saved["Pool"]))
     wanted = Q(pk__in=saved["LoadBalancer"])
     if saved["Route"]:
         fronts = Route.objects.filter(pk__in=list(saved["Route"])).values("load_balancer")

@@ -38,10 +38,13 @@ def way_name(listener: Listener) -> str:
 
 
 def outer(listener: Listener) -> Listener:
-    """What clients connect to; an exact name that is ended wins over a wildcard that is passed on."""
+    """What clients connect to; an exact name that is ended wins over a wildcard that is passed on.
+
+    What clients send first is asked inside, where TLS is ended.
+    """
     door = way_name(listener)
     routes = tuple(each if each.passthrough else replace(each, pool_id=door) for each in listener.sni_routes)
-    return replace(listener, ends_tls=False, sni_routes=routes, default_pool_id=door)
+    return replace(listener, ends_tls=False, sni_routes=routes, protocol_routes=(), default_pool_id=door)
 
 
 def inner(listener: Listener) -> Listener:
